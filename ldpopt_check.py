@@ -1,36 +1,36 @@
 """Check certificates of ldpopt with Python's standard library alone: ``python ldpopt_check.py FILE ...``.
 
-It shares nothing with ldpopt, and needs no other file. A file that claims more than is proved here is refused.
+It shares no code with ldpopt, and needs no other file. A file that claims more than is proved here is refused.
 
 **A program** (``certify(solve(problem))``): the masses are private for the real ``e**epsilon``; ``achieved`` is their
-value; ``bound`` is one on all private mechanisms that keep the constraints.
+value; ``bound`` bounds the value of every private mechanism that satisfies the constraints.
 
 **A design** (``design(workload, privacy)``): the masses are private; the estimator that is used, ``V = W X``, has the
 mean squared error ``achieved`` at most and the bias ``bias`` at most, which is below 1e-9 of the standard deviation of
 one respondent's estimate; no private mechanism with any unbiased estimator has less than ``bound``; and no name, label
-or number was changed since the digest was written. Files of older formats have no digest: that is said.
+or number was changed since the digest was written. Files of older formats have no digest, which the output notes.
 
 Why a bound holds. With ``G`` the Gram matrix of the workload centered by the weights ``r``, any matrix ``S``, any
 vector ``y`` and ``N = S'GS``: if ``v'Nv <= (y.v)(r.v)`` for all extreme rays ``v`` of the cone of private columns, then
 no private mechanism is below ``2 tr(SG) - 1.y - sum_x r_x G_xx`` (docs, "Estimation"). The rays:
 
 * pure privacy: ``v = b + (1 - b) 1_A``, ``b = e**-epsilon``, of every set ``A`` of answers. Up to 20 answers all sets
-  are gone through; of more, a matrix is shown to be positive semidefinite; means and products have their own proofs.
-* one-sided privacy: the same of all nonempty sets of sensitive answers, and the unit vectors of the other answers.
+  are checked; for more, a matrix is shown to be positive semidefinite; means and products have their own proofs.
+* one-sided privacy: the same for all nonempty sets of sensitive answers, and the unit vectors of the other answers.
 * graphs and metrics: ``v = e**(epsilon u)``, ``u`` a vertex of the polytope ``u_x - u_z <= d(x, z)`` with its largest
-  entry at 0. They are found by walking along its edges from one vertex; every vertex is met, since the graph of a
-  polytope is connected (Balinski 1961). At a vertex the tight ties connect all answers. A direction is an edge where
-  those that stay tight leave two parts, so it raises one part ``A`` alone: ``A`` and the rest are each connected by
-  tight ties, and no tight tie holds ``A`` back. All such ``A`` are gone through, in integers. Distances are rounded up
-  to 52 bits, those that differ by less than one part in 2**38 are made equal to the largest, and a tie is left out
-  where a chain is as short up to that: longer and fewer ties make the cone larger, so the bound holds for the stated.
+  entry at 0. They are found by walking along its edges from one vertex; every vertex is reached, since the graph of a
+  polytope is connected (Balinski 1961). At a vertex the tight ties connect all answers. A direction is an edge if the
+  ties that stay tight leave two parts, so it raises one part ``A`` alone: ``A`` and the rest are each connected by
+  tight ties, and no tight tie prevents raising ``A``. All such ``A`` are enumerated, in integers. Distances are rounded
+  up to 52 bits, those that differ by less than one part in 2**38 are made equal to the largest, and a tie is left out
+  if a chain is as short up to that: longer and fewer ties make the cone larger, so the bound holds for the given ones.
 
 Every double is an integer over 2**1074, ``e**x`` is a decimal that Python rounds correctly, and one unit further; sums
 and products are exact. Trusted: Python's integers and decimals, and that the statement in the file is the one meant.
 
 Exit codes: 0 everything holds; 1 something does not hold; 2 no such file, not readable as a certificate, or NOT
-CHECKED. Not checked, in place of a proof that would take for ever: files above 128 MiB, more than 10**9 products,
-parts of more than 20 tied answers or 100 000 extreme rays, columns of more than 5000 nats.
+CHECKED. Not checked, because the proof would take too long: files above 128 MiB, more than 10**9 products, parts of
+more than 20 tied answers or 100 000 extreme rays, columns of more than 5000 nats.
 """
 
 import json
@@ -55,17 +55,17 @@ class ClaimError(Exception):
 
 
 class NotCheckedError(Exception):
-    """Nothing is said of the certificate."""
+    """The certificate was not checked: it may hold or not."""
 
 
 def need(holds, message, error=ValueError):
-    """Refuse the file where a condition does not hold."""
+    """Raise an error if a condition does not hold."""
     if not holds:
         raise error(message)
 
 
 def afford(products):
-    """Refuse work without an end."""
+    """Refuse work that would take too long."""
     need(products <= PRODUCTS, f"{products:.1e} products are more than {PRODUCTS:.0e}", NotCheckedError)
 
 
@@ -73,10 +73,10 @@ def afford(products):
 
 
 def read(path):
-    """Parse JSON; a key that stands twice, NaN, infinity and long integers are refused."""
+    """Parse JSON; duplicate keys, NaN, infinity and long integers are refused."""
 
     def unique(pairs):
-        need(len(dict(pairs)) == len(pairs), "a key stands twice")
+        need(len(dict(pairs)) == len(pairs), "a duplicate key")
         return dict(pairs)
 
     def whole(text):
@@ -95,13 +95,13 @@ def read(path):
 
 
 def keys(table, names):
-    """Values of an object that has these keys and no others."""
+    """Values of an object with exactly these keys."""
     need(isinstance(table, dict) and set(table) == set(names.split()), f"an object should have the keys {names}")
     return map(table.get, names.split())
 
 
 def double(value, *shape):
-    """A number (or hexadecimal text) as the integer over ``S`` that its double is; a list of them, with a shape."""
+    """The double of a number (or hexadecimal text) as an integer over ``S``; with a shape, lists of them."""
     if shape:
         need(isinstance(value, list) and len(value) == shape[0], f"a list should have length {shape[0]}")
         return [double(part, *shape[1:]) for part in value]
@@ -120,14 +120,14 @@ def fraction(text):
 
 
 @lru_cache(maxsize=None, typed=True)
-def nats(stated, digits=400):
+def nats(given, digits=400):
     """``e**epsilon`` if it is a rational, else None; and rationals below and above epsilon."""
-    need(type(stated) in (int, float, str) and len(str(stated)) <= 500, "epsilon is no number")
-    text = str(stated).strip().lower()
+    need(type(given) in (int, float, str) and len(str(given)) <= 500, "epsilon is not a number")
+    text = str(given).strip().lower()
     logarithm = re.fullmatch(r"(?:log|ln)\s*\((.+)\)", text)
     text = logarithm[1].strip() if logarithm else text
     need(re.fullmatch(r"[-+0-9./]+(e[-+]?[0-9]{1,4})?", text), f"epsilon: {text!r:.60} is not a number")
-    number = Fraction(stated) if isinstance(stated, float) else Fraction(text)
+    number = Fraction(given) if isinstance(given, float) else Fraction(text)
     need(number >= (1 if logarithm else 0), "epsilon is not >= 0")
     low, high = [near("ln", number, up, digits) for up in (False, True)] if logarithm else [number] * 2
     need(high <= 10001, "epsilon is above 10000")
@@ -142,9 +142,9 @@ def near(function, x, up, digits=400):
 
 
 @lru_cache(maxsize=None, typed=True)
-def power(stated, distance):
+def power(given, distance):
     """A rational at most ``e**(epsilon d)``, over and under; ``e**(-epsilon d)`` over ``S``, rounded down."""
-    ratio, low, high = nats(stated)
+    ratio, low, high = nats(given)
     if ratio and distance == int(distance) <= 64:
         low = high = ratio ** int(distance)
     else:  # 1 / S is about e**-744
@@ -160,7 +160,7 @@ def labels(names):
 
     need(isinstance(names, list) and names and all(map(plain, names)), "labels are a list of text, numbers and lists")
     texts = [json.dumps(name) for name in names]
-    need(len(set(texts)) == len(texts), "a label stands twice")
+    need(len(set(texts)) == len(texts), "a duplicate label")
     return texts
 
 
@@ -180,8 +180,8 @@ KEYS |= {"one_sided": "sensitive", "utility_optimized": "sensitive protected"}  
 class Notion:
     """``P(i, E) <= e**(epsilon d) P(k, E) + delta`` for every tied pair and event ``E`` of tied reports.
 
-    ``ties`` maps ``(i, k)`` to ``d``; None: all of ``capped`` are tied to all others at distance ``unit``. ``single``:
-    events are single reports. ``owner[y]``: the only input that may give report ``y``; None if ``y`` is tied.
+    ``ties`` maps ``(i, k)`` to ``d``; None if all of ``capped`` are tied to all others at distance ``unit``; with
+    ``single``, events are single reports. ``owner[y]``: the only input that may give ``y``; None if ``y`` is tied.
     """
 
     def __init__(self, table, inputs, outputs):
@@ -207,11 +207,11 @@ class Notion:
             rows = double(table["distance"], n, n)
             self.ties = {(i, k): Fraction(rows[i][k], S) for i, k in permutations(range(n), 2)}
             symmetric = all(rows[k][i] == rows[i][k] > 0 for i, k in self.ties)
-            need(symmetric and not any(rows[x][x] for x in range(n)), "it is no distance")
+            need(symmetric and not any(rows[x][x] for x in range(n)), "it is not a distance")
         elif kind == "utility_optimized":  # an unprotected report belongs to the input of the same label
             rest = set(outputs) - {name for name, x in place.items() if x not in secret}
             kept = set(labels(table["protected"])) if "protected" in table else rest
-            need(rest <= kept <= set(outputs), "an unprotected report has no owner, or a protected one is none")
+            need(rest <= kept <= set(outputs), "an unprotected report without an owner, or a protected one not known")
             self.owner = [None if y in kept else place[y] for y in outputs]
         if self.ties is not None:  # one distance for all pairs, if there is one
             alike = len(self.ties) == n * (n - 1) and len(set(self.ties.values())) < 2
@@ -227,10 +227,10 @@ class Notion:
         return self.unit if i in self.capped and i != k and 0 <= k < self.n else None
 
     def audit(self, rows):
-        """Refuse masses that break an inequality."""
+        """Refuse masses that violate an inequality."""
         for y, owner in enumerate(self.owner):
             own = owner is None or not any(row[y] for x, row in enumerate(rows) if x != owner)
-            need(own, f"not private: report {y} is given by an input that does not own it", ClaimError)
+            need(own, f"not private: report {y} has mass under an input that does not own it", ClaimError)
         if self.unit is not None and not self.delta:  # many pairs, one ratio: compare the ends of each column
             over, under, _ = power(self.epsilon, self.unit)
             for y in self.tied:
@@ -263,13 +263,13 @@ def edges_of(table, place):
 
 
 def parts_of(n, pairs):
-    """Answers that hang together by pairs of them, part by part."""
+    """Connected components of the answers, given pairs of them."""
     near, found, seen = [[] for _ in range(n)], [], set()
     for x, z in pairs:
         near[x].append(z)
     for first in range(n):
         part = [] if first in seen else [first]
-        for x in part:  # grows while it is read
+        for x in part:  # grows during the loop
             part += set(near[x]).difference(part)
         if part:
             found.append(sorted(part))
@@ -281,7 +281,7 @@ def parts_of(n, pairs):
 
 
 class Problem:
-    """The statement: what is maximized or minimized over all private channels."""
+    """The statement: a value to maximize or minimize over all private channels."""
 
     def __init__(self, table):
         names = "inputs outputs objective prior sense utility privacy constraints"
@@ -319,13 +319,13 @@ class Problem:
         return Fraction(max(worst), S * UNIT)
 
     def bound(self, table):
-        """The bound that the multipliers prove, and the stake: the average spread of the utility."""
+        """The bound proved by the multipliers, and the stake: the average spread of the utility."""
         form, sums, worst, privacy, constraints = keys(table, "form row_sums worst_case privacy constraints")
         need(form in ("compact", "pairwise") and set(constraints) == set(self.blocks), "unknown form or constraint")
         weights = self.prior or [max(weight, 0) for weight in double(worst or [0] * self.n, self.n)]
         weights = weights if any(weights) else [1] * self.n
         total, sign = S if self.prior else sum(weights), 1 if self.sense == "gain" else -1
-        # Costs over the unit total * S * S; multipliers are over S, and bring the factor total with them.
+        # Costs over the unit total * S * S; multipliers are over S, and are multiplied by total.
         costs = [[sign * weight * worth * S for worth in row] for weight, row in zip(weights, self.utility)]
         constant = sum(self.relax(costs, row, total) for row in privacy)
         for name, values in constraints.items():
@@ -347,9 +347,10 @@ class Problem:
         """Move a row ``b P(i, E) - P(k, E) <= b delta``, ``b <= e**(-epsilon d)``, into the costs."""
         i, k, event, value = row
         distance = self.notion.distance(i, k)
-        need(distance is not None, f"inputs {i!r:.60} and {k!r:.60} are not tied, but a multiplier says so")
+        need(distance is not None, f"inputs {i!r:.60} and {k!r:.60} have a multiplier, but are not tied")
         known = event == sorted(set(event)) and set(event) <= set(self.notion.tied) and double(value) > 0
-        need(known and (len(event) == 1 or not (self.notion.single and self.notion.delta)), "no multiplier of an event")
+        fits = known and (len(event) == 1 or not (self.notion.single and self.notion.delta))
+        need(fits, "a multiplier that does not belong to an event")
         value, b = double(value) * total, power(self.notion.epsilon, distance)[2]
         for y in event:
             costs[i][y] -= value * b
@@ -363,7 +364,7 @@ class Problem:
         bracket is <= 0 if ``t (k (1 - b) + n b) >= (1 - b) (sum of the k largest) + b (sum of all)`` for every ``k``.
         """
         notion, n = self.notion, self.n
-        need(notion.unit is not None, "only notions that treat all pairs alike have a compact form")
+        need(notion.unit is not None, "only notions with one distance for all pairs have a compact form")
         b = power(notion.epsilon, notion.unit)[2]
         for x in range(n):  # entries without a cap must not cost more than their multiplier
             free = [y for y, own in enumerate(notion.owner) if own == x or (own is None and x not in notion.capped)]
@@ -380,7 +381,7 @@ class Problem:
 
 
 def check_program(data):
-    """Prove a certificate of ``solve``; return what was proved."""
+    """Check a certificate of ``solve``; return its value in words, the bound and the gap."""
     _, statement, mechanism, multipliers, claim = keys(data, "format statement mechanism multipliers claim")
     problem, (bits, rows) = Problem(statement), keys(mechanism, "bits masses")
     achieved, bound, gap, relative, residuals = keys(claim, "achieved bound gap relative_gap residuals")
@@ -393,12 +394,12 @@ def check_program(data):
     claims = [("achieved", value, achieved == value), ("gap", sign * (bound - value), gap == sign * (bound - value))]
     claims += [("bound", proved, sign * (proved - bound) <= TOLERANCE * max(stake, abs(proved)))]
     claims += [("relative_gap", own, abs(relative - own) <= TOLERANCE * max(own, 1))]
-    off = [(name, stated, problem.residual(rows, name)) for name, stated in residuals.items()]
-    claims += [(f"residual of {name!r}", found, Fraction(double(stated), S) >= found) for name, stated, found in off]
+    off = [(name, claim, problem.residual(rows, name)) for name, claim in residuals.items()]
+    claims += [(f"residual of {name!r}", found, Fraction(double(claim), S) >= found) for name, claim, found in off]
     for name, found, holds in claims:
-        need(holds, f"{name}: {told(found, 17)} was proved, not what is claimed", ClaimError)
-    more = "".join(f", off {name!r} by {told(found, 2)}" for name, _, found in off if found)
-    return f"{problem.objective} {problem.sense} {told(value)}{more}", proved, sign * (proved - value)
+        need(holds, f"{name}: {decimal(found, 17)} was proved, which is not the claim", ClaimError)
+    more = "".join(f", off {name!r} by {decimal(found, 2)}" for name, _, found in off if found)
+    return f"{problem.objective} {problem.sense} {decimal(value)}{more}", proved, sign * (proved - value)
 
 
 # Designs. Matrices are lists of rows of integers, each with one factor that they share.
@@ -434,16 +435,16 @@ MULTIPLIERS["product"] = "sizes eigenvalues level"
 
 
 def check_design(data):
-    """Prove a certificate of ``design``: what the estimator that is used has, and what no mechanism falls below."""
+    """Check a certificate of ``design``: error and bias of the estimator that is used, and the bound."""
     old = data["format"] if data["format"] != FORMATS[0] else None
     if old:
-        data = in_new_words(data)
+        data = in_new_format(data)
     else:
         rest = {key: data[key] for key in data if key != "digest"}
         text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
         same = sha256(text.encode()).hexdigest() == data["digest"]
-        need(same, "the digest is another: something was changed after the file was written", ClaimError)
-        data = {key: rest[key] for key in rest if key != "about"}  # what it says of itself is no claim
+        need(same, "the digest does not fit: something was changed after the file was written", ClaimError)
+        data = {key: rest[key] for key in rest if key != "about"}  # which claims nothing
     names = "format privacy objective multipliers achieved bound bias inputs "
     keys(data, names + ("unit size mass" if "size" in data else "names workload weights masses left_inverse"))
     need(data["objective"] in ("average", "worst_case"), "unknown objective")
@@ -451,18 +452,18 @@ def check_design(data):
     design = (Frequencies if "size" in data else Design)(data, old)
     value, off = design.errors()
     may_be = achieved * (1 + Fraction(1, 10**9)) if old else achieved
-    need(value <= may_be, f"achieved: the estimator has a mean squared error of {told(value)}", ClaimError)
-    need(off * 10**18 <= value + design.spread, f"the estimator has a bias of {told(root(off))}", ClaimError)
-    need(old or (bias >= 0 and off <= bias**2), f"bias: {told(root(off))} was found", ClaimError)
+    need(value <= may_be, f"achieved: the estimator has a mean squared error of {decimal(value)}", ClaimError)
+    need(off * 10**18 <= value + design.spread, f"the estimator has a bias of {decimal(root(off))}", ClaimError)
+    need(old or (bias >= 0 and off <= bias**2), f"bias: {decimal(root(off))} was found", ClaimError)
     proved = max(design.bound(data["multipliers"]), Fraction(0))
-    need(bound <= proved, f"bound: {told(proved)} was proved", ClaimError)
+    need(bound <= proved, f"bound: {decimal(proved)} was proved", ClaimError)
     kind = "mean" if data["objective"] == "average" else "largest mean"
     note = f"; {old!r} has no digest: nothing is proved of names and labels" if old else ""
-    return f"{kind} squared error {told(value)}, bias {told(root(off), 2)}", proved, value - proved, note
+    return f"{kind} squared error {decimal(value)}, bias {decimal(root(off), 2)}", proved, value - proved, note
 
 
-def in_new_words(data):
-    """A design of an older format in the words of the third."""
+def in_new_format(data):
+    """A design of an older format in the third one."""
     data = {key: value for key, value in data.items() if key != "about"} | {"bias": "0"}
     if "epsilon" in data:
         data["privacy"] = {"kind": "pure", "epsilon": data.pop("epsilon")}
@@ -476,7 +477,7 @@ def in_new_words(data):
 
 
 class Design:
-    """Statement, masses and estimator of a design; private, or refused.
+    """Statement, masses and estimator of a design; refused if the masses are not private.
 
     ``kind[x]`` is the number of answer ``x`` among those with different columns of the workload. ``gram * unit`` is the
     Gram matrix of the columns less the first one; ``left * scale`` has a row for each kind, of the first one zeros;
@@ -498,7 +499,7 @@ class Design:
         number = {column: j for j, column in enumerate(dict.fromkeys(columns))}
         self.kind, self.unit = [number[column] for column in columns], unit * unit
         self.gram = times(list(number), list(number))
-        of = self.kind if self.notion.is_pure else range(n)  # which of the c answers each one is
+        of = self.kind if self.notion.is_pure else range(n)  # number of each answer among the c
         self.c, (weights,) = max(of) + 1, short([self.weights])[0]
         self.r = [0] * self.c
         for x, weight in zip(of, weights):
@@ -515,7 +516,7 @@ class Design:
         )
 
     def read_estimator(self, given, old):
-        """Rows of the left inverse, those of answers of one kind added up; the first one follows from the others."""
+        """Rows of the left inverse, summed over answers of one kind; the first one follows from the others."""
         rest = [S - sum(column) for column in zip(*given[1:])] if len(given) > 1 else [S] * len(given[0])
         if old:
             sizes = [sum(map(abs, column)) for column in zip(*given)]
@@ -531,7 +532,7 @@ class Design:
         self.left, self.scale = short(left)
 
     def errors(self):
-        """Mean squared error of what a report counts for, average or largest, and the largest squared bias."""
+        """Mean squared error of the estimator, average or largest, and the largest squared bias."""
         gram, left = self.gram, self.left
         over, under = self.scale.numerator, UNIT * self.scale.denominator
         sizes = [dot(column, moved) for column, moved in zip(zip(*left), times(list(zip(*left)), gram))]
@@ -550,14 +551,14 @@ class Design:
         return dot(self.weights, errors) / sum(self.weights) if average else max(errors), max(biases)
 
     def bound(self, multipliers):
-        """What no private mechanism falls below, by multipliers of some kind."""
+        """The lower bound on all private mechanisms that multipliers of some kind prove."""
         kind = multipliers["kind"]
         need(kind in MULTIPLIERS, f"unknown multipliers {kind!r:.60}")
         _, *parts = keys(multipliers, f"kind {MULTIPLIERS[kind]}")
         return PROOFS[kind](self, *parts)
 
 
-# Bounds on all private mechanisms: each of these returns what its multipliers prove, or refuses them.
+# Bounds on all private mechanisms: each function returns the bound that its multipliers prove, or refuses them.
 
 COSTS = "a column of the cone costs more than the multipliers allow: they prove no bound"
 
@@ -594,7 +595,7 @@ def by_form(design, inverse, line, shift, more):
 
 
 def sets_hold(form, over, under, line, r, low, high):
-    """Whether ``over v'Nv <= under (y.v)(r.v)`` for ``v = low + (high - low) 1_A`` of every set ``A``, one by one."""
+    """Whether ``over v'Nv <= under (y.v)(r.v)`` for ``v = low + (high - low) 1_A`` of every set ``A``."""
     c, rest, moved = len(r), high - low, [low * sum(row) for row in form]  # moved: N v
     square, right, mass, inside = low * sum(moved), low * sum(line), low * sum(r), [False] * c
     for number in range(1 << c):
@@ -611,7 +612,7 @@ def sets_hold(form, over, under, line, r, low, high):
 
 
 def eighths(given, c):
-    """Eight times a form in ``(1, s)`` that no set makes negative: pairs of answers, and sizes next to each other."""
+    """Eight times a form in ``(1, s)`` that is not negative for any set: pairs of answers, and consecutive sizes."""
     if given is None:
         return [[0] * (c + 1)] * (c + 1)
     pairs, size, factor = keys(given, "pairs size factor")
@@ -630,7 +631,7 @@ def eighths(given, c):
 def signs_hold(form, over, under, line, r, low, high, shift, taken, unit):
     """The same for many answers: in signs ``(1, s)``, ``2 v = (high + low) + (high - low) s``.
 
-    A diagonal whose sum is 0, ``shift``, changes nothing there; ``taken`` is what no set makes negative, as `eighths`.
+    A diagonal whose sum is 0, ``shift``, adds 0 there; ``taken``, from `eighths`, is not negative for any set.
     """
     c, all_, one = len(r), high + low, high - low
     y, mass = ([all_ * sum(part), *(one * entry for entry in part)] for part in (line, r))
@@ -647,7 +648,7 @@ def signs_hold(form, over, under, line, r, low, high, shift, taken, unit):
 
 
 def semidefinite(matrix):
-    """Whether an integer matrix is ``L L'`` plus one with dominant diagonal; True is a proof, floats only guess."""
+    """Whether an integer matrix is ``L L'`` plus one with a dominant diagonal; True is a proof, floats only guess L."""
     size = range(len(matrix))
     afford(len(matrix) ** 3)
     if min(matrix[i][i] for i in size) <= 0:
@@ -700,7 +701,7 @@ def rays_hold(form, over, under, line, r, notion):
 
 
 def one_sided_rays(notion):
-    """Rays as distances below 0, in epsilon: sets of sensitive answers, and single other ones (None is a zero)."""
+    """Rays as distances below 0, in epsilon: sets of sensitive answers, and single other answers (None: entry 0)."""
     n, secret = notion.n, sorted(notion.capped)
     need(len(secret) < RAYS.bit_length(), f"more than {RAYS} extreme rays", NotCheckedError)
     sets = [set(part) for size in range(1, len(secret) + 1) for part in combinations(secret, size)]
@@ -709,7 +710,7 @@ def one_sided_rays(notion):
 
 
 def tied_rays(notion):
-    """The same for mutual ties: the vertices of every part, None on the other parts; and what 1 stands for."""
+    """The same for mutual ties: the vertices of every part, None on the other parts; and the unit of the distances."""
     (lengths, chains, unit), found = whole_lengths(notion.n, notion.ties), []
     for part in parts_of(notion.n, lengths):
         place = {x: i for i, x in enumerate(part)}
@@ -722,7 +723,7 @@ def tied_rays(notion):
 
 
 def whole_lengths(n, ties):
-    """Ties as integers, none shorter than stated, without those that follow; the shortest chains; what 1 stands for."""
+    """Ties as integers, none shorter than given, without those that follow; the shortest chains; the unit."""
     afford(len(ties) * n * n)
     unit = Fraction(2) ** (frexp(max(ties.values(), default=1))[1] - 52)
     whole = {(x, z): max(1, ceil(d / unit)) for (x, z), d in ties.items() if x < z}
@@ -744,7 +745,7 @@ def whole_lengths(n, ties):
 def vertices(start, ties):
     """Vertices ``u`` of ``u_x - u_z <= length`` for ties ``(x, z, length)``, as distances below their largest entry.
 
-    The first one, ``start``, is as far above some answer as chains of ties allow.
+    The first one, ``start``, is as far above one answer as chains of ties allow.
     """
     size = len(start)
     need(size <= TIED, f"{size} answers are tied to each other", NotCheckedError)
@@ -756,7 +757,7 @@ def vertices(start, ties):
             left = length - (below[z] - below[x])
             if left:
                 spare.append((left, 1 << x, 1 << z))
-            else:  # x is as far above z as it may be: where x is raised, z is too
+            else:  # x is as far above z as allowed: if x is raised, z is raised too
                 held[x] |= 1 << z
                 holds[z] |= 1 << x
         for raised in edges_from(held, holds):
@@ -771,7 +772,7 @@ def vertices(start, ties):
 
 
 def edges_from(held, holds):
-    """Sets of answers, as bits, that an edge raises: with all that they hold up, connected as the others are."""
+    """Sets of answers, as bits, that an edge raises: closed under `held`, connected, and with a connected rest."""
     everyone, near = (1 << len(held)) - 1, [one | two for one, two in zip(held, holds)]
 
     def flood(chosen, along, allowed):
@@ -787,7 +788,7 @@ def edges_from(held, holds):
         inside, outside = waiting.pop()
         sides = ((inside, everyone & ~outside), (outside, everyone & ~inside))
         if inside & outside or any(side & ~flood(side & -side, near, allowed) for side, allowed in sides):
-            continue  # not one set, or it cannot be connected any more
+            continue  # contradictory, or not connected any more
         free = everyone & ~(inside | outside)
         if free:
             waiting.append((flood(inside | (free & -free), held, everyone), outside))
@@ -798,7 +799,7 @@ def edges_from(held, holds):
 
 def by_mean(design, numbers, slope, line):
     """A workload of multiples of ``w``: ``2 k.w - 1.y``, if ``(k.v)^2 <= (y.v)(r.v)`` for every set's column."""
-    need(design.notion.is_pure, "these multipliers prove nothing but under pure privacy", ClaimError)
+    need(design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError)
     r, c, gram, unit = design.r, design.c, design.centered, design.factor
     w, k, y = ([Fraction(entry, S) for entry in double(part, c)] for part in (numbers, slope, line))
     middle = dot(r, w) / design.total
@@ -816,8 +817,8 @@ def by_mean(design, numbers, slope, line):
 def line_holds(k, y, r, b):
     """Whether ``(k.v)^2 <= (y.v)(r.v)`` for ``v = b + (1 - b) 1_A`` of every set ``A``.
 
-    That is ``v.a(t) >= 0`` for all ``t``, ``a(t) = r t^2 - 2 k t + y``: only the sets ``{a(t) < 0}`` count. They change
-    at roots, which are known to 200 bits; where roots are nearer, every set between is checked.
+    That is ``v.a(t) >= 0`` for all ``t``, ``a(t) = r t^2 - 2 k t + y``: only sets ``{a(t) < 0}`` matter. They change
+    at roots, which are known to 200 bits; if roots are nearer to each other, every set between them is checked.
     """
     inside, events = {x for x in range(len(k)) if not r[x] and (k[x] < 0 or k[x] == 0 > y[x])}, []
     for x, (p, q, w) in enumerate(zip(k, y, r)):
@@ -826,14 +827,14 @@ def line_holds(k, y, r, b):
             events += [(floor((middle - spread) * 2**200), x, False), (floor((middle + spread) * 2**200), x, True)]
         elif not w and p:
             events.append((floor(q / p * 2**199), x, p < 0))
-    groups, near = [[]], 8 + 4 / min(w for w in r if w)  # what a root may be off, in units of its last bit
+    groups, near = [[]], 8 + 4 / min(w for w in r if w)  # error of a root, in units of its last bit
     for event in sorted(events):
         if not groups[-1] or event[0] - groups[-1][-1][0] > near:
             groups.append([])
         groups[-1].append(event)
     for group in groups:
         free = sorted({x for _, x, _ in group})
-        need(len(free) <= 12, "too many roots are too near each other", NotCheckedError)
+        need(len(free) <= 12, "too many roots are too near to each other", NotCheckedError)
         for size in range(len(free) + 1):
             for more in combinations(free, size):
                 chosen = inside.difference(free).union(more)
@@ -846,15 +847,15 @@ def line_holds(k, y, r, b):
 
 
 def largest_contrast(n, low, high):
-    """Largest ``(1-b)^2 k (n-k) / (b n + (1-b) k)^2`` of all ``k``: it rises up to ``n b / (1 + b)``, then falls."""
+    """Largest ``(1-b)^2 k (n-k) / (b n + (1-b) k)^2`` over ``k``, which rises up to ``n b / (1 + b)``, then falls."""
     least, step = n * low // (low + high), high - low
     sizes = {min(n - 1, max(1, k)) for k in (least, least + 1)}
     return max(Fraction(step * step * k * (n - k), (low * n + step * k) ** 2) for k in sizes)
 
 
 def largest_diagram(sizes, nu, low, high):
-    """Largest cost of a set over its allowance if two attributes count, each by itself, so that its row sums and column
-    sums decide: for given row sums the squares of the column sums sum to most in a Ferrers diagram (Gale and Ryser).
+    """Largest ratio of the cost of a set to its allowance if two attributes count, each separately: then only row and
+    column sums matter, and for given row sums a Ferrers diagram has the largest squared column sums (Gale, Ryser).
     """
     (p, q), n, most = sizes, prod(sizes), Fraction(0)
     for rows in combinations_with_replacement(range(q + 1), p):
@@ -867,15 +868,15 @@ def largest_diagram(sizes, nu, low, high):
 
 
 def by_product(design, sizes, eigenvalues, level):
-    """Forms that only see in which attributes answers differ: all are diagonal in the same spaces, one a set ``T``.
+    """Matrices that depend only on the attributes in which answers differ: diagonal in one space for each set ``T``.
 
-    With ``S = sum_T sigma_T E_T`` and a constant ``y = level`` the size of a set decides. Of a Gram matrix that sees
-    more, the average over pairs alike counts; what it leaves moves no eigenvalue by more than ``off``.
+    With ``S = sum_T sigma_T E_T`` and a constant ``y = level`` only the size of a set matters. Another Gram matrix is
+    averaged over pairs that differ in the same attributes; the rest changes no eigenvalue by more than ``off``.
     """
-    need(design.notion.is_pure, "these multipliers prove nothing but under pure privacy", ClaimError)
+    need(design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError)
     n, gram, unit = design.c, design.centered, design.factor
     need(all(type(size) is int and 1 < size <= n for size in sizes) and prod(sizes) == n, "other sizes", ClaimError)
-    need(len(set(design.r)) == 1, "the weights are not all the same", ClaimError)
+    need(len(set(design.r)) == 1, "the weights are not all equal", ClaimError)
     level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 1 + 2 ** len(sizes)))
     mu, off = spectrum(gram, sizes)
     mu, off = [entry * unit for entry in mu], off * unit
@@ -890,7 +891,7 @@ def by_product(design, sizes, eigenvalues, level):
 
 
 def spectrum(form, sizes):
-    """Eigenvalues of a form's average over pairs that differ in the same attributes; largest row sum of the rest."""
+    """Eigenvalues of a matrix averaged over pairs that differ in the same attributes; largest row sum of the rest."""
     afford(len(form) ** 2 * len(sizes))
     answers, full = list(product(*map(range, sizes))), prod(size - 1 for size in sizes)
     seen = [[sum((a != b) << i for i, (a, b) in enumerate(zip(x[::-1], z[::-1]))) for z in answers] for x in answers]
@@ -914,10 +915,10 @@ PROOFS = {"form": by_form, "mean": by_mean, "product": by_product, "none": lambd
 
 
 class Frequencies:
-    """Subset selection for all frequencies, weighted alike, times ``unit``: reports are sets of ``k`` of ``n`` answers.
+    """Subset selection for all frequencies with equal weights, times ``unit``: reports are ``k`` of ``n`` answers.
 
-    With probability ``p`` a set has the truth and ``k - 1`` others, else ``k`` others, all sets alike; ``q`` is the
-    probability that it has any other answer. ``(count / N - q) / (p - q)`` is unbiased.
+    With probability ``p`` a set has the truth and ``k - 1`` others, else ``k`` others, all such sets equally likely;
+    ``q`` is the probability that it has a given other answer. ``(count / N - q) / (p - q)`` is unbiased.
     """
 
     def __init__(self, data, old):
@@ -929,11 +930,11 @@ class Frequencies:
         ratio, _, top = nats(epsilon)  # older files were proved with more than 96 bits
         self.base = (ratio or near("exp", top, up=True)).as_integer_ratio()[::-1]
         n, k, (over, under, _) = self.n, self.k, power(epsilon, 1)
-        need(type(k) is type(mass) is int and 0 < k < n and 0 < mass < UNIT, "size or mass is none")
+        need(type(k) is type(mass) is int and 0 < k < n and 0 < mass < UNIT, "size or mass is out of range")
         need(mass * (n - k) * under <= (UNIT - mass) * k * over, "not private", ClaimError)
         self.p = Fraction(mass, UNIT)
         self.q = (self.p * (k - 1) + (1 - self.p) * k) / (n - 1)
-        need(self.p > self.q, "reports tell nothing", ClaimError)
+        need(self.p > self.q, "reports have no information", ClaimError)
         self.spread = self.unit * (1 - Fraction(1, n))
 
     def errors(self):
@@ -942,7 +943,7 @@ class Frequencies:
         return self.unit * (self.n * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)), 0
 
     def bound(self, multipliers):
-        """By the product bound with one attribute, and the best multipliers where there are none (an old format)."""
+        """By the product bound with one attribute; for an old format without multipliers, by the best ones."""
         n, most = self.n, largest_contrast(self.n, *self.base)
         if self.old:
             return self.unit * Fraction((n - 1) ** 2) / (n * most) - self.spread
@@ -956,7 +957,7 @@ class Frequencies:
 # The files.
 
 
-def told(value, digits=15):
+def decimal(value, digits=15):
     """A rational in decimals."""
     try:
         return f"{float(value):.{digits}g}"
@@ -965,28 +966,28 @@ def told(value, digits=15):
 
 
 def check(path):
-    """Prove the certificate in a file; what was proved, in words, the bound, the gap and a note."""
+    """Check the certificate in a file; its value in words, the bound, the gap and a note."""
     data = read(path)
-    need(isinstance(data, dict) and isinstance(data.get("format"), str), "no certificate of ldpopt")
+    need(isinstance(data, dict) and isinstance(data.get("format"), str), "not a certificate of ldpopt")
     if data["format"] == "ldpopt certificate 1":
         return *check_program(data), ""
-    need(data["format"] in (*FORMATS, FREQUENCIES), f"{data['format']!r:.60} is no format of ldpopt that is known here")
+    need(data["format"] in (*FORMATS, FREQUENCIES), f"{data['format']!r:.60} is not a known format of ldpopt")
     return check_design(data)
 
 
 def main(paths):
-    """Check files and say so, one line each; the exit code is the largest of all."""
+    """Check files, print one line for each, and return the largest exit code."""
     code = 0
     for path in paths:
         try:
             value, bound, gap, note = check(path)
-            line, own = f"private; {value}, bound {told(bound)}, gap {told(gap, 3)}: holds{note}", 0
+            line, own = f"private; {value}, bound {decimal(bound)}, gap {decimal(gap, 3)}: holds{note}", 0
         except ClaimError as error:
             line, own = f"DOES NOT HOLD: {error}", 1
         except NotCheckedError as error:
             line, own = f"NOT CHECKED: {error}", 2
-        except Exception as error:  # whatever it is that fails, nothing was proved
-            line, own = f"no certificate: {type(error).__name__}: {error}", 2
+        except Exception as error:  # any failure: nothing was proved
+            line, own = f"not a certificate: {type(error).__name__}: {error}", 2
         code = max(code, own)
         print(f"{path}: {line[:500]}")
     return code

@@ -6,7 +6,7 @@
     python benchmarks/designs.py methods                # every method's case: plan printed by `ldpopt check`, plan run
 
 ``--keep FILE`` stores figures as JSON lines, and a stopped run continues; ``--before FILE`` prints the kept figures of
-another state beside them and ends with 1 where a gap is larger than both the earlier one and the one asked for;
+another state beside them and ends with 1 where a gap is larger than both the earlier one and the one requested;
 ``-o benchmarks/designs.md`` writes the part's section of that page. Every case runs in a process of its own, with one
 BLAS thread if threads are not the question; seconds are those of `design` after a first small design.
 """
@@ -178,7 +178,7 @@ def measured(part: str, name: str) -> dict[str, Any]:
     except Exception as error:
         return {"error": f"{type(error).__name__}: {str(error).splitlines()[0]}", "wall": time.perf_counter() - wall}
     wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_SELF)
-    row = {"value": made.value, "bound": made.bound, "gap": made.relative_gap, "asked": options.get("gap", 1e-6)}
+    row = {"value": made.value, "bound": made.bound, "gap": made.relative_gap, "requested": options.get("gap", 1e-6)}
     row |= {"wall": wall, "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}
     row |= {"megabytes": after.ru_maxrss / 1024, "reports": made.n_reports, "notes": list(made.notes)}
     size = workload.shape[1] * made.n_reports * 8e-6
@@ -200,8 +200,8 @@ def run(part: str, name: str) -> dict[str, Any]:
         except subprocess.TimeoutExpired:
             return {"error": f"killed after {PATIENCE:g} s", "wall": PATIENCE}
         if done.returncode:
-            told = (done.stderr.strip().splitlines() or [""])[-1]
-            return {"error": f"ended with {done.returncode}: {told}", "wall": time.perf_counter() - wall}
+            text = (done.stderr.strip().splitlines() or [""])[-1]
+            return {"error": f"ended with {done.returncode}: {text}", "wall": time.perf_counter() - wall}
         rows.append(json.loads(done.stdout.splitlines()[-1]))
     row = min(rows, key=lambda one: abs(one["wall"] - median(other["wall"] for other in rows)))
     return row if any("cpu" not in one for one in rows) else row | {"cpu": median(one["cpu"] for one in rows)}
@@ -223,8 +223,8 @@ def table(part: str, rows: dict[str, dict[str, Any]], old: dict[str, dict[str, A
     for name, row in rows.items():
         cells = [name, *(cells_of(old.get(name, {}))[:4] if old else ()), *cells_of(row)]
         cells += [f"{overrun(name, row):.2f}"] if part == "limits" else []
-        told = [*([row["error"]] if "error" in row else row.get("notes", ())), *row.get("failures", ())]
-        yield f"| {' | '.join([*cells, '; '.join(told)])} |"
+        text = [*([row["error"]] if "error" in row else row.get("notes", ())), *row.get("failures", ())]
+        yield f"| {' | '.join([*cells, '; '.join(text)])} |"
 
 
 def cells_of(row: dict[str, Any]) -> list[str]:
@@ -239,25 +239,25 @@ def overrun(name: str, row: dict[str, Any]) -> float:
 
 
 def is_larger(row: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Whether a gap is larger than it was and than the one asked for; a case that fails now and did not before."""
+    """Whether a gap is larger than it was and than the one requested, or a case fails that did not before."""
     if "gap" not in row or "gap" not in old:
         return "error" in row and "gap" in old
-    return bool(row["gap"] > max(old["gap"] * (1 + SAME), row["asked"]))
+    return bool(row["gap"] > max(old["gap"] * (1 + SAME), row["requested"]))
 
 
 def summary(part: str, rows: dict[str, dict[str, Any]], old: dict[str, dict[str, Any]]) -> Iterator[str]:
     """What the figures come to."""
     failed = [name for name, row in rows.items() if "error" in row or row.get("failures")]
     yield f"{len(rows)} cases; failed: {', '.join(failed) or 'none'}."
-    wide = [row for row in rows.values() if "gap" in row and row["gap"] > row["asked"]]
-    yield f"Gap above the one asked for: {len(wide)}."
+    wide = [row for row in rows.values() if "gap" in row and row["gap"] > row["requested"]]
+    yield f"Gap above the one requested: {len(wide)}."
     if part == "limits" and rows:
         name = max(rows, key=lambda one: overrun(one, rows[one]))
         yield f"Largest overrun: {overrun(name, rows[name]):.2f} s ({name})."
     both = {name: (old[name], row) for name, row in rows.items() if name in old}
     if both:
         larger = [name for name, (was, row) in both.items() if is_larger(row, was)]
-        yield f"Gaps larger than before and than the one asked for: {len(larger)}. {'; '.join(larger)}".rstrip()
+        yield f"Gaps larger than before and than the one requested: {len(larger)}. {'; '.join(larger)}".rstrip()
         timed = [(was["cpu"], row["cpu"]) for was, row in both.values() if "cpu" in was and "cpu" in row]
         first, second = map(sum, zip(*timed, strict=True)) if timed else (0.0, 0.0)
         ratios = [after / before for before, after in timed]
@@ -322,8 +322,8 @@ def write(path: Path, part: str, text: str) -> None:
     """Write one section of the page; the others stay as they were."""
     old = path.read_text().split("\n## ")[1:] if path.exists() else []
     sections = {section.split("\n")[0]: section.split("\n", 1)[1].strip() for section in old} | {part: text.strip()}
-    told = "\n".join(f"\n## {one}\n\n{sections[one]}" for one in (*PARTS, "methods") if one in sections)
-    path.write_text(f"# Designs measured\n\nMade by `python benchmarks/designs.py`.\n{told}\n")
+    text = "\n".join(f"\n## {one}\n\n{sections[one]}" for one in (*PARTS, "methods") if one in sections)
+    path.write_text(f"# Designs measured\n\nMade by `python benchmarks/designs.py`.\n{text}\n")
 
 
 def main() -> int:

@@ -2,28 +2,32 @@
 
 python benchmarks/faults.py         # two to three minutes; rewrites benchmarks/faults.md
 
-The kills of writers are counted by ``LDPOPT_KILLS=200 pytest -n 0 -s tests/house/test_kills.py``.
+The kills of writers are counted by ``LDPOPT_KILLS=200 pytest -n 0 -s tests/project/test_kills.py``.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 import ldpopt as lo
+from ldpopt.problem.modelfile import save_model
 from ldpopt.solvers import find, guarded
 from ldpopt.solving.formulation import formulate
 
-LIMIT = 1.0
+LIMIT, KILLS = 1.0, 20
 
 LIMITED: list[tuple[str, int, str | None, dict[str, Any]]] = [
     ("highs", 320, None, {}),
@@ -82,6 +86,42 @@ def costs() -> Iterator[str]:
         yield f"| compact, n = {n} | {here:.3f} | {new:.3f} | {warm:.3f} |"
 
 
+def kills() -> Iterator[str]:
+    """Kill the process of a solver, and a Python session while its solver works, at random moments."""
+    yield f"| {KILLS} kills | answers that do not name the signal | next solves that fail | processes left |"
+    yield "|---|---|---|---|"
+    moment, solver, program = random.Random(KILLS), find("highs"), formulate(problem(320))
+    unnamed = failed = left = 0
+    small = formulate(problem(20))
+    right = solver.solve(small).point
+    solver.solver.in_process_nonzeros = 0
+    for _ in range(KILLS):
+        solver.solve(small)  # its process has started
+        threading.Timer(moment.uniform(0.0, 1.0), _kill_children).start()
+        unnamed += "SIGKILL" not in solver.solve(program).raw_status
+        failed += not np.allclose(solver.solve(small).point, right, rtol=0, atol=1e-12)
+    guarded.stop_all()
+    left = len(psutil.Process().children(recursive=True))
+    yield f"| the process of a solver | {unnamed} | {failed} | {left} |"
+    left = 0
+    for _ in range(KILLS):
+        command = [sys.executable, "-m", "ldpopt", "solve", "n320.toml", "--solver", "highs"]
+        session = psutil.Popen(command, stdout=subprocess.DEVNULL)
+        while not session.children() and session.poll() is None:
+            time.sleep(0.01)
+        time.sleep(moment.uniform(0.0, 1.0))
+        family = session.children(recursive=True)
+        session.kill()
+        session.wait()
+        left += len(psutil.wait_procs(family, timeout=5)[1])
+    yield f"| the session of a solver | | | {left} |"
+
+
+def _kill_children() -> None:
+    for child in psutil.Process().children():
+        child.kill()
+
+
 def best(task: Any) -> float:
     seconds = []
     for _ in range(3):
@@ -92,10 +132,6 @@ def best(task: Any) -> float:
 
 
 def interrupts() -> Iterator[str]:
-    from ldpopt.problem.modelfile import save_model
-
-    for n in (6, 40, 60, 100, 320):
-        save_model(problem(n), f"n{n}.toml")
     lo.Mechanism(np.full((100, 100), 0.01)).save("m.json")
     Path("answers.csv").write_text("a\n" + "1\n2\n50\n99\n" * 1_000_000)
     yield "| command | ends after SIGINT, s | exit code | says |\n|---|---|---|---|"
@@ -116,7 +152,9 @@ if __name__ == "__main__":
     lines = ["# Solvers and commands that have to end", "", note, ""]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for part in (limits, costs, interrupts):
+        for n in (6, 40, 60, 100, 320):
+            save_model(problem(n), f"n{n}.toml")
+        for part in (limits, costs, kills, interrupts):
             for line in part():
                 print(line, flush=True)
                 lines.append(line)

@@ -1,4 +1,4 @@
-"""Mutation testing of the exact core: which small changes of the code does no test notice? Writes mutation.md.
+"""Mutation testing of the exact core: which small changes of the code does no test notice? It writes mutation.md.
 
 Cosmic Ray makes the mutants. The tests are collected once; each mutant is a fork of that process in which the code
 of one function is replaced, and the tests that call it run until one fails, first those that kill most in a second.
@@ -8,6 +8,7 @@ Settings: mutation.toml beside it.
 from __future__ import annotations
 
 import argparse
+import datetime
 import functools
 import gc
 import importlib
@@ -30,7 +31,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import mutation_page
 from mutants import Mutant, mutants
 
 ROOT = Path(__file__).parent.parent
@@ -85,7 +85,7 @@ class Mutation:
         """Test every module."""
         self.items = {item.nodeid: item for item in session.items}
         for path in self.chosen:
-            known = self.results.setdefault(path, {"mutants": {}, "once": [], "seconds": 0.0})
+            known = self.results.setdefault(path, {"mutants": {}, "seconds": 0.0})
             if self.again:
                 known["mutants"].clear()
             self._test_module(path, known)
@@ -96,7 +96,9 @@ class Mutation:
         found = mutants(path, self.settings, module.get("most", self.settings["most"]))
         for name in set(known) - {mutant.name for mutant in found}:
             del known[name]
-        left = [mutant for mutant in found if not (known.get(mutant.name) or self._is_argued(path, mutant, known))]
+        survivors = {name for name, test in known.items() if not test}
+        done = known.keys() - {name for name in survivors if not is_equivalent(self.settings, path, name)}
+        left = [mutant for mutant in found if mutant.name not in done]
         names = [name for name in self.items if name.startswith(tuple(module["tests"]))]
         calls = in_fork(lambda: self._calls(names, path), 600) if left else None
         if left and (calls is None or "failed" in calls):
@@ -112,14 +114,9 @@ class Mutation:
             known[mutant.name] = self._verdict(path, mutant, tests, seconds)
             killers[known[mutant.name]] += 1
             if not known[mutant.name]:
-                result["once"].append(mutant.name)
                 print(f"  {mutant.line} {mutant.name}   ({len(tests)} tests)", file=self.out)
             start, result["seconds"] = cpu(), result["seconds"] + cpu() - start
             RESULTS.write_text(json.dumps(self.results, indent=1))
-
-    @staticmethod
-    def _is_argued(path: str, mutant: Mutant, known: dict[str, str]) -> bool:
-        return mutant.name in known and bool(mutation_page.argument(path, mutant.name))
 
     def _verdict(self, path: str, mutant: Mutant, tests: list[str], seconds: int) -> str:
         """The test that killed a mutant, or empty."""
@@ -207,6 +204,52 @@ def _files(prefix: str) -> list[str]:
     return files
 
 
+PAGE = """# Mutation testing of the exact core
+
+    pip install -e ".[all,test]" --group mutation
+    python benchmarks/mutation.py                # new mutants and survivors; --again: all; budget: one module
+
+A mutant is one change of the code: another operator, comparison or number, a negated condition, a skipped loop, `floor`
+for `ceil`, `low` for `high`. It is killed if one of the module's tests fails. `mutation.toml` has the settings, the
+tests of each module, and for each equivalent mutant the reason why every promise holds with it.
+
+Run on {today}: {total} mutants of {modules} modules in {minutes:.0f} minutes of processor time. **{killed} of the
+{counted} that are not equivalent are killed: {score:.1%}.**
+
+| module | mutants | killed | equivalent | open |
+|---|---|---|---|---|
+"""
+
+
+def write(results: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Write mutation.md: the score of each module, and the mutants that no test kills."""
+    rows, left, totals = [], [], [0, 0, 0, 0]
+    for path in filter(results.get, settings["modules"]):
+        found = results[path]["mutants"]
+        survivors = [name for name, test in found.items() if not test]
+        unknown = [name for name in survivors if not is_equivalent(settings, path, name)]
+        numbers = (len(found), len(found) - len(survivors), len(survivors) - len(unknown), len(unknown))
+        totals = [a + b for a, b in zip(totals, numbers, strict=True)]
+        rows.append(f"| `{path}` | {' | '.join(map(str, numbers))} |\n")
+        left += [f"- `{path}`: `{name}`\n" for name in unknown]
+    text = PAGE.format(
+        today=datetime.date.today(),
+        total=totals[0],
+        modules=len(rows),
+        minutes=sum(module["seconds"] for module in results.values()) / 60,
+        killed=totals[1],
+        counted=totals[0] - totals[2],
+        score=totals[1] / max(1, totals[0] - totals[2]),
+    )
+    page = text + "".join(rows) + ("\nOpen:\n\n" + "".join(left) if left else "")
+    Path(__file__).with_suffix(".md").write_text(page, encoding="utf-8")
+
+
+def is_equivalent(settings: dict[str, Any], path: str, name: str) -> bool:
+    """Whether the settings argue that every promise holds with a mutant."""
+    return any(change in name for part, whys in settings["equivalent"].items() if part in path for change in whys)
+
+
 def main() -> None:
     """Test the modules named, or all, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -230,7 +273,7 @@ def main() -> None:
         code = pytest.main([*PYTEST, *sorted(tests)], plugins=[Mutation(settings, chosen, results, options.again)])
         if code:
             raise SystemExit(int(code))
-    mutation_page.write(results)
+    write(results, settings)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
     python benchmarks/speed.py --keep run.json      # continue a run, or only rewrite the page
     python benchmarks/speed.py --keep run.json --only ldpopt      # measure one method again
 
-Other methods need `pip install ldpopt[bench]`; the page names those that are not installed. Every case runs in a
+Other methods need `pip install --group bench`; the page names those that are not installed. Every case runs in a
 separate process (speed_methods.py).
 """
 
@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from speed_cases import RIVALS, Case, key, series
+from speed_cases import OTHERS, Case, key, series
 from speed_page import write
 
 HERE = Path(__file__).parent
@@ -32,25 +32,21 @@ LONG_LIMITS = {("qif", 80, "random"): 1500.0}
 def run(one: Case, limit: float, memory: float, extra: dict[str, Any]) -> dict[str, Any]:
     """Measure one case in a fresh process, which is killed with its children at the limit."""
     order = one | {"memory": memory} | extra
-    environment = dict(os.environ)
-    if one["method"] == "ldpopt, one thread":
-        order["method"] = "ldpopt"
-        environment["OPENBLAS_NUM_THREADS"] = "1"
     command = [sys.executable, str(HERE / "speed_methods.py"), json.dumps(order)]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        said, complained = process.communicate(timeout=limit)
+        output, errors = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         until = so_far(process.pid)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         return {"over": limit} | until
     if process.returncode:
-        last = (complained.strip() or "no message").splitlines()[-1]
+        last = (errors.strip() or "no message").splitlines()[-1]
         return {"failed": "out of memory" if "MemoryError" in last or process.returncode == -9 else last[:100]}
-    return json.loads(said.splitlines()[-1])
+    return json.loads(output.splitlines()[-1])
 
 
 def so_far(process: int) -> dict[str, float]:
@@ -70,12 +66,12 @@ def follow(cases: list[Case], done: dict[str, Any], options: argparse.Namespace)
     for one in cases:
         name, method = key(one), one["method"]
         limit = LONG_LIMITS.get((method, one["n"], one["gain"]), options.limit)
-        if method.startswith("ldpopt"):
+        if method == "ldpopt":
             limit = max(limit, 300.0)
         if name not in done or (options.only and method == options.only and name not in options.fresh):
             found = {"n": one["n"]}
-            if before is not None and method in RIVALS:
-                least = min(before["cpu"]) * (one["n"] / before["n"]) ** RIVALS[method][1]
+            if before is not None and method in OTHERS:
+                least = min(before["cpu"]) * (one["n"] / before["n"]) ** OTHERS[method][1]
                 if least > limit:
                     found["certain"] = least
             if "certain" not in found:
@@ -109,7 +105,7 @@ def main() -> None:
     if options.keep and Path(options.keep).exists():
         done = json.loads(Path(options.keep).read_text())
     run_facts = done.setdefault("", {"began": time.strftime("%Y-%m-%d"), "load": [], "missing": []})
-    run_facts["missing"] = [m for m, (package, _) in RIVALS.items() if importlib.util.find_spec(package) is None]
+    run_facts["missing"] = [m for m, (package, _) in OTHERS.items() if importlib.util.find_spec(package) is None]
     for cases in series(options):
         if cases[0]["method"] not in run_facts["missing"]:
             count = len(options.fresh)

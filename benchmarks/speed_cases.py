@@ -9,7 +9,7 @@ from typing import Any
 SIZES = (10, 20, 40, 80, 160, 320, 640, 1000, 2000, 5000)
 GAINS = ("identity", "absolute", "random")
 EPSILONS = (0.1, 1, 5)
-RIVALS = {  # method: (package, exponent of n in its number of rows, a lower bound of the growth of its time)
+OTHERS = {  # method: (package, exponent of n in its number of rows, a lower bound of the growth of its time)
     "HiGHS, compact": ("highspy", 2),
     "HiGHS, pairwise": ("highspy", 3),
     "cvxpy, HiGHS": ("cvxpy", 3),
@@ -33,8 +33,7 @@ def series(options: argparse.Namespace) -> Iterator[list[Case]]:
                 largest = 1000 if epsilon != 1 else 5000 if prior == "random" else 2000
                 sizes = [n for n in SIZES if every or n <= largest]
                 yield [case("ldpopt", n, gain, epsilon, prior) for n in sizes]
-    yield [case("ldpopt, one thread", n, "random", 1, "random") for n in (320, 1000, 2000)]
-    for method in RIVALS:
+    for method in OTHERS:
         for gain in GAINS:
             for epsilon in EPSILONS if every else (1,):
                 yield [case(method, n, gain, epsilon, "random") for n in SIZES]

@@ -30,7 +30,7 @@ from ldpopt.solving.formulation import formulate
 Float = np.ndarray
 
 
-def problem(n: int, gain: str, epsilon: float, prior: str) -> lo.Problem:
+def make_problem(n: int, gain: str, epsilon: float, prior: str) -> lo.Problem:
     """The same numbers in every run: identity and random gains, absolute error, a uniform or a random prior."""
     weights = np.full(n, 1 / n) if prior == "uniform" else np.random.default_rng(0).dirichlet(np.ones(n))
     if gain == "random":
@@ -38,40 +38,40 @@ def problem(n: int, gain: str, epsilon: float, prior: str) -> lo.Problem:
     return lo.Problem(weights, {"identity": "identity", "absolute": "absolute_error"}[gain], lo.PureLDP(epsilon))
 
 
-def costs(stated: lo.Problem) -> Float:
+def costs(problem: lo.Problem) -> Float:
     """What every method maximizes."""
-    sign = 1.0 if stated.utility.sense == "gain" else -1.0
-    return sign * stated.prior[:, None] * stated.utility.matrix
+    sign = 1.0 if problem.utility.sense == "gain" else -1.0
+    return sign * problem.prior[:, None] * problem.utility.matrix
 
 
-def highs(stated: lo.Problem, form: str) -> Float:
-    program = formulate(stated, form)
+def highs(problem: lo.Problem, form: str) -> Float:
+    program = formulate(problem, form)
     model = program.to_highs(named=False)
     model.run()
     return program.structure.channel(np.array(model.getSolution().col_value))
 
 
-def cvxpy(stated: lo.Problem, solver: str) -> Float:
+def cvxpy(problem: lo.Problem, solver: str) -> Float:
     import cvxpy as cp
 
-    worth, alpha = costs(stated), math.exp(stated.privacy.epsilon)
-    n = len(worth)
+    gain, alpha = costs(problem), math.exp(problem.privacy.epsilon)
+    n = len(gain)
     channel = cp.Variable((n, n), nonneg=True)
     ones = np.ones((n, 1))
     rows = [cp.sum(channel, axis=1) == 1]
     rows += [channel <= alpha * (ones @ channel[k : k + 1]) for k in range(n)]
-    cp.Problem(cp.Maximize(cp.sum(cp.multiply(worth, channel))), rows).solve(solver=solver)
+    cp.Problem(cp.Maximize(cp.sum(cp.multiply(gain, channel))), rows).solve(solver=solver)
     return np.array(channel.value)
 
 
-def pulp(stated: lo.Problem) -> Float:
+def pulp(problem: lo.Problem) -> Float:
     import pulp as p
 
-    worth, alpha = costs(stated), math.exp(stated.privacy.epsilon)
-    n = len(worth)
+    gain, alpha = costs(problem), math.exp(problem.privacy.epsilon)
+    n = len(gain)
     model = p.LpProblem("channel", p.LpMaximize)
     channel = p.LpVariable.dicts("p", (range(n), range(n)), lowBound=0)
-    model += p.lpSum(worth[x, y] * channel[x][y] for x in range(n) for y in range(n))
+    model += p.lpSum(gain[x, y] * channel[x][y] for x in range(n) for y in range(n))
     for x in range(n):
         model += p.lpSum(channel[x][y] for y in range(n)) == 1
     for x in range(n):
@@ -89,53 +89,53 @@ def cbc() -> Any:
     return _command()
 
 
-def linopy(stated: lo.Problem) -> Float:
+def linopy(problem: lo.Problem) -> Float:
     import linopy as lp
     import pandas as pd
     import xarray as xr
 
-    worth, alpha = costs(stated), math.exp(stated.privacy.epsilon)
-    inputs, outputs = (pd.RangeIndex(len(worth), name=name) for name in "xy")
+    gain, alpha = costs(problem), math.exp(problem.privacy.epsilon)
+    inputs, outputs = (pd.RangeIndex(len(gain), name=name) for name in "xy")
     model = lp.Model()
     channel = model.add_variables(lower=0, coords=[inputs, outputs], name="channel")
     model.add_constraints(channel.sum("y") == 1)
     model.add_constraints(channel - alpha * channel.rename(x="k") <= 0)
-    model.add_objective((channel * xr.DataArray(worth, coords=[inputs, outputs])).sum(), sense="max")
+    model.add_objective((channel * xr.DataArray(gain, coords=[inputs, outputs])).sum(), sense="max")
     model.solve("highs", io_api="direct", output_flag=False)
     return channel.solution.values
 
 
-def scipy(stated: lo.Problem) -> Float:
+def scipy(problem: lo.Problem) -> Float:
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, eye_array, kron
 
-    worth, alpha = costs(stated), math.exp(stated.privacy.epsilon)
-    n = len(worth)
+    gain, alpha = costs(problem), math.exp(problem.privacy.epsilon)
+    n = len(gain)
     one, other = np.nonzero(~np.eye(n, dtype=bool))
     pair = np.arange(len(one))
     ends = (np.r_[pair, pair], np.r_[one, other])
     differences = coo_array((np.r_[np.ones(len(one)), np.full(len(one), -alpha)], ends), shape=(len(one), n))
     rows = kron(differences, eye_array(n), format="csr")
     sums = kron(eye_array(n), np.ones((1, n)), format="csr")
-    answer = linprog(-worth.reshape(-1), rows, np.zeros(rows.shape[0]), sums, np.ones(n), method="highs")
+    answer = linprog(-gain.reshape(-1), rows, np.zeros(rows.shape[0]), sums, np.ones(n), method="highs")
     return answer.x.reshape(n, n)
 
 
-def qif(stated: lo.Problem) -> Float:
+def qif(problem: lo.Problem) -> Float:
     from qif import mechanism
 
-    worth, epsilon = stated.utility.matrix, stated.privacy.epsilon
-    loss = worth.max() - worth if stated.utility.sense == "gain" else worth
+    gain, epsilon = problem.utility.matrix, problem.privacy.epsilon
+    loss = gain.max() - gain if problem.utility.sense == "gain" else gain
     return mechanism.d_privacy.min_loss_given_d(
-        stated.prior, len(loss), lambda a, b: epsilon * (a != b), lambda x, y: loss[x, y]
+        problem.prior, len(loss), lambda a, b: epsilon * (a != b), lambda x, y: loss[x, y]
     )
 
 
 METHODS: dict[str, Callable[[lo.Problem], Float]] = {
-    "HiGHS, compact": lambda stated: highs(stated, "compact"),
-    "HiGHS, pairwise": lambda stated: highs(stated, "pairwise"),
-    "cvxpy, HiGHS": lambda stated: cvxpy(stated, "HIGHS"),
-    "cvxpy, Clarabel": lambda stated: cvxpy(stated, "CLARABEL"),
+    "HiGHS, compact": lambda problem: highs(problem, "compact"),
+    "HiGHS, pairwise": lambda problem: highs(problem, "pairwise"),
+    "cvxpy, HiGHS": lambda problem: cvxpy(problem, "HIGHS"),
+    "cvxpy, Clarabel": lambda problem: cvxpy(problem, "CLARABEL"),
     "PuLP, CBC": pulp,
     "linopy, HiGHS": linopy,
     "scipy linprog": scipy,
@@ -174,7 +174,7 @@ def timed(job: Callable[[], Any], most: int, spare: float) -> tuple[Any, list[fl
     return result, cpu, wall
 
 
-def ours(stated: lo.Problem, most: int, spare: float) -> dict[str, Any]:
+def ours(problem: lo.Problem, most: int, spare: float) -> dict[str, Any]:
     """Solve and certify; which seconds go into mechanism, audit, repair and bound."""
     repair, spent = gap_check.repair, []
 
@@ -186,7 +186,7 @@ def ours(stated: lo.Problem, most: int, spare: float) -> dict[str, Any]:
 
     def job() -> tuple[Any, Any]:
         spent.append(0.0)
-        solution = lo.solve(stated)
+        solution = lo.solve(problem)
         at = seconds()
         proof = lo.certify(solution)
         spent[-1] += seconds() - at
@@ -208,16 +208,16 @@ def ours(stated: lo.Problem, most: int, spare: float) -> dict[str, Any]:
     }
 
 
-def theirs(method: str, stated: lo.Problem, most: int, spare: float) -> dict[str, Any]:
-    """Solve by another's means; what the channel is worth, and what the exact audit says of it."""
-    channel, cpu, wall = timed(lambda: METHODS[method](stated), most, spare)
+def theirs(method: str, problem: lo.Problem, most: int, spare: float) -> dict[str, Any]:
+    """Solve by another method; the value of its channel, and its exact audit."""
+    channel, cpu, wall = timed(lambda: METHODS[method](problem), most, spare)
     found = {"cpu": cpu, "wall": wall, "memory": megabytes()}
-    value = math.fsum(np.sort((costs(stated) * channel).reshape(-1)))
-    value = value if stated.utility.sense == "gain" else -value
+    value = math.fsum(np.sort((costs(problem) * channel).reshape(-1)))
+    value = value if problem.utility.sense == "gain" else -value
     found |= {"value": value, "least": float(channel.min()), "off": float(np.abs(channel.sum(axis=1) - 1).max())}
     channel = np.maximum(channel, 0)
     channel /= channel.sum(axis=1, keepdims=True)
-    return found | {"excess": audited(channel) - float(stated.privacy.epsilon)}
+    return found | {"excess": audited(channel) - float(problem.privacy.epsilon)}
 
 
 def audited(channel: Float) -> float:
@@ -229,21 +229,21 @@ def audited(channel: Float) -> float:
 
 def choices(n: int, gain: str, epsilon: float, prior: str, skip: list[str]) -> dict[str, Any]:
     """CPU seconds of auto and of every fixed choice, in turns."""
-    stated = problem(n, gain, epsilon, prior)
+    problem = make_problem(n, gain, epsilon, prior)
     ways = {"auto": {}} | {name: way for name, way in CHOICES.items() if name not in skip}
     cpu: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(7):
         for name, way in ways.items():
             if sum(cpu[name]) < 0.7:
                 at = seconds()
-                lo.solve(stated, **way)
+                lo.solve(problem, **way)
                 cpu[name].append(seconds() - at)
     return {"cpu": cpu}
 
 
 def building(n: int) -> dict[str, Any]:
-    stated = problem(n, "random", 1.0, "random")
-    _, cpu, wall = timed(lambda: formulate(stated, "compact"), 5, 5.0)
+    problem = make_problem(n, "random", 1.0, "random")
+    _, cpu, wall = timed(lambda: formulate(problem, "compact"), 5, 5.0)
     return {"cpu": cpu, "wall": wall}
 
 
@@ -251,8 +251,8 @@ def main() -> None:
     case = json.loads(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (int(case["memory"] * 2**30),) * 2)
     method, most, spare = case["method"], case.get("repeat", 5), case.get("spare", 3.0)
-    small = problem(4, "identity", 1.0, "uniform")
-    stated = problem(case["n"], case["gain"], case["epsilon"], case["prior"])
+    small = make_problem(4, "identity", 1.0, "uniform")
+    problem = make_problem(case["n"], case["gain"], case["epsilon"], case["prior"])
     if method in METHODS:
         METHODS[method](small)
     else:
@@ -264,9 +264,9 @@ def main() -> None:
     elif method == "formulate":
         found = building(case["n"])
     elif method == "ldpopt":
-        found = ours(stated, most, spare)
+        found = ours(problem, most, spare)
     else:
-        found = theirs(method, stated, most, spare)
+        found = theirs(method, problem, most, spare)
     print(json.dumps({"memory": megabytes(), "base": base} | found))
 
 

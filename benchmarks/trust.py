@@ -35,7 +35,7 @@ PLAIN_SHARE = 10
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one problem."""
+    """Result of one problem."""
 
     index: int
     notion: str

@@ -7,8 +7,8 @@
 Pure, graph (connected, in parts), metric (distances, places) and one-sided privacy; average and worst case; epsilon
 from 1e-4 to 40; 2 to 8 answers; every kind of workload, some times a huge or tiny number, some plus a large constant.
 The number of a design is its seed. Exit code 1 if anything but a LdpoptError is raised, a fresh design fails its own
-recheck or the plain check, a saved design differs from the one written, or a gap is above the one asked for and no
-note says why.
+recheck or the plain check, a saved design differs from the one written, or a gap is above the one requested and no
+note gives a reason.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ldpopt.errors import LdpoptError
 
 NOTIONS = ("pure", "graph", "separate", "metric", "places", "one_sided")
 LIMIT, HANGS = 10.0, 120.0
-"""Seconds that `design` is given, and seconds after which the whole number is given up."""
+"""Time limit of `design`, and seconds after which the check of one design is given up."""
 
 PLAIN = 5
 """Most answers for which variance and bias are computed in Fractions."""
@@ -49,26 +49,18 @@ BIAS, EXCESS, SHIFT = 1e-9, 1e-9, 1e-6
 rounding of the estimator's own numbers; largest share by which the plain variance exceeds the proved one; largest share
 by which a constant added to the workload may change the value."""
 
-WHAT_WAS_DONE = re.compile(r"[\d,]+ (rounds of pricing|sets)\b.*|closed form.*")
+ROUTINE_NOTES = re.compile(
+    r"(?:[\w ]+: )?[\d,]+ (rounds? of pricing|sets)\b.*|closed form.*|.* ended at a relative gap of .*"
+)
 """Notes that do not explain a gap."""
 
-WORKLOADS = (
-    "frequencies",
-    "prefix",
-    "ranges",
-    "mean",
-    "marginals",
-    "random",
-    "sparse",
-    "deficient",
-    "scaled",
-    "copies",
-)
+NAMED = ("frequencies", "prefix", "ranges")
+WORKLOADS = (*NAMED, "mean", "marginals", "random", "sparse", "deficient", "scaled", "copies")
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A design to be asked for: arguments of `design`, and what is needed for the plain check."""
+    """Arguments of `design`, and the constant that was added to the workload."""
 
     notion: str
     kind: str
@@ -78,16 +70,14 @@ class Drawn:
     constant: float
 
     def __str__(self) -> str:
-        told = {
-            k: np.asarray(v).tolist() if k == "weights" else v for k, v in self.options.items() if k != "time_limit"
-        }
+        shown = {key: value for key, value in self.options.items() if key not in ("time_limit", "weights")}
         added = f" + {self.constant:g}" if self.constant else ""
-        return f"{self.kind}{added} {self.workload.shape}, {self.privacy!r}, {told}"
+        return f"{self.kind}{added} {self.workload.shape}, {self.privacy!r}, {shown}"
 
 
 @dataclass
 class Result:
-    """What became of one design; a line of the kept file."""
+    """Result of one design; a line of the kept file."""
 
     index: int
     notion: str
@@ -99,7 +89,7 @@ class Result:
     value: float = 0.0
     bound: float = 0.0
     gap: float = 0.0
-    asked: float = 0.0
+    requested: float = 0.0
     seconds: float = 0.0
     cpu: float = 0.0
     notes: list[str] = field(default_factory=list)
@@ -116,11 +106,15 @@ class Result:
 
     @property
     def is_wide(self) -> bool:
-        return self.is_designed and not self.gap <= self.asked
+        return self.is_designed and not self.gap <= self.requested
+
+    @property
+    def reasons(self) -> list[str]:
+        return [note for note in self.notes if not ROUTINE_NOTES.fullmatch(note)]
 
     @property
     def is_explained(self) -> bool:
-        return any(not WHAT_WAS_DONE.fullmatch(note) for note in self.notes)
+        return bool(self.reasons)
 
 
 def draw(seed: int, index: int) -> Drawn:
@@ -156,7 +150,7 @@ def draw_workload(rng: np.random.Generator, kind: str) -> lo.Workload:
     """A workload of 2 to 8 answers."""
     n = int(rng.integers(2, 9))
     labels: Any = [f"answer {x}" for x in range(n)] if rng.random() < 0.3 else n
-    if kind in ("frequencies", "prefix", "ranges"):
+    if kind in NAMED:
         return getattr(lo.Workload, kind)(labels)
     if kind == "mean":
         return lo.Workload.mean(np.arange(n) if rng.random() < 0.5 else rng.integers(-20, 21, n) + np.arange(n) / 8)
@@ -209,11 +203,11 @@ def draw_privacy(rng: np.random.Generator, notion: str, inputs: tuple[Any, ...])
 
 
 def examine(task: tuple[int, int]) -> Result:
-    """Design and check one number; an exception is a result."""
+    """Design and check the design of a number; an exception is a result."""
     seed, index = task
     drawn = draw(seed, index)
     result = Result(index, drawn.notion, drawn.kind, drawn.options.get("objective", "average"), str(drawn))
-    result.asked = drawn.options["gap"]
+    result.requested = drawn.options["gap"]
     signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, HANGS)
     began, used = time.perf_counter(), time.process_time()
@@ -228,7 +222,7 @@ def examine(task: tuple[int, int]) -> Result:
             else:
                 result.refused = text
         except Hang:
-            result.error = f"Hang: nothing for {HANGS:g} s"
+            result.error = f"Hang: no result in {HANGS:g} s"
         except Exception as error:
             result.error = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200] + f" ({_place(error)})"
             if multiprocessing.parent_process() is None:
@@ -240,7 +234,7 @@ def examine(task: tuple[int, int]) -> Result:
 
 
 class Hang(BaseException):
-    """A number that takes far too long."""
+    """A design that takes far too long."""
 
 
 def _give_up(*_: object) -> None:
@@ -254,7 +248,7 @@ def _place(error: BaseException) -> str:
 
 
 def check(drawn: Drawn, result: Result, began: float, used: float) -> None:
-    """All that is asked of a fresh design."""
+    """All checks of a new design."""
     made = lo.design(drawn.workload, drawn.privacy, **drawn.options)
     result.cpu, result.seconds = (
         time.process_time() - used,
@@ -277,13 +271,14 @@ def check(drawn: Drawn, result: Result, began: float, used: float) -> None:
     if drawn.constant:
         centered = lo.Workload(drawn.workload.matrix - drawn.constant, drawn.workload.inputs)
         other = lo.design(centered, drawn.privacy, **drawn.options)
-        result.shift = max(abs(other.value / made.value - 1) - max(other.relative_gap, 2 * result.asked), 0.0)
+        apart = abs(other.value - made.value) / made.value if made.value else float(bool(other.value))
+        result.shift = max(apart - max(other.relative_gap, 2 * result.requested), 0.0)
     for text in round_trip(drawn, made):
         result.failures.append(text)
 
 
 def round_trip(drawn: Drawn, made: Any) -> Iterator[str]:
-    """What differs after saving and loading; reports and counts of a few people included."""
+    """Differences after saving and loading, also of reports and counts of a few people."""
     inputs = drawn.workload.inputs
     answers = [inputs[x] for x in np.random.default_rng(0).integers(0, len(inputs), 50)]
     reports = made.mechanism.sample(answers, rng=0)
@@ -306,7 +301,7 @@ def round_trip(drawn: Drawn, made: Any) -> Iterator[str]:
 
 
 def plain_privacy(drawn: Drawn, mechanism: Any) -> bool:
-    """Whether every pair is as close as the notion states, in Fractions and 80 digits."""
+    """Whether every pair is as close as the notion requires, in Fractions and 80 digits."""
     privacy, inputs = drawn.privacy, drawn.workload.inputs
     rows = [[Fraction(mass) for mass in row] for row in np.asarray(mechanism.masses).tolist()]
     if any(sum(row) != mechanism.denominator or min(row) < 0 for row in rows):
@@ -377,87 +372,58 @@ def normalized(text: str) -> str:
 
 
 def counted(title: str, texts: list[tuple[str, int]]) -> list[str]:
-    """Lines of one list: messages alike, how often, and the first numbers."""
+    """Lines of one list: equal messages, their number, and the first numbers of designs."""
     found: dict[str, list[int]] = {}
     for text, index in texts:
         found.setdefault(normalized(text), []).append(index)
-    lines = ["", f"## {title}: {len({index for _, index in texts})}", ""] if texts else ["", f"## {title}: 0"]
+    lines = ["", f"## {title}: {len({index for _, index in texts})}", *([""] if texts else [])]
     for text, numbers in sorted(found.items(), key=lambda item: -len(item[1])):
-        lines.append(
-            f"- {len(numbers)} x {text} (numbers {', '.join(map(str, numbers[:8]))}{', ...' * (len(numbers) > 8)})"
-        )
+        lines.append(f"- {len(numbers)} x {text} (numbers {str(numbers[:8])[1:-1]})")
     return lines
+
+
+COLUMNS = {
+    "designs": len,
+    "refused": lambda part: sum(bool(r.refused) for r in part),
+    "raised": lambda part: sum(bool(r.error) for r in part),
+    "fails a check": lambda part: sum(bool(r.failures) for r in part),
+    "gap too large": lambda part: sum(r.is_wide for r in part),
+    "of these no note": lambda part: sum(r.is_wide and not r.is_explained for r in part),
+    "largest gap": lambda part: f"{max((r.gap for r in part if r.is_designed), default=0):.2g}",
+    "plain checks": lambda part: sum(r.is_plain for r in part),
+    "largest bias": lambda part: f"{max((r.bias for r in part), default=0):.1g}",
+    "largest excess": lambda part: f"{max((r.excess for r in part), default=0):.1g}",
+    "slowest s": lambda part: f"{max((r.seconds for r in part), default=0):.1f}",
+}
 
 
 def page(results: list[Result], seed: int) -> list[str]:
     """The page."""
     results = sorted(results, key=lambda r: r.index)
-    head = (
-        "notion",
-        "designs",
-        "refused",
-        "raised",
-        "fails a check",
-        "gap above asked",
-        "of these no note",
-        "largest gap",
-        "plain checks",
-        "largest bias",
-        "largest excess",
-        "slowest s",
-    )
     lines = ["# Random designs", "", *(__doc__ or "").split("\n\n")[2].splitlines(), ""]
     lines += [f"Seed {seed}, {len(results)} designs of `design(..., time_limit={LIMIT:g})`.", ""]
-    lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for name in (*NOTIONS, *("average", "worst_case"), "all"):
+    lines += [f"| notion | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+    for name in (*NOTIONS, "average", "worst_case", "all"):
         part = [r for r in results if name in (r.notion, r.objective, "all")]
-        done, wide = [r for r in part if r.is_designed], [r for r in part if r.is_wide]
-        cells = [
-            name,
-            len(part),
-            sum(bool(r.refused) for r in part),
-            sum(bool(r.error) for r in part),
-            sum(bool(r.failures) for r in part),
-        ]
-        cells += [
-            len(wide),
-            sum(not r.is_explained for r in wide),
-            f"{max((r.gap for r in done), default=0):.2g}",
-            sum(r.is_plain for r in part),
-        ]
-        cells += [
-            f"{max((r.bias for r in part), default=0):.1g}",
-            f"{max((r.excess for r in part), default=0):.1g}",
-            f"{max((r.seconds for r in part), default=0):.1f}",
-        ]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+        lines.append(f"| {name} | {' | '.join(str(cell(part)) for cell in COLUMNS.values())} |")
     over = [r.seconds - LIMIT for r in results]
     lines += [
         "",
-        f"Largest overrun of the limit: {max(max(over), 0):.1f} s; more than 1 s: {sum(o > 1 for o in over)}.",
+        f"Largest overrun of the limit: {max([0.0, *over]):.1f} s; more than 1 s: {sum(o > 1 for o in over)}.",
     ]
-    lines += counted("Raised, no LdpoptError", [(r.error, r.index) for r in results if r.error])
-    lines += counted("Fails a check", [(text, r.index) for r in results for text in r.failures])
     moved = [r for r in results if r.shift is not None and r.shift > SHIFT]
-    lines += counted(
-        "A constant added changes the value", [(f"{r.kind}, {r.notion}, {r.objective}", r.index) for r in moved]
-    )
     wide = [r for r in results if r.is_wide]
-    lines += counted(
-        "Gap above the one asked for, no note why",
-        [(f"{r.notion}, {r.objective}", r.index) for r in wide if not r.is_explained],
-    )
-    lines += counted(
-        "Gap above the one asked for, with a note",
-        [(" | ".join(n for n in r.notes if not WHAT_WAS_DONE.fullmatch(n)), r.index) for r in wide if r.is_explained],
-    )
-    lines += counted("Refused with a LdpoptError", [(r.refused, r.index) for r in results if r.refused])
-    lines += counted("Warnings", [(text, r.index) for r in results for text in r.warned])
-    widest = sorted((r for r in wide), key=lambda r: -r.gap)[:25]
-    lines += ["", "## Largest gaps", ""] + [
-        f"- {r.index}: gap {r.gap:.2g} (asked {r.asked:g}), {r.seconds:.1f} s: {r.text}; {'; '.join(r.notes)}"
-        for r in widest
-    ]
+    lists = {
+        "Raised, not a LdpoptError": [(r.error, r.index) for r in results if r.error],
+        "Fails a check": [(text, r.index) for r in results for text in r.failures],
+        "A constant added changes the value": [(f"{r.kind}, {r.notion}, {r.objective}", r.index) for r in moved],
+        "Gap too large, no note why": [(f"{r.notion}, {r.objective}", r.index) for r in wide if not r.is_explained],
+        "Gap too large, with a note": [(r.reasons[0], r.index) for r in wide if r.is_explained],
+        "Refused with a LdpoptError": [(r.refused, r.index) for r in results if r.refused],
+        "Warnings": [(text, r.index) for r in results for text in r.warned],
+    }
+    for title, texts in lists.items():
+        lines += counted(title, texts)
     return lines
 
 

@@ -96,7 +96,25 @@ def _draw_figures_of_papers(app):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": path})
 
 
+def _list_public_names(app, docname, source):
+    """Fill in the page ``reference/index``: the names of ``ldpopt/__init__.pyi``, by the package that defines them."""
+    if docname != "reference/index":
+        return
+    packages = {}
+    stub = (DOCS.parent / "ldpopt" / "__init__.pyi").read_text(encoding="utf-8")
+    for module, name in re.findall(r"^from \.(\S*) import \w+ as (\w+)$", stub, flags=re.MULTILINE):
+        packages.setdefault(module.split(".")[0] or name, []).append(name)
+    blocks = [
+        f"### {package}\n\n```{{eval-rst}}\n.. autosummary::\n\n"
+        + "".join(f"   ldpopt.{name}\n" for name in names)
+        + "```\n"
+        for package, names in packages.items()
+    ]
+    source[0] = source[0].replace("PUBLIC_NAMES", "\n".join(blocks))
+
+
 def setup(app):
     """Run before numpydoc reads the docstrings."""
     app.connect("builder-inited", _draw_figures_of_papers)
     app.connect("autodoc-process-docstring", _name_utility, priority=400)
+    app.connect("source-read", _list_public_names)

@@ -32,8 +32,8 @@ print("histogram, replace:      ", noise.sensitivity(lambda table: table, replac
 # Laplace noise of scale sensitivity / epsilon. The sum of ages has the sensitivity 100 if ages are cut off there; the
 # mean is the sum over the count, each with half of the budget.
 
-law = noise.Laplace(1.0, epsilon)
-print(f"true count {truth}, published {truth + law.sample(1, rng=1)[0]:.1f} +- {law.expected_abs:g} on average")
+laplace = noise.Laplace(1.0, epsilon)
+print(f"true count {truth}, published {truth + laplace.sample(1, rng=1)[0]:.1f} +- {laplace.expected_abs:g} on average")
 total, people = noise.Laplace(100.0, epsilon / 2), noise.Laplace(1.0, epsilon / 2)
 rng = np.random.default_rng(2)
 published = (years.sum() + total.sample(2000, rng=rng)) / (ages.rows + people.sample(2000, rng=rng))
@@ -44,7 +44,7 @@ print(f"true mean {years.mean():.2f}, published {published[0]:.2f}; spread {publ
 # drawn from integer masses; cut off to 0 .. 944 it is a mechanism, and the audit finds its true budget between
 # neighbors.
 
-counted = law.on_grid(1.0)
+counted = laplace.on_grid(1.0)
 draws = truth + counted.sample(20_000, rng=3)
 pair = counted.truncated(12)
 print(f"drawn exactly: {draws[:8].tolist()}, mean {draws.mean():.2f}")
@@ -57,11 +57,11 @@ print(f"largest loss between neighbors {max(steps):.12f} of {epsilon}; 11 apart 
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 grid = np.linspace(truth - 9, truth + 10, 800)
-first = law.pdf(grid - truth)
+first = laplace.pdf(grid - truth)
 factor, allowed = np.exp(epsilon), r"first curve, times $e^{-\varepsilon}$ to $e^{\varepsilon}$"
 left.fill_between(grid, first / factor, first * factor, color="#c6dbef", label=allowed)
 left.plot(grid, first, color="#08519c", label=f"{truth} people of 65 or over")
-left.plot(grid, law.pdf(grid - truth - 1), "--", color="#cb181d", label="one more")
+left.plot(grid, laplace.pdf(grid - truth - 1), "--", color="#cb181d", label="one more")
 left.set(
     title=rf"Laplace noise, $\varepsilon = {epsilon:g}$", xlabel="published count", ylabel="density", ylim=(0, 0.55)
 )

@@ -13,7 +13,7 @@ from .auditing.black_box import audit_sampler as audit_sampler
 from .auditing.divergence import Audit as Audit
 from .auditing.divergence import audit as audit
 from .certificate.design_certificate import DesignCertificate as DesignCertificate
-from .certificate.record import Certificate as Certificate
+from .certificate.program_certificate import Certificate as Certificate
 from .designing.comparison import compare_designs as compare_designs
 from .designing.design import design as design
 from .designing.limits import DesignLimits as DesignLimits
@@ -22,8 +22,8 @@ from .designing.record import Design as Design
 from .designing.saving import load_design as load_design
 from .designing.saving import save_design as save_design
 from .estimation.counts import Counts as Counts
+from .estimation.estimate import Estimate as Estimate
 from .estimation.fit import goodness_of_fit as goodness_of_fit
-from .estimation.inversion import Estimate as Estimate
 from .estimation.inversion import estimate_frequencies as estimate_frequencies
 from .estimation.planning import plan_sample as plan_sample
 from .foundation.budget import Budget as Budget

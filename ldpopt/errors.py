@@ -16,12 +16,12 @@ _SHOWS_VALUES: ContextVar[bool] = ContextVar("shows_values", default=False)
 
 @contextmanager
 def showing_values(shows: bool = True) -> Iterator[None]:
-    """Let messages quote what people answered, within a block; else they say row, column and the known labels only.
+    """Let messages quote the answers of people within a block; outside they name row, column and known labels only.
 
     Parameters
     ----------
     shows : bool
-        Whether they do; default: ``True``.
+        Whether messages quote answers; default: ``True``.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def showing_values(shows: bool = True) -> Iterator[None]:
 
 
 def shows_values() -> bool:
-    """Whether messages may quote what people answered."""
+    """Whether messages may quote the answers of people."""
     return _SHOWS_VALUES.get()
 
 
@@ -80,7 +80,7 @@ class LdpoptError(Exception):
 
 
 def _shorten(text: str) -> str:
-    """Leave out the middle of a long text: labels and names may have any length."""
+    """Text without its middle if it is long: labels and names may have any length."""
     return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS // 2]} ... {text[-MAX_CHARACTERS // 2 :]}"
 
 

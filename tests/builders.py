@@ -1,9 +1,10 @@
-"""What many tests share: how much to try, how long to wait, processes, random problems, plain definitions."""
+"""Shared by tests: numbers of cases, limits of time, processes, random problems, plain definitions."""
 
 from __future__ import annotations
 
 import importlib.util
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -18,45 +19,45 @@ from hypothesis import Phase, settings
 
 import ldpopt as lo
 
-# How much is tried.
+# Numbers of cases.
 
 THOROUGH = os.environ.get("LDPOPT_TESTS") == "thorough"
-"""Whether the thorough set was asked for: more random cases, and what takes long."""
+"""Whether the thorough set runs: more random cases, and tests that take long."""
 
 NEW_CASES = "LDPOPT_NEW_CASES" in os.environ
-"""Whether random cases are new ones; the same each time otherwise, so that a failure is due to a change."""
+"""Whether random cases are new ones; otherwise they are the same each time, so that a failure is due to a change."""
 
 
 def cases(usual: int) -> settings:
-    """Hypothesis tries half as many examples in the usual set, and five times as many in the thorough one."""
+    """Settings of hypothesis: half as many examples in the usual set, five times as many in the thorough one."""
     return settings(max_examples=5 * usual if THOROUGH else (usual + 1) // 2)
 
 
 FUZZ = int(os.environ.get("LDPOPT_FUZZ", "8000" if THOROUGH else "300"))
-"""Statements, files and command lines that are made up in tests/fuzz."""
+"""Number of random statements, files and command lines in tests/refusals."""
 
 
 def fuzz_cases(share: float) -> settings:
-    """A share of them; the same ones each time, unless new cases or another number are asked for."""
+    """Settings for a share of `FUZZ` cases: the same each time, unless the environment sets other ones."""
     untraced = [phase for phase in Phase if phase is not Phase.explain]  # tracing takes longer than any limit
     usual = not NEW_CASES and "LDPOPT_FUZZ" not in os.environ
     return settings(max_examples=max(1, int(FUZZ * share)), derandomize=usual, phases=untraced)
 
 
 def thorough_or(usual: Any, thorough: Any) -> Any:
-    """The second in the thorough set."""
+    """Return the second value in the thorough set, and the first otherwise."""
     return thorough if THOROUGH else usual
 
 
-# How long is waited. Every limit of seconds in a test goes through ``seconds``.
+# Limits of time. Every limit in a test is ``seconds(...)``.
 
 
 def slowness() -> float:
-    """How much slower than the machine that limits were written for: at least 1, measured once for each session.
+    """Slowness of this machine, at least 1, measured once for each session by the start of a process.
 
-    What is measured is what limits wait for, the start of a process: 0.2 s there. ``LDPOPT_SLOWNESS=3`` states it.
+    A process starts in 0.2 s on a machine of slowness 1. ``LDPOPT_SLOWNESS=3`` sets it.
     """
-    if "LDPOPT_SLOWNESS" not in os.environ:  # the workers of pytest-xdist inherit what is found
+    if "LDPOPT_SLOWNESS" not in os.environ:  # the workers of pytest-xdist inherit it
         least = 10.0
         for _ in range(2):
             began = time.perf_counter()
@@ -75,34 +76,50 @@ def seconds(usual: float) -> float:
 
 
 def run_cli(*args: object, stdin: str | None = None) -> Any:
-    """The command line, called in this process: ``exit_code``, ``stdout``, ``stderr``, ``exception``."""
+    """Call the command line in this process; the result has ``exit_code``, ``stdout``, ``stderr``, ``exception``."""
     from typer.testing import CliRunner
 
-    from ldpopt.cli.verbs import app
+    from ldpopt.cli.app import app
 
     return CliRunner().invoke(app, [str(arg) for arg in args], input=stdin)
 
 
+def cli_output(*args: object, stdin: str | None = None) -> str:
+    """What a successful command prints."""
+    result = run_cli(*args, stdin=stdin)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def cli_json(*args: object) -> Any:
+    """The one JSON object that a command prints, and strictly JSON."""
+
+    def refuse(name: str) -> float:
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(cli_output(*args, "--json", "-"), parse_constant=refuse)
+
+
 def start_cli(*args: str, **options: Any) -> subprocess.Popen[str]:
-    """The command line in a process of its own, with pipes for what it says unless the options say otherwise."""
+    """Start the command line in a process of its own, with pipes for its output unless the options differ."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
     return subprocess.Popen([sys.executable, "-m", "ldpopt", *args], **pipes)
 
 
 def run_python(code: str, *args: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """A program in a process of its own, and what it printed."""
+    """Run a program in a process of its own, and capture its output."""
     return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False, **options)
 
 
 def load_script(path: Path) -> Any:
-    """A script as a module, without running its main part; scripts beside it can be imported, as when it is run."""
+    """Import a script as a module without running its main part; it can import the scripts beside it."""
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)  # a dataclass looks its module up
+    sys.modules.setdefault(path.stem, module)  # dataclasses need their module there
     spec.loader.exec_module(module)
     return module
 
@@ -120,14 +137,14 @@ def random_problem(
     objective: str = "expected",
     **options: Any,
 ) -> lo.Problem:
-    """A prior from the simplex and utilities from [0, 1], each with equal chances; n x n where m is not given."""
+    """A problem with a prior uniform on the simplex and utilities uniform on [0, 1]; m is n if not given."""
     rng = np.random.default_rng(rng)
     prior, utility = rng.dirichlet(np.ones(n)), lo.Utility(rng.random((n, m or n)), sense)
     return lo.Problem(prior if objective == "expected" else None, utility, notion, objective=objective, **options)
 
 
 def distances(points: Any, others: Any = None) -> np.ndarray:
-    """How far places on a line are from each other, as floats."""
+    """Distances between points on a line, as floats."""
     return np.abs(np.subtract.outer(points, points if others is None else others)).astype(float)
 
 
@@ -141,16 +158,16 @@ def star(n: int) -> nx.Graph:
     return nx.star_graph(n - 1)
 
 
-# Definitions, for references that share no line with the library.
+# Definitions for reference calculations, without code of the library.
 
 
 def all_events(m: int) -> Iterator[tuple[int, ...]]:
-    """Every set of outputs but the empty one."""
+    """Every non-empty set of outputs."""
     return itertools.chain.from_iterable(itertools.combinations(range(m), size) for size in range(1, m + 1))
 
 
 def single_events(m: int) -> Iterator[tuple[int, ...]]:
-    """Every output alone."""
+    """Every set of one output."""
     return ((y,) for y in range(m))
 
 

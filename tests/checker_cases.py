@@ -116,7 +116,7 @@ def third(data: Any) -> Any:
     """A design's file in the third format, of one in an older format; multipliers and masses are the same."""
     if data["format"] == checker.FORMATS[0]:
         return data
-    new = checker.in_new_words({key: part for key, part in data.items() if key != "about"})
+    new = checker.in_new_format({key: part for key, part in data.items() if key != "about"})
     new["format"] = checker.FORMATS[0]
     if "size" in new:
         n, most = (

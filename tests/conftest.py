@@ -1,14 +1,16 @@
-"""Settings for the whole suite: hypothesis repeats the same examples, and never fails for being slow."""
+"""Settings for all tests: hypothesis repeats the same examples, and does not fail when it is slow; test files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from builders import NEW_CASES, seconds, thorough_or
+from ldpopt import Mechanism
 
 settings.register_profile(
     "ldpopt",
@@ -21,13 +23,56 @@ settings.register_profile(
 settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=500)
 settings.load_profile(os.environ.get("LDPOPT_TESTS", "ldpopt"))
 
-# What ends a test that hangs: pytest-timeout reads this before the number in pyproject.toml.
+# The limit for a test that hangs: pytest-timeout reads it before the number in pyproject.toml.
 os.environ.setdefault("PYTEST_TIMEOUT", f"{seconds(thorough_or(240, 1200)):.0f}")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _files_need_not_reach_the_disk() -> Iterator[None]:
-    """Writing through to a disk takes a millisecond or a second each time, and no test cuts the power."""
+    """Syncing to disk takes a millisecond to a second each time, and no test cuts the power."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield
+
+
+COIN = (Path(__file__).parents[1] / "models" / "coin.toml").read_text().partition("[expect]")[0]
+IMPOSSIBLE = """
+[alphabet]
+inputs = [-1.0, 0.0, 1.0]
+[prior]
+uniform = true
+[utility]
+kind = "squared_error"
+[privacy]
+kind = "pure"
+epsilon = 0.5
+[[constraints]]
+kind = "unbiased"
+"""
+WORKLOAD = """
+title = "A survey"
+[alphabet]
+inputs = ["no", "perhaps", "yes"]
+[workload]
+kind = "prefix"
+[privacy]
+kind = "pure"
+epsilon = 1.0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("coin.toml").write_text(COIN)
+    Path("workload.toml").write_text(WORKLOAD)
+    Path("expects.toml").write_text(COIN + "[expect]\nvalue = 0.7\n")
+    Path("impossible.toml").write_text(IMPOSSIBLE)
+    Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save("coin.json")
+    Path("answers.csv").write_text('\ufeffname,answer\r\nann,yes\r\nbob,"no"\r\neve,yes\r\n', encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def coin() -> str:
+    return COIN

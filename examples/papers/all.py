@@ -178,7 +178,7 @@ def summary(folder, console, page=None):
         fill(page, {"rows": text.rstrip()})
     differs = sum(row.verdict == "differs" for _, row in found)
     agrees = sum(row.verdict == "agrees" for _, row in found)
-    console.print(f"{len(found)} entries: {agrees} agree, {differs} differ for a stated reason; {folder / 'rows.csv'}")
+    console.print(f"{len(found)} entries: {agrees} agree, {differs} differ for a given reason; {folder / 'rows.csv'}")
     return missing
 
 

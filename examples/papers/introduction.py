@@ -55,18 +55,18 @@ def laplace(record):
     """B5 to B7: sensitivity of a count, density, mechanism."""
     people = neighbors.histograms(3, 4)
     record.value("B5", "sensitivity of a count", noise.sensitivity(sum, people), "1", where="sensitivity.csv")
-    law, r = noise.Laplace(1.0, 1.0), np.linspace(-6, 7, 1301)
-    error = float(np.abs(law.pdf(r) - np.exp(-np.abs(r)) / 2).max())
+    added, r = noise.Laplace(1.0, 1.0), np.linspace(-6, 7, 1301)
+    error = float(np.abs(added.pdf(r) - np.exp(-np.abs(r)) / 2).max())
     record.claim("B6", "density exp(-|x| / b) / (2 b)", error < 1e-15, f"within {error:.0e}", where="coins.png")
-    loss = float(np.abs(np.log(law.pdf(r) / law.pdf(r - 1))).max())
+    loss = float(np.abs(np.log(added.pdf(r) / added.pdf(r - 1))).max())
     record.value(
         "B7", "loss of f(D) + Lap(sensitivity / epsilon), epsilon 1", loss, "1", where="coins.png", within=1e-12
     )
-    drawn = law.sample(200_000, rng=1)
+    drawn = added.sample(200_000, rng=1)
     near = abs(np.abs(drawn).mean() - 1) < 0.012 and abs(drawn.var() - 2) < 0.1
     text = f"E|x| {np.abs(drawn).mean():.3f}, variance {drawn.var():.3f} of 200 000 draws"
     record.claim("B7", "E|x| = b, variance 2 b^2", near, text, where="coins.png")
-    return law, r
+    return added, r
 
 
 def sensitivities(folder):
@@ -81,7 +81,7 @@ def sensitivities(folder):
     write_csv(folder / "sensitivity.csv", ("query", "add or remove one", "replace one"), rows)
 
 
-def draw(folder, audit, law, r):
+def draw(folder, audit, added, r):
     """Left the coin's delta at each epsilon, right two neighbors under Laplace noise."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     epsilons = np.linspace(0, 1.6, 161)
@@ -91,8 +91,8 @@ def draw(folder, audit, law, r):
     )
     left.axvline(math.log(3), color=RED, linestyle="--", label=r"printed: $\ln 3$")
     left.set(title="Two coins", xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
-    right.plot(r, law.pdf(r), color=BLUE, label="count 0")
-    right.plot(r, law.pdf(r - 1), "--", color=RED, label="count 1, a neighbor")
+    right.plot(r, added.pdf(r), color=BLUE, label="count 0")
+    right.plot(r, added.pdf(r - 1), "--", color=RED, label="count 1, a neighbor")
     right.set(title=r"Laplace noise, sensitivity 1, $\varepsilon = 1$", xlabel="published count", ylabel="density")
     for ax in (left, right):
         ax.legend(frameon=False)

@@ -261,13 +261,13 @@ def privacy(folder, record):
 def formulas(record):
     """R2, R5, R6, R8 to R11, R13, R14, R26: variances against the library's exact ones."""
     big, mu, m = math.e, np.linspace(0, 1, 11), 36
-    rivals = {
+    others = {
         "Laplace": mean.Laplace(1.0),
         "Duchi": mean.Duchi(1.0),
         "PM": mean.Piecewise(1.0),
         "SW": mean.SquareWave(1.0),
     }
-    for name, protocol in rivals.items():
+    for name, protocol in others.items():
         record.shown(
             "R2", f"worst variance of {name} at epsilon 1", where=TESTS, ours=f"{protocol.worst_case_variance:.9f}"
         )

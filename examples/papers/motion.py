@@ -84,7 +84,7 @@ class Motion:
 
 
 def synthetic_motion(rows: int = 2000) -> Motion:
-    """Draw 12 tables of 3 attributes from beta laws of many shapes; they need no package and no file.
+    """Draw 12 tables of 3 attributes from beta distributions of many shapes; they need no package and no file.
 
     Examples
     --------
@@ -95,7 +95,9 @@ def synthetic_motion(rows: int = 2000) -> Motion:
     rng = np.random.default_rng(36)
     values = np.stack([rng.beta(a, b, rows) for a, b in shapes], axis=1).astype(np.float32)
     names = tuple(f"beta_{a:g}_{b:g}" for a, b in shapes)
-    return Motion("synthetic", names, tuple(np.split(frozen(values), 12, axis=1)), "beta laws, seed 36", "none needed")
+    return Motion(
+        "synthetic", names, tuple(np.split(frozen(values), 12, axis=1)), "beta distributions, seed 36", "none needed"
+    )
 
 
 def basic_motions() -> Motion:

@@ -55,7 +55,7 @@ ROWS = {
     "W21": "claims on rates",
     "W22": "open: optimum, cost, nonlinear queries",
     "R1": "definitions, figure 1: central and local",
-    "R2": "rivals: Laplace, Duchi, PM, SW, Harmony",
+    "R2": "other protocols: Laplace, Duchi, PM, SW, Harmony",
     "R3": "(3)-(7): censoring on [a, a + b]",
     "R4": "(8)-(11), figure 2: the scaled interval",
     "R5": "Algorithms 1-3: one attribute",

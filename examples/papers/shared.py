@@ -39,7 +39,7 @@ class Record:
         self.folder, self.rows = Path(folder), []
 
     def value(self, row, what, ours, printed="", *, where, because="", within=None):
-        """A number. `printed` is a string: its digits are the accuracy, unless `within` states a relative one."""
+        """A number. `printed` is a string: its digits are the accuracy, unless `within` gives a relative one."""
         if printed == "":
             self._add(row, what, "", _short(ours), "", "shown", where, because)
             return

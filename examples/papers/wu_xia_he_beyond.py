@@ -192,7 +192,7 @@ def lower_bound(blocks, epsilon, step, reach):
 
     A density is averaged over cells of `step`; steps of the neighbor set that are whole numbers of cells move cells
     onto cells, so their masses keep the ratio too. A cell counts with the least |r| in it, all beyond `reach` with
-    `reach`, and only rows between cells within it are asked for: each of these lowers the value. The bound is the
+    `reach`, and only rows between cells within it are written: each of these lowers the value. The bound is the
     dual's: for multipliers >= 0 it is the least reduced cost, whatever the solver's tolerance.
     """
     last = round(reach / step)
@@ -296,9 +296,9 @@ def statements(record):
         "W18",
         "Algorithm 2 draws the density",
         False,
-        f"a loss of {math.log((1 + x) / x**2):.3f} at epsilon 1 if the geometric law begins at 0",
+        f"a loss of {math.log((1 + x) / x**2):.3f} at epsilon 1 if the geometric distribution begins at 0",
         where=tests,
-        because="the geometric law must begin at 1",
+        because="the geometric distribution must begin at 1",
     )
     try:
         converges = noise.NeighborPartition([(0, 1), (10, 10)], 0.5).steps > 0

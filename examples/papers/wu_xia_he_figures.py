@@ -83,22 +83,24 @@ def densities(folder, record):
     figure.suptitle(
         rf"Noise for $[0, 1] \cup [20, 21]$, $\varepsilon = {epsilon:g}$; (c) with its best widening, {widening:.2f}"
     )
-    for ax, (name, law) in zip(axes, kinds.items(), strict=True):
-        ax.plot(r, law.pdf(r), color=BLUE, linewidth=1)
-        ax.axvline(law.expected_abs, color=RED, linestyle="--", linewidth=1)
+    for ax, (name, kind) in zip(axes, kinds.items(), strict=True):
+        ax.plot(r, kind.pdf(r), color=BLUE, linewidth=1)
+        ax.axvline(kind.expected_abs, color=RED, linestyle="--", linewidth=1)
         ax.axvline(
-            -law.expected_abs, color=RED, linestyle="--", linewidth=1, label=f"mean |noise| {law.expected_abs:.2f}"
+            -kind.expected_abs, color=RED, linestyle="--", linewidth=1, label=f"mean |noise| {kind.expected_abs:.2f}"
         )
         ax.set(title=name, xlabel="noise", ylim=(0, None))
         ax.legend(frameon=False, loc="upper right")
     axes[0].set_ylabel("density")
     save(figure, folder / "figure_3.png")
-    write_csv(folder / "figure_3.csv", ("noise", *kinds), zip(r, *(law.pdf(r) for law in kinds.values()), strict=True))
-    rising = [bool((np.diff(law.pdf(r[r >= 0])) > 1e-12).any()) for law in kinds.values()]
+    write_csv(
+        folder / "figure_3.csv", ("noise", *kinds), zip(r, *(kind.pdf(r) for kind in kinds.values()), strict=True)
+    )
+    rising = [bool((np.diff(kind.pdf(r[r >= 0])) > 1e-12).any()) for kind in kinds.values()]
     record.claim(
         "W17", "only density (c) rises in places", rising == [False, False, True], str(rising), where="figure_3.png"
     )
-    least = min(kinds.values(), key=lambda law: law.expected_abs) is kinds["(c) partition"]
+    least = min(kinds.values(), key=lambda kind: kind.expected_abs) is kinds["(c) partition"]
     assert least, "parameters at which the mechanism loses"
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.display import Facts, HasFacts, label
 from ldpopt.foundation.numbers import short_repr
 
 Verdict = Literal["certified", "violated", "undecided"]
@@ -24,7 +24,7 @@ BLOCK = 1 << 17
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(HasFacts):
     """Result of an exact check of a channel.
 
     Attributes
@@ -51,15 +51,24 @@ class Audit:
     curve: Callable[[Budget], float] = field(default=lambda _: math.nan, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse numbers and verdicts that no audit has; plug-ins make audits of their own."""
+        """Refuse other numbers and verdicts, for audits of plug-ins."""
         if self.verdict not in get_args(Verdict) or not (self.epsilon >= 0 and self.delta >= 0):
             what = f"not an audit: epsilon {self.epsilon}, delta {self.delta}, verdict {short_repr(self.verdict)}"
             raise StatementError(what, do=f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}")
 
-    def _repr_html_(self) -> str:
-        witness = "none: all rows are equal" if self.witness is None else ", ".join(map(repr, self.witness))
-        facts = [("claim", self.claim or "none"), ("verdict", self.verdict), ("epsilon", self.epsilon)]
-        return facts_html("Audit", [*facts, ("delta", self.delta), ("witness (x, x', y)", witness)])
+    def facts(self) -> Facts:
+        """The claim, the verdict, the numbers and the witness."""
+        witness = "none: all rows are equal"
+        if self.witness is not None:
+            x, other, y = self.witness
+            event = ", ".join(map(label, y[:8])) + (", ..." if len(y) > 8 else "") if isinstance(y, tuple) else label(y)
+            witness = f"answers {label(x)} and {label(other)}, report {event}"
+        rows = [("claim", f"{self.claim or 'none'}: {self.verdict}"), ("smallest epsilon", f"{self.epsilon:.12g}")]
+        return Facts("Audit", [*rows, ("smallest delta", f"{self.delta:.12g}"), ("witness", witness)])
+
+    def numbers_text(self, digits: int = 9) -> str:
+        """Epsilon, delta and verdict on one line."""
+        return f"epsilon {self.epsilon:.{digits}g}, delta {self.delta:.{digits}g}: {self.verdict}"
 
     def delta_at(self, epsilon: float | str) -> float:
         r"""Hockey-stick divergence :math:`\max_{x,x'} \sum_y (P(y|x) - e^{\epsilon} P(y|x'))^+`, rounded up."""
@@ -79,7 +88,7 @@ def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Ve
 def audit_by_odds(
     odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: tuple[Any, Any, Any]
 ) -> Audit:
-    """Audit of a law whose largest ratio of two probabilities of a report is known exactly."""
+    """Audit of a randomizer whose largest ratio ``odds`` of two probabilities of a report is known exactly."""
     least, verdict = verdict_of_ratio(odds, epsilon)
 
     def curve(at: Budget) -> float:
@@ -114,7 +123,7 @@ class Pairs(NamedTuple):
 
 
 class PairsOfTable(NamedTuple):
-    """All ordered pairs at a positive distance; a table of 5000 inputs takes 200 megabytes, its pairs 600."""
+    """All ordered pairs at a positive distance; the table of 5000 inputs takes 200 megabytes, a list of pairs 600."""
 
     table: NDArray[np.float64]
 
@@ -124,7 +133,7 @@ class PairsOfTable(NamedTuple):
         return int(np.count_nonzero(self.table > 0))
 
     def by_first(self, m: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-        """Yield the same as `Pairs`."""
+        """As `Pairs.by_first`."""
         size = max(1, BLOCK // m)
         for x, row in enumerate(self.table):
             tied = np.flatnonzero(row > 0)

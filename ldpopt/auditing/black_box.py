@@ -13,7 +13,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, inner_share, is_whole, read_size, short_repr
 
 MAX_CELLS = 512
-"""Reports with more distinct values are grouped by the quantiles of the first half of the sample."""
+"""Largest number of distinct values of reports; more are grouped by quantiles of the first half of the sample."""
 
 Randomizer = Callable[[Any, int, np.random.Generator], Any]
 
@@ -27,7 +27,7 @@ def audit_sampler(
     confidence: float = 0.99,
     rng: np.random.Generator | int | None = None,
 ) -> float:
-    r"""Bound the true epsilon of a black box from below, with a stated confidence.
+    r"""Lower confidence bound on the true epsilon of a black box.
 
     .. math:: \epsilon \ge \ln \frac{\underline{P}(S \mid x)}{\overline{P}(S \mid x')}
 
@@ -70,7 +70,7 @@ def audit_sampler(
     True
     """
     if not is_whole(draws, 100):
-        raise StatementError(f"draws = {short_repr(draws)} is too few", do="state 10 000 or more")
+        raise StatementError(f"draws = {short_repr(draws)} is too few", do="give 10 000 or more")
     draws, confidence = read_size(draws), inner_share(confidence, "confidence")
     generator = np.random.default_rng(rng)
     reports = [_reports(randomize, answer, draws, generator) for answer in (x, x_prime)]
@@ -106,7 +106,7 @@ def _value_codes(first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[np.
 
 
 def _best_event(seen: list[NDArray[np.int64]], size: int, risk: float) -> tuple[int, NDArray[np.int64]]:
-    """The event with the largest bound on the first half, and the answer under which it is likelier.
+    """The answer under which the best event is likelier, and the cells of the event, from the first half.
 
     By the Neyman-Pearson lemma the candidates are the prefixes of the cells in order of descending ratio.
     """

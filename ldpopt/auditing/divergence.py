@@ -1,7 +1,7 @@
 r"""Divergences of rows, rounded up: the true privacy of a channel, computed from its numbers alone.
 
-A float is a rational, so every channel is audited as exact numbers. The audit does not depend on how a channel was
-made: it is an independent check of the constraint rows of privacy notions.
+A float is a rational, so every channel is audited as exact numbers. The audit shares no code with the constraint rows
+of privacy notions: it is an independent check.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_EXACT_DELTA_WORK = 500_000
 
 
 def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs | None = None, claim: str = "") -> Audit:
-    r"""Find the smallest epsilon with ``P[x, y] <= exp(epsilon d(x, x')) P[x', y]`` for tied inputs and all outputs.
+    r"""Smallest epsilon with ``P[x, y] <= exp(epsilon d(x, x')) P[x', y]`` for tied inputs and all outputs.
 
     .. math:: \epsilon(P) = \max_{x, x', y} \frac{1}{d(x, x')} \ln \frac{P(y \mid x)}{P(y \mid x')}
 
@@ -42,7 +42,7 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs |
     pairs : Pairs or PairsOfTable, optional
         Tied inputs; default: all ordered pairs at distance 1.
     claim : str
-        Name of the claim in the audit; default: ``""``, which writes the budget.
+        Name of the claim in the audit; default: ``""``, the budget is written.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs |
 
 
 def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str) -> Audit:
-    r"""Check ``P_x(S) <= e**epsilon P_x'(S) + delta`` for every event, or for every single output.
+    r"""Audit of ``P_x(S) <= e**epsilon P_x'(S) + delta`` for every event, or for every single output.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def _rounded_up(
 def _least_epsilon_pure(
     matrix: Exact, pairs: AnyPairs | None, ratios: NDArray[np.float64] | None
 ) -> tuple[float, tuple[Any, Any, Any] | None]:
-    """Smallest pure epsilon over all (or the given) ordered pairs, and the witness that attains it."""
+    """Smallest pure epsilon over all (or the given) ordered pairs, and its witness."""
     return least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs, ratios)
 
 
@@ -179,7 +179,7 @@ def decide_all(matrix: Exact, budget: Budget, rows: NDArray[np.int64] | None = N
 def _worst_excess(
     matrix: Exact, ratio: Fraction, pairs: AnyPairs | None, single: bool, *, fast: bool = False
 ) -> tuple[Fraction, tuple[int, int, tuple[int, ...]] | None]:
-    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+`` (or of one term), and where.
+    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+`` (or of one term), with the pair and event that attain it.
 
     With ``fast`` it is an upper bound within about 1e-13: only one of the pairs that are equal in floats is compared.
     """
@@ -190,11 +190,11 @@ def _worst_excess(
     slack = Fraction(0)
     if fast:
         near, slack = [max(near)], Fraction(2 * margin)
-    partners: dict[int, list[int]] = {}
+    compared: dict[int, list[int]] = {}
     for _, x, k in near:
-        partners.setdefault(x, []).append(k)
+        compared.setdefault(x, []).append(k)
     worst, where = Fraction(0), None
-    for x, others in partners.items():
+    for x, others in compared.items():
         excess, k, event = _row_excess(matrix, ratio, x, np.array(others), single)
         if excess > worst:
             worst, where = excess, (x, k, event)
@@ -213,7 +213,7 @@ def _near_worst_pairs(
 
 
 def _worst_entry(matrix: Exact, ratio: Fraction) -> tuple[Fraction, tuple[int, int, tuple[int, ...]] | None]:
-    """Exact maximum of ``P[x,y] - ratio P[x',y]`` over all pairs, and where; only the extremes of a column matter."""
+    """Exact maximum of ``P[x,y] - ratio P[x',y]`` over all pairs, found from the extremes of each column."""
     top, bottom = matrix.whole.argmax(axis=0).tolist(), matrix.whole.argmin(axis=0).tolist()
     worst, where = 0, None
     for y, (x, k) in enumerate(zip(top, bottom, strict=True)):
@@ -226,7 +226,7 @@ def _worst_entry(matrix: Exact, ratio: Fraction) -> tuple[Fraction, tuple[int, i
 def _float_excess(
     floats: NDArray[np.float64], ratio: Fraction, pairs: AnyPairs | None, single: bool
 ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-    """Approximate excess of each row over its partners, row by row."""
+    """Approximate excess of each row over the rows that it is compared with."""
     scaled = floats * float(min(ratio, Fraction(10**300)))
     everyone = np.arange(len(floats))
     every = ((x, np.delete(everyone, x)) for x in everyone.tolist())
@@ -239,7 +239,7 @@ def _float_excess(
 def _row_excess(
     matrix: Exact, ratio: Fraction, x: int, others: NDArray[np.int64], single: bool
 ) -> tuple[Fraction, int, tuple[int, ...]]:
-    """Exact largest excess of one row over others, with the partner and the event."""
+    """Exact largest excess of one row over others, with the other row and the event."""
     terms = matrix.entries[x] * ratio.denominator - matrix.entries[others] * ratio.numerator
     positive = np.maximum(terms, 0)
     totals = positive.max(axis=1) if single else positive.sum(axis=1)
@@ -251,7 +251,7 @@ def _row_excess(
 
 
 def _least_epsilon(matrix: Exact, delta: Fraction, single: bool) -> float:
-    """Smallest epsilon at a given delta: Newton steps on the convex excess of the worst pair, in rationals."""
+    """Smallest epsilon at a given delta, by Newton steps in rationals on the convex excess of the worst pair."""
     ratio = Fraction(1)
     for _ in range(1000):
         excess, where = _worst_excess(matrix, ratio, None, single)
@@ -263,11 +263,11 @@ def _least_epsilon(matrix: Exact, delta: Fraction, single: bool) -> float:
         if under == 0:
             return math.inf
         ratio = (over - delta * matrix.denominator) / under
-    return math.inf  # pragma: no cover - each step removes one of finitely many kinks
+    return math.inf  # pragma: no cover - the excess is piecewise linear, with fewer pieces
 
 
 def audit(channel: Any, privacy: Any = None) -> Audit:
-    """Find the true privacy of a channel; its floats are read exactly.
+    """True privacy of a channel; its floats are read exactly.
 
     Parameters
     ----------

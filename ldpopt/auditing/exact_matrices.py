@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.labelled import take_labels
-from ldpopt.foundation.numbers import holds_no_numbers, real_array, require_room, summed
+from ldpopt.foundation.numbers import contains_non_numbers, real_array, require_room, summed
 
 ULPS = 2.0**-50
-"""Relative slack of floating-point screening; everything within it is decided in integers."""
+"""Relative slack of screening in floats; entries within it are decided in integers."""
 
 
 @dataclass(frozen=True)
 class Exact:
     """A channel as integers over one denominator, with labels; outputs of probability 0 are left out.
 
-    ``whole`` has int64 or Python integers, ``entries`` always Python integers. ``floats`` are the same numbers rounded
-    to nearest, for screening only; ``is_rounded`` is false where they are known to be equal.
+    ``whole`` has int64 or Python integers, ``entries`` always Python integers, both (n, m). ``floats`` are the same
+    numbers rounded to nearest, for screening only; ``is_rounded`` is False if they are known to be equal.
     """
 
     whole: NDArray[Any]
@@ -36,7 +36,7 @@ class Exact:
 
     @cached_property
     def entries(self) -> NDArray[np.object_]:
-        """The same as Python integers, which do not overflow."""
+        """`whole` as Python integers, which do not overflow."""
         return self.whole.astype(object)
 
     @property
@@ -71,10 +71,10 @@ def _masses(mechanism: Any) -> Exact:
 
 
 def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Read an array of real numbers, as given and as floats."""
+    """An array of real numbers, as given and as floats."""
     require_room(channel, "channel")
     try:
-        if holds_no_numbers(channel):
+        if contains_non_numbers(channel):
             raise ValueError
         array = np.asarray(channel)
     except ValueError:

@@ -20,13 +20,9 @@ from ldpopt.foundation.budget import Budget, round_up
 def one_sided_divergence(
     channel: Any, budget: Budget, over: Sequence[int] | None = None, owners: Mapping[Hashable, int] | None = None
 ) -> Audit:
-    r"""Check ``P[x, y] <= e**epsilon P[x', y]`` for some inputs ``x`` and all ``x'``, except for outputs with owners.
+    r"""Audit of ``P[x, y] <= e**epsilon P[x', y]`` for the inputs ``x`` in ``over`` and all ``x'``, in O(n m).
 
-    Shapes: ``channel`` (n, m).
-
-    Notes
-    -----
-    O(n m).
+    ``owners`` maps outputs to the only input that may report them; they are not compared.
     """
     matrix, foreign = _without_owned(exact(channel), owners or {})
     rows = range(matrix.shape[0]) if over is None else sorted(over)

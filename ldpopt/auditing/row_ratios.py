@@ -2,7 +2,7 @@ r"""Screening of many pairs of inputs at once, by the largest ratio of every two
 
 .. math:: R_{x x'} = \max_y P(y \mid x) / P(y \mid x')
 
-is computed in floats by a compiled product. It leaves out the pairs that surely hold, or surely are not the worst.
+is computed in floats by a compiled product. Pairs that certainly satisfy the claim, or are not the worst, are left out.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from ldpopt.foundation.budget import Budget
 Float = NDArray[np.float64]
 
 SMALLEST = 2.0**-1000
-"""Entries below this may lose bits as floats, or have no inverse."""
+"""Smallest entries that keep all bits as floats and have an inverse."""
 
 MIN_ENTRIES = 2e7
-"""Number of entries, in all pairs, from which the product is worth the time in which it is loaded."""
+"""Number of entries, in all pairs, from which the product saves more time than its loading takes."""
 
 MIN_SHARE = 0.02
-"""Share of all pairs from which the product of all rows takes less time than the pairs alone."""
+"""Share of all pairs from which the product of all rows takes less time than the given pairs alone."""
 
 LARGEST_EXPONENT = 700.0
-"""Beyond it exponentials are near the smallest floats and lose bits; a smaller exponent leaves out fewer entries."""
+"""Largest exponent that is used: smaller floats lose bits, and a smaller exponent leaves out fewer entries."""
 
 PRODUCT_ERROR = ULPS
 """Relative error of a ratio: an inverse and a product are rounded to within 2**-53 each."""
 
 
 def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:
-    """Largest ratio of every two rows, shape (n, n); None where pairs or entries are few, or entries tiny.
+    """Largest ratio of every two rows, shape (n, n); None if there are few pairs or entries, or an entry is tiny.
 
-    Infinite where only the first row has mass; ``0 / 0`` does not count.
+    It is infinite if only the first row has mass at some output; ``0 / 0`` does not count.
     """
     n, m = matrix.shape
     if pairs.number < MIN_SHARE * n * n or pairs.number * m < MIN_ENTRIES:
@@ -52,16 +52,16 @@ def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:
 
 
 def factors_above(budget: Budget, distance: Float) -> Float:
-    """``exp(-epsilon d)`` and a little more: entries beyond this factor of another one surely keep the claim.
+    """``exp(-epsilon d)``, slightly larger: pairs of entries with a larger ratio satisfy the claim for certain.
 
-    The margin is for the roundings of entries, ratios and products, and for those of the exponent.
+    The margin covers the roundings of entries, ratios, products and of the exponent.
     """
     exponent = np.minimum(float(budget) * distance, LARGEST_EXPONENT)
     return np.exp(-exponent) * (1 + (4 + exponent) * ULPS)
 
 
 def pairs_near_bound(ratios: Float, budget: Budget, pairs: AnyPairs) -> Pairs:
-    """Pairs whose largest ratio is near ``exp(epsilon d)`` or beyond it: all others keep the claim."""
+    """Pairs whose largest ratio is near or above ``exp(epsilon d)``; all others satisfy the claim."""
     found = []
     for x, others, distance in pairs.by_first(1):
         near = ratios[x, others] * factors_above(budget, distance) >= 1
@@ -70,9 +70,9 @@ def pairs_near_bound(ratios: Float, budget: Budget, pairs: AnyPairs) -> Pairs:
 
 
 def pairs_near_worst(ratios: Float, pairs: AnyPairs, rounding: float, most: float) -> tuple[Pairs, float]:
-    """Pairs whose loss per unit of distance may be the largest, ``most`` of them at most, and a bound of that loss.
+    """At most ``most`` pairs whose loss per unit of distance may be the largest, and an upper bound of that loss.
 
-    The bound is 0 where all such pairs are returned: they tell.
+    The bound is 0 if all such pairs are returned, which then decide.
     """
     lower = upper = 0.0
     for _, _, _, at_least, at_most in _losses(ratios, pairs, rounding):
@@ -90,7 +90,7 @@ def pairs_near_worst(ratios: Float, pairs: AnyPairs, rounding: float, most: floa
 def _losses(
     ratios: Float, pairs: AnyPairs, rounding: float
 ) -> Iterator[tuple[int, NDArray[np.int64], Float, Float, Float]]:
-    """Some pairs of an input, their distances, and the least and the largest loss per unit of distance."""
+    """Pairs in parts: an input, other inputs, their distances, and bounds of the loss per unit of distance."""
     error = rounding + PRODUCT_ERROR
     for x, others, distance in pairs.by_first(1):
         loss = np.log(np.maximum(ratios[x, others], 1.0))
@@ -104,7 +104,7 @@ def _losses(
 
 
 def _joined(parts: list[tuple[int, NDArray[np.int64], Float]]) -> Pairs:
-    """Pairs of several first inputs."""
+    """Pairs from parts ``(x, others, distance)``."""
     empty = np.zeros(0, np.int64)
     return Pairs(
         np.concatenate([empty, *(np.full(len(others), x) for x, others, _ in parts)]),

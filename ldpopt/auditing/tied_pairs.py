@@ -1,4 +1,4 @@
-"""Pure privacy of a channel for given pairs of inputs: floats find the entries that decide, integers decide."""
+"""Pure privacy of a channel for given pairs of inputs: floats select entries, integers decide."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_CANDIDATES = 64
 
 
 class _Candidate(NamedTuple):
-    """An entry whose privacy loss per unit of distance may be the worst: at most ``upper``."""
+    """An entry whose privacy loss per unit of distance may be the worst; it is at most ``upper``."""
 
     upper: float
     x: int
@@ -32,11 +32,10 @@ class _Candidate(NamedTuple):
 def least_epsilon_pairs(
     matrix: Exact, pairs: AnyPairs, ratios: NDArray[np.float64] | None = None
 ) -> tuple[float, tuple[Any, Any, Any] | None]:
-    """Smallest epsilon over weighted pairs: floats find candidates, rationals and enclosures the bound.
+    """Smallest epsilon over weighted pairs, rounded up, and its witness: floats select candidates, rationals decide.
 
-    A loss in floats is wrong by at most ``4 ULPS`` of itself, and by ``ULPS`` nats where the entries were rounded.
-    With too many candidates the bound is the largest of what they may be. The largest ratios of the rows, where they
-    are known, leave out most pairs.
+    The relative error of a loss in floats is at most ``4 ULPS``, plus ``ULPS`` nats if the entries were rounded. If
+    there are too many candidates, the result is their largest upper bound. Known ratios of the rows exclude most pairs.
     """
     if _lost_bits(matrix).any():
         return _least_epsilon_of_rationals(matrix, pairs)
@@ -50,7 +49,7 @@ def least_epsilon_pairs(
 def _least_epsilon_of_floats(
     matrix: Exact, pairs: AnyPairs, rounding: float
 ) -> tuple[float, tuple[Any, Any, Any] | None]:
-    """The same for pairs that are compared entry by entry."""
+    """`least_epsilon_pairs` without known ratios: the pairs are compared entry by entry."""
     lower = upper = left_out = 0.0
     near: list[_Candidate] = []
     for x, others, distance in pairs.by_first(matrix.shape[1]):
@@ -76,12 +75,12 @@ def _least_epsilon_of_floats(
 
 
 def _lost_bits(matrix: Exact) -> NDArray[np.bool_]:
-    """Entries whose floats may be wrong by more than a few ulps, because they are too small."""
+    """Entries whose floats may be wrong by more than a few ulps, since they are too small."""
     return np.asarray(matrix.is_rounded & (matrix.floats < SMALLEST) & (matrix.whole != 0), dtype=bool)
 
 
 def _least_epsilon_of_rationals(matrix: Exact, pairs: AnyPairs) -> tuple[float, tuple[Any, Any, Any] | None]:
-    """The same without floats: the largest ratio of every pair, and its logarithm."""
+    """`least_epsilon_pairs` without floats: the largest ratio of every pair, and its logarithm."""
     best, where = 0.0, None
     for x, others, distance in pairs.by_first(matrix.shape[1]):
         for k, d in zip(others.tolist(), distance.tolist(), strict=True):
@@ -117,7 +116,7 @@ def _largest_losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> ND
 
 
 def _losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Loss of each entry of one row over that of another; minus infinity where there is none."""
+    """Loss of each entry of one row over that of another; minus infinity for an entry 0 of the first row."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         excess = (over - under) / under
         loss = np.where(np.isinf(excess), np.log(over) - np.log(under), np.log1p(excess))
@@ -125,7 +124,7 @@ def _losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np
 
 
 def decide_pairs(matrix: Exact, budget: Budget, pairs: AnyPairs, ratios: NDArray[np.float64] | None = None) -> Verdict:
-    """Screen in floats, then decide entries near the bound in integers."""
+    """Decide a claim for pairs: screened in floats, then the entries near the bound in integers."""
     verdict: Verdict = "certified"
     used, is_screened = np.asarray(matrix.whole != 0), not _lost_bits(matrix).any()
     if ratios is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.certificate.integers import GRID, Exact, integers
+from ldpopt.certificate.integers import GRID, Integers, integers
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import Ties
 
@@ -43,27 +43,27 @@ class Prices:
         return cls(positive, total, count)
 
     def gains(self, b: Any, beta: Any) -> Any:
-        """Worth :math:`g_j` of each output's best cone."""
+        """Gain :math:`g_j` of the best column of each output."""
         return beta * self.positive + b * self.total
 
 
-def coarse_integers(weights: Float, worth: Float, duals: Float) -> tuple[Any, Any, int]:
-    """Costs ``weights * worth`` rounded up to int64, duals rounded to nearest, and their fractional bits.
+def coarse_integers(weights: Float, utility: Float, duals: Float) -> tuple[Any, Any, int]:
+    """Costs ``weights * utility`` rounded up to int64, duals rounded to nearest, and their fractional bits.
 
     Sums of their differences over the inputs stay below ``2**63``.
     """
-    costs = weights[:, None] * worth
+    costs = weights[:, None] * utility
     largest = max(float(costs.max()), -float(costs.min()), float(np.abs(duals).max()))
     available_bits = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
     bits = min(available_bits - int(np.frexp(largest)[1]), 1070) if largest else 0
     whole = np.floor(np.ldexp(costs, bits, out=costs), out=costs).astype(np.int64)
-    # A product is off by half a unit of its last place (2**-1075 at least), which is less than one unit with up to 52
-    # bits: the next integer is above. Zeros are exact.
-    whole += (weights != 0)[:, None] & (worth != 0)
+    # A product is off by half a unit of its last place (2**-1075 at least), less than one unit of up to 52 bits: the
+    # next integer is above it. Zeros are exact.
+    whole += (weights != 0)[:, None] & (utility != 0)
     return whole, np.rint(np.ldexp(duals, bits)).astype(np.int64), bits
 
 
-def columns_bound(costs: Exact, duals: Exact, ties: Ties) -> int:
+def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
     r"""Bound over columns tied by ``P[x, y] <= exp(epsilon) P[x', y] + delta``.
 
     With ``d = costs - y - t`` an output can raise the value above ``sum(y + t)`` only if
@@ -71,8 +71,8 @@ def columns_bound(costs: Exact, duals: Exact, ties: Ties) -> int:
     shift ``t`` for which no output can. An entry-wise slack adds ``delta * sum d^+``.
 
     If only some inputs are capped, or some outputs have an owner, an entry without a cap must not cost more than its
-    multiplier ``y``: multipliers are raised first. Outputs with an owner need nothing else. Costs ``(n, m)``, duals
-    ``(n,)`` and the bound are integers over one power of two.
+    multiplier ``y``: multipliers are raised first. Outputs with an owner add no other condition. Costs ``(n, m)``,
+    duals ``(n,)`` and the bound are integers over one power of two.
     """
     beta, b = int(integers([ties.budget.beta], up=True)[0]), int(integers([ties.budget.b])[0])
     n = len(duals)
@@ -81,11 +81,11 @@ def columns_bound(costs: Exact, duals: Exact, ties: Ties) -> int:
         costs, duals = _relax_uncapped(costs, duals, ties)
     columns = np.arange(costs.shape[1])
     if not ties.delta and ties.is_complete:
-        # A tangent's root is left of the root, further for a larger b, and b may be too small for the grid: only the
-        # first step may be negative. With slack the given duals already balance slack and sums, so the shift is 0.
+        # Newton's method approaches the root from the left; a larger b gives a smaller step. So only the first step can
+        # be negative, with b = 1 if b is 0 on the grid. With a delta the duals balance slack and sums: no shift.
         gains, slopes = _gains_and_slopes(costs, duals, max(b, 1), beta)
         shift = max(-(-int(g) // int(k)) for g, k in zip(gains, slopes, strict=True))
-        if b:  # a gain grows by at most n (b + beta) for each unit of a negative shift
+        if b:  # a gain grows by at most n (b + beta) per unit of a negative shift
             columns = np.flatnonzero(np.asarray(gains - min(shift, 0) * n * (b + beta) > 0, dtype=bool))
     while len(columns):
         gains, slopes = _gains_and_slopes(costs[:, columns], duals + shift, b, beta)
@@ -112,8 +112,8 @@ def _relax_uncapped(costs: Any, duals: Any, ties: Ties) -> tuple[Any, Any]:
     return costs[:, tied], raised
 
 
-def _gains_and_slopes(costs: Any, duals: Any, b: int, beta: int) -> tuple[Exact, Exact]:
-    """Gain of each output, and its decrease for each unit of shift, over ``2**GRID`` units."""
+def _gains_and_slopes(costs: Any, duals: Any, b: int, beta: int) -> tuple[Integers, Integers]:
+    """Gain of each output, and its decrease per unit of shift, over ``2**GRID`` units."""
     prices = Prices.of(costs, duals)
     positive, total = prices.positive.astype(object), prices.total.astype(object)
     return beta * positive + b * total, beta * prices.count.astype(object) + b * len(duals)

@@ -1,10 +1,10 @@
 r"""The condition for all sets of more answers than can be listed, as one semidefinite form, checked in integers.
 
 With signs ``s`` a staircase column is ``v = a + h s``, ``a = (1 + base) / 2``, ``h = (1 - base) / 2``. The condition
-``v N v <= (y.v)(r.v)`` is a quadratic form in ``z = (1, s)``. A diagonal whose sum is 0 changes nothing, as all
-squares are 1; if the form with it is positive semidefinite, the condition holds for every set. (The elliptope, as for
+``v N v <= (y.v)(r.v)`` is a quadratic form in ``z = (1, s)``. A diagonal whose sum is 0 adds 0, because all squares are
+1; if the form with it is positive semidefinite, the condition holds for every set. (The elliptope relaxation, as for
 cuts of graphs.) Two inequalities make it tighter: with ``p`` the indicator of a set, ``p_x p_y >= 0``, and
-``(|A| - k)(|A| - k - 1) >= 0`` for every whole number ``k``. Multiples of them may be taken off the form.
+``(|A| - k)(|A| - k - 1) >= 0`` for every whole number ``k``. Multiples of them may be subtracted from the form.
 """
 
 from __future__ import annotations
@@ -16,43 +16,33 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
-from ldpopt.certificate.integers import Exact, Exactly, product
+from ldpopt.certificate.integers import Integers, Rationals, product
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float, frozen
 
 BITS = 62
-"""Bits of the factor in which a form is written out again."""
+"""Fractional bits of the scaled matrix whose factor is sought."""
 
 
 @dataclass(frozen=True, eq=False)
 class Inequalities:
-    """Multipliers of the inequalities.
+    """Multipliers of the inequalities, all at least 0."""
 
-    Attributes
-    ----------
-    pairs : ndarray, shape (n, n)
-        Multiplier of ``p_x p_y`` for ``x < y``, at least 0; the rest is not read.
-    size : int
-        ``k``.
-    factor : float
-        Multiplier of ``(|A| - k)(|A| - k - 1)``, at least 0.
-    """
-
-    pairs: Float
-    size: int
-    factor: float
+    pairs: Float  # of p_x p_y for x < y, shape (n, n); the rest is not read
+    size: int  # k
+    factor: float  # of (|A| - k)(|A| - k - 1)
 
     def times(self, scale: float) -> Inequalities:
         """All multipliers times a number."""
         return replace(self, pairs=scale * self.pairs, factor=scale * self.factor)
 
-    def stated(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
         return {"pairs": self.pairs.tolist(), "size": self.size, "factor": self.factor}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> Inequalities | None:
-        """Read what `stated` wrote, or null, for ``n`` answers."""
+        """Read what `plain` wrote, or null, for ``n`` answers."""
         if entry.value is None:
             return None
         table = entry.table("pairs", "size", "factor")
@@ -60,31 +50,31 @@ class Inequalities:
 
     @property
     def form(self) -> Float:
-        """The form in ``(1, s)`` that is not negative for any set, in floats."""
+        """The form in ``(1, s)``, which is not negative for any set, in floats."""
         upper = np.triu(self.pairs, 1)
         matrix = _eighths(upper + upper.T, self.size, self.factor)
         return np.asarray(matrix / 8, dtype=np.float64)
 
-    def exact(self) -> Exactly | None:
-        """The form exactly; None if a multiplier is negative or no number."""
+    def exact(self) -> Rationals | None:
+        """The form exactly; None if a multiplier is negative or not finite."""
         upper = np.triu(self.pairs, 1)
         given = np.append(upper.ravel(), self.factor)
         if not (np.isfinite(given).all() and given.min() >= 0):
             return None
-        read = Exactly.of(given)
+        read = Rationals.of(given)
         whole = read.whole[:-1].reshape(upper.shape)
-        return Exactly(_eighths(whole + whole.T, self.size, read.whole[-1]), 8 * read.denominator)
+        return Rationals(_eighths(whole + whole.T, self.size, read.whole[-1]), 8 * read.denominator)
 
 
 def _eighths(both: np.ndarray, size: int, factor: float) -> np.ndarray:
-    """Eight times the form, of multipliers in a symmetric matrix."""
+    """Eight times the form, from a symmetric matrix of multipliers."""
     n = len(both)
     sums = both.sum(axis=1)
     matrix = np.empty((n + 1, n + 1), dtype=both.dtype)
     matrix[1:, 1:] = both
     matrix[0, 1:] = matrix[1:, 0] = sums
     matrix[0, 0] = sums.sum()
-    # |A| - k - 1/2 is half of this, and its square less a quarter is the product.
+    # Half of this is |A| - k - 1/2, whose square less a quarter is the product.
     twice = np.ones(n + 1, dtype=both.dtype)
     twice[0] = n - 2 * size - 1
     matrix = matrix + 2 * factor * (twice[:, None] * twice)
@@ -93,15 +83,15 @@ def _eighths(both: np.ndarray, size: int, factor: float) -> np.ndarray:
 
 
 def is_positive(
-    form: Exactly,
-    line: Exactly,
-    weights: Exactly,
+    form: Rationals,
+    line: Rationals,
+    weights: Rationals,
     base: Fraction,
     shift: Float,
     inequalities: Inequalities | None = None,
 ) -> bool:
-    """Whether the condition holds for all signs; the first entry of the shift is minus the sum of the others."""
-    given = Exactly.of(shift)
+    """Whether the condition holds for all signs; the first entry of the shift is set to minus the sum of the others."""
+    given = Rationals.of(shift)
     diagonal = given.whole.copy()
     diagonal[0] = -int(diagonal[1:].sum())
     # Everything times 2: 2 v = (1 + base) + (1 - base) s, over the denominator of base.
@@ -123,7 +113,7 @@ def is_positive(
     return is_semidefinite(total * taken.denominator - (unit * given.denominator) * taken.whole)
 
 
-def _form_in_signs(form: Exact, constant: int, step: int) -> Exact:
+def _form_in_signs(form: Integers, constant: int, step: int) -> Integers:
     """A quadratic form of the columns as one of ``(1, s)``."""
     sums = form.sum(axis=0)
     cost = np.empty((len(form) + 1, len(form) + 1), dtype=object)
@@ -133,13 +123,13 @@ def _form_in_signs(form: Exact, constant: int, step: int) -> Exact:
     return cost
 
 
-def _in_signs(vector: Exact, constant: int, step: int) -> Exact:
+def _in_signs(vector: Integers, constant: int, step: int) -> Integers:
     """A linear form of the columns as one of ``(1, s)``."""
     return np.concatenate([np.array([constant * int(vector.sum())], dtype=object), step * vector])
 
 
-def is_semidefinite(matrix: Exact) -> bool:
-    """Whether a symmetric integer matrix is positive semidefinite: a factor in integers, and a dominant rest.
+def is_semidefinite(matrix: Integers) -> bool:
+    """Whether a symmetric integer matrix is positive semidefinite: ``L L^T`` in integers plus a dominant diagonal.
 
     True is a proof. False may also mean that the smallest eigenvalue is too near 0 for floats.
 
@@ -163,14 +153,14 @@ def is_semidefinite(matrix: Exact) -> bool:
             factor = cholesky(floats - slack * len(floats) * np.eye(len(floats)), lower=True)
         except LinAlgError:
             return False
-        whole: Exact = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
+        whole: Integers = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
         rest = scaled - (product(whole, whole.T) << (2 * (most - BITS + 8)))
         diagonal = np.diag(rest).copy()
-        # A row's sum has the diagonal's absolute value, so where this holds the diagonal is not negative.
+        # The sum contains the absolute value of the diagonal entry, which therefore is not negative.
         if bool((2 * diagonal >= np.abs(rest).sum(axis=1)).all()):
             return True
     return False
 
 
-def _floats(scaled: Exact, most: int) -> Float:
+def _floats(scaled: Integers, most: int) -> Float:
     return np.array([[float(Fraction(int(entry), 1 << (2 * most))) for entry in row] for row in scaled])

@@ -1,8 +1,8 @@
-r"""The bound for a single mean: a line and a slope.
+"""The bound for a single mean, by two vectors.
 
 With ``k`` and ``y`` such that ``(k.v)^2 <= (y.v)(r.v)`` for all columns, no channel has average variance below
-``2 k.w_c - 1.y - sum_x r_x w_c,x^2``. Only the sets between the roots of ``a_x(t) = r_x t^2 - 2 k_x t + y_x`` need
-checking, see `pricing`; the roots are sorted exactly.
+``2 k.w_c - 1.y - sum_x r_x w_c,x^2``. Only the sets ``{x : a_x(t) < 0}`` with ``a_x(t) = r_x t^2 - 2 k_x t + y_x`` need
+checking, which change at the roots of the ``a_x``; these are sorted exactly.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ldpopt.certificate.design_bound import Cone, Statement
-from ldpopt.certificate.integers import Exact, Exactly
+from ldpopt.certificate.design_statement import Cone, Statement
+from ldpopt.certificate.integers import Integers, Rationals
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
@@ -27,36 +27,28 @@ BITS = 200
 
 @dataclass(frozen=True, eq=False)
 class MeanBound:
-    """What proves a bound for a single mean, as floats that are read exactly.
+    """Multipliers for a single mean, as floats that are read exactly; each of shape ``(n,)``."""
 
-    Attributes
-    ----------
-    numbers : ndarray, shape (n,)
-        ``w``: every row of the workload is a multiple of it plus a constant.
-    slope, line : ndarray, shape (n,)
-        ``k`` and ``y``.
-    """
-
-    numbers: Float
-    slope: Float
-    line: Float
+    numbers: Float  # w: every row of the workload is a multiple of it plus a constant
+    slope: Float  # k
+    line: Float  # y
 
     kind: ClassVar[str] = "mean"
 
-    def stated(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
         return {"numbers": self.numbers.tolist(), "slope": self.slope.tolist(), "line": self.line.tolist()}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> MeanBound:
-        """Read what `stated` wrote, for ``n`` answers."""
+        """Read what `plain` wrote, for ``n`` answers."""
         return cls(*(part.numbers(n) for part in entry.table("numbers", "slope", "line").values()))
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
-        """Whether no column costs more than allowed, and the workload is what is claimed."""
+        """Whether the workload has these numbers, and no column costs more than allowed."""
         if isinstance(cone, Rays) or _factor(statement, self.numbers) is None:
             return False
-        k, y, r = Exactly.of(self.slope), Exactly.of(self.line), statement.weights
+        k, y, r = Rationals.of(self.slope), Rationals.of(self.line), statement.weights
         return _holds(
             k.whole * (r.denominator * y.denominator),
             y.whole * (k.denominator * r.denominator),
@@ -64,23 +56,23 @@ class MeanBound:
             cone,
         )
 
-    def below(self, statement: Statement) -> Fraction:
+    def value(self, statement: Statement) -> Fraction:
         """``2 k.w_c - 1.y - spread`` for the numbers, times the factor of the workload."""
         factor = _factor(statement, self.numbers)
         assert factor is not None
-        k, y, w = Exactly.of(self.slope), Exactly.of(self.line), _centered(statement, self.numbers)
-        told = Fraction(int(k.whole @ w.whole), k.denominator * w.denominator)
-        return factor * (2 * told - Fraction(int(y.whole.sum()), y.denominator)) - statement.spread
+        k, y, w = Rationals.of(self.slope), Rationals.of(self.line), _centered(statement, self.numbers)
+        linear = Fraction(int(k.whole @ w.whole), k.denominator * w.denominator)
+        return factor * (2 * linear - Fraction(int(y.whole.sum()), y.denominator)) - statement.spread
 
 
-def _centered(statement: Statement, numbers: Float) -> Exactly:
-    """The numbers with their average over the weights taken off."""
-    w, r = Exactly.of(numbers), statement.weights
-    return Exactly(w.whole * r.denominator - int(r.whole @ w.whole), w.denominator * r.denominator)
+def _centered(statement: Statement, numbers: Float) -> Rationals:
+    """The numbers less their average over the weights."""
+    w, r = Rationals.of(numbers), statement.weights
+    return Rationals(w.whole * r.denominator - int(r.whole @ w.whole), w.denominator * r.denominator)
 
 
 def _factor(statement: Statement, numbers: Float) -> Fraction | None:
-    """The number by which the Gram matrix of the workload is that of the numbers; None where it is not."""
+    """Factor of the Gram matrix of the numbers in that of the workload; None if it is not a multiple."""
     if len(numbers) != len(statement.weights.whole):
         return None
     gram, w = statement.gram, _centered(statement, numbers)
@@ -92,7 +84,7 @@ def _factor(statement: Statement, numbers: Float) -> Fraction | None:
 
 
 class _Root(NamedTuple):
-    """``(p + sign sqrt(d)) / q`` with ``q > 0``, its rough place, the answer, and whether it joins the set there."""
+    """``(p + sign sqrt(d)) / q`` with ``q > 0``, about ``place``, where the answer enters or leaves the set."""
 
     p: int
     sign: int
@@ -103,7 +95,7 @@ class _Root(NamedTuple):
     joins: bool
 
 
-def _holds(k: Exact, y: Exact, r: Exact, base: Fraction) -> bool:
+def _holds(k: Integers, y: Integers, r: Integers, base: Fraction) -> bool:
     """Whether ``(k.v)^2 <= (y.v)(r.v)`` for the columns of all sets, in integers."""
     roots: list[_Root] = []
     inside = np.zeros(len(k), dtype=bool)
@@ -148,7 +140,7 @@ def _sign(a: int, b: int, d: int, c: int, e: int) -> int:
     whole = (a > 0) - (a < 0)
     if whole * roots >= 0:
         return whole or roots
-    # Opposite signs: the larger square decides, a^2 - b^2 d - c^2 e against 2 b c sqrt(d e).
+    # Opposite signs: compare the squares, a^2 - b^2 d - c^2 e with 2 b c sqrt(d e).
     rest, cross = a * a - b * b * d - c * c * e, 2 * b * c
     side = (rest > 0) - (rest < 0)
     other = (cross > 0) - (cross < 0) if d and e else 0

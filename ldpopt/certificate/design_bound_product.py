@@ -1,15 +1,17 @@
-r"""The bound for workloads that only see in which attributes answers differ; with one attribute: all answers alike.
+r"""The bound for workloads whose Gram matrix is in the association scheme of some attributes (`scheme`).
 
-With weights alike and ``S = sum_T sigma_T E_T`` the cost of a column is at most ``max_T nu_T`` times the square of its
-contrast, ``nu_T = sigma_T^2 mu_T``, and that depends on the size of its set only. With ``y`` a constant,
+With one attribute all answers are alike. With equal weights and ``S = sum_T sigma_T E_T`` the cost of a column is at
+most ``max_T nu_T`` times the square of its contrast, ``nu_T = sigma_T^2 mu_T``, and that square depends on the size of
+its set only. With ``y`` a constant,
 
 .. math:: \max_T \nu_T \, (1-b)^2 \frac{k (n-k)}{n} \le \frac{y}{n} \big(b n + (1-b) k\big)^2
           \quad \text{for } k = 0, \dots, n
 
-is all there is to check. A Gram matrix that is in the scheme up to ``D`` with absolute row sums of at most ``delta``
-costs at most ``mu_T + delta`` in place of ``mu_T``.
+is the condition. If the Gram matrix is in the scheme up to a matrix with absolute row sums of at most ``delta``,
+``mu_T + delta`` takes the place of ``mu_T``.
 
-Of a workload that sees two attributes, each by itself, only Ferrers diagrams can cost most: these are gone through.
+If the workload depends on two attributes, on each separately, only Ferrers diagrams can have the largest cost: these
+are enumerated.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.design_bound import Cone, Statement
+from ldpopt.certificate.design_statement import Cone, Statement
 from ldpopt.certificate.integers import BITS as DIGIT
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import round_up
@@ -33,30 +35,23 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
 
 DIAGRAMS = 5000
-"""Most Ferrers diagrams that are gone through."""
+"""Largest number of Ferrers diagrams that are enumerated."""
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues ``mu`` of a centered Gram matrix in a scheme, and what it has beside them.
+    """Eigenvalues of a centered Gram matrix in a scheme, and its distance from the scheme.
 
-    Attributes
-    ----------
-    scheme : Scheme
-        The attributes.
-    mu : tuple of Fraction
-        Eigenvalues of the average over pairs that differ in the same attributes, by the sets of attributes.
-    beside : Fraction
-        ``delta``: largest absolute row sum of the Gram matrix less that average; 0 if it is in the scheme.
+    Entries are averaged over the pairs that differ in the same attributes.
     """
 
     scheme: Scheme
-    mu: tuple[Fraction, ...]
-    beside: Fraction
+    mu: tuple[Fraction, ...]  # eigenvalues of the average, by the sets of attributes
+    beside: Fraction  # delta: largest absolute row sum of the Gram matrix less the average; 0 if it is in the scheme
 
     @classmethod
     def of(cls, statement: Statement, scheme: Scheme) -> Spectrum | None:
-        """Of a statement; None if its answers are not those of the scheme, or not weighted alike."""
+        """Spectrum of a statement; None if its answers are not those of the scheme, or have different weights."""
         if len(statement.weights.whole) != scheme.n or (statement.weights.whole != statement.weights.whole[0]).any():
             return None
         patterns, parts = scheme.patterns.ravel(), statement.centered.parts
@@ -76,30 +71,30 @@ class Spectrum:
     def least_level(self, sigma: Sequence[Fraction], base: Fraction) -> Fraction:
         """Smallest ``y`` that holds, with ``base = e**-epsilon`` rounded down."""
         n, low, high = self.scheme.n, base.numerator, base.denominator
-        if self.sees_single_attributes:
+        if self.is_separable:
             costs = (
                 Fraction(energy * n, (low * n + (high - low) * k) ** 2)
                 for k, energy in self._energies([s * s * m for s, m in zip(sigma, self.mu, strict=True)])
             )
             return (high - low) ** 2 * max(costs)
         largest = max(s * s * (m + self.beside) for s, m in zip(sigma, self.mu, strict=True))
-        # Of k (n - k) / (low n + (high - low) k)^2, which rises and then falls, around its largest value.
+        # k (n - k) / (low n + (high - low) k)^2 rises and then falls: it is largest at one of these sizes.
         best = n * low // (low + high)
         sizes = {min(n - 1, max(1, k)) for k in (best, best + 1)}
-        told = max(Fraction(k * (n - k), (low * n + (high - low) * k) ** 2) for k in sizes)
-        return largest * (high - low) ** 2 * told
+        largest_contrast = max(Fraction(k * (n - k), (low * n + (high - low) * k) ** 2) for k in sizes)
+        return largest * (high - low) ** 2 * largest_contrast
 
     @property
-    def sees_single_attributes(self) -> bool:
-        """Whether the workload sees two attributes, each by itself, so that few sets can cost most."""
+    def is_separable(self) -> bool:
+        """Whether the workload depends on two attributes, on each separately, and Ferrers diagrams are few enough."""
         sizes = self.scheme.sizes
         return len(sizes) == 2 and not self.mu[3] and not self.beside and math.comb(sum(sizes), sizes[0]) <= DIAGRAMS
 
     def _energies(self, nu: Sequence[Fraction]) -> Iterator[tuple[int, Fraction]]:
-        """Size and ``sum_T nu_T |E_T 1_A|^2`` of all sets that may cost most, if ``nu`` of both attributes is 0.
+        """Size and ``sum_T nu_T |E_T 1_A|^2`` of the sets that may cost most, if ``nu`` of both attributes is 0.
 
-        That depends on the row sums and the column sums of the set only. Column sums are majorized by the conjugate of
-        the row sums (Gale and Ryser), where their squares sum to most: the set is a Ferrers diagram.
+        That sum depends only on the row sums and column sums of the set. Column sums are majorized by the conjugate of
+        the row sums (Gale and Ryser), and the sum of their squares is largest there: the set is a Ferrers diagram.
         """
         (p, q), n = self.scheme.sizes, self.scheme.n
         for rows in combinations_with_replacement(range(q + 1), p):
@@ -109,7 +104,7 @@ class Spectrum:
                 share = Fraction(k * k, n)
                 yield k, nu[2] * (Fraction(squares, q) - share) + nu[1] * (Fraction(columns, p) - share)
 
-    def below(self, sigma: Sequence[Fraction], level: Fraction) -> Fraction:
+    def bound(self, sigma: Sequence[Fraction], level: Fraction) -> Fraction:
         """``2 tr(S G_c) - 1.y``."""
         parts = zip(sigma, self.mu, self.scheme.ranks.ravel().tolist(), strict=True)
         return 2 * sum((s * m * rank for s, m, rank in parts), Fraction(0)) - self.scheme.n * level
@@ -124,37 +119,27 @@ def _joined(parts: NDArray[np.int64]) -> NDArray[np.object_]:
 
 
 def _exact_bincount(places: NDArray[np.int64], numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Sums of digits by place: below ``2**53`` for up to ``2**17`` answers, and so exact in floats."""
+    """Sums of digits by place: below ``2**53`` for up to ``2**17`` answers, hence exact in floats."""
     return np.bincount(places, weights=numbers.astype(np.float64), minlength=size).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class ProductBound:
-    """What proves a bound in the scheme, as floats that are read exactly.
+    """Multipliers in the scheme, as floats that are read exactly."""
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        How many values each attribute has.
-    eigenvalues : ndarray, shape (2**d,)
-        ``sigma``, by the sets of attributes.
-    level : float
-        ``y`` of every answer.
-    """
-
-    sizes: tuple[int, ...]
-    eigenvalues: Float
-    level: float
+    sizes: tuple[int, ...]  # number of values of each attribute
+    eigenvalues: Float  # sigma, by the sets of attributes, shape (2**d,)
+    level: float  # y of every answer
 
     kind: ClassVar[str] = "product"
 
-    def stated(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
         return {"sizes": list(self.sizes), "eigenvalues": self.eigenvalues.tolist(), "level": self.level}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> ProductBound:
-        """Read what `stated` wrote, for ``n`` answers."""
+        """Read what `plain` wrote, for ``n`` answers."""
         table = entry.table("sizes", "eigenvalues", "level")
         sizes = tuple(size.whole(n + 1) for size in table["sizes"].list())
         if any(size < 2 for size in sizes) or Scheme(sizes).n != n:
@@ -163,14 +148,14 @@ class ProductBound:
 
     @classmethod
     def best(cls, spectrum: Spectrum, base: Fraction) -> ProductBound:
-        """Multipliers with all costs alike, the best in the scheme, and the least level that holds in rationals."""
+        """The best multipliers in the scheme, with equal costs, and the least level that holds in rationals."""
         mu, beside = np.array([float(value) for value in spectrum.mu]), float(spectrum.beside)
         ranks, n = spectrum.scheme.ranks.ravel(), spectrum.scheme.n
         needed = mu > 0
         needed[0] = False
         sigma = np.zeros(len(mu))
         sigma[needed] = 1 / np.sqrt(mu[needed] + beside)
-        if spectrum.sees_single_attributes:
+        if spectrum.is_separable:
             sigma[1] *= _best_ratio(spectrum, sigma, base)
         least = spectrum.least_level(_fractions(sigma), base)
         if least:
@@ -183,18 +168,18 @@ class ProductBound:
         return spectrum is not None and not isinstance(cone, Rays) and self.is_proved_by(spectrum, cone)
 
     def is_proved_by(self, spectrum: Spectrum, base: Fraction) -> bool:
-        """The same, of a known spectrum."""
+        """`holds`, for a known spectrum."""
         return Fraction(self.level) >= spectrum.least_level(_fractions(self.eigenvalues), base)
 
-    def below(self, statement: Statement) -> Fraction:
+    def value(self, statement: Statement) -> Fraction:
         """``2 tr(S G_c) - 1.y - spread``."""
         spectrum = Spectrum.of(statement, Scheme(self.sizes))
         assert spectrum is not None
-        return self.below_of(spectrum) - statement.spread
+        return self.value_of(spectrum) - statement.spread
 
-    def below_of(self, spectrum: Spectrum) -> Fraction:
-        """The same without the spread, of a known spectrum."""
-        return spectrum.below(_fractions(self.eigenvalues), Fraction(self.level))
+    def value_of(self, spectrum: Spectrum) -> Fraction:
+        """`value` plus the spread, for a known spectrum."""
+        return spectrum.bound(_fractions(self.eigenvalues), Fraction(self.level))
 
 
 def _fractions(array: Float) -> list[Fraction]:
@@ -202,7 +187,7 @@ def _fractions(array: Float) -> list[Fraction]:
 
 
 def _best_ratio(spectrum: Spectrum, sigma: Float, base: Fraction) -> float:
-    """Factor of the eigenvalue of the last attribute for which the bound is largest, of some powers of 2."""
+    """Power of 2 by which to multiply the eigenvalue of the last attribute for the largest bound, by bisection."""
     mu, ranks = np.array([float(value) for value in spectrum.mu]), spectrum.scheme.ranks.ravel()
 
     def bound(power: float) -> float:

@@ -1,7 +1,8 @@
-r"""The exact value of a design: mean squared error and bias of the very estimator that `Design.estimate` uses.
+r"""The exact value of a design: mean squared error and bias of the estimator that `Design.estimate` uses.
 
-A report ``y`` counts ``V_y = w_1 + sum_{x > 1} d_x X[x, y]`` with ``d_x = w_x - w_1`` from the columns of the workload:
-the first row of ``X`` is 1 minus the others, so that constants added to a workload change nothing. For every answer
+A report ``y`` contributes ``V_y = w_1 + sum_{x > 1} d_x X[x, y]``, with ``d_x = w_x - w_1`` from the columns of the
+workload: the first row of ``X`` is 1 minus the others, so that constants added to a workload change nothing. For every
+answer the numbers
 
 .. math:: \operatorname{mse}_x = \sum_y C_{xy} |V_y - w_x|^2, \qquad \operatorname{bias}_x = |\sum_y C_{xy} V_y - w_x|
 
@@ -16,47 +17,37 @@ from math import fsum, isqrt
 
 import numpy as np
 
-from ldpopt.certificate.design_bound import Statement
-from ldpopt.certificate.integers import Digits, Exact, fraction_bits
+from ldpopt.certificate.design_statement import Statement
+from ldpopt.certificate.integers import Digits, Integers, fraction_bits
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.numbers import Float
 
 LARGEST_BIAS = Fraction(1, 10**9)
-"""Largest bias, in standard deviations of one respondent's estimate; that of the mean of fewer than 1e16 respondents
-is more than ten times as large as such a bias, so that no survey can see it."""
+"""Largest bias, in standard deviations of one respondent's estimate. The standard deviation of the mean of up to 1e16
+respondents is more than ten times such a bias, which no survey can notice."""
 
 UNBOUNDED = Fraction(10**400)
-"""Value of a left inverse that is none."""
+"""Value of a biased estimator."""
 
 CELLS = 1 << 22
-"""Numbers of the estimator that are held as digits at a time."""
+"""Numbers of the estimator that are in memory as digits at a time."""
 
 
 @dataclass(frozen=True)
 class DesignValue:
-    """Mean squared error and bias of an estimator, in the units of the workload.
+    """Mean squared error and bias of an estimator, in the units of the workload."""
 
-    Attributes
-    ----------
-    achieved : Fraction
-        Average of the mean squared errors over the weights, or the largest.
-    bias_squared : Fraction
-        Largest square of an answer's bias, summed over the numbers of the workload.
-    spread : Fraction
-        Variance of the true values among people.
-    """
-
-    achieved: Fraction
-    bias_squared: Fraction
-    spread: Fraction
+    achieved: Fraction  # average of the mean squared errors over the weights, or the largest
+    bias_squared: Fraction  # largest square of an answer's bias, summed over the numbers of the workload
+    spread: Fraction  # variance of the true values among people
 
     @property
     def is_unbiased(self) -> bool:
         """Whether the bias is at most 1e-9 of the standard deviation of one respondent's estimate.
 
-        The respondent is anyone: what is estimated varies among people too. That variance does not vanish for large
-        budgets, as that of the reports does.
+        The variance of the true values among people counts too: it does not vanish for large budgets, as the variance
+        of the reports does.
         """
         return self.bias_squared <= LARGEST_BIAS**2 * (self.achieved + self.spread)
 
@@ -108,7 +99,7 @@ def value_of(statement: Statement, channel: Float, left_inverse: Float, objectiv
 
 
 def value_above(statement: Statement, channel: Float, left_inverse: Float, objective: str) -> Fraction:
-    """Value of an estimator that is unbiased up to rounding, else `UNBOUNDED`; to compare designs."""
+    """Value of an estimator, to compare designs; `UNBOUNDED` if it is biased by more than rounding."""
     found = value_of(statement, channel, left_inverse, objective)
     return found.achieved if found.is_unbiased else UNBOUNDED
 
@@ -118,7 +109,7 @@ def _measured(metric: Digits | None, columns: Digits) -> Digits:
     return columns if metric is None else metric @ columns
 
 
-def _row(digits: Digits) -> Exact:
+def _row(digits: Digits) -> Integers:
     """The only row, as Python integers."""
     return np.asarray(digits.whole()[0], dtype=object)
 

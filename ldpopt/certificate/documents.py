@@ -1,4 +1,4 @@
-"""The text of certificates: JSON that is read strictly, written in parts and hashed."""
+"""Certificates as JSON: strict reading, text in parts, and the digest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ldpopt.foundation.files import strict_json
 from ldpopt.mechanism.mechanism import Mechanism
 
 UNIT = 1 << 53
-"""Sum of a row's masses."""
+"""Sum of the masses of a row."""
 
 NEXT = ",\n"
 """Between the entries of an object, each on its own line."""
@@ -50,7 +50,7 @@ def read_masses(entry: Entry, inputs: Sequence[Hashable], outputs: Sequence[Hash
 
 
 def text_of(data: dict[str, Any]) -> Iterator[str]:
-    """An object as JSON text, in parts: one line for each row of a matrix, for people and text tools."""
+    """An object as JSON text, in parts: each row of a matrix on its own line, for readers and text tools."""
     yield "{\n"
     for i, (key, part) in enumerate(data.items()):
         yield f"{NEXT if i else ''} {json.dumps(key)}: "
@@ -70,7 +70,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _rows(value: Any) -> Iterator[str]:
-    """A matrix row by row, so that few rows are text at once; anything else as it is."""
+    """Text of a matrix row by row, so that few rows are in memory as text; of any other value at once."""
     is_matrix = isinstance(value, list) and value and isinstance(value[0], list)
     if not is_matrix and not isinstance(value, (np.ndarray, Iterator)):
         yield _flat(value)
@@ -86,7 +86,7 @@ def _flat(value: Any) -> str:
 
 
 def digest_of(data: dict[str, Any]) -> str:
-    """SHA-256 of the sorted, compact JSON text of an object without its own digest; a row of a matrix at a time."""
+    """SHA-256 of the sorted, compact JSON text of an object without its key "digest"; a row of a matrix at a time."""
     found = hashlib.sha256()
     for part in _canonical({key: value for key, value in data.items() if key != "digest"}):
         found.update(part.encode())

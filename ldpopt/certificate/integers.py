@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.numbers import Float
 
-Exact = NDArray[np.object_]
-"""Python integers."""
+Integers = NDArray[np.object_]
+"""An array of Python integers."""
 
 GRID = 320
 """Fractional bits of the integers in a bound; finer values are rounded."""
@@ -23,13 +23,13 @@ BITS = 18
 MASK = (1 << BITS) - 1
 
 TERMS = 1 << 14
-"""Products of two digits that are added in float64 at a time: their sum stays below ``2**51``."""
+"""Number of products of two digits that float64 adds at a time: their sum stays below ``2**51``."""
 
 MOST_DIGITS = 250
-"""Digits of an exact matrix at most: floats from 1e-600 to 1e600 need no more."""
+"""Largest number of digits of an exact matrix: enough for floats from 1e-600 to 1e600."""
 
 
-def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Exact:
+def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Integers:
     """Floats as integers over ``2**grid``, rounded down (or up)."""
     mantissa, exponent = np.frexp(np.asarray(array, float))
     whole = (mantissa * 2.0**53).astype(np.int64).astype(object)
@@ -42,21 +42,21 @@ def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Exact:
 
 
 def exact_grid(*arrays: Any) -> int:
-    """Number of fractional bits, at least `GRID`, that represents every float of the arrays exactly."""
+    """Number of fractional bits, at least `GRID`, with which every float of the arrays is exact."""
     exponents = [np.frexp(np.asarray(array, float))[1].min(initial=0) for array in arrays]
     return max(GRID, 53 - int(min(exponents, default=0)))
 
 
 @dataclass(frozen=True, eq=False)
-class Exactly:
+class Rationals:
     """An array of rationals: Python integers over a power of two, or over any common denominator."""
 
-    whole: Exact
+    whole: Integers
     denominator: int
 
     @classmethod
-    def of(cls, array: Float) -> Exactly:
-        """Floats as they read."""
+    def of(cls, array: Float) -> Rationals:
+        """The exact values of floats."""
         mantissa, exponent = np.frexp(np.asarray(array, dtype=np.float64))
         least = min(int(exponent[array != 0].min(initial=1)) - 53, 0)
         shift = np.where(array == 0, 0, exponent - 53 - least).astype(object)
@@ -65,7 +65,7 @@ class Exactly:
 
 
 def fraction_bits(array: Float) -> int:
-    """Bits after the point that represent every float of an array exactly, at least 0."""
+    """Number of fractional bits, at least 0, with which every float of an array is exact."""
     mantissa, exponent = np.frexp(array)
     whole = (mantissa * 2.0**53).astype(np.int64)
     lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
@@ -74,18 +74,15 @@ def fraction_bits(array: Float) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """A matrix of integers, ``sum_i parts[i] * 2**(18 i)``: its products in float64 lose nothing.
+    """A matrix of integers, ``sum_i parts[i] * 2**(18 i)``, whose products in float64 are exact.
 
-    Attributes
-    ----------
-    parts : int64 array, shape (digits, rows, columns)
-        From 0 to ``2**18 - 1``, except the last ones, which have the sign and are not larger.
+    Digits are from 0 to ``2**18 - 1``, except the last ones, which have the sign and are not larger.
     """
 
-    parts: NDArray[np.int64]
+    parts: NDArray[np.int64]  # (digits, rows, columns)
 
     @classmethod
-    def of(cls, whole: Exact) -> Digits:
+    def of(cls, whole: Integers) -> Digits:
         """Python integers, a matrix of them."""
         bits = max((int(entry).bit_length() for entry in whole.ravel()), default=0) + 1
         count = -(-bits // BITS)
@@ -94,7 +91,7 @@ class Digits:
 
     @classmethod
     def read(cls, array: Float, bits: int) -> Digits:
-        """Floats times ``2**bits``, with at least as many bits as `fraction_bits`."""
+        """Floats times ``2**bits``, for at least as many bits as `fraction_bits` returns."""
         mantissa, exponent = np.frexp(array)
         whole = (mantissa * 2.0**53).astype(np.int64)
         shift = (np.where(whole == 0, 0, exponent - 53) + bits).astype(np.int64)
@@ -119,11 +116,11 @@ class Digits:
         return Digits(self.parts[:, :, chosen])
 
     def __add__(self, other: Digits) -> Digits:
-        """Sum; a single row or column is added to all."""
+        """Sum; a single row or column is added to every one."""
         return self._with(other, 1)
 
     def __sub__(self, other: Digits) -> Digits:
-        """Difference; a single row or column is taken off all."""
+        """Difference; a single row or column is subtracted from every one."""
         return self._with(other, -1)
 
     def _with(self, other: Digits, sign: int) -> Digits:
@@ -135,7 +132,7 @@ class Digits:
         return _carried(total)
 
     def times(self, factor: int) -> Digits:
-        """All integers times one."""
+        """All integers times one factor."""
         other = Digits.of(np.array([[factor]], dtype=object)).parts[:, 0, 0]
         total = np.zeros((len(self.parts) + len(other) - 1, *self.parts.shape[1:]), dtype=np.int64)
         for place, digit in enumerate(other.tolist()):
@@ -162,7 +159,7 @@ class Digits:
                 total[i + j, 0] += np.einsum("xy,xy->y", part, factor)
         return _carried(total)
 
-    def whole(self) -> Exact:
+    def whole(self) -> Integers:
         """Python integers."""
         total = self.parts[-1].astype(object)
         for part in self.parts[-2::-1]:
@@ -171,7 +168,7 @@ class Digits:
 
 
 def _carried(total: NDArray[np.int64]) -> Digits:
-    """Digits of sums, as few as hold them."""
+    """The fewest digits that hold these sums."""
     parts, rest = [], np.zeros_like(total[0])
     for part in total:
         rest = rest + part
@@ -189,7 +186,7 @@ def _carried(total: NDArray[np.int64]) -> Digits:
     return Digits(np.array(parts))
 
 
-def product(left: Exact, right: Exact) -> Exact:
+def product(left: Integers, right: Integers) -> Integers:
     """Exact matrix product of Python integers.
 
     Examples

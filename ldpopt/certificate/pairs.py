@@ -24,10 +24,10 @@ BLOCK = 1 << 21
 """Number of entries whose costs are in memory at once."""
 
 LARGEST_SUM = 2.0**60
-"""Bound of utilities and multipliers: up to it a unit is at most 1, and no cost too small to be a float in units."""
+"""Bound on utilities plus multipliers: up to it a unit is at most 1, and every cost in units is a float."""
 
 BITS = 61
-"""Bits of the largest sum of costs and multipliers: a cost is an int64 whatever is added to it."""
+"""Bits of the largest sum of costs and multipliers: costs stay int64 whatever multipliers are added."""
 
 LN2 = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")
 """The natural logarithm of 2, in two parts; the product of the first one with a whole number below 2**13 is exact."""
@@ -36,15 +36,15 @@ TERMS = 18
 """Terms of the series of ``exp(-r)`` up to 0.7; the rest is below 1e-19."""
 
 LARGEST_EXPONENT = 700.0
-"""Where ``exp(-x)`` is not far from the smallest floats, 0 takes its place."""
+"""Above this, ``exp(-x)`` is near the smallest floats and is replaced by 0."""
 
 
 def exponential_below(exponent: Float) -> Float:
-    """``exp(-exponent)`` rounded down by less than ``(10 + 2 exponent) 2**-50`` of it, alike on every machine.
+    """``exp(-exponent)`` rounded down by less than the share ``(10 + 2 exponent) 2**-50``, identical on every machine.
 
-    Only sums and products of floats are used: the exponentials of a library differ from processor to processor, and
-    so would the bounds that a certificate states. Roundings take less than the margin of ``(5 + exponent) 2**-50``: a
-    fifth of it here, and an eighth of ``exponent 2**-50`` that of an exponent which is a product.
+    Only sums and products of floats are used: a library's exponential differs between processors, and so would the
+    bounds of a certificate. Rounding errors are below the margin of ``(5 + exponent) 2**-50``: a fifth of it here, and
+    another eighth of ``exponent 2**-50`` if the exponent itself is a rounded product.
     """
     capped = np.minimum(exponent, LARGEST_EXPONENT)
     halvings = np.floor(capped / LN2[0])
@@ -56,19 +56,16 @@ def exponential_below(exponent: Float) -> Float:
     return np.where(exponent > LARGEST_EXPONENT, 0.0, found)
 
 
-def pairs_bound(weights: Float, worth: Float, pairs: PairRows, budget: Budget, distance: Float) -> tuple[int, int]:
-    """Upper bound on the value of every private channel, and its fractional bits.
-
-    Shapes: ``weights`` (n,), ``worth`` (n, m), ``budget``, ``distance`` (rows,).
-    """
-    (n, m), sums = worth.shape, np.bincount(pairs.y, pairs.value[pairs.row], worth.shape[1])
-    bits = BITS - int(np.frexp(np.abs(weights).max() * np.abs(worth).max() + sums.max())[1])
+def pairs_bound(weights: Float, utility: Float, pairs: PairRows, budget: Budget, distance: Float) -> tuple[int, int]:
+    """Upper bound on the value of every private channel, and its fractional bits; ``distance`` is one for each row."""
+    (n, m), sums = utility.shape, np.bincount(pairs.y, pairs.value[pairs.row], utility.shape[1])
+    bits = BITS - int(np.frexp(np.abs(weights).max() * np.abs(utility).max() + sums.max())[1])
     order, size = np.argsort(pairs.y, kind="stable"), max(1, BLOCK // n)
     starts = np.searchsorted(pairs.y, np.arange(0, m + size, size), sorter=order)
     best = np.full(n, np.iinfo(np.int64).min)
     for begin, start, stop in zip(range(0, m, size), starts[:-1], starts[1:], strict=True):
         # The next float is above the product that was rounded; a power of two rounds nothing.
-        costs = np.nextafter(weights[:, None] * worth[:, begin : begin + size], np.inf)
+        costs = np.nextafter(weights[:, None] * utility[:, begin : begin + size], np.inf)
         whole = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
         at, row = pairs.y[order[start:stop]] - begin, pairs.row[order[start:stop]]
         value = np.rint(np.ldexp(pairs.value[row], bits))

@@ -1,10 +1,10 @@
-r"""The proved dual bound on every private channel, from a statement and any numbers as multipliers of its rows.
+r"""The dual bound on every private channel, proved from a statement and any numbers as multipliers of its rows.
 
 .. math:: u(P) \le \sum_r \mu_r s_r + \max_{P'} \sum_{x,y} c'_{xy} P'(x, y), \qquad c' = c - \sum_r \mu_r a_r,
 
-where ``s_r`` is the bound of row ``r`` that belongs to the sign of its multiplier. The maximum is over row-stochastic
-channels (pairwise form) or channels of the compact form. Privacy rows of the library's notions are written again here,
-from the statement and a rational enclosure of ``e**-epsilon``: the solver's rows are not trusted.
+where ``s_r`` is the upper or lower bound of row ``r``, by the sign of its multiplier. The maximum is over
+row-stochastic channels (pairwise form) or channels of the compact form. The rows of the library's privacy notions are
+built again, from the statement and a rational enclosure of ``e**-epsilon``: the solver's rows are not trusted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from ldpopt.certificate import pairs as blocks
 from ldpopt.certificate.compact import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
-from ldpopt.certificate.integers import GRID, Exact, exact_grid, integers
+from ldpopt.certificate.integers import GRID, Integers, exact_grid, integers
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
@@ -33,22 +33,13 @@ class PairRows:
     r"""Rows :math:`P_x(S) \le e^{\epsilon d(x, x')} P_{x'}(S) + \delta` with their multipliers.
 
     They are scaled as in a program: :math:`b P_x(S) - P_{x'}(S) \le b \delta` with :math:`b = e^{-\epsilon d}`.
-
-    Attributes
-    ----------
-    first, second : int arrays, shape (rows,)
-        ``x`` and ``x'``.
-    row, y : int arrays, shape (nnz,)
-        The outputs ``y`` of each row's event ``S``; ``row`` does not decrease.
-    value : float array, shape (rows,)
-        Multipliers, positive.
     """
 
-    first: Int
-    second: Int
-    row: Int
-    y: Int
-    value: Float
+    first: Int  # x, shape (rows,)
+    second: Int  # x', shape (rows,)
+    row: Int  # row of each output of an event S, not decreasing, shape (nnz,)
+    y: Int  # that output, shape (nnz,)
+    value: Float  # positive multipliers, shape (rows,)
 
     @classmethod
     def joined(cls, parts: list[PairRows]) -> PairRows:
@@ -99,26 +90,26 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     -----
     O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
     """
-    sign, worth = 1 if problem.utility.sense == "gain" else -1, problem.utility.matrix
-    # Where the report makes no difference, the gap may have no scale: what roundings add to it would be all of it.
-    has_stakes = bool((worth != worth[:, :1]).any())
+    sign, utility = 1 if problem.utility.sense == "gain" else -1, problem.utility.matrix
+    # If the utility does not depend on the report, the gap may have no scale: no rounding error may be added to it.
+    has_stakes = bool((utility != utility[:, :1]).any())
     has_row_sums_only = multipliers.form == "compact" and not len(multipliers.pairs.value) and not multipliers.blocks
     if (
         has_stakes
         and has_row_sums_only
         and problem.prior is not None
         and multipliers.row_sums is not None
-        and worth.size > MIN_COARSE_ENTRIES
+        and utility.size > MIN_COARSE_ENTRIES
     ):
-        whole, duals, bits = coarse_integers(sign * problem.prior, worth, multipliers.row_sums)
+        whole, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _compact_ties(problem)) * Fraction(2) ** -bits
-    if has_stakes and multipliers.form == "pairwise" and worth.size > blocks.MIN_ENTRIES:
+    if has_stakes and multipliers.form == "pairwise" and utility.size > blocks.MIN_ENTRIES:
         found = _bound_by_blocks(problem, multipliers, sign)
         if found is not None:
             return found
-    cost_grid = exact_grid(worth)  # multipliers are in the utility's unit, which may be tiny
+    cost_grid = exact_grid(utility)  # multipliers are in the utility's unit, which may be tiny
     shares, grid = weights(problem, multipliers)
-    costs = sign * shares[:, None] * integers(worth, grid=cost_grid)
+    costs = sign * shares[:, None] * integers(utility, grid=cost_grid)
     cost_grid += grid - GRID
     constant = _relax_pairs(costs, problem, multipliers.pairs, cost_grid)
     for block, values in multipliers.blocks:
@@ -131,20 +122,20 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
 
 
 def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> Fraction | None:
-    """Bound of pairs alone, some outputs at a time; None for other rows, a delta, or large numbers."""
-    prior, worth, pairs = problem.prior, problem.utility.matrix, multipliers.pairs
-    ties = problem.privacy.definition(problem.inputs, problem.outputs)  # not kept: all pairs of a metric are many
+    """Bound from pairs alone, some outputs at a time; None if there are other rows, a delta, or large numbers."""
+    prior, utility, pairs = problem.prior, problem.utility.matrix, multipliers.pairs
+    ties = problem.privacy.definition(problem.inputs, problem.outputs)  # not cached: a metric has many pairs
     if multipliers.blocks or prior is None or ties is None or ties.delta or ties.owner is not None:
         return None
-    if not np.abs(worth).max() + pairs.value.sum() < blocks.LARGEST_SUM:
+    if not np.abs(utility).max() + pairs.value.sum() < blocks.LARGEST_SUM:
         return None
     distance = _tied_distances(problem, ties, pairs)
-    total, bits = blocks.pairs_bound(sign * prior, worth, pairs, ties.budget, distance)
+    total, bits = blocks.pairs_bound(sign * prior, utility, pairs, ties.budget, distance)
     return sign * total * Fraction(2) ** -bits
 
 
-def weights(problem: Problem, multipliers: Multipliers) -> tuple[Exact, int]:
-    """Prior as integers, and their fractional bits; for a worst case the inputs' multipliers."""
+def weights(problem: Problem, multipliers: Multipliers) -> tuple[Integers, int]:
+    """Prior, for a worst case the multipliers of the inputs, as integers; and their fractional bits."""
     if problem.prior is not None:
         grid = exact_grid(problem.prior)
         return integers(problem.prior, grid=grid), grid
@@ -156,7 +147,7 @@ def weights(problem: Problem, multipliers: Multipliers) -> tuple[Exact, int]:
     return found, GRID
 
 
-def _best_entries(costs: Exact, problem: Problem) -> list[int]:
+def _best_entries(costs: Integers, problem: Problem) -> list[int]:
     """Largest cost of each input, over the outputs that it may report."""
     ties = problem.definition()
     if ties is None or ties.owner is None:
@@ -175,8 +166,8 @@ def _compact_ties(problem: Problem) -> Ties:
     return ties
 
 
-def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, cost_grid: int) -> int:
-    """Move privacy rows into the objective, in place; return the constant that they add."""
+def _relax_pairs(costs: Integers, problem: Problem, pairs: PairRows, cost_grid: int) -> int:
+    """Move privacy rows into the objective, in place; return the constant term."""
     if not len(pairs.value):
         return 0
     ratios, delta = _ratios(problem, pairs)
@@ -190,18 +181,18 @@ def _relax_pairs(costs: Exact, problem: Problem, pairs: PairRows, cost_grid: int
     return sum(-(-int(v) * slack.numerator // slack.denominator) for v in scaled * ratios)
 
 
-def _ratios(problem: Problem, pairs: PairRows) -> tuple[Exact, float]:
+def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
     """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta."""
     ties = problem.definition()
     if ties is None:
-        raise CertificateError(f"{problem.privacy!r} describes no ties, but a multiplier belongs to one")
+        raise CertificateError(f"{problem.privacy!r} has no ties, but a multiplier belongs to one")
     levels, row_number = np.unique(_tied_distances(problem, ties, pairs), return_inverse=True)
     floors = np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)
     return floors[row_number], ties.delta
 
 
 def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
-    """Distance of the pair of each row; rows that the statement does not imply are refused."""
+    """Distance of the pair of each row; raises if the statement does not imply a row."""
     what = f"{problem.privacy!r}"
     distance = np.zeros((ties.n, ties.n))
     distance[ties.pairs()] = 1.0 if ties.distance is None else ties.distance
@@ -227,14 +218,14 @@ def _ratio(epsilon: Budget, distance: float) -> int:
     return (high.denominator << GRID) // high.numerator
 
 
-def _relax(costs: Exact, block: RowBlock, values: Float, cost_grid: int) -> int:
-    """Move other rows into the objective, in place; return the constant that they add."""
+def _relax(costs: Integers, block: RowBlock, values: Float, cost_grid: int) -> int:
+    """Move other rows into the objective, in place; return the constant term."""
     side = np.where(values > 0, block.upper, block.lower)
     values = np.where(np.isfinite(side), values, 0.0)
     chosen = values[block.row] != 0
     row, coefficient = block.row[chosen], block.coefficient[chosen]
     scaled = integers(values, grid=cost_grid)
-    # Channels are non-negative: a coefficient is rounded so that its row reduces the costs by less.
+    # Channels are non-negative: coefficients are rounded so that a row reduces the costs by less.
     rounded = np.where(values[row] > 0, integers(coefficient), integers(coefficient, up=True))
     np.subtract.at(costs, (block.x[chosen], block.y[chosen]), scaled[row] * rounded)
     used = np.flatnonzero(values)

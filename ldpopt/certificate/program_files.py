@@ -21,10 +21,10 @@ from ldpopt.problem.problem import Problem
 FORMAT = "ldpopt certificate 1"
 
 LARGEST_FILE = 2**30
-"""Bytes of a certificate's file: about 3000 places with all their distances and multipliers."""
+"""Largest file that is read, in bytes: about 3000 locations with all their distances and multipliers."""
 
 NUMBER_BYTES, MULTIPLIER_BYTES = 19, 44
-"""Bytes of a mass, utility or distance, and of a multiplier with its pair (measured with a city of 1000 places)."""
+"""Bytes of a mass, utility or distance, and of a multiplier with its pair (measured with 1000 locations)."""
 
 
 def write(
@@ -49,7 +49,7 @@ def write(
 
 
 def _require_small(problem: Problem, multipliers: Multipliers) -> None:
-    """Refuse what could not be read back, before minutes are spent on writing it."""
+    """Refuse a file that would be too large to read, before minutes are spent on writing it."""
     n, m = problem.utility.shape
     numbers = 2 * n * m + (n * n if isinstance(problem.privacy, MetricDP) else 0)
     size = NUMBER_BYTES * numbers + MULTIPLIER_BYTES * len(multipliers.pairs.value)
@@ -85,7 +85,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
     table = entry.table("bits", "masses")
     if table["bits"].value != 53:
-        raise table["bits"].error(f"masses over 2**{table['bits'].value} are not known", "state them over 2**53")
+        raise table["bits"].error(f"masses over 2**{table['bits'].value} are not known", "write them over 2**53")
     return read_masses(table["masses"], problem.inputs, problem.outputs)
 
 
@@ -113,8 +113,8 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
     if worst_case is not None and (worst_case < 0).any():
         raise table["worst_case"].error("a weight of the worst case is negative")
     first, second, row, y, value = [], [], [], [], []
-    for r, stated in enumerate(table["privacy"].list()):
-        x, k, event, number = stated.list(4)
+    for r, given_row in enumerate(table["privacy"].list()):
+        x, k, event, number = given_row.list(4)
         outputs = [output.whole(m) for output in event.list()]
         if sorted(set(outputs)) != outputs:
             raise event.error("the outputs of an event are each named once, in order")

@@ -1,21 +1,20 @@
-r"""Forms on a product alphabet that only see in which attributes two answers differ.
+r"""Matrices whose entry (x, x') depends only on the set of attributes in which the answers x and x' differ.
 
-They commute, and have the same eigenspaces: one for each set ``T`` of attributes, the functions of these attributes
-whose average over any one of them is 0. Its projection is
+They form an association scheme: they commute, and have the same eigenspaces, one for each set ``T`` of attributes: the
+functions of these attributes whose average over any one of them is 0. The projection onto it is
 
 .. math:: E_T = \bigotimes_{i \in T} (1 - J / q_i) \otimes \bigotimes_{i \notin T} J / q_i,
           \qquad \operatorname{rank} E_T = \prod_{i \in T} (q_i - 1) .
 
-Arrays over the sets ``T`` (or over the patterns of differences) have the shape ``(2,) * d``; index 1 says that the
+Arrays over the sets ``T`` (or over the patterns of differences) have the shape ``(2,) * d``; index 1 means that the
 attribute is in the set (differs).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,20 +24,14 @@ from ldpopt.foundation.numbers import Float
 Permutation = NDArray[np.int64]
 
 SAME = 1e-12
-"""Relative difference up to which two entries of a form are the same."""
+"""Relative difference up to which two entries of a matrix are the same."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A product alphabet, the last attribute running fastest.
+    """A product alphabet, in lexicographic order of the attributes."""
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        How many values each attribute has.
-    """
-
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # number of values of each attribute
 
     @property
     def n(self) -> int:
@@ -58,13 +51,7 @@ class Scheme:
     @cached_property
     def ranks(self) -> NDArray[np.int64]:
         """Dimension of each eigenspace."""
-        return self._product([(1, size - 1) for size in self.sizes])
-
-    def _product(self, pairs: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
-        found = np.ones((), dtype=np.int64)
-        for pair in pairs:
-            found = np.multiply.outer(found, np.array(pair, dtype=np.int64))
-        return found
+        return np.asarray(reduce(np.multiply.outer, [np.array([1, size - 1]) for size in self.sizes]), dtype=np.int64)
 
     @cached_property
     def patterns(self) -> NDArray[np.int64]:
@@ -74,33 +61,33 @@ class Scheme:
             found = 2 * found + (digit[:, None] != digit)
         return found
 
-    def eigenvalues(self, form: NDArray) -> NDArray | None:  # type: ignore[type-arg]
-        """Eigenvalues of a symmetric form over all answers, or None where it sees more than differences.
+    def eigenvalues(self, matrix: NDArray) -> NDArray | None:  # type: ignore[type-arg]
+        """Eigenvalues of a symmetric matrix over all answers; None if it is not in the scheme.
 
         Floats may differ by rounding; integers must not.
         """
-        flat = np.zeros(2 ** len(self.sizes), dtype=form.dtype)
-        flat[self.patterns[0]] = form[0]
+        flat = np.zeros(2 ** len(self.sizes), dtype=matrix.dtype)
+        flat[self.patterns[0]] = matrix[0]
         expected = flat[self.patterns]
-        same = _close(form, expected) if form.dtype == np.float64 else bool((form == expected).all())
+        same = _close(matrix, expected) if matrix.dtype == np.float64 else bool((matrix == expected).all())
         return self.transform(flat.reshape(self.shape)) if same else None
 
     def transform(self, entries: NDArray) -> NDArray:  # type: ignore[type-arg]
-        """Eigenvalues from the entries of a form by the pattern of differences."""
+        """Eigenvalues, from the entry for each pattern of differences."""
         for axis, size in enumerate(self.sizes):
             same, other = np.take(entries, 0, axis), np.take(entries, 1, axis)
             entries = np.stack([same + (size - 1) * other, same - other], axis)
         return entries
 
     def entries(self, eigenvalues: Float) -> Float:
-        """Entries of a form by the pattern of differences, from its eigenvalues."""
+        """The entry for each pattern of differences, from the eigenvalues."""
         for axis, size in enumerate(self.sizes):
             zero, one = np.take(eigenvalues, 0, axis), np.take(eigenvalues, 1, axis)
             eigenvalues = np.stack([zero + (size - 1) * one, zero - one], axis) / size
         return eigenvalues
 
-    def form(self, eigenvalues: Float) -> Float:
-        """Form over all answers from its eigenvalues."""
+    def matrix(self, eigenvalues: Float) -> Float:
+        """The matrix over all answers, from its eigenvalues."""
         return np.asarray(self.entries(eigenvalues).ravel()[self.patterns])
 
     def energies(self, functions: Float) -> Float:
@@ -111,14 +98,14 @@ class Scheme:
             away = tuple(1 + axis for axis, stays in enumerate(kept) if not stays)
             part = cubes.mean(axis=away) if away else cubes
             squares[(slice(None), *kept)] = (part**2).reshape(len(functions), -1).mean(axis=1)
-        # Averages over the other attributes hold the parts of all subsets.
+        # An average over the other attributes contains the parts of all subsets.
         for axis in range(1, 1 + len(self.sizes)):
             low, high = np.take(squares, 0, axis), np.take(squares, 1, axis)
             squares = np.stack([low, high - low], axis)
         return np.maximum(squares, 0.0)
 
     def interchangeable(self, eigenvalues: NDArray) -> tuple[int, ...]:  # type: ignore[type-arg]
-        """Class of each attribute: two are alike if a form with these eigenvalues does not tell them apart."""
+        """Class of each attribute; attributes of a class can be exchanged in the matrix with these eigenvalues."""
         classes: list[int] = []
         for place, size in enumerate(self.sizes):
             alike = (

@@ -1,7 +1,8 @@
-"""The command line: a thin shell over the public functions, one command (verb) per task, on files.
+"""The command line: a thin shell over the public functions, one command per task, on files.
 
-`verbs` lists the commands, `shell` turns errors into exit codes, `interrupts` handles Ctrl-C, `output` prints. The
-other files contain the commands. Large libraries are imported inside them, so ``ldpopt --help`` is fast.
+`app` runs the commands and turns errors into exit codes; `options` has the options that commands share, `printing` what
+they print, `questions` the files that a survey works on. Every other file is the command of its name. Large libraries
+are imported inside the commands, so ``ldpopt --help`` is fast.
 """
 
 from ldpopt.cli.interrupts import exit_on_interrupt
@@ -12,10 +13,6 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line of this process, and end the process with its exit code."""
     exit_on_interrupt()
-    from ldpopt.cli.shell import leave
-    from ldpopt.cli.verbs import app
+    from ldpopt.cli.app import run
 
-    try:
-        app()
-    except SystemExit as ended:
-        leave(ended)
+    run()

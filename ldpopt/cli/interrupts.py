@@ -1,4 +1,4 @@
-"""Ctrl-C: it ends the process at once, except while a command works, which saves finished results and cleans up.
+"""Ctrl-C: it ends the process at once, except while a command works, which then keeps its finished results.
 
 The command line imports this file first, so that its handler is installed early; it imports no large library.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import threading
+from contextlib import suppress
 from types import FrameType
 
 INTERRUPTED = 130
@@ -21,23 +21,11 @@ def exit_on_interrupt() -> None:
         signal.signal(signal.SIGINT, _end)
 
 
-@contextmanager
-def interrupts_raise() -> Iterator[None]:
-    """Within this context, raise KeyboardInterrupt on Ctrl-C instead (not during an import)."""
-    ours = signal.getsignal(signal.SIGINT) is _end
-    if ours:
-        signal.signal(signal.SIGINT, _raise)
-    try:
-        yield
-    finally:
-        if ours:
-            signal.signal(signal.SIGINT, _end)
-
-
-def allow_interrupts_everywhere() -> None:
-    """From now on, raise KeyboardInterrupt during imports too, so that finished results are saved."""
-    if signal.getsignal(signal.SIGINT) is _raise:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+def raise_on_interrupt(raises: bool = True) -> None:
+    """From now on, raise KeyboardInterrupt on Ctrl-C instead; or no longer."""
+    old, new = (_end, _raise) if raises else (_raise, _end)
+    if signal.getsignal(signal.SIGINT) is old:
+        signal.signal(signal.SIGINT, new)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -47,10 +35,11 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt; during an import end at once, since libraries may replace or lose the exception."""
+    """Raise KeyboardInterrupt; not during an import but after it, since libraries may replace or lose the exception."""
     at = frame
     while at is not None:
         if at.f_code.co_filename == "<frozen importlib._bootstrap>":
-            _end(number, frame)
+            threading.Timer(0.05, signal.raise_signal, [number]).start()
+            return
         at = at.f_back
     signal.default_int_handler(number, frame)

@@ -20,7 +20,7 @@ RegionName = Literal["first", "middle", "last"]
 Point = tuple[Fraction, Fraction]
 
 TIE_TOLERANCE = Fraction(1, 2**50)
-"""Utilities this close count as a tie, since a float prior is not exactly on a boundary."""
+"""Utilities this close count as a tie: a float prior is not exactly on a boundary."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,7 +56,7 @@ class Binary(ClosedForm):
         return tuple((float(p), float(q)) for p, q in corners if _utility(weights, (p, q)) >= best - TIE_TOLERANCE)
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Rational bounds of the optimal value for the real ``e**epsilon``, as `TopK.exact_value`."""
+        """Return rational bounds of the optimal value for the real ``e**epsilon``, as `TopK.exact_value`."""
         weights, share = _exact(self.prior), Fraction(self.delta)
         low, high = (
             max(_utility(weights, p) for p in _optimal_points(a, share).values()) for a in self.epsilon.enclosure()
@@ -127,9 +127,9 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
     if len(weights) != 2:
         raise StatementError(f"binary needs two answers; the prior has {len(weights)}", do="use top_k")
     exact, alpha = _exact(weights), budget.enclosure()[0]
-    worth = {region: _utility(exact, point) for region, point in _optimal_points(alpha, Fraction(delta)).items()}
-    best = max(worth.values())
-    ties = tuple(region for region, found in worth.items() if found >= best - TIE_TOLERANCE)
+    values = {region: _utility(exact, point) for region, point in _optimal_points(alpha, Fraction(delta)).items()}
+    best = max(values.values())
+    ties = tuple(region for region, value in values.items() if value >= best - TIE_TOLERANCE)
     return Binary(
         value=float(best),
         inputs=inputs,
@@ -150,7 +150,7 @@ def _utility(weights: Point, point: Point) -> Fraction:
 
 
 def _optimal_points(alpha: Fraction, delta: Fraction) -> dict[RegionName, Point]:
-    """Optimal ``(p00, p11)`` of each region."""
+    """Return the optimal ``(p00, p11)`` of each region."""
     truth = (alpha + delta) / (alpha + 1)
     one = Fraction(1)
     return {"first": (one, delta), "middle": (truth, truth), "last": (delta, one)}
@@ -159,9 +159,9 @@ def _optimal_points(alpha: Fraction, delta: Fraction) -> dict[RegionName, Point]
 def _corners(alpha: Fraction, delta: Fraction) -> tuple[Point, ...]:
     """Return the distinct corners A to H of figure 5; at alpha = 1 D and H are not corners."""
     zero, one = Fraction(0), Fraction(1)
-    truth, lie = (alpha + delta) / (alpha + 1), (1 - delta) / (alpha + 1)
+    truth, other = (alpha + delta) / (alpha + 1), (1 - delta) / (alpha + 1)
     corners = [(zero, 1 - delta), (zero, one), (delta, one), (truth, truth), (one, delta), (one, zero)]
-    corners += [(1 - delta, zero), (lie, lie)]
+    corners += [(1 - delta, zero), (other, other)]
     if alpha == 1 and delta < 1:
-        corners = [point for point in corners if point not in ((truth, truth), (lie, lie))]
+        corners = [point for point in corners if point not in ((truth, truth), (other, other))]
     return tuple(dict.fromkeys(corners))

@@ -1,4 +1,4 @@
-"""Ordinal losses: randomized response on a few bins, which dynamic programming finds."""
+"""Ordinal losses: randomized response on a few bins, found by dynamic programming."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Bins(ClosedForm):
     ----------
     bins : ndarray of int64, shape (k,)
         Codes of the reports in use, by ascending value.
-    home : ndarray of int64, shape (n,)
+    bin_index : ndarray of int64, shape (n,)
         For each answer the position in ``bins`` of its best report.
     loss : ndarray, shape (n, n)
         Loss of each report for each answer.
@@ -42,7 +42,7 @@ class Bins(ClosedForm):
     """
 
     bins: Codes
-    home: Codes = field(repr=False)
+    bin_index: Codes = field(repr=False)
     loss: Float = field(repr=False)
     prior: Float = field(repr=False)
 
@@ -57,13 +57,13 @@ class Bins(ClosedForm):
         n, k, b = len(self.prior), len(self.bins), self.epsilon.b
         channel = np.zeros((n, n))
         channel[:, self.bins] = b / (1 + (k - 1) * b)
-        channel[np.arange(n), self.bins[self.home]] = 1 / (1 + (k - 1) * b)
+        channel[np.arange(n), self.bins[self.bin_index]] = 1 / (1 + (k - 1) * b)
         return channel
 
     @cached_property
     def sampler(self) -> ResponseSampler:
         """Map the answer to its bin, then k-ary randomized response; exactly private, no matrix."""
-        return ResponseSampler(self.inputs, self.bins, self.home, self.epsilon)
+        return ResponseSampler(self.inputs, self.bins, self.bin_index, self.epsilon)
 
 
 def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "absolute") -> Bins:
@@ -92,7 +92,7 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     Raises
     ------
     StatementError
-        If the statement is ill posed, or the loss is not monotone on each side of the truth.
+        If the problem is ill posed, or the loss is not monotone on each side of the truth.
 
     Notes
     -----
@@ -123,28 +123,31 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     _check_monotone(sorted_table, numbers[order])
     value, chosen = _best_bins(weights[order], sorted_table, budget.b, budget.beta)
     codes = order[chosen]
-    home = np.argmin(table[:, codes], axis=1)
+    bin_index = np.argmin(table[:, codes], axis=1)
     return Bins(
         value=math.ldexp(value, unit),
         inputs=inputs,
         epsilon=budget,
         bins=frozen(codes),
-        home=frozen(home),
+        bin_index=frozen(bin_index),
         loss=frozen(table),
         prior=weights,
     )
 
 
 def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float, list[int]]:
-    """Dinkelbach on ``(b sum tot + beta cost) / (1 + (k-1) b)``: the ratio of the theorem, divided by alpha."""
-    everything = prior @ loss
+    """Return the least ratio ``(b sum total + beta cost) / (1 + (k-1) b)`` and its bins, by Dinkelbach's iteration.
+
+    It is the ratio of the theorem, divided by alpha.
+    """
+    total = prior @ loss
     head, between, tail = _segment_costs(prior, loss)
-    start = int(np.argmin(everything))
-    chosen, value = [start], float(everything[start])
+    start = int(np.argmin(total))
+    chosen, value = [start], float(total[start])
     while True:
-        found = _cheapest_chain(b * (everything - value), beta * head, beta * between, beta * tail)
+        found = _cheapest_chain(b * (total - value), beta * head, beta * between, beta * tail)
         cost = head[found[0]] + tail[found[-1]] + sum(between[s, t] for s, t in pairwise(found))
-        better = float((b * everything[found].sum() + beta * cost) / (1 + (len(found) - 1) * b))
+        better = float((b * total[found].sum() + beta * cost) / (1 + (len(found) - 1) * b))
         # Ratios decrease strictly until the optimum; smaller decreases are rounding.
         if better >= value - 1e-15 * abs(value):
             return (better, found) if better < value else (value, chosen)
@@ -152,7 +155,7 @@ def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float,
 
 
 def _segment_costs(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
-    """Cost before the first bin, shape (n,), between two bins ``s < t``, shape (n, n), and after the last, (n,)."""
+    """Return the cost of answers before the first bin (n,), between bins ``s < t`` (n, n), and after the last (n,)."""
     n = len(prior)
     summed = np.cumsum(prior[:, None] * loss, axis=0)
     positions = np.arange(n)
@@ -165,22 +168,25 @@ def _segment_costs(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
 
 
 def _cheapest_chain(each: Float, head: Float, between: Float, tail: Float) -> list[int]:
-    """Cheapest ascending chain of bins: ``each`` is the cost of a bin, the others of the answers around the bins."""
+    """Return the cheapest increasing sequence of bins.
+
+    ``each`` is the cost of a bin; ``head``, ``between`` and ``tail`` are costs of the answers around the bins.
+    """
     n = len(each)
-    cost, before = each + head, np.full(n, -1)
+    cost, previous = each + head, np.full(n, -1)
     for t in range(1, n):
         through = cost[:t] + between[:t, t]
         s = int(np.argmin(through))
         if through[s] + each[t] < cost[t]:
-            cost[t], before[t] = through[s] + each[t], s
+            cost[t], previous[t] = through[s] + each[t], s
     chain = [int(np.argmin(cost + tail))]
-    while before[chain[-1]] >= 0:
-        chain.append(int(before[chain[-1]]))
+    while previous[chain[-1]] >= 0:
+        chain.append(int(previous[chain[-1]]))
     return chain[::-1]
 
 
 def _loss_matrix(values: Float, loss: Loss) -> Float:
-    """Loss of each report for each answer."""
+    """Return the loss of each report for each answer."""
     require_memory(40 * len(values) ** 2, f"the {len(values)} x {len(values)} losses")
     if isinstance(loss, str) and loss == "absolute":
         return np.array(absolute_error(values).matrix)
@@ -195,7 +201,7 @@ def _loss_matrix(values: Float, loss: Loss) -> Float:
 
 
 def _check_monotone(loss: Float, values: Float) -> None:
-    """Refuse a loss that decreases as the report moves away from the truth."""
+    """Check that the loss does not decrease as the report moves away from the truth."""
     steps = np.diff(loss, axis=1)
     positions = np.arange(len(loss))
     rightward = positions[None, :-1] >= positions[:, None]

@@ -1,4 +1,4 @@
-"""ClosedForm: value, sampler, and a matrix that is built on request only."""
+"""The class of all closed forms: value, sampler, and a matrix that is built on request only."""
 
 from __future__ import annotations
 
@@ -109,6 +109,6 @@ def exact_sum(values: Float) -> Fraction:
     lowest = int(exponents.min())
     high = np.bincount(exponents - lowest, weights=(whole >> 27).astype(np.float64))
     low = np.bincount(exponents - lowest, weights=(whole & ((1 << 27) - 1)).astype(np.float64))
-    total = sum((((int(h) << 27) + int(v)) << place) for place, (h, v) in enumerate(zip(high, low, strict=True)))
+    total = sum((((int(h) << 27) + int(v)) << power) for power, (h, v) in enumerate(zip(high, low, strict=True)))
     shift = lowest - 53
     return Fraction(total << shift) if shift >= 0 else Fraction(total, 1 << -shift)

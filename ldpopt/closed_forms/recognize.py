@@ -11,8 +11,8 @@ import numpy as np
 from ldpopt.closed_forms.binary import binary
 from ldpopt.closed_forms.bins import bins
 from ldpopt.closed_forms.form import ClosedForm
-from ldpopt.closed_forms.geometric import path_graph
-from ldpopt.closed_forms.kernels import kernel
+from ldpopt.closed_forms.kernel import hop_distances, kernel
+from ldpopt.closed_forms.path_graph import path_graph
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.closed_forms.warner import minimax
 from ldpopt.foundation.labels import label_numbers
@@ -28,7 +28,7 @@ class Match:
     Attributes
     ----------
     name : str
-        The function of `ldpopt.closed_forms`.
+        Name of the function in `ldpopt.closed_forms`.
     build : callable
         Returns the `ClosedForm`; raises NotRepresentableError or StatementError if the condition of the theorem
         fails (a kernel with a negative entry, a loss that is not monotone).
@@ -42,8 +42,8 @@ class Match:
 
     def mechanism(self, form: ClosedForm, problem: Problem) -> Mechanism:
         """Return the form's mechanism in the order of the problem, with the labels of the problem."""
-        place = np.argsort(self.order)
-        return Mechanism(form.mechanism.channel[np.ix_(place, place)], problem.inputs, problem.outputs)
+        positions = np.argsort(self.order)
+        return Mechanism(form.mechanism.channel[np.ix_(positions, positions)], problem.inputs, problem.outputs)
 
 
 def recognize(problem: Problem) -> list[Match]:
@@ -71,7 +71,7 @@ def recognize(problem: Problem) -> list[Match]:
     if problem.prior is None or not is_truth:
         return []
     if isinstance(privacy, GraphDP) and privacy.notes(problem.inputs):
-        return []  # the families are of connected graphs
+        return []  # the families below are for connected graphs
     found = []
     line = _line(privacy, problem)
     if line:
@@ -102,7 +102,7 @@ def closed_form(problem: Problem) -> ClosedForm | None:
 
 
 def _all_pairs(problem: Problem, is_truth: bool, epsilon: Any, delta: float, same: tuple[int, ...]) -> list[Match]:
-    """Families for notions that tie all pairs of answers alike."""
+    """Return the families for notions that compare all pairs of answers alike."""
     n, prior = len(same), problem.prior
     if prior is None:
         return [Match("minimax", lambda: minimax(n, epsilon, delta), same)] if is_truth else []
@@ -111,46 +111,39 @@ def _all_pairs(problem: Problem, is_truth: bool, epsilon: Any, delta: float, sam
         return [*truthful, Match("top_k", lambda: top_k(prior, epsilon, delta), same)]
     if problem.utility.sense != "loss" or delta:
         return []
-    # The order of numbers where labels are numbers, else the order in which the answers are stated.
+    # If the labels are numbers, the answers are ordered by them; otherwise they keep the order of the problem.
     numbers = label_numbers(problem.inputs)
-    places = np.arange(n) if numbers is None else np.argsort(np.array(numbers), kind="stable")
-    rank = np.argsort(places)
-    table = problem.utility.matrix[np.ix_(places, places)]
+    order = np.arange(n) if numbers is None else np.argsort(np.array(numbers), kind="stable")
+    rank = np.argsort(order)
+    table = problem.utility.matrix[np.ix_(order, order)]
     return [Match("bins", lambda: bins(prior, rank, epsilon, lambda v, w: float(table[int(v), int(w)])), same)]
 
 
 def _line(privacy: Any, problem: Problem) -> tuple[int, ...]:
-    """Codes of the inputs along the path that the graph is; empty where it is none."""
+    """Return the codes of the inputs along the path; empty if the graph is not a path."""
     if not isinstance(privacy, GraphDP):
         return ()
     around = {node: [other for other in privacy.graph[node] if other != node] for node in privacy.graph}
     ends = [node for node, others in around.items() if len(others) == 1]
     if len(ends) != 2 or any(len(others) > 2 for others in around.values()):
         return ()
-    place = {label: code for code, label in enumerate(problem.inputs)}
-    node = min(ends, key=lambda end: place[end])
-    walk, before = [node], None
-    while onward := [other for other in around[node] if other != before]:
-        before, node = node, onward[0]
+    codes = {label: code for code, label in enumerate(problem.inputs)}
+    node = min(ends, key=lambda end: codes[end])
+    walk, previous = [node], None
+    while others := [other for other in around[node] if other != previous]:
+        previous, node = node, others[0]
         walk.append(node)
-    return tuple(place[label] for label in walk)
+    return tuple(codes[label] for label in walk)
 
 
 def _in_order(problem: Problem, order: Sequence[int]) -> dict[Any, float]:
-    """Weights by label along a path, so that the form carries the labels too."""
+    """Return the weights by label along a path, so that the closed form has the labels too."""
     assert problem.prior is not None
     return {problem.inputs[code]: float(problem.prior[code]) for code in order}
 
 
 def _distance(privacy: GraphDP | MetricDP, problem: Problem) -> Any:
-    """Distances in the order of the inputs."""
+    """Return the distances in the order of the inputs."""
     if isinstance(privacy, MetricDP):
         return privacy.matrix(problem.inputs)
-    import networkx as nx
-
-    place = {label: code for code, label in enumerate(problem.inputs)}
-    hops = np.zeros((len(place), len(place)))
-    for node, reached in nx.all_pairs_shortest_path_length(privacy.graph):
-        for other, count in reached.items():
-            hops[place[node], place[other]] = count
-    return hops
+    return hop_distances(privacy.graph, problem.inputs)

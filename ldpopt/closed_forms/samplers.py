@@ -1,4 +1,4 @@
-"""Samplers of the closed forms: they draw exactly from rational laws, with 53-bit words and without a matrix."""
+"""Samplers of the closed forms: exact draws from rational probabilities, with 53-bit words and without a matrix."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import codes, label_array
-from ldpopt.foundation.numbers import loose_array, quoted
+from ldpopt.foundation.labels import codes, label_array, read_positions
 from ldpopt.mechanism.exact_draws import TOTAL, Codes, Source, round_decay_up, two_sided_geometric_draws, uniform_below
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import CHUNK, Random, bit_source
+from ldpopt.mechanism.sampling import Random, bit_source, chunks
 
 
 class Sampler(ABC):
-    """Draws reports; each subclass has an exact law.
+    """Draws reports; each subclass has rational probabilities.
 
     Parameters
     ----------
@@ -32,10 +30,7 @@ class Sampler(ABC):
         self.inputs = inputs
 
     def sample(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
-        """Draw one report for each answer.
-
-        Shapes: ``x`` (N,); result (N,).
-        """
+        """Draw one report for each of the answers ``x``; ``rng=None`` uses the operating system's generator."""
         if isinstance(self.inputs, range):  # labels are their own codes: no table is needed
             return self.draw(x, rng=rng)
         reports: NDArray[Any] = label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)]
@@ -43,31 +38,19 @@ class Sampler(ABC):
 
     def draw(self, answers: Codes, *, rng: Random = None) -> Codes:
         """Draw one report code for each answer code ``0 <= code < n``; arguments as in `sample`."""
-        answers = loose_array(answers, "list of answers")
-        if answers.ndim != 1 or (answers.size and answers.dtype.kind not in "iu"):
-            raise StatementError(
-                f"answers of shape {answers.shape} are none; expected a vector of whole numbers",
-                do="pass codes 0 .. n-1 here, or labels to sample",
-            )
-        wrong = np.flatnonzero((answers < 0) | (answers >= len(self.inputs)))
-        if len(wrong):
-            raise StatementError(
-                f"the answer{quoted(int(answers[wrong[0]]))} is not in 0 .. {len(self.inputs) - 1}",
-                where=f"entry {wrong[0]}",
-            )
+        answers = read_positions(answers, len(self.inputs), "answer")
         source, drawn = bit_source(rng), np.empty(len(answers), dtype=np.int64)
-        for start in range(0, len(answers), CHUNK):
-            part = answers[start : start + CHUNK].astype(np.int64, copy=False)
-            drawn[start : start + CHUNK] = self._draw(part, source)
+        for part in chunks(len(answers)):
+            drawn[part] = self._draw(answers[part], source)
         return drawn
 
     @abstractmethod
-    def law(self, code: int) -> dict[int, Fraction]:
-        """Return the exact positive probabilities of the report codes; they sum to 1."""
+    def probabilities(self, code: int) -> dict[int, Fraction]:
+        """Return the exact positive probabilities of the reports to an answer, by code; they sum to 1."""
 
     @abstractmethod
     def _draw(self, answers: Codes, source: Source) -> Codes:
-        """Reports of a chunk of answers that fits in the cache."""
+        """Draw the reports to a chunk of answers that fits in the cache."""
 
 
 class ResponseSampler(Sampler):
@@ -85,7 +68,7 @@ class ResponseSampler(Sampler):
         Labels.
     members : ndarray of int64, shape (k,)
         Codes that are reported.
-    home : ndarray, shape (n,)
+    member_index : ndarray, shape (n,)
         For each input its position in ``members``, or -1 if it is not a member.
     epsilon : Budget
         Nats.
@@ -94,33 +77,38 @@ class ResponseSampler(Sampler):
 
     Notes
     -----
-    The law is private for the real ``e**epsilon`` and the real ``delta``: ``A (k-1) <= alpha (2**53 - A)`` by the
+    The sampler is private for the real ``e**epsilon`` and the real ``delta``: ``A (k-1) <= alpha (2**53 - A)`` by the
     floor, ``A >= 2**53 / k`` is checked (otherwise reports are uniform), so each column lies between the mass of
     another member and ``alpha`` times that mass. Delta is rounded down to a multiple of ``2**-53``. Uniform choices
     reject the words beyond the last multiple of their range. O(1) words per draw, O(n) memory.
     """
 
     def __init__(
-        self, inputs: Sequence[Hashable], members: Codes, home: NDArray[Any], epsilon: Budget, delta: float = 0.0
+        self,
+        inputs: Sequence[Hashable],
+        members: Codes,
+        member_index: NDArray[Any],
+        epsilon: Budget,
+        delta: float = 0.0,
     ) -> None:
         super().__init__(inputs)
-        self.members, self.home = members, home
+        self.members, self.member_index = members, member_index
         k, alpha = len(members), epsilon.enclosure()[0]
         self.truth_mass = int(alpha * TOTAL / (alpha + k - 1))
         self.is_uniform = self.truth_mass * k < TOTAL
         self.delta_mass = int(Fraction(delta) * TOTAL)
 
-    def law(self, code: int) -> dict[int, Fraction]:
-        """See `Sampler.law`."""
-        k, home = len(self.members), int(self.home[code])
+    def probabilities(self, code: int) -> dict[int, Fraction]:
+        """See `Sampler.probabilities`."""
+        k, index = len(self.members), int(self.member_index[code])
         own, rest = Fraction(self.delta_mass, TOTAL), 1 - Fraction(self.delta_mass, TOTAL)
-        if home < 0 or self.is_uniform:
+        if index < 0 or self.is_uniform:
             found = {int(member): rest / k for member in self.members}
         else:
             truth = Fraction(self.truth_mass, TOTAL)
             other = rest * (1 - truth) / (k - 1) if k > 1 else Fraction(0)
             found = {int(member): other for member in self.members}
-            found[int(self.members[home])] = rest * truth
+            found[int(self.members[index])] = rest * truth
         found[code] = found.get(code, Fraction(0)) + own
         return {report: mass for report, mass in found.items() if mass}
 
@@ -128,12 +116,11 @@ class ResponseSampler(Sampler):
         k, size = len(self.members), len(answers)
         position = uniform_below(k, size, source)
         if not self.is_uniform and k > 1:
-            home = self.home[answers].astype(np.int64)
-            inside = home >= 0
+            index = self.member_index[answers].astype(np.int64)
             other = uniform_below(k - 1, size, source)
-            other += other >= home
+            other += other >= index
             keeps = source(size) < np.uint64(self.truth_mass)
-            position = np.where(inside, np.where(keeps, home, other), position)
+            position = np.where(index >= 0, np.where(keeps, index, other), position)
         reports: Codes = self.members[position]
         if self.delta_mass:
             reports = np.where(source(size) < np.uint64(self.delta_mass), answers, reports)
@@ -164,8 +151,8 @@ class GeometricSampler(Sampler):
         self.remap = remap
         self.step_mass = round_decay_up(epsilon)
 
-    def law(self, code: int) -> dict[int, Fraction]:
-        """See `Sampler.law`."""
+    def probabilities(self, code: int) -> dict[int, Fraction]:
+        """See `Sampler.probabilities`."""
         n, b = len(self.inputs), Fraction(self.step_mass, TOTAL)
         found: dict[int, Fraction] = {}
         for position in range(n):
@@ -194,8 +181,8 @@ class TableSampler(Sampler):
         super().__init__(mechanism.inputs)
         self.mechanism = mechanism
 
-    def law(self, code: int) -> dict[int, Fraction]:
-        """See `Sampler.law`."""
+    def probabilities(self, code: int) -> dict[int, Fraction]:
+        """See `Sampler.probabilities`."""
         row = self.mechanism.counts[code].tolist()
         return {report: Fraction(mass, TOTAL) for report, mass in enumerate(row) if mass}
 

@@ -10,13 +10,82 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.closed_forms.form import ClosedForm, read_delta
-from ldpopt.closed_forms.ranking import Ranking
+from ldpopt.closed_forms.form import ClosedForm, exact_sum, read_delta
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, rational, real_number
 from ldpopt.mechanism.exact_draws import Codes
 from ldpopt.problem.prior import prior_and_inputs, read_prior
+
+
+class Ranking:
+    r"""Weights in descending order and the gaps :math:`G_k = \sum_{j<k} (\pi_{(j)} - \pi_{(k)})`.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n,)
+        Non-negative, not all zero.
+
+    Attributes
+    ----------
+    order : ndarray of int64, shape (n,)
+        Codes by descending weight; for equal weights the lower code first.
+    sorted : ndarray, shape (n,)
+        The weights in that order.
+    gaps : ndarray, shape (n,)
+        A running sum of non-negative terms ``k (pi_(k) - pi_(k+1))``: no cancellation, ties give exact zeros.
+    support : int
+        Number of positive weights.
+
+    Notes
+    -----
+    O(n log n). Reporting the k-th answer too is no loss if ``pi_(k) (alpha - 1) >= G_k``.
+    """
+
+    def __init__(self, weights: Float) -> None:
+        self.order: Codes = np.argsort(-weights, kind="stable")
+        self.sorted: Float = weights[self.order]
+        self.gaps: Float = np.zeros(len(weights))
+        np.cumsum(np.arange(1, len(weights)) * -np.diff(self.sorted), out=self.gaps[1:])
+        self.support = int(np.count_nonzero(weights))
+
+    def total(self, k: int | None = None) -> Fraction:
+        r"""Return :math:`S_k` exactly; without ``k`` the sum of all weights."""
+        return exact_sum(self.sorted[:k])
+
+    def largest_k(self, alpha: Fraction) -> tuple[int, Fraction]:
+        r"""Find the largest optimal number of members, and its :math:`S_k`, exactly.
+
+        .. math:: k^* = \max \{ k : \pi_{(k)} > 0,\ \pi_{(k)} (\alpha + k - 2) \ge S_{k-1} \}
+
+        Notes
+        -----
+        Floats give a first guess. A search in rationals over blocks of equal weights corrects their rounding.
+        The thresholds are monotone, so the search finds the optimum.
+        """
+        b = float(1 / alpha)
+        joins = (self.sorted > 0) & (self.sorted * float(1 - 1 / alpha) >= b * self.gaps)
+        k = int(np.argmin(joins)) if not joins.all() else len(joins)
+        total = self.total(k)
+        while k < self.support and self._joins(k + 1, total, alpha):
+            weight, end = Fraction(float(self.sorted[k])), self._block(k)[1]
+            total, k = total + weight * (end - k), end
+        while k > 1:
+            weight, start = Fraction(float(self.sorted[k - 1])), self._block(k - 1)[0]
+            if self._joins(k, total - weight, alpha):
+                break
+            total, k = total - weight * (k - start), start
+        return k, total
+
+    def _joins(self, k: int, before: Fraction, alpha: Fraction) -> bool:
+        """Whether the k-th answer is a member: ``pi_(k) (alpha + k - 2) >= S_{k-1}``; equality is a tie."""
+        return Fraction(float(self.sorted[k - 1])) * (alpha + k - 2) >= before
+
+    def _block(self, index: int) -> tuple[int, int]:
+        """Return the start and end of the block of weights equal to the one at ``index``."""
+        weight = -self.sorted[index]
+        ascending = -self.sorted
+        return int(np.searchsorted(ascending, weight, "left")), int(np.searchsorted(ascending, weight, "right"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,12 +168,12 @@ class TopK(ClosedForm):
         return found
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Bounds of the optimal value for the real ``e**epsilon``; the prior is read exactly as its floats.
+        """Return bounds of the optimal value for the real ``e**epsilon``; the prior is read exactly as its floats.
 
         Returns
         -------
         tuple of Fraction
-            ``low <= optimum <= high``, equal if ``e**epsilon`` is stated as a rational.
+            ``low <= optimum <= high``, equal if ``e**epsilon`` is given as a rational.
         """
         return _bounds(self.ranking, self.epsilon, self.delta)
 
@@ -124,11 +193,11 @@ class TopK(ClosedForm):
     def sampler(self) -> ResponseSampler:
         """With probability delta the truth, otherwise k-ary randomized response on the members; no matrix.
 
-        Its law is rational and exactly private; it differs from `mechanism` by rounding only.
+        Its probabilities are rational and exactly private; they differ from `mechanism` by rounding only.
         """
-        home = np.full(len(self.prior), -1, dtype=np.int32)
-        home[self.members] = np.arange(self.k)
-        return ResponseSampler(self.inputs, self.members, home, self.epsilon, self.delta)
+        member_index = np.full(len(self.prior), -1, dtype=np.int32)
+        member_index[self.members] = np.arange(self.k)
+        return ResponseSampler(self.inputs, self.members, member_index, self.epsilon, self.delta)
 
 
 def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
@@ -198,15 +267,15 @@ def least_epsilon(prior: Any, value: float, delta: float = 0.0) -> float:
     prior : array_like, shape (n,), or mapping label -> weight
         As in `top_k`.
     value : float
-        Wanted probability ``u`` of a truthful report, ``0 <= u <= 1``.
+        Probability ``u`` of a truthful report, ``0 <= u <= 1``.
     delta : float
         ``0 <= delta <= 1``; default: ``0.0``.
 
     Returns
     -------
     float
-        Nats, rounded up to the smallest float at which ``top_k`` reaches the value; 0 if a constant report does, inf if
-        no budget does.
+        Nats, rounded up to the smallest float at which ``top_k`` reaches the value; 0 if a constant report reaches it,
+        inf if no budget does.
 
     Raises
     ------
@@ -270,7 +339,7 @@ def _log_up(alpha: Fraction) -> float:
 
 
 def _bounds(ranking: Ranking, epsilon: Budget, delta: float) -> tuple[Fraction, Fraction]:
-    """Optimal value at both ends of the enclosure; weights are not normalized."""
+    """Return the optimal value at both ends of the enclosure; weights are not normalized."""
     share, everything = Fraction(delta), ranking.total()
     ends = []
     for alpha in epsilon.enclosure():

@@ -24,7 +24,7 @@ class MinimaxResponse(ClosedForm):
     """Result of `randomized_response` and `minimax`: k-ary randomized response; the truth with probability delta."""
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Rational bounds of the value for the real ``e**epsilon``."""
+        """Return rational bounds of the value for the real ``e**epsilon``."""
         share, n = Fraction(self.delta), len(self.inputs)
         low, high = (share + (1 - share) * alpha / (alpha + n - 1) for alpha in self.epsilon.enclosure())
         return low, high
@@ -58,7 +58,7 @@ class Coin(ClosedForm):
     yes_given_no: Fraction = field(repr=False)
 
     def delta_at(self, epsilon: float | str) -> float:
-        r"""Least delta at which the coin is (epsilon, delta)-private, rounded up.
+        r"""Return the least delta at which the coin is (epsilon, delta)-private, rounded up.
 
         .. math:: \delta(e) = \max(0,\ p - e^e q,\ (1-q) - e^e (1-p)), \quad
                   p = \Pr(\text{yes} \mid \text{yes}),\ q = \Pr(\text{yes} \mid \text{no})
@@ -96,7 +96,7 @@ def randomized_response(n: int, epsilon: float | str) -> MinimaxResponse:
 
     Returns
     -------
-    RandomizedResponse
+    MinimaxResponse
         Value; channel ``(n, n)`` and sampler on request.
 
     Raises
@@ -136,7 +136,7 @@ def minimax(n: int, epsilon: float | str, delta: float = 0.0) -> MinimaxResponse
 
     Returns
     -------
-    RandomizedResponse
+    MinimaxResponse
         Value; channel ``(n, n)`` and sampler on request.
 
     Raises
@@ -207,7 +207,7 @@ def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
 
 
 def _ratio(larger: Fraction, smaller: Fraction) -> Fraction | None:
-    """Ratio of the column's two entries; None (infinite) if only the smaller is zero."""
+    """Return the ratio of a column's two entries; None (infinite) if only the smaller one is zero."""
     if larger == smaller:
         return Fraction(1)
     return larger / smaller if smaller else None

@@ -1,14 +1,14 @@
-r"""Designs with few reports: at most as many columns as asked for, whatever they are.
+r"""Designs with at most a given number of reports.
 
-With fewer reports than the optimum has, the best columns need not be extreme rays, and the program is not convex. Its
-reports are joined to begin with: joining two loses their distance in the prices of the optimum, as in Ward's clusters.
-From there and from other clusters the value is brought down. At a point with columns ``(q_y, q_y a_y)``
+With fewer reports than the optimum has, the best columns need not be extreme rays, and the program is not convex. The
+search starts from clusters of the reports of the optimum: joining two reports loses their distance in the prices of the
+optimum, as in Ward's clustering. From each start the value is decreased. At a point with columns ``(q_y, q_y a_y)``
 
 .. math:: \sum_y q_y a_y a_y^T \succeq \sum_y \big( e_y a_y^{0T} + a_y^0 e_y^T - q_y a_y^0 a_y^{0T} \big),
           \quad e_y = q_y a_y,
 
 with equality there. The right side is linear in ``(q, e)``, so that the value of the left is at most a convex function
-of them. Its Newton steps lower the value, between logarithms that keep the columns private.
+of them, which is decreased by Newton steps, with a logarithmic barrier that keeps the columns private.
 """
 
 from __future__ import annotations
@@ -19,74 +19,89 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ldpopt.designing.allowed import Allowed
+from ldpopt.designing.block_designs import balanced_design
 from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.fewer_reports import variances
+from ldpopt.designing.private_columns import PrivateColumns
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
 STARTS = 8
-"""Clusters that the descent begins with."""
+"""Number of starts of the descent."""
 
 UNNEEDED = 1e-9
-"""Weight of the directions that the workload does not need, so that reports tell them all the same."""
+"""Weight of the directions that the workload does not need: reports keep some information on them."""
 
 INSIDE = 0.05
-"""Share of constant columns that is mixed in to begin with."""
+"""Share of constant columns that is mixed in at the start."""
 
 APART = 1e-2
-"""How far reports are moved at random to begin with, relative to their size."""
+"""Random displacement of reports at the start, relative to their size."""
 
 WIDE, NARROW = 0.1, 1e-9
-"""Weight of all logarithms together, at first and at last, relative to the value."""
+"""Total weight of the barrier relative to the value, at first and at last."""
 
 STEPS = 40
-"""Limit on steps for each weight."""
+"""Limit on steps for each weight of the barrier."""
 
 ROUNDS = 8
-"""Weights that are tried for the worst case."""
+"""Weights of the answers that are tried for the worst case."""
 
 LARGEST = 1200
-"""Most entries of a channel for which the Newton steps are made; beyond, reports are joined only."""
+"""Largest number of entries of a channel for which Newton steps are made; else reports are only clustered."""
 
 
-def limited(
-    optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline, *, near: Optimum | None = None
+def with_at_most(
+    optimum: Optimum, private: PrivateColumns, most: int, deadline: Deadline, *, for_all: bool = False
 ) -> Optimum:
-    """Design with at most ``most`` reports, no fewer than answers."""
+    """The best design known with at most ``most`` reports, for the average or for the largest variance."""
+    made = (_for_all if for_all else _for_average)(optimum, private, most, deadline)
+    n = len(optimum.contrasts.weights)
+    contrasts = Contrasts(optimum.contrasts.gram, np.full(n, 1 / n)) if for_all else optimum.contrasts
+    even = balanced_design(contrasts, private.cone, most)
+    if even is None:
+        return made
+    even = replace(even, dual=made.dual)
+    better = variances(even).max() < variances(made).max() if for_all else even.value < made.value
+    return even if better else made
+
+
+def _for_average(
+    optimum: Optimum, private: PrivateColumns, most: int, deadline: Deadline, *, near: Optimum | None = None
+) -> Optimum:
+    """The best of several starts, or from one design; at least as many reports as answers."""
     contrasts = optimum.contrasts
     most = min(most, max(len(contrasts.weights), len(optimum.q)))
-    space = _Space.of(contrasts, allowed)
+    space = _Space.of(contrasts, private)
     best: tuple[float, Float] | None = None
     for start in range(STARTS if near is None else 1):
-        # Every other start has fewer reports than it may: the best few are sometimes found more easily.
+        # Every other start has fewer reports than allowed: these are sometimes better in the end.
         count = max(len(contrasts.weights), 2 * most // 3) if start % 2 else most
         joined = _clusters(space, optimum, count, start) if near is None else _coordinates(contrasts, near)
         z = _inside(space, joined, max(count, len(joined)), start)
         if most * len(contrasts.weights) <= LARGEST:
-            z = _descended(space, z, deadline)
+            z = _descend(space, z, deadline)
         value = space.value(z)
         if best is None or value < best[0]:
             best = value, z
         if deadline.is_over:
             break
     assert best is not None
-    return _written(optimum, best[1])
+    return _optimum(optimum, best[1])
 
 
-def limited_for_all(optimum: Optimum, allowed: Allowed, most: int, deadline: Deadline) -> Optimum:
-    """Design with at most ``most`` reports for the largest variance: weights grow where the variance is large."""
+def _for_all(optimum: Optimum, private: PrivateColumns, most: int, deadline: Deadline) -> Optimum:
+    """For the largest variance: the weights of answers with a large variance are increased."""
     gram, r = optimum.contrasts.gram, optimum.contrasts.weights
     share = optimum.q / optimum.columns.mass(r)
     best: tuple[float, Optimum] | None = None
     near: Optimum | None = None
     for _ in range(ROUNDS):
-        contrasts = Contrasts(gram, r)
-        contrasts = replace(contrasts, unit=float(np.abs(contrasts.atoms(optimum.columns)).max()))
+        contrasts = Contrasts(gram, r).scaled_to(optimum.columns)
         at = replace(optimum, contrasts=contrasts, q=share * optimum.columns.mass(r))
-        made = limited(at, allowed, most, deadline, near=near)
+        made = _for_average(at, private, most, deadline, near=near)
         near, each = made, variances(made)
         if best is None or each.max() < best[0]:
             best = float(each.max()), made
@@ -99,14 +114,14 @@ def limited_for_all(optimum: Optimum, allowed: Allowed, most: int, deadline: Dea
 
 @dataclass(frozen=True, eq=False)
 class _Space:
-    """Coordinates ``z = (q, e)`` of columns, ``n`` each, and the ties as rows ``z . row >= 0``."""
+    """Coordinates ``z = (q, e)`` of columns, ``n`` of each, with the ties as rows: ``z . row >= 0``."""
 
     gram: Float
     rows: Float
 
     @classmethod
-    def of(cls, contrasts: Contrasts, allowed: Allowed) -> _Space:
-        first, second, nats = allowed.ties
+    def of(cls, contrasts: Contrasts, private: PrivateColumns) -> _Space:
+        first, second, nats = private.ties
         lift, low, high = contrasts.unit * contrasts.basis, np.exp(-nats), -np.expm1(-nats)
         tied = (lift[second] - low[:, None] * lift[first]) / high[:, None]
         rows = np.vstack([np.column_stack([np.ones(len(tied)), tied]), np.column_stack([np.ones(len(lift)), lift])])
@@ -124,25 +139,25 @@ class _Space:
 def _coordinates(contrasts: Contrasts, design: Optimum) -> Float:
     """Columns of a design, perhaps for other weights."""
     q = design.q / design.columns.mass(design.contrasts.weights) * design.columns.mass(contrasts.weights)
-    return np.column_stack([q, q[:, None] * contrasts.atoms(design.columns)])
+    return np.column_stack([q, q[:, None] * contrasts.scores(design.columns)])
 
 
 def _clusters(space: _Space, optimum: Optimum, most: int, start: int) -> Float:
-    """Reports of the optimum joined into clusters; two starts by Ward's rule, others around random ones."""
-    atoms, q = optimum.contrasts.atoms(optimum.columns), optimum.q
-    inverse = np.linalg.pinv((atoms.T * q) @ atoms, hermitian=True)
+    """Clusters of the reports of the optimum; two starts by Ward's rule, the others by k-means."""
+    scores, q = optimum.contrasts.scores(optimum.columns), optimum.q
+    inverse = np.linalg.pinv((scores.T * q) @ scores, hermitian=True)
     values, vectors = np.linalg.eigh(inverse @ space.gram @ inverse)
-    places = atoms @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    label = _ward(places, q, most) if start < 2 else _around(places, q, most, np.random.default_rng(start))
-    z = np.zeros((label.max() + 1, atoms.shape[1] + 1))
-    np.add.at(z, label, np.column_stack([q, q[:, None] * atoms]))
+    points = scores @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+    label = _ward(points, q, most) if start < 2 else _k_means(points, q, most, np.random.default_rng(start))
+    z = np.zeros((label.max() + 1, scores.shape[1] + 1))
+    np.add.at(z, label, np.column_stack([q, q[:, None] * scores]))
     return z
 
 
 def _inside(space: _Space, z: Float, most: int, start: int) -> Float:
-    """So many reports, all ties loose."""
+    """A point with ``most`` reports at which every tie is slack."""
     z = np.vstack([z, np.zeros((most - len(z), z.shape[1]))])
-    # Clusters may miss a direction, and empty ones have to move apart.
+    # Clusters may have no information on a direction, and empty ones have to differ.
     spread = np.random.default_rng(start).standard_normal((most, z.shape[1] - 1)) * APART / most
     z[:, 1:] += spread - spread.mean(axis=0)
     constant = np.zeros_like(z)
@@ -153,39 +168,39 @@ def _inside(space: _Space, z: Float, most: int, start: int) -> Float:
     return np.asarray((1 - share) * z + share * constant)
 
 
-def _ward(places: Float, q: Float, most: int) -> NDArray[np.int64]:
-    """Join the two clusters that lose least, until there are few enough."""
-    label, q, places = np.arange(len(q)), q.copy(), places.copy()
+def _ward(points: Float, q: Float, most: int) -> NDArray[np.int64]:
+    """Join the two clusters that lose least, until there are at most ``most``."""
+    label, q, points = np.arange(len(q)), q.copy(), points.copy()
     alive = np.ones(len(q), dtype=bool)
-    square = (places**2).sum(axis=1)
-    loss = np.maximum(square + square[:, None] - 2 * places @ places.T, 0) * np.outer(q, q) / (q + q[:, None])
+    square = (points**2).sum(axis=1)
+    loss = np.maximum(square + square[:, None] - 2 * points @ points.T, 0) * np.outer(q, q) / (q + q[:, None])
     np.fill_diagonal(loss, np.inf)
     for _ in range(len(q) - most):
         one, other = np.unravel_index(int(loss.argmin()), loss.shape)
-        places[one] = (q[one] * places[one] + q[other] * places[other]) / (q[one] + q[other])
+        points[one] = (q[one] * points[one] + q[other] * points[other]) / (q[one] + q[other])
         q[one] += q[other]
         alive[other] = False
         label[label == other] = one
         loss[other] = loss[:, other] = np.inf
-        fresh = ((places - places[one]) ** 2).sum(axis=1) * q * q[one] / (q + q[one])
+        fresh = ((points - points[one]) ** 2).sum(axis=1) * q * q[one] / (q + q[one])
         loss[one] = loss[:, one] = np.where(alive, fresh, np.inf)
         loss[one, one] = np.inf
     return np.asarray(np.unique(label, return_inverse=True)[1].ravel())
 
 
-def _around(places: Float, q: Float, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Clusters around centers that begin as random reports."""
-    centers = places[rng.choice(len(q), min(most, len(q)), replace=False, p=q / q.sum())]
+def _k_means(points: Float, q: Float, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Clusters around centers, which are random reports at first."""
+    centers = points[rng.choice(len(q), min(most, len(q)), replace=False, p=q / q.sum())]
     label = np.zeros(len(q), np.int64)
     for _ in range(10):
-        label = ((places[:, None] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
+        label = ((points[:, None] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
         for k in np.unique(label):
-            centers[k] = np.average(places[label == k], axis=0, weights=q[label == k])
+            centers[k] = np.average(points[label == k], axis=0, weights=q[label == k])
     return np.asarray(np.unique(label, return_inverse=True)[1].ravel())
 
 
-def _descended(space: _Space, z: Float, deadline: Deadline) -> Float:
-    """Newton steps of the convex function above the value, with logarithms of shrinking weight."""
+def _descend(space: _Space, z: Float, deadline: Deadline) -> Float:
+    """Newton steps of the convex function above the value, with a barrier of decreasing weight."""
     best, weight = z, WIDE
     while weight >= NARROW and not deadline.is_over:
         base = space.value(z)
@@ -201,7 +216,7 @@ def _descended(space: _Space, z: Float, deadline: Deadline) -> Float:
 
 
 def _step(space: _Space, z: Float, base: float, level: float) -> tuple[Float, float]:
-    """One step, and what it gained."""
+    """The point after one step, and its gain."""
     m, width = z.shape
     sums = np.tile(np.eye(width), m)
     try:
@@ -226,7 +241,7 @@ def _step(space: _Space, z: Float, base: float, level: float) -> tuple[Float, fl
 
 
 def _derivatives(space: _Space, z: Float, base: float, level: float) -> tuple[Float, Float]:
-    """Gradient of value and logarithms, and Hessian of the convex function above them."""
+    """Gradient of value and barrier, and Hessian of the convex function above them."""
     q, e = z[:, 0], z[:, 1:]
     m, width = z.shape
     a = e / q[:, None]
@@ -244,7 +259,7 @@ def _derivatives(space: _Space, z: Float, base: float, level: float) -> tuple[Fl
     hessian += hessian.T
     hessian += (a @ inverse @ a.T)[np.ix_(owner, owner)] * (u @ price @ u.T)
     hessian += (u @ inverse @ u.T) * (a @ price @ a.T)[np.ix_(owner, owner)]
-    # The convex function's scale: twice the value's, as the value is quadratic in the inverse.
+    # Twice, because the value is quadratic in the inverse.
     hessian *= 2.0
     blocks = np.einsum("tx,yt,tz->yxz", space.rows, level / slack**2, space.rows, optimize=True)
     for y in range(m):
@@ -253,13 +268,13 @@ def _derivatives(space: _Space, z: Float, base: float, level: float) -> tuple[Fl
     return gradient.ravel(), hessian
 
 
-def _written(optimum: Optimum, z: Float) -> Optimum:
-    """Columns of coordinates."""
+def _optimum(optimum: Optimum, z: Float) -> Optimum:
+    """The design at these coordinates."""
     contrasts, columns = optimum.contrasts, optimum.columns
     q, a = z[:, 0], z[:, 1:] / z[:, :1]
     over = contrasts.unit * a @ contrasts.basis.T
     top = over.max(axis=1, keepdims=True)
-    # Below the largest entry, in the scale of the cone: shapes from 1 down.
+    # Relative to the largest entry, in the scale of the cone: the largest shape is 1.
     shapes = 1 + (over - top) / (1 + top) / columns.spread
     inverse = np.linalg.inv((z[:, 1:].T / q) @ z[:, 1:])
     value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))

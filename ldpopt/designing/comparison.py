@@ -1,4 +1,4 @@
-"""A design beside the mechanisms of the literature, each with the best unbiased estimator for its channel."""
+"""A design compared with mechanisms of the literature, each with the best unbiased estimator for its channel."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.designing import peers, symmetric_peers
+from ldpopt.designing import literature
 from ldpopt.designing.design import design
+from ldpopt.designing.factorization import factorization
+from ldpopt.designing.frequency_design import FrequencyDesign
+from ldpopt.designing.literature import SetProtocol
 from ldpopt.designing.record import Design
-from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError
+from ldpopt.foundation.display import Facts, HasFacts, Table, shown
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.design_problem import DesignProblem
@@ -26,29 +29,32 @@ NAMES = (
     *("randomized response", "subset selection", "unary encoding", "local hashing"),
     *("Hadamard response", "hierarchy", "factorization"),
 )
-"""Peers, in the order in which they are computed."""
+"""The mechanisms, in the order in which they are computed."""
 
 LARGEST = {"randomized response": 1000, "Hadamard response": 400, "hierarchy": 400, "factorization": 64}
-"""Most answers for which a channel is listed and inverted; a minute at most."""
+"""Largest number of answers for which a channel is listed and inverted, in at most a minute."""
+
+LISTED = 14
+"""The same for protocols whose reports are all sets."""
 
 STARTS = 5
 """Random starts of the factorization mechanism."""
 
 ROUNDS = 200
-"""Limit on changes of the weights towards the worst case of a peer."""
+"""Limit on changes of the weights towards the worst case of a mechanism."""
 
 CLOSE = 1e-4
-"""Share by which a peer's largest variance may exceed the least that its channel allows."""
+"""Share by which the largest variance may exceed the least possible one for a channel."""
 
 
 @dataclass(frozen=True, eq=False)
-class Peer:
+class OtherMechanism:
     """A mechanism of the literature for a workload.
 
     Attributes
     ----------
     name : str
-        Which.
+        Its name in `NAMES`.
     variances : ndarray, shape (n,)
         Variance of one respondent's values for every answer, summed over the workload.
     average, worst : float
@@ -58,7 +64,7 @@ class Peer:
     ratio : float
         ``value`` over that of the design.
     note : str
-        What is special; empty otherwise.
+        Size of sets, or how the estimator was chosen; may be empty.
     """
 
     name: str
@@ -71,27 +77,39 @@ class Peer:
 
 
 @dataclass(frozen=True, eq=False)
-class DesignComparison:
-    """A design and its peers.
+class DesignComparison(HasFacts):
+    """A design and mechanisms of the literature.
 
     Attributes
     ----------
     best : Design or FrequencyDesign
         The optimum.
-    peers : tuple of Peer
-        The others, the best of them first.
+    others : tuple of OtherMechanism
+        Mechanisms of the literature, the best of them first.
     left_out : dict
-        Reason by name, for those that are not computed.
+        Reason by name, for mechanisms that are not computed.
     """
 
     best: Design | FrequencyDesign
-    peers: tuple[Peer, ...]
+    others: tuple[OtherMechanism, ...]
     left_out: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Ratios, one a line."""
         lines = [f"DesignComparison(optimum {self.best.value:.6g})"]
-        return "\n".join([*lines, *(f"  {peer.name}: {peer.value:.6g}, {peer.ratio:.4g} times" for peer in self.peers)])
+        return "\n".join([*lines, *(f"  {one.name}: {one.value:.6g}, {one.ratio:.4g} times" for one in self.others)])
+
+    def facts(self) -> Facts:
+        """The variance of each mechanism and its ratio to the optimum, the bound, and what is left out."""
+        best = self.best
+        kind = "largest variance" if best.objective == "worst_case" else "average variance"
+        rows = [["optimum", shown(best.value, 9), "1.0000", f"relative gap {best.relative_gap:.2g}"]]
+        rows += [[other.name, shown(other.value, 9), f"{other.ratio:.4f}", other.note] for other in self.others]
+        rows.append(["certified bound", shown(best.bound, 9), "", ""])
+        reasons = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
+        k, n = best.workload.shape
+        table = Table(["mechanism", kind, "ratio", "note"], rows, words=["note"])
+        return Facts(f"{k:,} numbers of {n:,} answers", [table, *reasons])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, average, worst."""
@@ -99,7 +117,7 @@ class DesignComparison:
 
         best = self.best
         rows = {"optimum": (best.value, 1.0, best.average_variance, best.worst_variance)}
-        rows |= {p.name: (p.value, p.ratio, p.average, p.worst) for p in self.peers}
+        rows |= {p.name: (p.value, p.ratio, p.average, p.worst) for p in self.others}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "ratio", "average", "worst"])
 
 
@@ -115,7 +133,7 @@ def compare_designs(
 ) -> DesignComparison:
     r"""Compare the best mechanism for a workload with mechanisms from the literature.
 
-    .. math:: \text{ratio} = F(\text{peer}) / F(\text{optimum})
+    .. math:: \text{ratio} = F(\text{mechanism}) / F(\text{optimum})
 
     Randomized response, the best subset selection, unary encoding, local hashing, Hadamard response, a binary hierarchy
     and the factorization mechanism (five random starts), each with the unbiased estimator that is best for its channel.
@@ -123,7 +141,7 @@ def compare_designs(
     Parameters
     ----------
     workload : Workload or array_like, shape (k, n)
-        What is to be estimated.
+        The numbers to be estimated.
     privacy : PureLDP
         How private.
     weights : array_like, shape (n,), or mapping label -> weight, optional
@@ -135,12 +153,12 @@ def compare_designs(
     time_limit : float, optional
         Seconds for the design; default: no limit.
     best : Design or FrequencyDesign, optional
-        What `design` returned for the same arguments; default: it is computed.
+        The design for the same arguments; default: it is computed.
 
     Returns
     -------
     DesignComparison
-        Peers in the order of their variance, and why others are left out: size, or another notion than pure privacy.
+        Mechanisms in the order of their variance, and why some are left out: size, or another notion than pure privacy.
 
     Raises
     ------
@@ -149,14 +167,14 @@ def compare_designs(
 
     Notes
     -----
-    Peers are channels of floats, to compare variances with; they are neither repaired nor audited. For more than 14
-    answers with unequal weights, or in the worst case, subset selection, unary encoding and local hashing have the
-    estimator that is best for equal weights.
+    The mechanisms are channels of floats, to compare variances with; they are neither repaired nor audited. For more
+    than 14 answers with unequal weights, or in the worst case, subset selection, unary encoding and local hashing have
+    the estimator that is best for equal weights.
 
     Examples
     --------
     >>> found = compare_designs(Workload.prefix(4), PureLDP(1.0))
-    >>> {peer.name: round(peer.ratio, 3) for peer in found.peers}["randomized response"]
+    >>> {other.name: round(other.ratio, 3) for other in found.others}["randomized response"]
     1.051
     """
     wanted = workload if isinstance(workload, Workload) else Workload(workload)
@@ -167,17 +185,18 @@ def compare_designs(
         return DesignComparison(found, (), dict.fromkeys(NAMES, reason))
     r = DesignProblem(wanted, privacy, weights, objective).all_weights  # type: ignore[arg-type]
     case = _Case(wanted, float(privacy.epsilon), None if weights is None else r, objective)
-    others: list[Peer] = []
+    others: list[OtherMechanism] = []
     left_out: dict[str, str] = {}
     for name, work in case.methods().items():
         try:
             variances, note = work()
         except (LdpoptError, OverflowError, np.linalg.LinAlgError) as error:
-            left_out[name] = error.what if isinstance(error, LdpoptError) else "its numbers leave the floats"
+            left_out[name] = error.what if isinstance(error, LdpoptError) else "its numbers are beyond the floats"
             continue
         value, average = case.value(variances), float(r @ variances)
-        others.append(Peer(name, frozen(variances), average, float(variances.max()), value, value / found.value, note))
-    return DesignComparison(found, tuple(sorted(others, key=lambda peer: peer.value)), left_out)
+        numbers = (average, float(variances.max()), value, value / found.value)
+        others.append(OtherMechanism(name, frozen(variances), *numbers, note))
+    return DesignComparison(found, tuple(sorted(others, key=lambda other: other.value)), left_out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,23 +219,16 @@ class _Case:
         return float(variances.mean() if self.weights is None else self.weights @ variances)
 
     def methods(self) -> dict[str, Callable[[], tuple[Float, str]]]:
-        """How each peer's variances are found."""
-        listed = {
-            "randomized response": lambda: peers.randomized_response(self.n, self.epsilon),
-            "unary encoding": lambda: peers.unary_encoding(self.n, self.epsilon),
-            "local hashing": lambda: peers.local_hashing(self.n, self.epsilon),
-            "Hadamard response": lambda: peers.hadamard_response(self.n, self.epsilon),
-            "hierarchy": lambda: peers.hierarchy(self.n, self.epsilon),
+        """For each mechanism a function that returns its variances and a note."""
+        found: dict[str, Callable[[], tuple[Float, str]]] = {
+            "randomized response": lambda: self._sets("randomized response", literature.randomized_response),
+            "subset selection": self._subset_selection,
+            "unary encoding": lambda: self._sets("unary encoding", literature.unary_encoding),
+            "local hashing": lambda: self._sets("local hashing", literature.local_hashing),
+            "Hadamard response": lambda: self._channel("Hadamard response", literature.hadamard_response),
+            "hierarchy": lambda: self._channel("hierarchy", literature.hierarchy),
+            "factorization": self._factorization,
         }
-        laws = {
-            "randomized response": lambda: symmetric_peers.subset_law(self.n, self.epsilon, 1),
-            "unary encoding": lambda: symmetric_peers.unary_law(self.n, self.epsilon),
-            "local hashing": lambda: symmetric_peers.hashing_law(self.n, self.epsilon),
-        }
-        found: dict[str, Callable[[], tuple[Float, str]]] = {"subset selection": self._subsets}
-        for name, build in listed.items():
-            found[name] = lambda name=name, build=build: self._protocol(name, build, laws.get(name))  # type: ignore[misc]
-        found["factorization"] = self._factorization
         return {name: found[name] for name in NAMES}
 
     @property
@@ -224,37 +236,40 @@ class _Case:
         """Whether the estimator for equal weights is the best one."""
         return self.weights is None and self.objective == "average"
 
-    def _protocol(self, name: str, build: Callable[[], Float], law: Callable[[], Any] | None) -> tuple[Float, str]:
-        listable = self.n <= LARGEST.get(name, peers.LISTED)
-        if law is not None and (self._is_plain or not listable):
+    def _sets(self, name: str, build: Callable[[int, float], SetProtocol]) -> tuple[Float, str]:
+        protocol = build(self.n, self.epsilon)
+        if self._is_plain or self.n > LARGEST.get(name, LISTED):
             note = "" if self._is_plain else "estimator for equal weights"
-            return symmetric_peers.variances(law(), self._diagonal()), note
-        self._require_listable(name)
-        return self._best_for(build()), ""
+            return protocol.variances(literature.centered_diagonal(self.workload)), note
+        return self._best_for(protocol.channel), ""
 
-    def _subsets(self) -> tuple[Float, str]:
+    def _channel(self, name: str, build: Callable[[int, float], Float]) -> tuple[Float, str]:
+        self._require_listable(name)
+        return self._best_for(build(self.n, self.epsilon)), ""
+
+    def _subset_selection(self) -> tuple[Float, str]:
         """The best size."""
-        diagonal = self._diagonal()
+        diagonal = literature.centered_diagonal(self.workload)
         sizes = range(1, self.n) if self.n <= 1000 else _sizes_near(self.n, self.epsilon)
-        laws = {k: symmetric_peers.subset_law(self.n, self.epsilon, k) for k in sizes}
-        plain = {k: symmetric_peers.variances(law, diagonal) for k, law in laws.items()}
+        protocols = {k: literature.subset_selection(self.n, self.epsilon, k) for k in sizes}
+        plain = {k: protocol.variances(diagonal) for k, protocol in protocols.items()}
         size = min(plain, key=lambda k: self.value(plain[k]))
-        if self._is_plain or self.n > peers.LISTED:
+        if self._is_plain or self.n > LISTED:
             return plain[size], f"sets of {size}" + ("" if self._is_plain else ", estimator for equal weights")
-        best = {k: self._best_for(peers.subset_selection(self.n, self.epsilon, k)) for k in sizes}
+        best = {k: self._best_for(protocol.channel) for k, protocol in protocols.items()}
         size = min(best, key=lambda k: self.value(best[k]))
         return best[size], f"sets of {size}"
 
     def _factorization(self) -> tuple[Float, str]:
         self._require_listable("factorization")
-        channel = peers.factorization(self.workload, self.epsilon, starts=STARTS, weights=self.weights)
+        channel = factorization(self.workload, self.epsilon, starts=STARTS, weights=self.weights)
         note = "made for the average" if self.objective == "worst_case" else ""
         return self._best_for(channel), f"best of {STARTS} starts" + (f", {note}" if note else "")
 
     def _best_for(self, channel: Float) -> Float:
-        """Variances by the channel's best estimator; for the worst case, at the weights that are hardest for it."""
+        """Variances with the best estimator for a channel; for the worst case, at the least favorable weights."""
         r = np.full(self.n, 1.0 / self.n) if self.weights is None else self.weights
-        found = peers.variances_of(self.workload, channel, r)
+        found = literature.variances_of(self.workload, channel, r)
         if self.objective == "average":
             return found
         best = found
@@ -262,20 +277,17 @@ class _Case:
             if best.max() <= (1 + CLOSE) * float(r @ found):
                 break
             r = r * found / (r @ found)
-            found = peers.variances_of(self.workload, channel, r)
+            found = literature.variances_of(self.workload, channel, r)
             best = found if found.max() < best.max() else best
         return best
 
-    def _diagonal(self) -> Float:
-        return symmetric_peers.centered_diagonal(self.workload)
-
     def _require_listable(self, name: str) -> None:
-        if self.n > LARGEST.get(name, peers.LISTED):
+        if self.n > LARGEST[name]:
             raise LdpoptError(f"{self.n:,} answers take too long: at most {LARGEST[name]:,} are compared")
 
 
 def _sizes_near(n: int, epsilon: float) -> list[int]:
-    """Sizes around the best one for frequencies, in steps that grow."""
+    """Sizes around the best one for frequencies, in growing steps."""
     center = n / (np.exp(epsilon) + 1)
     grown = np.concatenate([center * 1.05 ** np.arange(-60, 61), [np.floor(center), np.ceil(center)]])
     return sorted({int(min(n - 1, max(1, size))) for size in grown.tolist()})

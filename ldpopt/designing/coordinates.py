@@ -1,14 +1,14 @@
-r"""Coordinates in which a design is well scaled: what a report says beyond the weights of the answers.
+r"""Coordinates in which a design is well scaled: scores of columns, and the workload's Gram matrix.
 
-A column ``v`` of the cone, reported with probability ``q = theta (r.v)``, says ``g = v / (r.v) - 1``. All ``g`` are
-orthogonal to the weights ``r``; so are the rows of the centered workload. An orthonormal basis of that space takes
-out the direction that is known, which keeps small budgets accurate: there ``v`` is near 1, and ``g`` is not near 0
-relative to its own size.
+A column ``v`` of the cone, reported with probability ``q = theta (r.v)``, has the score vector ``g = v / (r.v) - 1``:
+the relative change of each answer's weight by the report. All ``g`` are orthogonal to the weights ``r``; so are the
+rows of the centered workload. An orthonormal basis of that space leaves out the known direction, which keeps small
+budgets accurate: there ``v`` is near 1, and subtracting 1 first loses no digits of ``g``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,26 +22,20 @@ CONSTANT = 1e-13
 """A centered workload below this share of the workload itself depends on no answer."""
 
 UNNEEDED = 1e-14
-"""Directions with less than this share of the largest eigenvalue are not needed by the workload."""
+"""The workload does not need directions with less than this share of the largest eigenvalue."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """A workload's Gram matrix and the weights of the answers, in the coordinates above.
+    """A workload's Gram matrix and the weights of the answers, in the coordinates above."""
 
-    Attributes
-    ----------
-    gram : ndarray, shape (n, n)
-        ``W^T W``.
-    weights : ndarray, shape (n,)
-        ``r``, summing to 1; zeros are allowed.
-    unit : float
-        What the coordinates of columns are divided by, so that they are about 1.
-    """
+    gram: Float  # W^T W, shape (n, n)
+    weights: Float  # r, shape (n,), summing to 1; zeros are allowed
+    unit: float = 1.0  # coordinates of scores are divided by it
 
-    gram: Float
-    weights: Float
-    unit: float = 1.0
+    def scaled_to(self, columns: Columns) -> Contrasts:
+        """The unit with which the largest coordinate of these columns is 1."""
+        return replace(self, unit=float(np.abs(self.scores(columns)).max()))
 
     @cached_property
     def basis(self) -> Float:
@@ -68,7 +62,7 @@ class Contrasts:
 
     @cached_property
     def centered(self) -> Float:
-        """Gram matrix of the workload with its average over the weights taken off every row."""
+        """Gram matrix of the workload less the average of each row over the weights."""
         mean = self.gram @ self.weights
         return np.asarray(self.gram - mean - mean[:, None] + self.weights @ mean)
 
@@ -77,23 +71,23 @@ class Contrasts:
         """Trace of the Gram matrix of the centered workload."""
         found = float(self._directions[1].sum())
         if not found > CONSTANT * float(np.trace(self.gram)):
-            raise StatementError(
-                "every number of the workload is the same for all answers: it is known without asking",
-                do="state a workload that depends on the answer",
-            )
+            raise constant_workload()
         return found
 
     @cached_property
     def spread(self) -> float:
-        """``sum_x r_x |W_x - W r|^2``: variance of the true values among people; `value` exceeds the reports' by it."""
+        """``sum_x r_x |W_x - W r|^2``: variance of the true values among people.
+
+        `value` is the variance of a report plus this.
+        """
         return float(self.weights @ np.maximum(np.diag(self.centered), 0.0))
 
-    def atoms(self, columns: Columns) -> Float:
-        """Coordinates of columns, one a row."""
-        return np.asarray(columns.said(self.weights) @ self.basis / self.unit)
+    def scores(self, columns: Columns) -> Float:
+        """Coordinates of the scores of columns, one column a row."""
+        return np.asarray(columns.scores(self.weights) @ self.basis / self.unit)
 
-    def whole(self, matrix: Float) -> Float:
-        """Form over all answers of a form in these coordinates; vectors likewise."""
+    def over_answers(self, matrix: Float) -> Float:
+        """The form over all answers that a form in these coordinates is; vectors likewise."""
         if matrix.ndim == 1:
             return np.asarray(self.basis @ matrix / self.unit)
         return np.asarray(self.basis @ matrix @ self.basis.T / self.unit**2)
@@ -107,6 +101,14 @@ class Contrasts:
         """``tr(W_c I^-1 W_c^T)`` in the workload's own unit."""
         return reduced_value * self.size / self.unit**2
 
-    def turned(self, permutations: NDArray[np.int64]) -> Float:
-        """Orthogonal matrices by which permutations of the answers move the coordinates (acting from the right)."""
+    def rotations(self, permutations: NDArray[np.int64]) -> Float:
+        """Orthogonal matrices by which permutations of the answers change the coordinates, acting from the right."""
         return np.array([self.basis[order].T @ self.basis for order in permutations])
+
+
+def constant_workload() -> StatementError:
+    """The error for a workload that depends on no answer."""
+    return StatementError(
+        "every number of the workload is the same for all answers: it is known without asking",
+        do="give a workload that depends on the answer",
+    )

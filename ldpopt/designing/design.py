@@ -1,4 +1,4 @@
-"""The verb `design`: read the problem, follow the plan, prove what was found."""
+"""The verb `design`: read the problem, run the plan, prove the result."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.certificate.design_certificate import DesignCertificate
+from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.from_columns import response
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.limits import DESIGN_LIMITS, DesignLimits
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.plan import plan_of
 from ldpopt.designing.prove import better, prove_design
+from ldpopt.designing.realize import response
 from ldpopt.designing.record import Design
-from ldpopt.designing.subsets import FrequencyDesign, frequency_design
 from ldpopt.errors import LdpoptError, NotRepresentableError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.foundation.numbers import positive_seconds, real_number
@@ -30,16 +31,16 @@ from ldpopt.solving.log import LOG
 from ldpopt.solving.step import Step
 
 LARGEST_GAP = 0.99
-"""Largest gap that may be asked for: a gap of 1 would accept every design."""
+"""Largest gap that is accepted: a gap of 1 would accept every design."""
 
 SMALL = 1e-2
 """Budget in nats below which differences of probabilities have few digits."""
 
 NEAR = 1000.0
-"""Gap that was reached, in multiples of the one asked for, up to which a method is tried once more."""
+"""A method runs once more if its gap is at most this multiple of the required gap."""
 
 FAILURES = (NotRepresentableError, StatementError, OutOfTimeError, ArithmeticError, np.linalg.LinAlgError)
-"""How a method may fail without harm: the next one is tried."""
+"""Errors of a method after which the next method is tried."""
 
 
 def design(
@@ -63,7 +64,7 @@ def design(
     Parameters
     ----------
     workload : Workload or array_like, shape (k, n)
-        What is to be estimated.
+        The numbers to be estimated.
     privacy : PureLDP, GraphDP, MetricDP or OneSided
         The privacy notion. For a graph or metric the extreme rays of the cone of columns are listed, at most 100000:
         any metric on 10 answers, a path of 17, most grids of 12. Components of a graph may be separate.
@@ -71,7 +72,7 @@ def design(
         Weights of the answers in the average variance, such as a guess of their distribution; default: equal weights.
         The guess need not be right: the estimate is unbiased for every distribution.
     objective : {"average", "worst_case"}
-        What is minimised: the average variance, or the largest over the answers; that takes no weights.
+        Whether the average variance is minimised, or the largest over the answers, which has no weights.
         Default: ``"average"``.
     gap : float
         Relative gap between value and bound at which the search stops. Default: ``1e-6``.
@@ -105,7 +106,7 @@ def design(
     Notes
     -----
     An optimal design over the extreme rays of the cone of columns, found by column generation: for pure privacy those
-    with two values ``1`` and ``e**-epsilon``. Frequencies with equal weights take block designs where they are known,
+    with two values ``1`` and ``e**-epsilon``. Frequencies with equal weights take block designs if they are known,
     which have the fewest reports. Theory: docs, "Estimation".
 
     References
@@ -138,9 +139,8 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
         try:
             raw = step.method.solve(task)
             if not isinstance(raw.channel, np.ndarray):
-                return replace(
-                    frequency_design(task.form.problem.workload, PureLDP(task.form.epsilon)), steps=tuple(ran)
-                )
+                certificate = FrequencyCertificate.of(task.form.problem.workload, PureLDP(task.form.epsilon))
+                return FrequencyDesign(certificate, steps=tuple(ran))
             found = prove_design(task.form, raw)
         except FAILURES as error:
             failure = failure or (error if isinstance(error, LdpoptError) else None)
@@ -153,15 +153,15 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
             break
     if best is None:
         best = _last_resort(task, failure)
-        notes.append("randomized response, as no method found a design")
+        notes.append("randomized response, because no method found a design")
     notes += _unreached(best, task)
     for note in notes:
         LOG.info("%s", note)
-    return Design(task.form.problem.workload, best.mechanism, best, tuple(notes), tuple(ran))
+    return Design(best, tuple(notes), tuple(ran))
 
 
 def _refined(step: Step[DesignMethod], task: DesignTask, found: DesignCertificate) -> DesignCertificate:
-    """Try once more for a tenth of the gap if rounding and proof took a little more than the search left for them."""
+    """Run once more for a tenth of the gap if rounding and proof cost more than the search reserved for them."""
     is_near = task.gap < found.relative_gap <= NEAR * task.gap
     if not step.method.can_refine or not is_near or task.deadline.is_over:
         return found
@@ -173,7 +173,7 @@ def _refined(step: Step[DesignMethod], task: DesignTask, found: DesignCertificat
 
 
 def _last_resort(task: DesignTask, failure: LdpoptError | None) -> DesignCertificate:
-    """Randomized response; if no report of it can be estimated from, the first method's error."""
+    """Randomized response; if nothing can be estimated from its reports, the first method's error."""
     try:
         return prove_design(task.form, response(task))
     except StatementError as error:
@@ -181,15 +181,15 @@ def _last_resort(task: DesignTask, failure: LdpoptError | None) -> DesignCertifi
 
 
 def _done(step: Step[DesignMethod], raw: RawDesign, found: DesignCertificate, task: DesignTask) -> list[str]:
-    """Rounds, notes of the method, and the gap if it is larger than asked for."""
+    """Rounds, notes of the method, and the gap if it is larger than required."""
     rounds = [f"{step.method}: {raw.rounds} round{'s' * (raw.rounds > 1)} of pricing"] if raw.rounds else []
     left = found.relative_gap
-    ended = [f"{step.method} ended at a relative gap of {left:.2g}; {task.gap:.2g} was asked for"]
+    ended = [f"{step.method} ended at a relative gap of {left:.2g}; {task.gap:.2g} was required"]
     return [*rounds, *raw.notes, *(ended if left > task.gap else [])]
 
 
 def _unreached(certificate: DesignCertificate, task: DesignTask) -> list[str]:
-    """Why value and bound stay apart, if they do."""
+    """Why the gap is larger than required, if it is."""
     if certificate.relative_gap <= task.gap:
         return []
     reasons = []
@@ -197,7 +197,7 @@ def _unreached(certificate: DesignCertificate, task: DesignTask) -> list[str]:
         reasons.append("the time limit was over: a longer time_limit may close the gap")
     if task.form.problem.outputs is not None:
         reasons.append("the bound is for any number of reports, the value for at most `outputs`")
-    epsilon, rays = float(task.form.epsilon), task.form.allowed.rays
+    epsilon, rays = float(task.form.epsilon), task.form.private_columns.rays
     depth = epsilon if rays is None else rays.depth
     if depth >= task.limits.large_epsilon:
         what = f"probabilities differ by up to e**{depth:.3g}: masses of 2**-53 and floats cannot close the gap"
@@ -205,7 +205,7 @@ def _unreached(certificate: DesignCertificate, task: DesignTask) -> list[str]:
         share = float(certificate.gap / Fraction(spread)) if spread else 0.0
         reasons.append(f"{what}; value minus bound is {share:.1g} of the variance that sampling has without privacy")
     elif epsilon < SMALL:
-        reasons.append("probabilities of a report hardly differ at this budget: few digits of floats are left for them")
+        reasons.append("the probabilities of a report hardly differ at this budget: floats have few digits for that")
     elif not reasons:
         reasons.append("the multipliers that were found prove no larger bound, and no better columns were found")
     return reasons

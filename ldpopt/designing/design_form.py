@@ -1,4 +1,4 @@
-"""The facts of a design problem by which a method is chosen, each computed once, and only if it is asked for."""
+"""The facts of a design problem by which a method is chosen, each computed once, when it is first used."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.answer_classes import AnswerClasses, is_pure, merged_by
-from ldpopt.certificate.design_bound import LISTED, budget_of
-from ldpopt.certificate.integers import Exactly
+from ldpopt.certificate.design_bound import LISTED
+from ldpopt.certificate.design_statement import AnswerClasses, budget_of, is_pure
+from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
-from ldpopt.designing.allowed import Allowed, allowed_by
+from ldpopt.designing.block_designs import balanced_design
 from ldpopt.designing.column_generation import Optimum
-from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.fewer_reports import balanced
-from ldpopt.designing.pricing import Staircases
-from ldpopt.designing.symmetry import group
+from ldpopt.designing.coordinates import Contrasts, constant_workload
+from ldpopt.designing.private_columns import PrivateColumns, Staircases
+from ldpopt.designing.symmetry import symmetry_group
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
+from ldpopt.privacy.cones.rays import require_weights
 from ldpopt.problem.design_problem import DesignProblem
 
 LARGEST = 2000
-"""Most classes for which rank and symmetries are computed."""
+"""Largest number of classes for which rank and symmetries are computed."""
 
 LEAST_EPSILON = 2.0**-53
 """Different masses over ``2**53`` differ by a factor of at least ``1 + 2**-53``, about ``exp(2**-53)``."""
@@ -33,52 +33,41 @@ LEAST_EPSILON = 2.0**-53
 
 @dataclass(frozen=True, eq=False)
 class DesignForm:
-    """Facts of a design problem.
-
-    Attributes
-    ----------
-    problem : DesignProblem
-        The statement.
-    deadline : Deadline
-        When the listing of extreme rays has to end.
-    """
+    """Facts of a design problem; the deadline is for the listing of extreme rays."""
 
     problem: DesignProblem
     deadline: Deadline = NO_LIMIT
 
     @classmethod
     def of(cls, problem: DesignProblem, deadline: Deadline = NO_LIMIT) -> DesignForm:
-        """Read a problem, and refuse one that no mechanism can solve."""
+        """The form of a problem; raises if no mechanism can solve it."""
         form = cls(problem, deadline)
         if not form.epsilon > 0:
-            raise StatementError("at epsilon = 0 no report can depend on the answer", do="state epsilon > 0")
+            raise StatementError("at epsilon = 0 no report can depend on the answer", do="choose epsilon > 0")
         if form.is_pure and float(form.epsilon) < LEAST_EPSILON:
             raise StatementError(
                 f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in multiples of 2**-53: "
                 "no report can depend on the answer",
-                do="state a larger epsilon",
+                do="choose a larger epsilon",
             )
         if form.unit is None or problem.outputs is not None or problem.workload.shape[1] <= LISTED:
-            form._require_distinguished()
+            form._require_estimable()
         return form
 
-    def _require_distinguished(self) -> None:
+    def _require_estimable(self) -> None:
         """Refuse a workload that is the same for all answers, too few reports, and weights that vanish on a part."""
         if (self.gram == self.gram[0, 0]).all():
-            raise StatementError(
-                "every number of the workload is the same for all answers: it is known without asking",
-                do="state a workload that depends on the answer",
-            )
+            raise constant_workload()
         outputs = self.problem.outputs
         if outputs is not None and outputs < self.n:
-            # Fewer would do for a workload of small rank, but its rounded channel would not be unbiased.
+            # For a workload of small rank fewer would suffice, but its rounded channel would not be unbiased.
             raise StatementError(
                 f"{outputs} reports cannot tell {self.n} answers apart: no unbiased estimator exists once masses are "
                 "rounded",
-                do=f"state outputs >= {self.n}, or leave it out",
+                do=f"choose outputs >= {self.n}, or leave it out",
             )
-        if not self.is_worst_case:
-            self.allowed.require_said(self.problem.all_weights)
+        if self.private_columns.rays is not None and not self.is_worst_case:
+            require_weights(self.private_columns.rays, self.problem.all_weights, self.private_columns.inputs)
 
     @property
     def is_worst_case(self) -> bool:
@@ -87,7 +76,7 @@ class DesignForm:
 
     @cached_property
     def is_pure(self) -> bool:
-        """Whether all pairs of answers are tied alike."""
+        """Whether all pairs of answers are tied at distance 1."""
         return is_pure(self.problem.privacy, self.problem.workload.inputs)
 
     @cached_property
@@ -97,13 +86,14 @@ class DesignForm:
 
     @property
     def unit(self) -> float | None:
-        """The number of which the workload is the plain frequencies, weighted alike; None if it is not."""
+        """Factor of plain frequencies in the workload if the weights are equal; None if the workload is another one."""
         return self.problem.workload.unit if self.problem.weights is None and self.is_pure else None
 
     @cached_property
     def classes(self) -> AnswerClasses:
         """Classes of answers that the workload does not distinguish."""
-        return merged_by(self.problem.privacy, self.problem.workload.matrix, self.problem.workload.inputs)
+        workload = self.problem.workload
+        return AnswerClasses.under(self.problem.privacy, workload.matrix, workload.inputs)
 
     @property
     def n(self) -> int:
@@ -111,19 +101,19 @@ class DesignForm:
         return len(self.classes.first)
 
     @cached_property
-    def allowed(self) -> Allowed:
+    def private_columns(self) -> PrivateColumns:
         """The private columns, with their extreme rays."""
-        workload = self.problem.workload
-        return allowed_by(self.problem.privacy, workload.matrix, workload.inputs, self.deadline)
+        return PrivateColumns.of(self.problem.privacy, self.problem.workload.inputs, self.n, self.deadline)
 
     @property
     def staircases(self) -> Staircases | None:
         """The cone of pure privacy; None for other notions, whose rays are listed."""
-        return self.allowed.cone if isinstance(self.allowed.cone, Staircases) else None
+        cone = self.private_columns.cone
+        return cone if isinstance(cone, Staircases) else None
 
     @cached_property
     def gram(self) -> Float:
-        """Gram matrix of the workload over the classes, perhaps less constants."""
+        """Gram matrix of the workload over the classes, up to constants in the rows of the workload."""
         first = self.classes.first
         return np.asarray(self.problem.workload.contrast_gram[np.ix_(first, first)])
 
@@ -141,7 +131,7 @@ class DesignForm:
 
     @property
     def hints(self) -> tuple[NDArray[np.int64], ...]:
-        """Permutations of the answers that may leave the workload as it is."""
+        """Permutations of the answers that may leave the workload unchanged."""
         workload = self.problem.workload
         return tuple(workload.symmetries) if self.n == workload.shape[1] else ()
 
@@ -153,7 +143,7 @@ class DesignForm:
 
     @cached_property
     def scheme(self) -> Scheme | None:
-        """Association scheme of the attributes if Gram matrix and weights are in it."""
+        """Association scheme of the attributes if the Gram matrix is in it and the weights are equal."""
         workload = self.problem.workload
         sizes = workload.sizes
         if sizes is None or not self.is_pure or self.problem.weights is not None or self.n != workload.shape[1]:
@@ -163,7 +153,7 @@ class DesignForm:
 
     @cached_property
     def single_row(self) -> Float | None:
-        """The row of which all others are multiples plus a constant, exactly; None if there is none."""
+        """A row of which all others are multiples plus a constant, exactly; None if there is none."""
         matrix = self.problem.workload.matrix[:, self.classes.first]
         centered = matrix - matrix[:, :1]
         pivot = int(np.abs(centered).max(axis=1).argmax())
@@ -173,16 +163,16 @@ class DesignForm:
         guess = np.outer(centered[:, place] / centered[pivot, place], centered[pivot])
         if np.abs(centered - guess).max() > 1e-9 * np.abs(centered).max():
             return None
-        whole = Exactly.of(matrix).whole
+        whole = Rationals.of(matrix).whole
         whole = whole - whole[:, :1]
         if (whole * whole[pivot, place] != np.outer(whole[:, place], whole[pivot])).any():
             return None
         return np.asarray(matrix[pivot])
 
     @cached_property
-    def blocks(self) -> Optimum | None:
-        """Balanced sets of the best size if all permutations of the answers leave the problem as it is."""
-        return balanced(self.contrasts, self.allowed.cone, self.problem.outputs)
+    def balanced(self) -> Optimum | None:
+        """Balanced sets of the best size if all permutations of the answers leave the problem unchanged."""
+        return balanced_design(self.contrasts, self.private_columns.cone, self.problem.outputs)
 
     @property
     def rank(self) -> int | None:
@@ -191,12 +181,14 @@ class DesignForm:
 
     @property
     def symmetries(self) -> int:
-        """Number of permutations of the answers that are used; 1 is the identity alone."""
-        return len(group(self.contrasts, self.hints, self.allowed.cone)) if 1 < self.n <= LARGEST else 1
+        """Number of permutations of the answers that are used, with the identity."""
+        if not 1 < self.n <= LARGEST:
+            return 1
+        return len(symmetry_group(self.contrasts, self.hints, self.private_columns.cone))
 
     @property
     def is_exchangeable(self) -> bool:
-        """Whether all permutations of the answers leave Gram matrix and weights as they are."""
+        """Whether all permutations of the answers leave Gram matrix and weights unchanged."""
         diagonal, rest = np.diag(self.gram), self.gram[~np.eye(self.n, dtype=bool)]
         parts = (self.class_weights, diagonal, rest)
         return self.is_pure and self.n > 1 and all(np.ptp(part) == 0 for part in parts)
@@ -207,8 +199,7 @@ class DesignForm:
         found[self.classes.first] = class_weights
         return found
 
-
-def share_of_spread(form: DesignForm, optimum: Optimum, gap: float) -> float:
-    """Gap of the objective ``tr(W_c I^-1 W_c^T)`` that is a given gap of the variance, which is smaller."""
-    value = optimum.value
-    return gap if form.is_worst_case or not value > 0 else gap * (1 - optimum.contrasts.spread / value)
+    def objective_gap(self, optimum: Optimum, gap: float) -> float:
+        """Relative gap of the objective ``tr(W_c I^-1 W_c^T)`` that is the given gap of the variance."""
+        value = optimum.value
+        return gap if self.is_worst_case or not value > 0 else gap * (1 - optimum.contrasts.spread / value)

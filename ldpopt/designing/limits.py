@@ -36,4 +36,4 @@ class DesignLimits:
 
 
 DESIGN_LIMITS = DesignLimits()
-"""As measured on two cores (benchmarks/estimation.md)."""
+"""As measured on two cores (docs/measurements/estimation.md)."""

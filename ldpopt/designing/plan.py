@@ -51,7 +51,7 @@ def plan_design(problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS) ->
 
     Notes
     -----
-    The choice uses only the facts of `DesignForm`; the extreme rays of a graph's or metric's cone are listed for it.
+    The choice depends only on the facts of `DesignForm`; for graphs and metrics the extreme rays are listed for it.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def plan_design(problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS) ->
 
 
 def plan_of(form: DesignForm, limits: DesignLimits) -> tuple[Step[DesignMethod], ...]:
-    """The plan from facts that are known already."""
+    """The plan for a form."""
     steps: list[Step[DesignMethod]] = []
     for method in METHODS:
         if steps and (steps[0].method.is_optimal or form.n > limits.second_answers):

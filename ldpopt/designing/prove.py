@@ -1,4 +1,4 @@
-"""The only finish of a design: exact value, exact bound, audit. What a method found is trusted in nothing."""
+"""The only finish of a design: exact value, exact bound, audit. Nothing that a method found is trusted."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from itertools import chain
 
 import numpy as np
 
-from ldpopt.certificate.design_bound import Cone, NoBound, Statement, cone_of
+from ldpopt.certificate.design_bound import NoBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_certificate import DesignCertificate
+from ldpopt.certificate.design_statement import Cone, Statement, cone_of
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import RawDesign
@@ -21,14 +22,15 @@ from ldpopt.errors import PrivacyViolationError
 def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     """Value of the channel with its estimator, and the bound of the first multipliers that hold, in rationals.
 
-    The last ones that are tried take all answers as alike. If none hold, the bound is 0.
+    The last multipliers that are tried treat all answers alike. If none hold, the bound is 0.
     """
     problem, channel = form.problem, raw.channel
     assert isinstance(channel, np.ndarray)
     assert raw.left_inverse is not None
     workload = problem.workload
     statement = Statement.of(workload.matrix, raw.weights, form.classes)
-    cone = cone_of(problem.privacy, workload.inputs) if form.allowed.rays is None else form.allowed.rays
+    rays = form.private_columns.rays
+    cone = cone_of(problem.privacy, workload.inputs) if rays is None else rays
     candidates = chain(raw.bounds, _of_answers_alike(statement, cone))
     multipliers = next((one for one in candidates if one.holds(statement, cone)), NoBound())
     certificate = DesignCertificate.of(
@@ -42,16 +44,16 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
 
 
 def _of_answers_alike(statement: Statement, cone: Cone) -> Iterator[ProductBound]:
-    """Multipliers for one attribute that is all answers, if their weights are alike and all sets are private."""
+    """Multipliers for one attribute whose values are all answers, under pure privacy with equal weights."""
     spectrum = Spectrum.of(statement, Scheme((len(statement.weights.whole),))) if isinstance(cone, Fraction) else None
     if spectrum is not None and isinstance(cone, Fraction):
         yield ProductBound.best(spectrum, cone)
 
 
 def better(one: DesignCertificate, two: DesignCertificate) -> DesignCertificate:
-    """The estimator with the smaller value, and the multipliers with the larger bound."""
+    """The design with the smaller value, and the multipliers with the larger bound."""
     best = one if one.achieved <= two.achieved else two
     bound = one if one.bound >= two.bound else two
-    # With an estimator whose bias is within rounding the value may be as little below the bound.
+    # An estimator with a bias within rounding may be better than the bound by as little.
     proved = min(bound.bound, best.achieved)
     return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=proved)

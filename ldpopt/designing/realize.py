@@ -1,20 +1,39 @@
-"""From an optimum in floats to a mechanism that is exactly private, and the estimator that is unbiased for it."""
+"""From an optimum in floats to a private channel in integer masses, its left inverse, and multipliers to be checked."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from ldpopt.designing.allowed import Allowed
+from ldpopt.certificate.design_bound import LISTED, Bound
+from ldpopt.certificate.design_statement import Statement
+from ldpopt.certificate.design_value import value_above
+from ldpopt.designing.at_most import with_at_most
+from ldpopt.designing.average import optimize_average
+from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts
+from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.methods.method import DesignTask, RawDesign
+from ldpopt.designing.private_columns import PrivateColumns
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy.cones.columns import Columns
 
+MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+"""Shares by which the largest cost is raised, one after the other, until exact arithmetic confirms the bound."""
+
+LIMITED = 0.7
+"""Share of the time left in which a design with few reports is sought; the rest is for the proof."""
+
+MIXED = (1e-6, 1e-3, 0.1)
+"""If weights near 0 make the floats useless, the weights are mixed with equal ones in these shares, in turn."""
+
 CONDITION = 1e-4
-"""Singular values of a design below this share of the largest are lifted by a little randomized response."""
+"""Smallest singular value of a design, over the largest, below which a little randomized response is added."""
 
 SHARE = 1e-10
 """Largest share of randomized response that is mixed in; the variance grows by at most this share."""
@@ -22,52 +41,122 @@ SHARE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Realized:
-    """A private channel with a left inverse.
+    """A private channel with a left inverse."""
 
-    Attributes
-    ----------
-    channel : ndarray, shape (n, m)
-        Masses over ``2**53``.
-    left_inverse : ndarray, shape (n, m)
-        ``X`` with ``X C = 1`` for ``C`` the transposed channel; columns sum to 1. The estimator is ``W X``.
+    channel: Float  # masses over 2**53, shape (n, m)
+    left_inverse: Float  # X with X C^T = 1 and columns that sum to 1, shape (n, m); the estimator is W X
+
+
+def raw_design(task: DesignTask, optimum: Optimum) -> RawDesign:
+    """Round an optimum to a private channel with at most the number of reports of the problem."""
+    form, most, dual = task.form, task.form.problem.outputs, optimum.dual
+    made, is_limited = optimum, most is not None and len(_estimable(optimum, form.private_columns, 0.0)[1]) > most
+    if most is not None and is_limited:
+        ending = task.deadline.share(LIMITED)
+        made = with_at_most(optimum, form.private_columns, most, ending, for_all=form.is_worst_case)
+    real = _best(task, optimum, made, is_limited)
+    # More than 20 answers without a diagonal: the bound is that of answers alike, which needs no margin.
+    is_bounded = form.staircases is None or dual.shift is not None or form.n <= LISTED
+    bounds: Iterable[Bound] = (dual.scaled_bound(margin) for margin in MARGINS) if is_bounded else ()
+    return RawDesign(real.channel, real.left_inverse, _weights(form, optimum), bounds, optimum.rounds, optimum.notes)
+
+
+def _weights(form: DesignForm, optimum: Optimum) -> Float:
+    """Weights of all answers for which the bound holds."""
+    return form.weights_of(optimum.dual.weights) if form.is_worst_case else form.problem.all_weights
+
+
+def _best(task: DesignTask, optimum: Optimum, made: Optimum, is_limited: bool) -> Realized:
+    """The first channel; at a large budget the first that is good enough, else the best one, by exact values."""
+    form, statement, dual = task.form, None, optimum.dual
+    enough = (dual.bound - Contrasts(form.gram, dual.weights).spread) / (1 - task.gap)
+    found: list[tuple[Fraction, Realized]] = []
+    failure: StatementError | None = None
+    is_large = float(form.epsilon) >= task.limits.large_epsilon and not is_limited
+    for attempt in _attempts(task, made, form.objective_gap(optimum, task.gap), is_limited):
+        if isinstance(attempt, StatementError):
+            failure = attempt
+            continue
+        if not is_large:
+            return attempt
+        if statement is None:
+            statement = Statement.of(form.problem.workload.matrix, _weights(form, optimum), form.classes)
+        value = value_above(statement, attempt.channel, attempt.left_inverse, form.problem.objective)
+        if value <= enough:
+            return attempt
+        found.append((value, attempt))
+    if not found:
+        assert failure is not None
+        raise failure
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+def _attempts(task: DesignTask, made: Optimum, share: float, is_limited: bool) -> Iterator[Realized | StatementError]:
+    """Channels for an optimum: its own; for weights nearer to each other; randomized response.
+
+    Answers of weight 0 under a large budget may get next to no reports, whose values are then beyond the floats, and
+    designs for large budgets are so near to randomized response that floats may make them worse.
     """
+    form = task.form
+    yield _attempt(form, made, share, lift=not is_limited)
+    r = form.class_weights
+    if not form.is_worst_case and not is_limited and r.min() <= 0.01 / len(r):
+        for mixed in MIXED:
+            near = Contrasts(form.gram, (1 - mixed) * r + mixed / len(r))
+            if form.staircases is None or form.n <= task.limits.listed_answers:
+                optimum = optimize_average(near, form.private_columns.cone, gap=share, deadline=task.deadline)
+                yield _attempt(form, optimum, share)
+    response = form.private_columns.response
+    mass = response.mass(made.contrasts.weights)
+    even = Optimum(made.contrasts, response, mass / mass.sum(), made.value, made.dual)
+    yield _attempt(form, even, share, lift=False)
 
-    channel: Float
-    left_inverse: Float
+
+def _attempt(form: DesignForm, optimum: Optimum, share: float, lift: bool = True) -> Realized | StatementError:
+    """A private channel with the left inverse for the problem's own weights, or why there is none."""
+    try:
+        columns, q = optimum.columns, optimum.q
+        if lift:
+            columns, q = _estimable(optimum, form.private_columns, min(SHARE, share / 4))
+        channel = _private_channel(optimum.contrasts, columns, q, form.private_columns)
+        weights = optimum.contrasts.weights if form.is_worst_case else form.class_weights
+        return Realized(channel, left_inverse(channel, weights))
+    except StatementError as error:
+        return error
 
 
-def realize(
-    contrasts: Contrasts, columns: Columns, q: Float, allowed: Allowed, gap: float, *, lift: bool = True
-) -> Realized:
-    """Make the columns a private channel, and find the best unbiased estimator of that channel.
+def response(task: DesignTask) -> RawDesign:
+    """Randomized response, without a bound: the design if every method failed."""
+    form = task.form
+    columns, mass = form.private_columns.response, form.private_columns.response.mass(form.class_weights)
+    channel = _private_channel(form.contrasts, columns, mass / mass.sum(), form.private_columns)
+    return RawDesign(channel, left_inverse(channel, form.class_weights), form.weights_of(form.class_weights))
 
-    ``lift`` adds reports if some contrast has hardly any information; see `estimable`.
-    """
-    if lift:
-        columns, q = estimable(contrasts, columns, q, allowed.response, min(SHARE, gap / 4))
+
+def _private_channel(contrasts: Contrasts, columns: Columns, q: Float, private: PrivateColumns) -> Float:
+    """The nearest channel that is exactly private."""
     order = np.lexsort(-columns.shapes.T[::-1])
     columns, q = columns.take(order), q[order]
     channel = (columns.vectors * (q / columns.mass(contrasts.weights))[:, None]).T
-    fixed = repair(channel, allowed.privacy, inputs=allowed.inputs, outputs=range(channel.shape[1]))
-    channel = fixed.mechanism.channel[:, fixed.mechanism.channel.max(axis=0) > 0]
-    return Realized(channel, left_inverse(channel, contrasts.weights))
+    fixed = repair(channel, private.privacy, inputs=private.inputs, outputs=range(channel.shape[1]))
+    return fixed.mechanism.channel[:, fixed.mechanism.channel.max(axis=0) > 0]
 
 
 def left_inverse(channel: Float, weights: Float) -> Float:
-    """Left inverse of least variance: ``r + (1 - r 1^T) M^-1 g_y`` for the report ``y``."""
+    """Left inverse of least variance, ``r + (1 - r 1^T) M^-1 g_y`` for the report ``y``, shape ``(n, m)``."""
     n = len(weights)
     least = channel.min(axis=0)
     over = channel - least
     mean = weights @ over
     q = least + mean
-    said = (over - mean) / q
+    scores = (over - mean) / q
     basis = np.linalg.qr(weights[:, None], mode="complete")[0][:, 1:]
-    atoms = (basis.T @ said) * np.sqrt(q)
-    left, sizes, right = np.linalg.svd(atoms, full_matrices=False)
+    reduced = (basis.T @ scores) * np.sqrt(q)
+    left, sizes, right = np.linalg.svd(reduced, full_matrices=False)
     if len(sizes) < n - 1 or not sizes[-1] > 1e-13 * sizes[0]:
         raise StatementError(
             "the reports cannot tell the answers apart: epsilon is too small for masses of 2**-53",
-            do="state a larger epsilon",
+            do="choose a larger epsilon",
         )
     solved = basis @ ((left / sizes) @ right) / np.sqrt(q)
     solved -= np.outer(weights, solved.sum(axis=0))
@@ -76,15 +165,17 @@ def left_inverse(channel: Float, weights: Float) -> Float:
     return np.asarray(found - (found @ channel.T - np.eye(n)) @ found)
 
 
-def estimable(contrasts: Contrasts, columns: Columns, q: Float, single: Columns, share: float) -> tuple[Columns, Float]:
-    """Add a little randomized response if the information matrix is singular or nearly so.
+def _estimable(optimum: Optimum, private: PrivateColumns, share: float) -> tuple[Columns, Float]:
+    """Columns and probabilities, with a little randomized response if the information matrix is nearly singular.
 
     The optimum for a mean may have no information on other contrasts; rounding errors would then decide about them.
     """
-    sizes = np.linalg.svd(contrasts.atoms(columns) * np.sqrt(q)[:, None], compute_uv=False)
+    contrasts, columns, q = optimum.contrasts, optimum.columns, optimum.q
+    sizes = np.linalg.svd(contrasts.scores(columns) * np.sqrt(q)[:, None], compute_uv=False)
     n = len(contrasts.weights)
     if len(sizes) == n - 1 and sizes[-1] > CONDITION * sizes[0]:
         return columns, q
+    single = private.response
     other = single.mass(contrasts.weights)
     mixed = np.concatenate([(1 - share) * q, share * other / other.sum()])
     shapes, place = np.unique(np.vstack([columns.shapes, single.shapes]), axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""A design: mechanism, estimator, errors and proof in one record."""
+"""A design: mechanism, estimator, variances and proof in one record."""
 
 from __future__ import annotations
 
@@ -10,24 +10,95 @@ from typing import Any
 import numpy as np
 
 from ldpopt.certificate.design_certificate import DesignCertificate
+from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
-from ldpopt.estimation.counts import ListedSource
-from ldpopt.estimation.inversion import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.counts import ListedSource, ReportSource
+from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.linear import linear_variances
 from ldpopt.foundation.budget import round_down, round_up
+from ldpopt.foundation.display import Facts, HasFacts, Part, privacy_text, shown
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, frozen, require_memory
+from ldpopt.mechanism.channels import MAX_SHOWN
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.step import Step
 
 LOST = 2.0**-10
-"""Entries of a left inverse may be larger than the estimator by the inverse of this share: they lose ten bits."""
+"""Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits."""
 
 
 @dataclass(frozen=True, eq=False)
-class Design(ListedSource):
+class ProvedDesign(ReportSource, HasFacts):
+    """A design with its certificate, from which all but the estimator follows; see `Design`."""
+
+    certificate: DesignClaim
+    notes: tuple[str, ...] = ()
+    steps: tuple[Step[Any], ...] = ()
+
+    def facts(self) -> Facts:
+        """The mechanism if it is small, the variances, the certificate and the audit."""
+        k, n = self.workload.shape
+        design: Any = self
+        parts: list[Part] = []
+        if self.codec.form == "labels" and max(design.mechanism.channel.shape) <= MAX_SHOWN:
+            parts += design.mechanism.facts().parts
+        kind = "largest" if self.objective == "worst_case" else "average"
+        parts += [
+            ("privacy", privacy_text(self.privacy)),
+            ("average variance", shown(design.average_variance, 9)),
+            ("largest variance", shown(design.worst_variance, 9)),
+            ("certificate", f"{kind} at least {self.bound:.9g}, relative gap {self.relative_gap:.2g}"),
+            ("reports", f"{self.certificate.reports.removesuffix(' reports')}, {design.bits:,} bits"),
+            ("audit", self.certificate.audit.numbers_text()),
+            "(variances of one respondent's values, summed over the numbers; divide by the number of respondents)",
+        ]
+        return Facts(f"{k:,} numbers of {n:,} answers", parts)
+
+    @property
+    def workload(self) -> Workload:
+        """The workload that is estimated."""
+        return self.certificate.workload
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Names of the workload's rows."""
+        return self.workload.names
+
+    @property
+    def privacy(self) -> Any:
+        """The notion."""
+        return self.certificate.privacy
+
+    @property
+    def objective(self) -> str:
+        """``"average"`` or ``"worst_case"``."""
+        return self.certificate.objective
+
+    @property
+    def value(self) -> float:
+        """Average or largest variance, whichever was minimised; rounded up from the certificate."""
+        return round_up(self.certificate.achieved)
+
+    @property
+    def bound(self) -> float:
+        """Proved lower bound on `value`, for every private mechanism with any number of reports; rounded down."""
+        return round_down(self.certificate.bound)
+
+    @property
+    def relative_gap(self) -> float:
+        """``1 - bound / value``."""
+        return self.certificate.relative_gap
+
+    @property
+    def exact(self) -> bool:
+        """Whether value and bound are proved in rationals."""
+        return self.certificate.exact
+
+
+@dataclass(frozen=True, eq=False)
+class Design(ProvedDesign, ListedSource):
     """The mechanism that estimates a workload best, with its estimator and a proof.
 
     Made by `design`. Variances are of one respondent's unbiased values, summed over the workload's rows: divide them by
@@ -35,23 +106,15 @@ class Design(ListedSource):
 
     Attributes
     ----------
-    workload : Workload
-        What is estimated.
-    mechanism : Mechanism
-        What is sampled: exactly private. Its outputs are 0, 1, 2, ...
     certificate : DesignCertificate
         Value and bound in rationals; it can be saved and checked again.
     notes : tuple of str
-        What was done, and why.
+        Rounds, reasons and warnings of the search.
     steps : tuple of Step
         The methods that ran, each with the reason for it; empty if the design was read from a file.
     """
 
-    workload: Workload
-    mechanism: Mechanism
     certificate: DesignCertificate
-    notes: tuple[str, ...] = ()
-    steps: tuple[Step[Any], ...] = ()
 
     def __repr__(self) -> str:
         """Sizes, errors and gap."""
@@ -61,39 +124,34 @@ class Design(ListedSource):
         )
 
     @property
-    def objective(self) -> str:
-        """``"average"`` or ``"worst_case"``."""
-        return self.certificate.objective
+    def mechanism(self) -> Mechanism:  # type: ignore[override]
+        """The mechanism, exactly private; its outputs are 0, 1, 2, ..."""
+        return self.certificate.mechanism
 
     @property
     def weights(self) -> Float:
-        """Weights of the answers; for the worst case, the hardest ones."""
+        """Weights of the answers; for the worst case, the least favorable ones."""
         return self.certificate.weights
-
-    @property
-    def privacy(self) -> Any:
-        """The notion."""
-        return self.certificate.privacy
 
     @cached_property
     def estimator(self) -> Float:  # type: ignore[override]
-        """``V``, shape ``(k, m)``: column ``y`` is what the report ``y`` counts for in each number."""
+        """``V``, shape ``(k, m)``: the value that a report ``y`` contributes to the estimate of number ``k``."""
         return frozen(self._constant[:, None] + self._differences)
 
     @property
     def _constant(self) -> Float:
-        """What each number is for the first answer, shape ``(k,)``: estimates are computed without this constant."""
+        """The numbers of the first answer, shape ``(k,)``: estimates are computed without this constant."""
         return np.asarray(self.workload.matrix[:, 0])
 
     @cached_property
     def _differences(self) -> Float:
-        """The estimator less the constants, which take no digits from the left inverse: its columns sum to 1."""
+        """The estimator less the constants, which cost no digits: the columns of the left inverse sum to 1."""
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
         rows, inverse = np.asarray(self.workload.matrix), self.certificate.left_inverse
         found = (rows - rows[:, :1]) @ inverse
         if LOST * np.abs(inverse).max() * np.abs(rows - rows[:, :1]).max() <= np.abs(found).max():
             return np.asarray(found)
-        # Entries of contrasts that the workload does not need may be huge, and cancel: each number is rounded once.
+        # Entries of contrasts that the workload does not need may be huge and cancel: an exact product, rounded once.
         bits, fine = fraction_bits(rows), fraction_bits(inverse)
         whole = Digits.read(rows, bits)
         exact = (whole - whole.columns(slice(1))) @ Digits.read(inverse, fine)
@@ -103,7 +161,7 @@ class Design(ListedSource):
     def _variances(self) -> Float:
         """Total variance of a report, for every answer."""
         r, gram = self.weights / self.weights.sum(), self.workload.contrast_gram
-        # Around the weights' average, where little cancels.
+        # Relative to the average over the weights, with little cancellation.
         moved = self.certificate.left_inverse - r[:, None]
         moment = np.einsum("xy,xy->y", gram @ moved, moved)
         mean = gram @ r
@@ -127,11 +185,6 @@ class Design(ListedSource):
         return np.asarray(self._variances[places])
 
     @property
-    def value(self) -> float:
-        """Average or largest variance, whichever was minimised; rounded up from the certificate."""
-        return round_up(self.certificate.achieved)
-
-    @property
     def average_variance(self) -> float:
         """Average over the weights."""
         return self.value if self.objective == "average" else float(self.weights @ self._variances / self.weights.sum())
@@ -142,21 +195,6 @@ class Design(ListedSource):
         return self.value if self.objective == "worst_case" else float(self._variances.max())
 
     @property
-    def bound(self) -> float:
-        """Proved lower bound on `value`, for every private mechanism with any number of reports."""
-        return round_down(self.certificate.bound)
-
-    @property
-    def relative_gap(self) -> float:
-        """``1 - bound / value``."""
-        return self.certificate.relative_gap
-
-    @property
-    def exact(self) -> bool:
-        """Whether value and bound are proved in rationals."""
-        return self.certificate.exact
-
-    @property
     def n_reports(self) -> int:
         """Number of different reports."""
         return len(self.mechanism.outputs)
@@ -165,11 +203,6 @@ class Design(ListedSource):
     def bits(self) -> int:
         """Bits that a report takes."""
         return max(1, (self.n_reports - 1).bit_length())
-
-    @property
-    def names(self) -> tuple[Hashable, ...]:
-        """Names of the workload's rows."""
-        return self.workload.names
 
     @property
     def wanted(self) -> Float:
@@ -194,29 +227,19 @@ class Design(ListedSource):
         -------
         Estimate
             One number for each row of the workload, with its name. Intervals are score intervals: they have every value
-            that the estimate does not contradict, and are not of width 0 where all reports count the same.
+            that the estimate does not contradict, and a positive width even if all reports are equal.
 
         Raises
         ------
         StatementError
-            If there are no reports, or one is no output.
+            If there are no reports, or one is not an output.
         """
         z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = self.count(reports).require_some()
         inverse, channel, share = self.certificate.left_inverse, self.mechanism.channel, float(confidence)
         constant = self._constant
-        how = (
-            counts,
-            self._differences,
-            self.wanted - constant[:, None],
-            channel,
-            inverse,
-            z,
-            share,
-            "design",
-            self.names,
-        )
-        found = linear_estimate(*how)
+        wanted = self.wanted - constant[:, None]
+        found = linear_estimate(counts, self._differences, wanted, channel, inverse, z, share, "design", self.names)
         return replace(found, values=found.values + constant, interval=found.interval + constant[:, None])
 
     def variances(self, prior: Any = None) -> Float:

@@ -1,18 +1,17 @@
-"""Designs as files: one file has the mechanism, the estimator and the proof.
+"""Designs as files: a design is saved as its certificate, with mechanism, estimator and proof.
 
-A design is saved as its certificate. That of a design for the frequencies of many answers has the size of its sets and
-the mass of those that contain the truth in place of a channel.
+A design for the frequencies of many answers has no channel but the size of its sets and the mass of those that contain
+the truth.
 """
 
 from __future__ import annotations
 
 import os
 
-from ldpopt.certificate.design_certificate import DesignCertificate
-from ldpopt.certificate.design_files import load
+from ldpopt.certificate.design_certificate import DesignCertificate, load_certificate
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
-from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import StatementError
 
 
@@ -22,11 +21,11 @@ def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *
     Parameters
     ----------
     found : Design or FrequencyDesign
-        What `design` returned.
+        Result of `design`.
     path : path-like
         `load_design`, `Mechanism.load` and the command line read it.
     title : str
-        What the design is for; default: ``""``. Notion, epsilon, digest and version are written with it.
+        Purpose of the design; default: ``""``. Notion, epsilon, digest and version are also written.
 
     Raises
     ------
@@ -60,18 +59,18 @@ def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
     Returns
     -------
     Design or FrequencyDesign
-        What it claims is not checked: `DesignCertificate.recheck` and ``ldpopt certify`` do that.
+        Its claims are not checked: `DesignCertificate.recheck` and ``ldpopt certify`` do that.
 
     Raises
     ------
     ModelFileError
-        If the file is missing or no design.
+        If the file is missing or is not a design.
     """
-    return design_of(load(path))
+    return design_of(load_certificate(path))
 
 
 def design_of(claim: DesignCertificate | FrequencyCertificate) -> Design | FrequencyDesign:
-    """Design of a certificate."""
+    """The design with a certificate."""
     if isinstance(claim, FrequencyCertificate):
         return FrequencyDesign(claim)
-    return Design(claim.workload, claim.mechanism, claim, claim.notes)
+    return Design(claim, claim.notes)

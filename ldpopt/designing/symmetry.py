@@ -1,4 +1,8 @@
-"""Symmetry: permutations of the answers that leave workload and weights as they are."""
+"""Symmetry: permutations of the answers that leave workload and weights unchanged, and coordinates in blocks.
+
+If such a permutation is its own inverse, columns and their images have the same probability, and the information matrix
+has no entries between vectors that it fixes and vectors whose sign it changes: half of the columns suffice.
+"""
 
 from __future__ import annotations
 
@@ -8,39 +12,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.pricing import Cone
+from ldpopt.designing.private_columns import Cone
 from ldpopt.foundation.numbers import Float
+from ldpopt.privacy.cones.columns import Columns
 
 SAME = 1e-12
 """Relative difference up to which two Gram matrices are the same."""
 
 LARGEST_GROUP = 4
-"""Most permutations that are averaged over one by one."""
+"""Largest number of permutations that are averaged over one by one."""
 
 Permutations = NDArray[np.int64]
 
 
-def group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Cone) -> Permutations:
-    """Return a small group of symmetries, one a row, the identity first.
-
-    Of the hints and the reversal those are taken that keep the problem as it is, while their group stays small.
-    """
+def symmetry_group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Cone) -> Permutations:
+    """A small group of symmetries, one a row, the identity first; the hints and the reversal are tried."""
     n = len(contrasts.weights)
     members = [np.arange(n)]
     for hint in (*hints, np.arange(n)[::-1]):
-        if _keeps(contrasts, hint) and not _is_in(hint, members) and cone.keeps(hint):
-            grown = _closure([*members, hint])
-            if grown is not None:
-                members = grown
+        if _is_symmetry(contrasts, hint) and not _is_in(hint, members) and cone.is_symmetric(hint):
+            members = _closure([*members, hint]) or members
     return np.array(members)
 
 
-def _keeps(contrasts: Contrasts, order: Permutations) -> bool:
+def _is_symmetry(contrasts: Contrasts, order: Permutations) -> bool:
     r = contrasts.weights
     if not np.array_equal(r[order], r):
         return False
-    turned = contrasts.turned(order[None])[0]
-    moved = turned.T @ contrasts.reduced @ turned
+    rotation = contrasts.rotations(order[None])[0]
+    moved = rotation.T @ contrasts.reduced @ rotation
     return bool(np.abs(moved - contrasts.reduced).max() <= SAME * np.abs(contrasts.reduced).max())
 
 
@@ -49,7 +49,7 @@ def _is_in(order: Permutations, members: Sequence[Permutations]) -> bool:
 
 
 def _closure(members: list[Permutations]) -> list[Permutations] | None:
-    """All products; None where they are too many."""
+    """All products; None if there are too many."""
     found = list(members)
     for first in found:
         for second in members:
@@ -61,8 +61,14 @@ def _closure(members: list[Permutations]) -> list[Permutations] | None:
     return found
 
 
+def involutions(permutations: Permutations) -> Permutations:
+    """A group of permutations if each is its own inverse; else the identity and one that is, if any."""
+    own = [order for order in permutations if np.array_equal(order[order], np.arange(len(order)))]
+    return np.array(own if len(own) == len(permutations) else own[:2])
+
+
 def representatives(shapes: Float, permutations: Permutations) -> Float:
-    """Keep one column of every orbit."""
+    """One column of every orbit."""
     if not len(shapes):
         return shapes
     kept: dict[bytes, int] = {}
@@ -71,10 +77,56 @@ def representatives(shapes: Float, permutations: Permutations) -> Float:
     return np.asarray(shapes[list(kept.values())])
 
 
-def spread_out(shapes: Float, q: Float, permutations: Permutations) -> tuple[Float, Float]:
-    """Give every image of a column its share of the probability; equal images are merged."""
+def new_representatives(shapes: Float, columns: Columns, permutations: Permutations) -> Float:
+    """One column of every orbit of which none is among the columns yet."""
+    known = {shape.tobytes() for shape in columns.shapes}
+    shapes = representatives(shapes, permutations)
+    is_new = [not any(shape[order].tobytes() in known for order in permutations) for shape in shapes]
+    return np.asarray(shapes[np.array(is_new, dtype=bool)]).reshape(-1, columns.shapes.shape[1])
+
+
+def all_images(shapes: Float, q: Float, permutations: Permutations) -> tuple[Float, Float]:
+    """All images of columns, each with its share of the probability; equal images are joined."""
     images = np.vstack([shapes[:, order] for order in permutations])
     shares = np.tile(q / len(permutations), len(permutations))
     distinct, place = np.unique(images, axis=0, return_inverse=True)
     total: Float = np.bincount(place.ravel(), weights=shares, minlength=len(distinct)).astype(np.float64)
     return distinct, total
+
+
+class Blocks:
+    """Contrasts in blocks: coordinates of scores, of which each permutation fixes or negates all of a block.
+
+    ``bases`` are orthonormal, shape ``(n, d)`` each, the first one of the vectors that all permutations fix; ``grams``
+    are the Gram matrices of the centered workload in them, over the square of ``unit``, by which scores are divided.
+    """
+
+    def __init__(self, contrasts: Contrasts, permutations: Permutations, unit: float) -> None:
+        bases = [contrasts.basis]
+        for order in permutations[1:]:
+            bases = [half for basis in bases for half in _halves(basis, order)]
+        self.weights, self.unit = contrasts.weights, unit
+        self.bases = [basis for basis in bases if basis.shape[1]]
+        self.has_fixed = bool(bases[0].shape[1])
+        self.grams = [basis.T @ contrasts.centered @ basis / unit**2 for basis in self.bases]
+
+    def scores(self, columns: Columns) -> list[Float]:
+        """Coordinates of the scores of columns in each block, one column a row."""
+        scores = columns.scores(self.weights) / self.unit
+        return [np.ascontiguousarray(scores @ basis) for basis in self.bases]
+
+    def over_answers(self, blocks: list[Float]) -> Float:
+        """The form over all answers of a form in blocks."""
+        parts = [basis @ block @ basis.T for basis, block in zip(self.bases, blocks, strict=True)]
+        return np.asarray(np.sum(parts, axis=0) / self.unit**2)
+
+    def line_over_answers(self, slope: Float) -> Float:
+        """The linear form over all answers of one in the first block."""
+        return np.asarray(self.bases[0] @ slope / self.unit if self.has_fixed else np.zeros(len(self.weights)))
+
+
+def _halves(basis: Float, order: Permutations) -> tuple[Float, Float]:
+    """Vectors that a permutation fixes, and those whose sign it changes."""
+    moved = basis.T @ basis[order]
+    values, vectors = np.linalg.eigh((moved + moved.T) / 2)
+    return basis @ vectors[:, values > 0], basis @ vectors[:, values <= 0]

@@ -1,4 +1,4 @@
-"""From reports to numbers: frequencies with intervals, protocols for frequencies and for means.
+"""From reports to numbers: counts, unbiased estimates with intervals, sample sizes, goodness of fit.
 
-In: reports drawn from a mechanism or protocol. Out: an `Estimate` with standard errors and intervals.
+In: reports of a mechanism, design or frequency protocol. Out: an `Estimate` with standard errors and intervals.
 """

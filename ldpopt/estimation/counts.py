@@ -1,4 +1,4 @@
-r"""Counts of reports: what estimates need of them. Shards are counted where they lie; counts add up."""
+r"""Counts of reports, from which estimates are computed, and the sources that draw them; counts of shards add up."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
-from ldpopt.tables.partitions import is_partitioned
+from ldpopt.tables.frames import is_partitioned
 
 FORMAT = "ldpopt counts 1"
 
 MAX_FILE_BYTES = 2**30
 
 STREAM = 1 << 16
-"""Reports of a stream that are counted at a time."""
+"""Reports of a stream that are counted together."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
     r"""How often each report was seen, or for a protocol how many reports support each label.
 
-    Made by `Counts.of`, or ``protocol.count(reports)``. Counts of the same mechanism add up, so parts of a survey are
-    counted where they lie. With weights ``w``, counts are :math:`\sum w`; sums of squares are kept for the variance.
+    Made by `Counts.of`, or ``protocol.count(reports)``. Counts of the same mechanism add up, so shards of a survey need
+    not be gathered. With weights ``w``, counts are :math:`\sum w`; sums of squares are kept for the variance.
 
     Attributes
     ----------
     source : str
         Digest of the mechanism or protocol; only counts of the same one add up.
     labels : tuple of hashable
-        What is counted: reports, or the labels that they support.
+        The reports, or the labels that they support.
     values : ndarray, shape (m,)
         Number of reports for each label, or the sum of their weights.
     squares : ndarray, shape (m,)
@@ -95,17 +95,17 @@ class Counts:
         Parameters
         ----------
         source : Mechanism, design or frequency protocol
-            What drew the reports.
+            The source of the reports.
         reports : sequence of labels, mapping or Series label -> count, table, or iterator
-            Labels in a list, array, Series of pandas or polars, or arrow array; counts by label in a mapping, in what
-            ``value_counts()`` gives in these libraries, or in `Counts`; a dataframe or a file, CSV or Parquet, with
-            ``column``; an iterator of labels, which is counted as it comes. For a protocol: what ``privatize`` gives.
+            Labels in a list, array, Series of pandas or polars, or arrow array; counts by label in a mapping, a result
+            of ``value_counts()`` in these libraries, or `Counts`; a dataframe or a file, CSV or Parquet, with
+            ``column``; an iterator of labels, which is read in parts. For a protocol: what ``privatize`` returned.
         column : str, optional
             Column of a table.
         weights : array_like, shape (N,), or Series or column name, optional
             Weight of each report, finite and ``>= 0``. A Series needs the index of the reports. Default: all 1.
         missing : {"refuse", "leave_out"}
-            What is done where a table has no report. Default: ``"refuse"``.
+            What is done with a missing report of a table. Default: ``"refuse"``.
 
         Returns
         -------
@@ -115,7 +115,7 @@ class Counts:
         Raises
         ------
         StatementError
-            If a report is none of this source, what is given could be read in two ways, or a weight does not fit.
+            If a report cannot come from the source, ``reports`` is ambiguous, or a weight does not fit.
         """
         source = source_of(source, "Counts.of")
         if isinstance(reports, Counts):
@@ -130,7 +130,7 @@ class Counts:
 
     def __add__(self, other: Any) -> Counts:
         """Counts of both, of the same mechanism."""
-        if isinstance(other, int) and other == 0:  # where sum() begins
+        if isinstance(other, int) and other == 0:  # the start of sum()
             return self
         if not isinstance(other, Counts):
             return NotImplemented
@@ -173,7 +173,7 @@ class Counts:
 
     @property
     def scale(self) -> float:
-        """One over the number of reports; with weights, over the number of equal ones that tell as much (Kish)."""
+        """One over the number of reports; with weights, over the effective number of reports (Kish)."""
         return self.total_squares / self.total**2
 
     def to_dict(self) -> dict[Hashable, Any]:
@@ -181,13 +181,7 @@ class Counts:
         return dict(zip(self.labels, self.values.tolist(), strict=True))
 
     def require(self, source: str) -> Counts:
-        """Return the counts, if they are of this source.
-
-        Raises
-        ------
-        StatementError
-            If they are of another one; both digests are named.
-        """
+        """Return the counts if they are of this source; refuse those of another one."""
         if self.source != source:
             raise StatementError(
                 f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}",
@@ -196,13 +190,7 @@ class Counts:
         return self
 
     def require_some(self) -> Counts:
-        """Return the counts, if there are any.
-
-        Raises
-        ------
-        StatementError
-            If there are no reports, or all weights are 0.
-        """
+        """Return the counts if there are reports with a positive weight."""
         if not self.total > 0:
             raise StatementError("there are no reports", do="pass at least one, of a positive weight")
         return self
@@ -230,7 +218,7 @@ class Counts:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counts:
-        """Read what `save` wrote. Labels that are neither texts nor numbers come back as texts.
+        """Read a file of `save`. Labels that are neither texts nor numbers are read back as texts.
 
         Raises
         ------
@@ -248,7 +236,7 @@ class Counts:
 
 
 class ReportSource(ABC):
-    """What draws reports, and what estimation needs of it: a frequency protocol, a design, or a mechanism's `Drawn`."""
+    """Draws reports, and defines the numbers that are estimated from them: a protocol, a design, or a mechanism."""
 
     @property
     @abstractmethod
@@ -262,12 +250,12 @@ class ReportSource(ABC):
 
     @property
     def digest(self) -> str:
-        """Digest of the law of the reports."""
+        """Digest of the randomizer."""
         return self.randomizer.digest
 
     @property
     def codec(self) -> LabelCodec:
-        """What reports look like in a column of a table."""
+        """How reports are written in a column of a table."""
         return self.randomizer.codec
 
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
@@ -276,10 +264,10 @@ class ReportSource(ABC):
 
     @abstractmethod
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
-        """Counts of reports in the forms that users have, but for tables."""
+        """Count reports in any form but a table; see `Counts.of`."""
 
     def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
-        """Counts of reports in an array, as `codec` reads them, and their weights, shape (N,)."""
+        """Count reports in an array, as `codec` reads them, with weights of shape (N,)."""
         return self.counts_of(reports, weights)
 
     @abstractmethod
@@ -288,7 +276,7 @@ class ReportSource(ABC):
 
     @abstractmethod
     def p_value(self, counts: Counts) -> float:
-        """p-value of unweighted counts, whatever the answers are; see `goodness_of_fit`."""
+        """Return a p-value of unweighted counts, for all possible answers; see `goodness_of_fit`."""
 
 
 class ListedSource(ReportSource):
@@ -297,9 +285,9 @@ class ListedSource(ReportSource):
     Attributes
     ----------
     mechanism : Mechanism
-        What is sampled.
+        Draws the reports.
     estimator : ndarray, shape (k, m)
-        What each report counts for.
+        Value of each report in each number.
     """
 
     mechanism: Mechanism
@@ -316,7 +304,7 @@ class ListedSource(ReportSource):
         """Matrix of the numbers that are estimated, shape (k, n)."""
 
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
-        """Counts of labels, of a stream of them, or of counts by label."""
+        """Count labels, a stream of them, or counts by label."""
         if isinstance(reports, Iterator):
             if weights is not None:
                 do = "count lists of reports with their weights, and add"
@@ -326,7 +314,7 @@ class ListedSource(ReportSource):
                 (self.counts_of(part, None, missing) for part in parts), self.counts_of_array(self.codec.no_reports)
             )
         if is_partitioned(reports):
-            do = "state column=, and weights= by name"
+            do = "pass column=, and weights= by name"
             raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
         seen = counted(reports, self.mechanism.outputs)
         if seen is not None:
@@ -338,7 +326,7 @@ class ListedSource(ReportSource):
         return self.counts_of_array(found, None if numbers is None else numbers[there])
 
     def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
-        """Counts of positions of outputs."""
+        """Count positions of outputs."""
         size = len(self.mechanism.outputs)
         if weights is None:
             seen = np.bincount(reports, minlength=size).astype(np.int64)
@@ -353,7 +341,7 @@ class ListedSource(ReportSource):
         return linear_variances(channel, self.estimator, self.wanted, known)
 
     def p_value(self, counts: Counts) -> float:
-        """Distance of the shares from the nearest law that some answers give."""
+        """Return a p-value by the distance of the shares from the nearest distribution that some answers give."""
         channel = self.mechanism.counts / self.mechanism.denominator
         return likelihood_p_value(channel, counts.values / counts.total, counts.n_reports)
 
@@ -362,8 +350,8 @@ class ListedSource(ReportSource):
         return Counts(self.digest, self.mechanism.outputs, values, squares, total, total_squares, n_reports)
 
 
-class Drawn(ListedSource):
-    """A mechanism, of whose inputs the frequencies are estimated."""
+class MechanismSource(ListedSource):
+    """A mechanism; the frequencies of its inputs are estimated."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -385,17 +373,17 @@ class Drawn(ListedSource):
 
 
 def source_of(given: Any, where: str) -> ReportSource:
-    """A mechanism, protocol or design as a source of reports; anything else is refused."""
+    """Return a mechanism, protocol or design as a source of reports; anything else is refused."""
     if isinstance(given, ReportSource):
         return given
     if not isinstance(given, Mechanism):
         what = f"a {type(given).__name__} cannot draw reports"
         raise StatementError(what, where=where, do="pass a mechanism, a design or a frequency protocol")
-    return Drawn(given)
+    return MechanismSource(given)
 
 
 def _numbers(values: Any, size: int) -> Any:
-    """Numbers of a file: whole ones as integers."""
+    """Read numbers of a file; whole ones become integers."""
     if not isinstance(values, list) or len(values) != size or not all(type(value) in (int, float) for value in values):
         raise ValueError(f"{short_repr(values)} is not a list of {size} numbers")
     if not all(value >= 0 and math.isfinite(value) for value in values):

@@ -1,14 +1,14 @@
-r"""Whether reports can come from a mechanism: raw answers, or reports of another mechanism, are flagged.
+r"""Test whether reports can come from a mechanism: raw answers, or reports of another mechanism, are recognized.
 
-For a mechanism the test compares the shares ``q`` of the reports with the nearest law that some answers give,
-``q* = P^T p*`` with the most likely ``p*``. With ``G = N KL(q || q*)``, respondents drawn at random and ``m`` reports,
+For a mechanism the test compares the shares ``q`` of the reports with the nearest distribution that some answers give,
+``q* = P^T p*`` with the most likely ``p*``. With ``G = N KL(q || q*)``, respondents drawn at random and ``m`` outputs,
 
 .. math:: \Pr(N \, \mathrm{KL}(q \,\|\, P^T p) \ge G) \le e^{-G} \Big( \frac{e G}{m - 1} \Big)^{m-1}, \qquad G > m - 1
 
-(Agrawal 2020, Theorem 1.2), and the divergence from the true law is at least that from the nearest: the bound is a
-p-value for every number of reports, no approximation. For a protocol the share of the reports that support a label lies
-between ``q`` and ``p``; the chance that it is further out is at most :math:`e^{-N \mathrm{kl}}` (Chernoff), summed over
-both sides of all labels.
+(Agrawal 2020, Theorem 1.2), and the divergence from the true distribution is at least that from the nearest one: the
+bound is a p-value for every number of reports, not an approximation. For a protocol the expected share of the reports
+that support a label is between ``q`` and ``p``; the probability of a share further out is at most
+:math:`e^{-N \mathrm{kl}}` (Chernoff), summed over both sides of all labels.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
     Parameters
     ----------
     source : Mechanism, design or frequency protocol
-        What is said to have drawn the reports.
-    reports : Counts, or what `Counts.of` takes
+        The supposed source of the reports.
+    reports : Counts, or anything that `Counts.of` takes
         The reports, without weights.
 
     Returns
     -------
     float
-        Valid for every number of reports: honest ones get a value below ``a`` with probability at most ``a``. A large
-        value proves nothing: some raw answers look like reports.
+        Valid for every number of reports: reports of the source get a value below ``a`` with probability at most
+        ``a``. A large value proves nothing: some raw answers look like reports.
 
     Raises
     ------
     StatementError
-        If there are no reports, they are weighted, or one is none of this source.
+        If there are no reports, they are weighted, or one cannot come from the source.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-r"""Intervals that hold what they promise where the normal ones do not: labels never seen, few reports, large epsilon.
+r"""Score intervals, which keep their coverage for labels never seen, few reports and large epsilon.
 
-A normal interval takes the variance at the estimate, which is 0 for a label that nobody reported. A *score* interval
+A normal interval takes the variance at the estimate, which is 0 for a label that was never reported. A *score* interval
 (Wilson 1927 for a share) has all values ``t`` that the estimate does not contradict,
 
 .. math:: (\hat t - t)^2 \le z^2 \sigma^2(t) / N,
 
 with the variance that the estimate would have at ``t``. For randomized response that variance depends on ``t`` alone.
-Otherwise it depends on the whole distribution: the estimated one is moved towards the answers that count most, or
-least, until its number is ``t``; its second moment is then linear in ``t``, and the ends are roots of a quadratic.
+Otherwise it depends on the whole distribution: the estimated one is mixed with the answers of the largest or least
+``w`` until its number is ``t``; its second moment is then linear in ``t``, and the ends are roots of a quadratic.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def score_intervals(
     estimates : ndarray, shape (k,)
         Unbiased estimates of ``wanted @ p``.
     wanted : ndarray, shape (k, n)
-        What is estimated.
+        Matrix of the numbers that are estimated.
     values : ndarray, shape (k, m)
-        What a report counts for.
+        Value of each report in each number.
     channel : ndarray, shape (n, m)
         Probabilities of reports.
     frequencies : ndarray, shape (n,)
@@ -88,7 +88,7 @@ def score_intervals(
     whole = _slope(*ends[0], *ends[1], np.zeros(len(mean)))
     for best, there in ends:
         slopes.append(_slope(mean, moment, best, there, whole))
-    # A number that is the same for all answers is known: no other value is possible.
+    # A number that is equal for all answers is known: no other value is possible.
     c = np.where(ends[0][0] < ends[1][0], z * z * scale, 0.0)
     found = [
         _root(estimates, moment - slope * mean, slope, c, side) for slope, side in zip(slopes, (-1, 1), strict=True)
@@ -97,16 +97,16 @@ def score_intervals(
 
 
 def _slope(at: Float, moment: Float, end: Float, there: Float, otherwise: Float) -> Float:
-    """Slope of the second moment from one place to another; another one where they are the same."""
+    """Return the slope of the second moment between two numbers, or ``otherwise`` if they are equal."""
     distance = end - at
     near = np.abs(distance) <= 1e-12 * (1.0 + np.abs(end))
     return np.where(near, otherwise, (there - moment) / np.where(near, 1.0, distance))
 
 
 def _root(estimates: Float, intercept: Float, slope: Float, c: Float, side: int) -> Float:
-    """Root of ``(t - estimate)^2 = c (intercept + slope t - t^2)`` on one side.
+    """Return the root of ``(t - estimate)^2 = c (intercept + slope t - t^2)`` on one side.
 
-    Where there is none, no ``t`` agrees with the estimate: the end is that of the variance at the nearest ``t``.
+    If there is none, no ``t`` agrees with the estimate: the end is that of the variance at the nearest ``t``.
     """
     middle = estimates + c * slope / 2
     inside = middle**2 - (1 + c) * (estimates**2 - c * intercept)

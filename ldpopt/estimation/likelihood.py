@@ -1,4 +1,4 @@
-"""The most likely frequencies of answers, given how often each report was seen."""
+"""Maximum likelihood: the frequencies of answers that make the seen reports most probable, and how probable."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ldpopt.errors import LimitReachedError
+from ldpopt.estimation.linear import weighted_left_inverse
 from ldpopt.foundation.numbers import Float
 
 LIKELIHOOD_GAP = 1e-9
@@ -62,14 +63,23 @@ def most_likely(channel: Float, frequencies: Float) -> Float:
     return best
 
 
+def likelihood_covariance(channel: Float, values: Float, scale: float) -> Float:
+    """Return the asymptotic covariance of the most likely frequencies; ``scale`` is one over the number of reports."""
+    # An output of estimated probability 0 has infinite information: a small floor keeps it finite.
+    expected = np.where(channel.max(axis=0) > 0, np.maximum(values @ channel, 1e-12), 0.0)
+    efficient = weighted_left_inverse(channel, expected, tolerance=0.0)
+    spread = (efficient * expected) @ efficient.T - np.outer(values, values)
+    return np.asarray((spread + spread.T) / 2 * scale)
+
+
 def _length(point: Float, step: Float) -> float:
-    """Step length that stays positive: 0.99 of the way to the first zero, at most 1."""
+    """Return the step length that keeps the point positive: 0.99 of the way to the first zero, at most 1."""
     shrinking = step < 0
     return min(1.0, 0.99 * float(np.min(-point[shrinking] / step[shrinking], initial=np.inf)))
 
 
 def likelihood_p_value(channel: Float, share: Float, n_reports: int) -> float:
-    """Bound on the chance of shares as far from all laws of a channel; 0 where no answer causes a report."""
+    """Bound the probability of shares so far from all mixtures of rows; 0 if no answer causes one of the reports."""
     possible = channel.max(axis=0) > 0
     if (share[~possible] > 0).any():
         return 0.0

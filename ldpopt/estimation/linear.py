@@ -1,4 +1,8 @@
-"""Estimates that are linear in the shares of the reports: what a report counts for, and the variance of one."""
+r"""Estimators that are linear in the shares of the reports, and their variances.
+
+A number :math:`t = w \cdot p` is estimated by the mean of one value :math:`v_y` a report. ``wanted`` is the matrix of
+the ``w``, shape (k, n); an estimator is the matrix of the ``v``, shape (k, m).
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,15 @@ from ldpopt.mechanism.mechanism import Mechanism
 
 
 def left_inverse(mechanism: Mechanism) -> Float:
-    """What each report counts for in each frequency, shape ``(n, m)``: least squares weighted for uniform answers."""
+    """Return the estimator of the frequencies, shape ``(n, m)``: least squares weighted for uniform answers."""
     channel = mechanism.counts / mechanism.denominator
     return weighted_left_inverse(channel, channel.mean(axis=0))
 
 
 def weighted_left_inverse(channel: Float, expected: Float, tolerance: float = float(np.finfo(float).eps)) -> Float:
-    r"""Return ``A`` with ``A P^T = I`` with weights ``1 / expected[y]`` of the outputs, shape ``(n, m)``.
+    r"""Return ``A`` with ``A P^T = I``, shape ``(n, m)``: least squares, output ``y`` weighted by ``1 / expected[y]``.
 
-    Where ``expected`` is itself a mixture :math:`P^T u`, ``1^T A q = sum(q)``: the estimates sum to 1.
+    If ``expected`` is a mixture :math:`P^T u` of rows, ``1^T A q = sum(q)``: the estimates sum to 1.
     """
     n, m = channel.shape
     root = np.zeros(m)
@@ -39,7 +43,7 @@ def weighted_left_inverse(channel: Float, expected: Float, tolerance: float = fl
 
 
 def linear_variances(channel: Float, values: Float, wanted: Float, prior: Float | None) -> Float:
-    """Variances of the numbers ``wanted @ p``, shape (k,), to which report ``y`` contributes ``values[:, y]``.
+    """Return the variances of one respondent's values, shape (k,), for an estimator ``values``.
 
     Without a prior each is the largest over all distributions of the answers.
     """
@@ -52,8 +56,8 @@ def linear_variances(channel: Float, values: Float, wanted: Float, prior: Float 
 def worst_variance(means: Float, second: Float) -> float:
     r"""Largest :math:`b \cdot p - (w \cdot p)^2` over all distributions ``p``.
 
-    The value depends on the point :math:`(w \cdot p, b \cdot p)`, which should be as high as possible: it lies on the
-    upper hull of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` the best place is ``m / 2``, or an end.
+    It depends on the point :math:`(w \cdot p, b \cdot p)` and grows with its height, so the maximum lies on the upper
+    hull of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` it is at ``m / 2``, or at an end.
 
     Examples
     --------

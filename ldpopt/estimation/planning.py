@@ -1,4 +1,4 @@
-r"""Before the field work: how many people are needed for a half-width, and the half-width that a number of people give.
+r"""Sample sizes: how many people are needed for a half-width, and the half-width that a number of people give.
 
 A number :math:`t = w \cdot p` is estimated by the mean of one value :math:`v_y` a report. For a respondent drawn at
 random from answers of distribution ``p`` the variance of that value is
@@ -18,7 +18,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import ReportSource, source_of
-from ldpopt.estimation.inversion import interval_quantile
+from ldpopt.estimation.estimate import interval_quantile
 from ldpopt.foundation.labelled import is_labelled, read_labelled
 from ldpopt.foundation.numbers import Float, real_array, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
@@ -30,7 +30,7 @@ MOST_PEOPLE = 1e15
 
 @dataclass(frozen=True, eq=False)
 class Precision:
-    """Variance of one respondent's value for each number that is estimated, and what follows for a survey.
+    """Variance of one respondent's value for each number that is estimated, with sample sizes and half-widths.
 
     Made by `precision`.
 
@@ -67,10 +67,10 @@ class Precision:
         else:
             wanted = np.broadcast_to(real_array(half_width, "half-width"), self.variances.shape)
         if not (wanted > 0).all():
-            raise StatementError(f"the half-width {wanted.min():g} is not positive", do="state 0.02 for two points")
+            raise StatementError(f"the half-width {wanted.min():g} is not positive", do="pass a number such as 0.02")
         found = np.maximum(1.0, np.ceil(self.variances * (self.quantile / wanted) ** 2 * (1 - 1e-12)))
         if not (found <= MOST_PEOPLE).all():
-            raise StatementError(f"{found.max():.3g} people are needed", do="state a wider half-width, or more epsilon")
+            raise StatementError(f"{found.max():.3g} people are needed", do="pass a wider half-width, or more epsilon")
         return found.astype(np.int64)
 
     def half_width(self, people: int) -> Float:
@@ -85,28 +85,10 @@ class Precision:
 
 
 def precision(source: Source, *, confidence: float = 0.95, prior: Any = None, simultaneous: bool = False) -> Precision:
-    r"""Variances of what is estimated from the reports of a mechanism, protocol or design.
+    """Return the variances of the numbers that a mechanism, protocol or design estimates; see `plan_sample`.
 
-    Parameters
-    ----------
-    source : Mechanism, design or frequency protocol
-        What will draw the reports.
-    confidence : float
-        Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
-    prior : array_like, shape (n,), or mapping or Series label -> weight, optional
-        A guess of the distribution of answers; default: for each number the worst one.
-    simultaneous : bool
-        Whether all intervals hold at once (Bonferroni) with this confidence; default: ``False``.
-
-    Raises
-    ------
-    StatementError
-        If frequencies cannot be estimated from the mechanism, or an argument does not fit.
-
-    Notes
-    -----
-    The worst distribution of a number has at most two answers, since the variance is concave in
-    :math:`(w \cdot p, b \cdot p)`, and is found exactly.
+    The worst distribution of a number has at most two answers, since the variance is concave in its value and its
+    second moment, and is found exactly.
     """
     found = source_of(source, "plan_sample")
     variances = found.variances(prior)
@@ -116,14 +98,14 @@ def precision(source: Source, *, confidence: float = 0.95, prior: Any = None, si
 def plan_sample(
     source: Source, *, half_width: Any, confidence: float = 0.95, prior: Any = None, simultaneous: bool = False
 ) -> int:
-    r"""Number of people needed for intervals of a stated half-width.
+    r"""Return the number of people needed for intervals of a given half-width.
 
     .. math:: N = \max_i \lceil z^2 \sigma_i^2 / h_i^2 \rceil
 
     Parameters
     ----------
     source : Mechanism, design or frequency protocol
-        What will draw the reports.
+        Will draw the reports.
     half_width : float, or mapping or Series name -> float
         Half the length of each interval, in the unit of what is estimated: 0.02 is two percentage points.
     confidence : float
@@ -146,7 +128,7 @@ def plan_sample(
     Notes
     -----
     This is the normal approximation; with fewer than about 50 people the intervals are wider. `Precision` has the
-    numbers for each answer, and the half-widths for a given number of people.
+    sample size for each answer, and the half-widths for a given number of people.
 
     Examples
     --------

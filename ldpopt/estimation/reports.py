@@ -1,4 +1,4 @@
-"""Reports as they come: vectors of labels, tables with a column, counts by label. Nothing is guessed."""
+"""Reports in the forms that users have: vectors of labels, tables with a column, counts by label."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, short_repr
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, require_policy
-from ldpopt.tables.files import place_of, reading
-from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of
-from ldpopt.tables.partitions import gathered, is_partitioned
+from ldpopt.tables.files import position_of, reading
+from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of, gathered, is_partitioned
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def counted(reports: Any, alphabet: Sequence[Hashable]) -> NDArray[np.int64] | None:
-    """Counts by label in the order of an alphabet; None where reports are labels themselves."""
-    tally = as_counts(reports, alphabet, "report")
-    if tally is None:
+    """Return counts by label in the order of an alphabet; None if the reports are labels themselves."""
+    given = as_counts(reports, alphabet, "report")
+    if given is None:
         return None
     seen = np.zeros(len(alphabet), dtype=np.int64)
-    for place, (label, count) in zip(codes(list(tally), alphabet, "report"), tally.items(), strict=True):
+    for place, (label, count) in zip(codes(list(given), alphabet, "report"), given.items(), strict=True):
         seen[place] += _whole_count(label, count, sys.maxsize // len(alphabet))
     return seen
 
@@ -40,7 +39,7 @@ def counted(reports: Any, alphabet: Sequence[Hashable]) -> NDArray[np.int64] | N
 def codes_in(
     reports: Any, alphabet: Sequence[Hashable], missing: Missing = "refuse"
 ) -> tuple[Codes, NDArray[np.bool_]]:
-    """Positions of labels in a vector of any library, and which entries are labels, not missing."""
+    """Return the positions of labels in a vector of any library, and which entries are not missing."""
     require_policy(missing)
     if isinstance(reports, (str, os.PathLike)):
         raise _no_column(os.fspath(reports))
@@ -60,7 +59,7 @@ def count_frame(source: ReportSource, table: Any, column: Any, weights: Any, mis
     """Count the reports in a column of a dataframe of any library."""
     if is_partitioned(table):
         if not isinstance(weights, (str, type(None))):
-            do = "state column=, and weights= by name"
+            do = "pass column=, and weights= by name"
             raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
         parts = gathered(table, lambda part, _: count_frame(source, part, column, weights, missing))
         return sum(parts, source.counts_of_array(source.codec.no_reports))
@@ -75,14 +74,14 @@ def count_frame(source: ReportSource, table: Any, column: Any, weights: Any, mis
 def count_file(
     path: str, columns: Mapping[str, tuple[ReportSource, Missing]], weights: Any = None
 ) -> dict[str, Counts]:
-    """Count columns of a CSV or Parquet file in one pass: what drew each, and what becomes of missing reports."""
+    """Count columns of a CSV or Parquet file in one pass; each has a source and a treatment of missing reports."""
     if not all(isinstance(name, str) for name in columns) or not isinstance(weights, (str, type(None))):
         raise _no_column(path)
     for name, (source, _) in columns.items():
         require_drawn_by(path, name, source.digest)
     with reading(path) as table:
-        places = [place_of(table, name) for name in columns]
-        beside = [] if weights is None else [place_of(table, weights)]
+        places = [position_of(table, name) for name in columns]
+        beside = [] if weights is None else [position_of(table, weights)]
         found = {
             name: _Column(source, missing, f"{path}, column {name}", table.is_text(place))
             for place, (name, (source, missing)) in zip(places, columns.items(), strict=True)
@@ -97,14 +96,14 @@ def count_file(
 
 
 def _no_column(path: str) -> StatementError:
-    """Error for a text in the place of reports: one that is no file may be an answer, and is not quoted."""
+    """Return the error for a text in place of reports: it may be an answer, and is quoted only if it names a file."""
     where = path if shows_values() or os.path.exists(path) else ""
     what = "a file needs the names of its columns" if where else "a text names a file, which needs its columns"
-    return StatementError(what, where=where, do="state column=, and weights= by name; pass reports as a list")
+    return StatementError(what, where=where, do="pass column=, and weights= by name; or the reports as a list")
 
 
 class _Column:
-    """Counts of the reports of one column so far."""
+    """Counts the reports of one column, batch by batch."""
 
     def __init__(self, source: ReportSource, missing: Missing, where: str, as_text: bool) -> None:
         require_policy(missing)
@@ -114,25 +113,25 @@ class _Column:
         self.counts = source.counts_of_array(source.codec.no_reports)
 
     def add(self, column: Any, weights: Float | None, first_row: int) -> None:
-        """Count those of a batch, whose weights are given, shape (N,)."""
+        """Count the reports of a batch, with weights of shape (N,)."""
         reports, there = self.read(column, self.where, first_row)
         if self.keeps_all:
             self.absent.add(np.where(there, 0, MISSING), first_row)
         self.counts += self.source.counts_of_array(reports, None if weights is None else weights[there])
 
     def finished(self) -> Counts:
-        """All counts, where no report is missing that must not be."""
+        """Return all counts; refuse missing reports that must not be missing."""
         self.absent.require_none()
         return self.counts
 
 
 def read_weights(column: pa.Array, where: str, first_row: int) -> Float:
-    """Weights in a column of a file."""
+    """Read weights in a column of a file."""
     return _checked(read_numbers(column, where, first_row, "weight"), where, first_row)
 
 
 def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Float:
-    """Numbers in a column of a file; nan where one is missing in a file that knows missing numbers."""
+    """Read numbers in a column of a file; nan if one is missing in a file with missing values."""
     import pyarrow as pa
 
     try:
@@ -142,7 +141,7 @@ def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Flo
         row = next((row for row, value in enumerate(values) if not _is_float(value)), None)
         if row is None:
             raise
-    # Outside the block: the error of arrow has the entry, and would stay in the chain.
+    # Raised outside the block: the error of arrow contains the entry, and would stay in the chain.
     raise StatementError(f"the {what}{quoted(values[row])} is not a number", where=f"{where}, row {first_row + row}")
 
 
@@ -155,7 +154,7 @@ def _is_float(value: Any) -> bool:
 
 
 def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
-    """Weights in the order of the reports: a Series is aligned with the index of the reports, else with 0, 1, 2, ..."""
+    """Return weights in the order of the reports: a Series is aligned with their index, or else with 0, 1, 2, ..."""
     if weights is None:
         return None
     if is_labelled(weights):
@@ -170,7 +169,7 @@ def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
 
 
 def _ordered(weights: Any, index: Any) -> Float:
-    """Weights in the order of the reports' index; its labels may be persons' names or answers, and are not quoted."""
+    """Return weights in the order of the reports' index, whose labels may be names or answers, and are not quoted."""
     try:
         return read_labelled(weights, "weights", ("report",)).to(tuple(index))
     except StatementError:
@@ -189,7 +188,7 @@ def _checked(weights: Float, where: str, first_row: int) -> Float:
 
 
 def _whole_count(label: Hashable, count: Any, most: int) -> int:
-    """A count as an integer, which a float such as 2.0 may be."""
+    """Return a count as an integer; a float such as 2.0 is accepted."""
     try:
         whole = int(count) if real_number(count, "count", 0, most) == count else -1
     except StatementError:

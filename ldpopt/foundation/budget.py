@@ -26,7 +26,7 @@ _LOG = re.compile(r"\s*(?:log|ln)\s*\(\s*([^()]+?)\s*\)\s*", re.IGNORECASE)
 
 
 class Budget(float):
-    r"""A privacy budget: a float in nats that also stores the exact real number that was stated.
+    r"""A privacy budget: a float in nats that also stores the exact real number that was given.
 
     Parameters
     ----------
@@ -64,10 +64,10 @@ class Budget(float):
 
     @classmethod
     def positive(cls, epsilon: float | str | Fraction) -> Budget:
-        """Read a budget of something whose reports have to depend on the answer."""
+        """Read a budget that must be positive, since reports have to depend on the answer."""
         budget = cls(epsilon)
         if not budget > 0:
-            raise StatementError("at epsilon = 0 reports do not depend on the answer", do="state epsilon > 0")
+            raise StatementError("at epsilon = 0 reports do not depend on the answer", do="give epsilon > 0")
         return budget
 
     def __repr__(self) -> str:
@@ -96,7 +96,7 @@ class Budget(float):
         multiple = Fraction(multiple)
         if multiple * Fraction(float(self)) > MAX_NATS:
             what = f"exp(epsilon d) of more than {MAX_NATS:g} nats has too many digits"
-            raise StatementError(what, do="state smaller distances")
+            raise StatementError(what, do="give smaller distances")
         if self.ratio is not None:
             if multiple.denominator == 1 and multiple <= 64:
                 return self.ratio**multiple.numerator, self.ratio**multiple.numerator
@@ -162,7 +162,7 @@ def _parse(epsilon: Any) -> tuple[Fraction | None, Fraction | None]:
 
 
 def _number_or_text(epsilon: Any) -> int | float | Fraction | str:
-    """Unwrap scalars of other libraries; refuse what is not a number."""
+    """Unwrap scalars of other libraries; refuse other objects that are not numbers."""
     if isinstance(epsilon, np.ndarray) and not epsilon.ndim:
         epsilon = epsilon[()]
     if isinstance(epsilon, (bool, np.bool_, bytes, bytearray, type(np.ma.masked))):
@@ -186,7 +186,7 @@ def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
     if isinstance(value, float) and not math.isfinite(value):
         if value > 0:
             raise _refusal(
-                epsilon, "is infinite: without a privacy bound the best mechanism reports the best answer itself"
+                epsilon, "is infinite: without a bound on privacy the best mechanism reports the answer itself"
             )
         raise _refusal(epsilon, "is not a finite number")
     if isinstance(value, str) and ("e" in value.lower() and len(value.lower().split("e")[-1]) > 4):
@@ -200,12 +200,12 @@ def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
 def _refusal(epsilon: object, why: str) -> StatementError:
     return StatementError(
         f"epsilon = {short_repr(epsilon)} {why}",
-        do='state epsilon in nats, from 0 to 10000, as a number or as "log(p/q)" with p >= q',
+        do='give epsilon in nats, from 0 to 10000, as a number or as "log(p/q)" with p >= q',
     )
 
 
 def _log(ratio: Fraction) -> float:
-    """Return the natural logarithm of a rational >= 1, right to a few ulps: screening in floats relies on it."""
+    """Natural logarithm of a rational >= 1, correct to a few ulps: screening in floats relies on it."""
     if ratio < 2:
         return math.log1p(float(ratio - 1))
     shift = max(0, ratio.numerator.bit_length() - ratio.denominator.bit_length() - 1000)  # beyond the floats
@@ -269,7 +269,7 @@ def _outward(low: Fraction, high: Fraction, bits: int) -> tuple[Fraction, Fracti
 
 @lru_cache(maxsize=256)
 def log_enclosure(ratio: Fraction) -> tuple[Fraction, Fraction]:
-    """Rational bounds of ``log(ratio)`` from 1 on: a float guess, ``t - t**2/2 <= log(1+t) <= t`` for the remainder."""
+    """Rational bounds of ``log(ratio)``, ratio >= 1: from a float, and ``t - t**2/2 <= log(1+t) <= t`` for the rest."""
     excess = ratio - 1
     if excess * 2 ** (BITS // 2) < 1:
         return excess - excess * excess / 2, excess

@@ -35,16 +35,19 @@ def compiled(function: Function) -> Function:
     return _Compiled(function)  # type: ignore[return-value]
 
 
+_LOCK = Lock()
+
+
 class _Compiled:
     """A function with machine code, which other compiled functions may call."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
-        self._function, self._lock = function, Lock()
+        self._function = function
 
     @property
     def _machine_code(self) -> Any:
-        with self._lock:  # several threads may call it first
+        with _LOCK:  # several threads may call it first
             return self._dispatcher
 
     @cached_property

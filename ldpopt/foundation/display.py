@@ -1,38 +1,229 @@
-"""How objects show themselves in a notebook: a few facts, or a short table, as plain HTML."""
+"""Facts: the description of an object, rendered as text for terminals and as HTML for notebooks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import shutil
+import sys
+import textwrap
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from html import escape
-from itertools import islice
+from io import StringIO
+from itertools import groupby
 from typing import Any
 
 from ldpopt.foundation.labels import text_of
 
-MOST_ROWS = 20
-"""Most rows of a table in a notebook."""
+MAX_ROWS = 30
+"""Largest number of rows of a table in a notebook, and of a thinned table."""
+
+NAME_WIDTH = 20
+"""Smallest width of the names in a list of named values."""
+
+LABEL_WIDTH = 24
+"""Largest number of characters of a label in a table."""
+
+WORD_WIDTH = 12
+"""Smallest width of a column of words that is folded."""
 
 
-def facts_html(title: str, facts: Iterable[tuple[str, Any]]) -> str:
-    """A title, and a table of names and values.
+@dataclass(frozen=True)
+class Table:
+    """A table. The first column and columns of words are left-aligned and folded in text; the others hold numbers.
+
+    Attributes
+    ----------
+    headings : sequence of str
+        One for each column.
+    rows : sequence of sequences
+        Cells: floats are rounded to ``digits`` significant digits, None and nan become dashes.
+    title : str
+        The line above the table.
+    words : collection of str
+        Headings of the further columns of words.
+    digits : int
+        Number of significant digits.
+    cut : bool
+        Whether the last column is cut off to fit the terminal instead of folded.
+    narrow : Table, optional
+        Replaces a table that is wider than the terminal.
+    """
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    title: str = ""
+    words: Collection[str] = ()
+    digits: int = 6
+    cut: bool = False
+    narrow: Table | None = None
+
+    def text(self, width: int) -> str:
+        """Title and table. Columns move closer together before words are folded."""
+        from rich.cells import cell_len, set_cell_size
+        from rich.console import Console
+        from rich.table import Table as Grid
+
+        cells = [[printable(shown(cell, self.digits)) for cell in row] for row in self.rows]
+        widths = [max(map(cell_len, column)) for column in zip(self.headings, *cells, strict=True)]
+        if self.cut:
+            widths[-1] = max(WORD_WIDTH, min(widths[-1], width - sum(widths[:-1]) - 2 * len(widths)))
+            for row in cells:
+                row[-1] = set_cell_size(row[-1], widths[-1] - 3) + "..." if cell_len(row[-1]) > widths[-1] else row[-1]
+        paddings = ((1, 1), (0, 1), (0, 0))
+        needed = [sum(widths) + (left + right + 1) * (len(widths) - 1) for left, right in paddings]
+        left, right = next((pad for pad, room in zip(paddings, needed, strict=True) if room <= width), paddings[-1])
+        if needed[-1] > width and self.narrow is not None:
+            return self.narrow.text(width)
+        is_folded = [not place or heading in self.words for place, heading in enumerate(self.headings)]
+        numbers = sum(w + left + right + 1 for w, folds in zip(widths, is_folded, strict=True) if not folds)
+        # Words need some room; a terminal that is too narrow for that breaks the lines itself.
+        room = max(width, numbers + WORD_WIDTH * sum(is_folded))
+        console = Console(file=StringIO(), width=room, markup=False, highlight=False, emoji=False)
+        grid = Grid(box=_box(), show_edge=False, pad_edge=False, padding=(0, right, 0, left))
+        for heading, folds in zip(self.headings, is_folded, strict=True):
+            grid.add_column(heading, justify="left" if folds else "right", no_wrap=not folds, overflow="fold")
+        for row in cells:
+            grid.add_row(*row)
+        with console.capture() as text:
+            console.print(grid)
+        lines = [line.rstrip() for line in text.get().splitlines()]
+        return "\n".join([folded(self.title, width)] * bool(self.title) + lines)
+
+    def html(self) -> str:
+        """Title, headings and the first rows."""
+        more = f" (the first {MAX_ROWS} of {len(self.rows):,} rows)" if len(self.rows) > MAX_ROWS else ""
+        head = "".join(f"<th>{escape(heading)}</th>" for heading in self.headings)
+        body = "".join(_html_row(row, self.digits) for row in self.rows[:MAX_ROWS])
+        return f"<table><caption>{escape(self.title + more)}</caption><tr>{head}</tr>{body}</table>"
+
+
+Part = tuple[str, Any] | Table | str
+"""A named value, a table, or a remark."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A title, and under it named values, tables and remarks in the order of their display.
 
     Examples
     --------
-    >>> facts_html("Coin", [("epsilon", "< 1")])
-    '<table><caption>Coin</caption><tbody><tr><th>epsilon</th><td>&lt; 1</td></tr></tbody></table>'
+    >>> facts = Facts("Coin", [("epsilon", "< 1"), ("reports", 2)])
+    >>> print(facts.text())
+    Coin
+    epsilon:             < 1
+    reports:             2
+    >>> facts.html()
+    '<b>Coin</b><table><tr><td>epsilon</td><td>&lt; 1</td></tr><tr><td>reports</td><td>2</td></tr></table>'
     """
-    rows = "".join(f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in facts)
-    return f"<table><caption>{_text(title)}</caption><tbody>{rows}</tbody></table>"
+
+    title: str
+    parts: Sequence[Part] = ()
+
+    def text(self, width: int | None = None) -> str:
+        """Lines of at most ``width`` characters; default: the width of the terminal."""
+        width = screen_width() if width is None else width
+        names = [len(part[0]) + 1 for part in self.parts if isinstance(part, tuple)]
+        indent = max([NAME_WIDTH, *names]) + 1
+        lines = [folded(self.title, width)] if self.title else []
+        before: Part | None = None
+        for part in self.parts:
+            if before is not None and not isinstance(part, str) and Table in (type(before), type(part)):
+                lines.append("")
+            if isinstance(part, tuple):
+                lines.append(folded(f"{part[0] + ':':<{indent}}{shown(part[1])}", width, indent))
+            else:
+                lines.append(folded(part, width) if isinstance(part, str) else part.text(width))
+            before = part
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """Title, tables and remarks."""
+        found = [f"<b>{escape(self.title)}</b>"]
+        for kind, group in groupby(self.parts, type):
+            parts: list[Any] = list(group)
+            if kind is tuple:
+                found.append(f"<table>{''.join(map(_html_row, parts))}</table>")
+            else:
+                found += [part.html() if kind is Table else f"<p>{escape(part)}</p>" for part in parts]
+        return "".join(found)
 
 
-def table_html(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], total: int) -> str:
-    """A title, and the first rows of a table."""
-    head = "".join(f"<th>{_text(heading)}</th>" for heading in headings)
-    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in islice(rows, MOST_ROWS))
-    more = f", the first {MOST_ROWS} of {total:,} rows" if total > MOST_ROWS else ""
-    caption = f"<caption>{_text(title + more)}</caption>"
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+class HasFacts:
+    """Base class of objects with a summary in text and a display in notebooks."""
+
+    def facts(self) -> Facts:
+        """Title, named values, tables and remarks."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """The facts in lines of text that fit the terminal."""
+        return self.facts().text()
+
+    def _repr_html_(self) -> str:
+        return self.facts().html()
 
 
-def _text(value: Any) -> str:
-    return escape(f"{value:.6g}" if isinstance(value, float) else text_of(value))
+def shown(value: Any, digits: int = 6) -> str:
+    """A cell as text: integers with commas, floats rounded, None and nan as a dash.
+
+    Examples
+    --------
+    >>> [shown(value) for value in (1234, 0.1 + 0.2, None, ("no", "yes"))]
+    ['1,234', '0.3', '-', 'no, yes']
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.{digits}g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else text_of(value)
+
+
+def privacy_text(privacy: Any) -> str:
+    """Name and budget of a privacy notion, such as ``PureLDP(1.0)``."""
+    delta, epsilon = getattr(privacy, "delta", 0.0), getattr(privacy, "epsilon", None)
+    budget = "" if epsilon is None else f"({epsilon!r}{f', {delta:g}' if delta else ''})"
+    return printable(f"{type(privacy).__name__}{budget}")
+
+
+def label(name: Any) -> str:
+    """A label on one line, in at most 24 characters."""
+    text = printable(text_of(name))
+    return text if len(text) <= LABEL_WIDTH else text[: LABEL_WIDTH - 1] + "~"
+
+
+def printable(text: str) -> str:
+    """Text as one line without control characters."""
+    return "".join(c if c.isprintable() else " " if c.isspace() else repr(c)[1:-1] for c in text)
+
+
+def folded(text: str, width: int, indent: int = 4) -> str:
+    """Text in lines of at most ``width`` characters; all but the first are indented."""
+    fold = textwrap.TextWrapper(width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    return fold.fill(printable(text))
+
+
+def thinned(rows: Sequence[Any], most: int = MAX_ROWS) -> tuple[Sequence[Any], str]:
+    """At most ``most`` evenly spaced rows, and words for the title of the table that say so."""
+    step = max(1, -(-len(rows) // most))
+    return rows[::step], f", one row in {step} shown" if step > 1 else ""
+
+
+def screen_width() -> int:
+    """Columns of the terminal; 80 if stdout is a file or a pipe."""
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+
+
+def can_print_unicode() -> bool:
+    """Whether the encoding of stdout has all characters."""
+    return (getattr(sys.stdout, "encoding", None) or "ascii").lower().startswith("utf")
+
+
+def _box() -> Any:
+    from rich import box
+
+    return box.SIMPLE_HEAD if can_print_unicode() else box.ASCII2
+
+
+def _html_row(cells: Sequence[Any], digits: int = 6) -> str:
+    return f"<tr>{''.join(f'<td>{escape(shown(cell, digits))}</td>' for cell in cells)}</tr>"

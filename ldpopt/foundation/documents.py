@@ -39,7 +39,7 @@ def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterato
 
 
 class Entry:
-    """A value of a JSON file and its key: what is wrong with it is said with file and key."""
+    """A value of a JSON file and its key; errors name the file and the key."""
 
     def __init__(self, value: Any, path: str, key: str = "") -> None:
         self.value, self.path, self.key = value, path, key
@@ -142,8 +142,10 @@ class Entry:
                 found.append(tuple(row.labels()))
             elif isinstance(row.value, (str, int)):
                 found.append(row.value)
-            else:
+            elif isinstance(row.value, float):
                 found.append(row.number())
+            else:
+                raise row.error(f"the label {row._shown()} is neither text nor a number nor a list of them")
         return found
 
     def _shown(self) -> str:

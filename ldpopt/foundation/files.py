@@ -22,7 +22,7 @@ _SUFFIX = ".ldpopt-part"
 def replacing(path: str | os.PathLike[str], *, binary: bool = False, new: bool = False) -> Iterator[IO[Any]]:
     """Open a file that is replaced atomically when the block ends; a device or pipe is written directly.
 
-    A ``new`` file replaces nothing, and its owner alone may read it.
+    A ``new`` file must not exist yet (else FileExistsError), and only its owner may read it.
     """
     require_path(path)
     if new and os.path.lexists(path):
@@ -85,13 +85,16 @@ def _name_new(temporary: str, target: Path) -> None:
 
 
 def require_path(path: Any) -> None:
-    """Refuse what names no file."""
+    """Refuse an object that is not a path."""
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise ModelFileError(f"{short_repr(path)} is not a path", do="name a file")
 
 
 def readable(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file to read; a named pipe is refused, since reading it may never end."""
+    """Return the path of a file to read; a named pipe is an OSError, since reading it may never end.
+
+    ``/dev/stdin`` and a shell's ``<(command)`` are allowed.
+    """
     require_path(path)
     real = os.path.realpath(path)
     if stat.S_ISFIFO(os.stat(path).st_mode) and os.path.exists(real) and not real.startswith(("/dev/", "/proc/")):
@@ -100,7 +103,7 @@ def readable(path: str | os.PathLike[str]) -> Path:
 
 
 def strict_json(path: str | os.PathLike[str], largest: int) -> Any:
-    """Read JSON without duplicate keys, nan or infinity, of at most ``largest`` bytes."""
+    """Read JSON without duplicate keys, nan or infinity, of at most ``largest`` bytes; other files are a ValueError."""
     with readable(path).open("rb") as stream:
         raw = stream.read(largest + 1)
     if len(raw) > largest:

@@ -1,7 +1,7 @@
 """Numbers with labels: series, tables and mappings are read by their labels, plain arrays by position.
 
-`read_labelled` is the one place where labels are taken off what a user gives; `Labelled.to` puts the numbers into the
-order of an alphabet, or refuses them by name. Nothing that has labels is read by position.
+`read_labelled` separates the labels of an argument from its numbers. `Labelled.to` puts the numbers into the order of
+an alphabet, or refuses labels by name. Nothing that has labels is read by position.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import MechanismError, StatementError, shows_values
-from ldpopt.foundation.labels import first_duplicate, nearest, require_labels
+from ldpopt.errors import StatementError, shows_values
+from ldpopt.foundation.labels import check_labels, is_among, nearest
 from ldpopt.foundation.numbers import Float, real_array, short_repr
 
 Labels = tuple[Hashable, ...]
@@ -50,36 +50,19 @@ class Labelled:
         return any(axis is not None for axis in self.axes)
 
     def to(self, *alphabets: Sequence[Hashable] | None) -> Float:
-        """Put the labelled axes into the order of their alphabets; an axis or alphabet of None stays as it is.
-
-        Raises
-        ------
-        StatementError
-            If a label is not in the alphabet, or a letter of the alphabet has no label.
-        """
+        """Values with labelled axes in the order of matching alphabets; None leaves an axis unchanged."""
         values = self.values
         for axis, (labels, alphabet) in enumerate(zip(self.axes, alphabets, strict=False)):
             if labels is not None and alphabet is not None:
-                values = values.take(places(labels, alphabet, self.what, self.kinds[axis]), axis)
+                values = values.take(positions_of(labels, alphabet, self.what, self.kinds[axis]), axis)
         return values
 
 
 def read_labelled(given: Any, what: str, kinds: tuple[str, ...] = ("input", "output")) -> Labelled:
-    """Read a vector or matrix and its labels.
+    """Read a vector or matrix of real numbers and the labels of its axes, of the given kinds.
 
-    Parameters
-    ----------
-    given : array_like, or pandas Series or DataFrame, or mapping label -> number, or mapping of mappings
-        A Series of Series and a list of mappings are read too.
-    what : str
-        Its name in messages.
-    kinds : tuple of str
-        Kind of the labels of each axis; default: ``("input", "output")``.
-
-    Raises
-    ------
-    StatementError
-        If it is not a rectangular array of real numbers, a label occurs twice or rows have different labels.
+    It may be an array, a Series or DataFrame, a mapping label -> number, a mapping or Series of such, or a list of
+    mappings. ``what`` is its name in messages.
     """
     plain, (rows, columns) = take_labels(given, what, kinds)
     values = real_array(plain, what)
@@ -112,12 +95,12 @@ def take_labels(
 
 
 def is_labelled(given: Any) -> bool:
-    """Whether it is a mapping, a pandas Series or a table."""
+    """Whether the argument is a mapping, a pandas Series or a table."""
     return isinstance(given, Mapping) or is_series(given) or _is_table(given)
 
 
 def is_series(given: Any) -> bool:
-    """Whether it is a pandas Series: numbers or labels, each with a label of its own."""
+    """Whether the argument is a pandas Series: numbers or labels, each with a label of its own."""
     return hasattr(given, "to_numpy") and hasattr(given, "index") and getattr(given, "ndim", 0) == 1
 
 
@@ -135,28 +118,20 @@ def _parts(given: Any) -> Any:
 
 def _row(part: Any, columns: Labels, what: str, kind: str) -> list[Any]:
     values = _parts(part)
-    return [values[place] for place in places(distinct_labels(part.keys(), what, kind), columns, what, kind)]
+    return [
+        values[position] for position in positions_of(distinct_labels(part.keys(), what, kind), columns, what, kind)
+    ]
 
 
 def distinct_labels(names: Any, what: str, kind: str) -> Labels:
-    """Labels as a tuple of distinct hashable values, free of numpy's scalar types."""
+    """Labels as a tuple of distinct hashable values; numpy scalars become plain values."""
     raw = names.tolist() if hasattr(names, "tolist") else list(names)
-    try:
-        require_labels(raw, kind)
-    except MechanismError as error:
-        raise StatementError(error.what, where=f"the {what}", do=error.do) from None
-    labels = tuple(label.item() if isinstance(label, np.generic) else label for label in raw)
-    duplicate = first_duplicate(labels)
-    if duplicate is not None:
-        raise StatementError(
-            f"duplicate {kind} label {short_repr(duplicate[0])}", where=f"the {what}", do="give each label once"
-        )
-    return labels
+    return check_labels(raw, len(raw), kind, StatementError, f"the {what}")
 
 
-def places(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> NDArray[np.int64]:
-    """Position of each letter of the alphabet among the labels."""
-    place = {label: index for index, label in enumerate(labels)}
+def positions_of(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> NDArray[np.int64]:
+    """Position of each letter of the alphabet among the labels; refuse labels and letters without a match."""
+    position = {label: index for index, label in enumerate(labels)}
     known = set(alphabet)
     for label in labels:
         if label not in known:
@@ -164,16 +139,16 @@ def places(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, 
                 f"the {what} names {short_repr(label)}, which is not an {kind}", do=_advice(label, labels, alphabet)
             )
     for label in alphabet:
-        if label not in place:
+        if label not in position:
             raise StatementError(
                 f"the {what} has no entry for {kind} {short_repr(label)}", do=f"add it, or take it out of the {kind}s"
             )
-    return np.fromiter((place[label] for label in alphabet), np.int64, len(alphabet))
+    return np.fromiter((position[label] for label in alphabet), np.int64, len(alphabet))
 
 
 def _advice(label: Hashable, labels: Sequence[Hashable], alphabet: Sequence[Hashable]) -> str:
     if tuple(labels) == tuple(range(len(labels))):
-        return f"label it by {nearest('', alphabet)}; or pass .to_numpy(), which goes by position"
+        return f"label it by {nearest('', alphabet)}; or pass .to_numpy(), which is read by position"
     return nearest(label, alphabet)
 
 
@@ -185,21 +160,21 @@ def same_labels(one: Sequence[Hashable] | None, other: Sequence[Hashable] | None
 def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Hashable, Any] | None:
     """Distinguish counts by label from a list of labels: return label -> count, or None for a list of labels.
 
-    A mapping holds counts. A Series may be either: its values are labels, or its index is (``value_counts()``). Where
-    both could be, nothing is guessed.
+    A mapping holds counts. The labels of a Series may be its values, or its index (``value_counts()``); a Series that
+    can be read both ways is refused.
     """
     if isinstance(given, Mapping):
         return given
     if not is_series(given):
         return _counted_table(given, kind)
     if len(given) > len(alphabet) and getattr(given.index, "step", None) == 1 and given.name != "count":
-        return None  # row numbers, of more rows than there are labels
+        return None  # the index is row numbers: there are more rows than labels
     known, index, values = set(alphabet), given.index.tolist(), given.to_list()
     if any(isinstance(value, str) for value in values):
-        return None  # texts are no counts
-    names_labels = any(_is_among(label, known) for label in index)
+        return None  # texts are not counts
+    names_labels = any(is_among(label, known) for label in index)
     is_counted = getattr(given, "name", None) == "count"  # the name that value_counts() gives
-    if all(_is_among(value, known) for value in values):
+    if all(is_among(value, known) for value in values):
         if values and (is_counted or (names_labels and len(index) <= len(alphabet))):
             raise StatementError(
                 f"the Series could hold {kind}s, or counts of the {kind}s in its index",
@@ -213,7 +188,7 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
 
 
 def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:
-    """Counts by label in what ``value_counts()`` of polars and arrow gives; None for anything else."""
+    """Counts by label from the result of ``value_counts()`` in polars or arrow; None for anything else."""
     fields = getattr(getattr(given, "type", None), "fields", None)  # of an arrow array of structs
     if fields is not None and [field.name for field in fields] == ["values", "counts"]:
         labels, counts = given.field(0).to_pylist(), given.field(1).to_pylist()
@@ -228,7 +203,7 @@ def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:
         if len(names) != 2 or len(counting) != 1:
             raise StatementError(
                 f"a table with the columns {short_repr(names)} is not counts by {kind}",
-                do=f"state column= for {kind}s, or pass two columns, the labels and 'count'",
+                do=f"give column= for {kind}s, or pass two columns, the labels and 'count'",
             )
         (of,) = (name for name in names if name not in counting)
         labels, counts = frame[of].to_list(), frame[counting[0]].to_list()
@@ -236,17 +211,12 @@ def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:
 
 
 def _by_label(labels: Sequence[Any], counts: Sequence[Any], kind: str) -> Mapping[Hashable, Any]:
-    """Counts by label; where labels come twice the message does not quote them, since answers may pass for reports."""
+    """Counts by label; the message about a duplicate does not quote it, since it may be an answer."""
     try:
         return dict(zip(distinct_labels(labels, "counts", kind), counts, strict=True))
     except StatementError:
         if shows_values():
             raise
-    raise StatementError(f"a {kind} label comes twice, or is none", where="the counts", do="give each label once")
-
-
-def _is_among(value: Any, known: set[Hashable]) -> bool:
-    try:
-        return value in known
-    except (TypeError, ValueError):  # not every value can be hashed
-        return False
+    raise StatementError(
+        f"a {kind} label occurs twice, or is not a label", where="the counts", do="give each label once"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -14,49 +14,46 @@ from numpy.typing import NDArray
 from ldpopt.errors import MechanismError, StatementError, shows_values
 from ldpopt.foundation.numbers import loose_array, quoted, require_room, short_repr
 
+Refusal = type[MechanismError] | type[StatementError]
+
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
-"""A number as tables and model files write it."""
+"""A number as text, as in tables and model files."""
 
-LEAST_LIKENESS = 0.65
-"""Share of letters in common, as `difflib` counts them, from which a known name is suggested for an unknown one."""
+MIN_SIMILARITY = 0.65
+"""Smallest ratio of `difflib` at which a known name is suggested for an unknown one."""
 
 
-def labels(given: Sequence[Hashable] | None, size: int, kind: str) -> tuple[Hashable, ...]:
-    """Check an alphabet: as many distinct labels as the array has rows or columns.
-
-    Raises
-    ------
-    MechanismError
-        If there are too many or too few, or a duplicate.
-    """
+def check_labels(
+    given: Sequence[Hashable] | None, size: int | None, kind: str, error: Refusal = MechanismError, where: str = ""
+) -> tuple[Hashable, ...]:
+    """Labels of an alphabet, distinct and ``size`` of them (None: any number); default: 0, 1, 2, ..."""
     if given is None:
-        return tuple(range(size))
-    require_labels(given, kind)
+        return tuple(range(size or 0))
+    _require_labels(given, kind, error, where)
     names = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
-    if len(names) != size:
-        raise MechanismError(f"{len(names)} {kind} labels for {size} {kind}s")
+    if size is not None and len(names) != size:
+        raise error(f"{len(names)} {kind} labels for {size} {kind}s", where=where)
     duplicate = first_duplicate(names)
     if duplicate is not None:
-        raise MechanismError(f"duplicate {kind} label {short_repr(duplicate[0])}")
+        raise error(f"duplicate {kind} label {short_repr(duplicate[0])}", where=where, do="give each label once")
     return names
 
 
-def require_labels(given: Any, kind: str) -> None:
+def _require_labels(given: Any, kind: str, error: Refusal, where: str) -> None:
     """Require a sequence of hashable labels; a set has no order."""
     do = "pass a list of labels"
     is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
     if isinstance(given, (bytes, set, frozenset)) or not is_list:
-        raise MechanismError(f"a {type(given).__name__} is not a list of {kind} labels", do=do)
+        raise error(f"a {type(given).__name__} is not a list of {kind} labels", where=where, do=do)
     require_room(given, f"list of {kind} labels")
-    for place, label in enumerate(given):
+    for position, label in enumerate(given):
+        name = f"the {kind} label {short_repr(label)} at {position}"
         try:
             hash(label)
         except (TypeError, ValueError):
-            raise MechanismError(
-                f"the {kind} label {short_repr(label)} at {place} cannot be looked up: not hashable", do=do
-            ) from None
+            raise error(f"{name} cannot be looked up: not hashable", where=where, do=do) from None
         if not _equals_itself(label):
-            raise MechanismError(f"the {kind} label {short_repr(label)} at {place} does not equal itself", do=do)
+            raise error(f"{name} does not equal itself", where=where, do=do)
 
 
 def _equals_itself(label: Hashable) -> bool:
@@ -67,7 +64,7 @@ def _equals_itself(label: Hashable) -> bool:
 
 
 def first_duplicate(names: Sequence[Hashable]) -> tuple[Hashable] | None:
-    """Return the first label that was seen before, in a 1-tuple, or None."""
+    """First label that occurs again, in a 1-tuple; None if there is none."""
     seen: set[Hashable] = set()
     for name in names:
         if name in seen:
@@ -78,7 +75,7 @@ def first_duplicate(names: Sequence[Hashable]) -> tuple[Hashable] | None:
 
 def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     """Positions of labels in their alphabet."""
-    # Text has letters and a mapping or a frame has names; those are not labels, and a set has no order.
+    # The letters of a text and the names of a mapping or frame are not labels, and a set has no order.
     if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
         what = f"{kind}s are a vector of labels, not a {type(x).__name__}{quoted(x)}"
         raise StatementError(what, do="pass a list, even of one")
@@ -91,39 +88,52 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     try:
         return np.fromiter((position[value] for value in values), np.int64, len(values))
     except (KeyError, TypeError, ValueError):
-        index = next((index for index, value in enumerate(values) if not _is_known(value, position)), None)
+        index = next((index for index, value in enumerate(values) if not is_among(value, position)), None)
         if index is None:
             raise
-    # Outside the block: the error of the look-up has the answer, and would stay in the chain.
+    # Raised outside the block, since the error of the look-up contains the answer.
     raise no_label(values[index], alphabet, kind, f"entry {index}")
 
 
+def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
+    """Read a vector of whole numbers from 0 to ``size - 1``, which are their own positions."""
+    array = loose_array(x, f"list of {kind}s")
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise StatementError(f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list")
+    wrong = np.flatnonzero((array < 0) | (array >= size))
+    if len(wrong):
+        what = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
+        raise StatementError(what, where=f"entry {wrong[0]}")
+    return array.astype(np.int64, copy=False)
+
+
 def no_label(value: Any, alphabet: Iterable[Hashable], kind: str, where: str) -> StatementError:
-    """Error for an answer or report that is not in an alphabet; neither it nor the label next to it is named."""
+    """Error for an answer or report that is not in an alphabet; it is quoted only if messages may quote answers."""
     do = nearest(value, alphabet) if shows_values() else f"correct it, or name another column; {known_names(alphabet)}"
     return StatementError(f"unknown {kind}{quoted(value)}: not a label of the mechanism", where=where, do=do)
 
 
 def plain_label(label: Hashable) -> str | int | float:
-    """Return a label as JSON has it: texts and numbers as they are, anything else as text."""
+    """A label as JSON holds it: text and numbers unchanged, anything else as text."""
     value = label.item() if isinstance(label, np.generic) else label
     return value if isinstance(value, (str, int, float)) else str(value)
 
 
 def text_of(label: Any) -> str:
-    """A label as text, as tables have it; a combination of attributes with commas, as in ``no, yes``."""
+    """A label as text; a combination of attributes with commas, such as ``no, yes``."""
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
-def _is_known(value: Any, position: Mapping[Hashable, int]) -> bool:
+def is_among(value: Any, known: Container[Hashable]) -> bool:
+    """Whether a value is one of the known ones; a value that cannot be hashed is not."""
     try:
-        return value in position
-    except (TypeError, ValueError):  # not every value can be hashed
+        return value in known
+    except (TypeError, ValueError):
         return False
 
 
 def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
-    """Labels as an array to index by code: typed where all are of one kind, else of objects."""
+    """Labels as an array to index by code: typed if all are of one kind, else of objects."""
     kinds = {type(name) for name in names}
     if len(kinds) == 1 and kinds <= {int, float, str, bool}:
         return np.array(names)
@@ -133,9 +143,9 @@ def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
 
 
 def label_numbers(names: Iterable[Any]) -> list[Any] | None:
-    """Numbers that labels are, also where they are written as text, as in a table; None if one is no number.
+    """Numbers of labels that are numbers, also numbers as text; None if a label is not a number.
 
-    Truth values are 0 and 1; a span of time is no number. Whole numbers may be beyond floats.
+    Truth values are 0 and 1; time spans are not numbers. Whole numbers may be beyond floats.
 
     Examples
     --------
@@ -153,7 +163,7 @@ def label_numbers(names: Iterable[Any]) -> list[Any] | None:
 
 
 def listed(names: Sequence[Hashable]) -> str:
-    """Write the first few labels out."""
+    """The first labels, as a list in text."""
     first = ", ".join(map(short_repr, names[:6]))
     return f"[{first}{', ...' if len(names) > 6 else ''}]"
 
@@ -177,7 +187,7 @@ def known_names(known: Iterable[Any]) -> str:
 
 
 def suggestion(name: Any, known: Iterable[Any]) -> str:
-    """Ask for the known name that differs by case or by a few letters; nothing where none is near.
+    """Question for the known name that differs by case or by a few letters; empty if there is none.
 
     Examples
     --------
@@ -185,7 +195,7 @@ def suggestion(name: Any, known: Iterable[Any]) -> str:
     ("did you mean 'epsilon'? ", '')
     """
     by_case = {one.casefold(): one for one in reversed([_as_text(one) for one in islice(known, 1000)])}
-    near = difflib.get_close_matches(_as_text(name).strip().casefold(), by_case, 1, LEAST_LIKENESS)
+    near = difflib.get_close_matches(_as_text(name).strip().casefold(), by_case, 1, MIN_SIMILARITY)
     return f"did you mean {by_case[near[0]]!r}? " if near else ""
 
 

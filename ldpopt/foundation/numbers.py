@@ -17,11 +17,11 @@ from ldpopt.errors import StatementError, shows_values
 
 Float = NDArray[np.float64]
 
-NO_NUMBERS = (
+NON_NUMBER_TYPES = (
     *(bool, np.bool_, str, bytes, complex, np.complexfloating),
     *(np.datetime64, np.timedelta64, type(None), type(np.ma.masked)),
 )
-"""Types that numpy or float() would convert to a number without an error."""
+"""Types that are not numbers, although numpy or float() converts some of them without an error."""
 
 MAX_BITS = 5000
 """Largest number of bits of a denominator; products of two such numbers are still fast."""
@@ -37,9 +37,9 @@ def real_array(values: ArrayLike, what: str) -> Float:
 
 
 def _floats(values: Any) -> Float | None:
-    """A new array; None if there is none. No error of numpy, which may quote an answer, stays in the chain."""
+    """New array, or None if it cannot be made: an error of numpy may quote an answer, so none is raised."""
     try:
-        if holds_no_numbers(values) or holds_no_numbers(array := np.asarray(values)):
+        if contains_non_numbers(values) or contains_non_numbers(array := np.asarray(values)):
             return None
         with np.errstate(over="raise"):  # of extended precision
             return np.array(array, dtype=np.float64, order="C")
@@ -48,7 +48,7 @@ def _floats(values: Any) -> Float | None:
 
 
 def loose_array(values: Any, what: str) -> NDArray[Any]:
-    """Convert to an array; a ragged or masked argument gives an array of dimension 0."""
+    """Convert to an array of any type; a ragged or masked argument gives an array of dimension 0."""
     require_room(values, what)
     try:
         with warnings.catch_warnings(action="ignore"):  # of a masked entry, which becomes nan
@@ -62,7 +62,7 @@ def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.in
     """Read a number in a range as a float; nan, text and truth values are refused."""
     try:
         plain = value[()] if isinstance(value, np.ndarray) else value
-        number = float("nan" if isinstance(plain, NO_NUMBERS) else plain)
+        number = float("nan" if isinstance(plain, NON_NUMBER_TYPES) else plain)
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not low <= number <= high:
@@ -82,13 +82,13 @@ def positive_seconds(time_limit: Any) -> float | None:
 
 
 def summed(values: Float, axis: int | None = None) -> Any:
-    """Sum without a warning on overflow; the infinite sum then fails the caller's check."""
+    """Sum without a warning on overflow: the caller checks for infinite sums."""
     with np.errstate(over="ignore"):
         return values.sum(axis=axis)
 
 
 def normalized(weights: Float) -> Float:
-    """Divide finite weights by their sum, which may overflow."""
+    """Finite weights divided by their sum, also if it overflows."""
     if not weights.any():
         raise StatementError("the weights sum to 0 and cannot be normalized")
     # Scaling by a power of two is exact.
@@ -108,16 +108,16 @@ def rational(value: Any, what: str, kind: str, low: int, high: float = math.inf)
     """Read a number in a range exactly; text such as ``"2/3"`` is a rational."""
     try:
         text = str(value).lower() if isinstance(value, (str, Decimal)) else ""
-        odd = isinstance(value, NO_NUMBERS) and not isinstance(value, str)
-        # Fraction would compute a power of ten of any size.
+        is_refused = isinstance(value, NON_NUMBER_TYPES) and not isinstance(value, str)
         plain = value.item() if isinstance(value, np.generic) else value
-        number = None if odd or len(text.partition("e")[2]) > 4 else Fraction(plain)
+        # Fraction would compute a power of ten of any size.
+        number = None if is_refused or len(text.partition("e")[2]) > 4 else Fraction(plain)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         number = None
     if number is None or not low <= number <= high:
-        raise StatementError(f"{what} = {short_repr(value)} is not a {kind}", do=f"state a number from {low} to {high}")
+        raise StatementError(f"{what} = {short_repr(value)} is not a {kind}", do=f"give a number from {low} to {high}")
     if number.denominator.bit_length() > MAX_BITS:
-        raise StatementError(f"{what} has too many digits", do="state fewer")
+        raise StatementError(f"{what} has too many digits", do="give fewer")
     return number
 
 
@@ -129,25 +129,27 @@ def whole_number(value: Any, what: str, least: int = 0, most: int = sys.maxsize)
         "not a whole number" if not is_whole(value) else f"less than {least}" if value < least else f"more than {most}"
     )
     limits = f", at least {least}" if most == sys.maxsize else f" from {least} to {most}"
-    raise StatementError(f"{what} = {short_repr(value)} is {wrong}", do=f"state a whole number{limits}")
+    raise StatementError(f"{what} = {short_repr(value)} is {wrong}", do=f"give a whole number{limits}")
 
 
 def is_whole(value: Any, least: int | None = None, most: int | None = None) -> bool:
-    """Whether it is an integer in a range; truth values, time spans and floats such as 2.0 are not integers."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS)
+    """Whether the value is an integer in a range; truth values, time spans and floats such as 2.0 are not."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, NON_NUMBER_TYPES)
     return bool(whole and (least is None or value >= least) and (most is None or value <= most))
 
 
-def holds_no_numbers(values: Any) -> bool:
+def contains_non_numbers(values: Any) -> bool:
     """Whether nested lists and arrays contain text, truth values, masked entries or the like."""
     if isinstance(values, np.ndarray):
-        odd = values.dtype.kind not in "iufO" or np.ma.is_masked(values)
-        return odd or (values.dtype == object and holds_no_numbers(values.reshape(-1).tolist()))
+        is_wrong = values.dtype.kind not in "iufO" or np.ma.is_masked(values)
+        return is_wrong or (values.dtype == object and contains_non_numbers(values.reshape(-1).tolist()))
     if not isinstance(values, (list, tuple)):
         return False
     kinds = set(map(type, values))
     nested = any(issubclass(kind, (list, tuple, np.ndarray)) for kind in kinds)
-    return any(issubclass(kind, NO_NUMBERS) for kind in kinds) or (nested and any(map(holds_no_numbers, values)))
+    return any(issubclass(kind, NON_NUMBER_TYPES) for kind in kinds) or (
+        nested and any(map(contains_non_numbers, values))
+    )
 
 
 def short_repr(value: Any) -> str:
@@ -160,10 +162,7 @@ def short_repr(value: Any) -> str:
 
 
 def quoted(value: Any) -> str:
-    """What a person answered, after a space, for a message; nothing unless values are shown.
-
-    A suggestion of a near label would tell the answer as well, and is given under the same condition only.
-    """
+    """The answer of a person after a space, for a message; empty unless messages may quote answers."""
     return f" {short_repr(value)}" if shows_values() else ""
 
 
@@ -174,30 +173,24 @@ def require_kind(value: Any, kind: type, where: str) -> None:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Make the array read-only and return it."""
+    """Return the array, made read-only."""
     array.setflags(write=False)
     return array
 
 
 def require_room(values: Any, what: str) -> None:
-    """Refuse a range that would not fit into memory as a list; other arguments are in memory already."""
+    """Refuse a range that would not fit into memory as a list; other objects are in memory already."""
     if isinstance(values, range):
         size = min((values.stop - values.start) // values.step + 1, sys.maxsize)  # len() has the same limit
         require_memory(100.0 * size, f"the {what}")
 
 
 SMALLER = "use a smaller alphabet, or a closed form (closed_forms.top_k never builds the matrix)"
-"""What to do about a matrix that does not fit into memory."""
+"""Advice for a matrix that does not fit into memory."""
 
 
 def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
-    """Refuse an object that would not fit into this machine's memory, before it is built.
-
-    Raises
-    ------
-    StatementError
-        The message has the required and the available size.
-    """
+    """Refuse an object that would not fit into this machine's memory, before it is built."""
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # pragma: no cover - no such call on this platform
@@ -210,8 +203,8 @@ def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
 
 
 def read_size(size: int) -> int:
-    """Read a number of draws."""
+    """Read the number of draws."""
     if not is_whole(size, 0, sys.maxsize):
-        raise StatementError(f"size = {short_repr(size)} is not a number of draws", do="state a whole number >= 0")
+        raise StatementError(f"size = {short_repr(size)} is not a number of draws", do="give a whole number >= 0")
     require_memory(64.0 * size, f"{size:.3g} draws")
     return int(size)

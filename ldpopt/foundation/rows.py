@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.foundation.labelled import Labels, places
+from ldpopt.foundation.labelled import Labels, positions_of
 from ldpopt.foundation.numbers import Float
 
 Int = NDArray[np.int64]
@@ -29,8 +29,8 @@ class RowBlock:
     lower, upper : float arrays, shape (rows,)
         Two-sided bounds, infinite if there is none.
     inputs, outputs : tuple of hashable, or None
-        Labels of the positions ``x`` and ``y``, where the block was stated with labels; a `Problem` puts them into the
-        order of its alphabets. None if positions count.
+        Labels of the positions ``x`` and ``y`` of a block that was given with labels; a `Problem` puts them into the
+        order of its alphabets. None: the positions are those of the problem.
     """
 
     name: str
@@ -45,7 +45,7 @@ class RowBlock:
 
     @classmethod
     def of_pairs(cls, name: str, first: Int, second: Int, y: Int, ratio: Float) -> RowBlock:
-        """Rows ``ratio P[first, y] - P[second, y] <= 0``, with places and bounds in half the memory and less.
+        """Rows ``ratio P[first, y] - P[second, y] <= 0``, with small integers and shared bounds to save memory.
 
         The entries of a row come in the order of their inputs.
         """
@@ -63,7 +63,7 @@ class RowBlock:
         )
 
     def __len__(self) -> int:
-        """Count the rows."""
+        """Number of rows."""
         return len(self.lower)
 
     def fault(self, n: int, m: int) -> str:
@@ -71,11 +71,12 @@ class RowBlock:
         parts = (self.row, self.x, self.y, self.coefficient)
         if len({np.shape(part) for part in parts}) > 1 or np.shape(self.lower) != np.shape(self.upper):
             return "its arrays differ in length"
-        for name, array, size in (("row", self.row, len(self)), ("x", self.x, n), ("y", self.y, m)):
+        for kind, array, size in (("row", self.row, len(self)), ("input", self.x, n), ("output", self.y, m)):
             if np.asarray(array).dtype.kind not in "iu":
-                return f"{name} is not an array of integers"
-            if len(array) and not 0 <= np.min(array) <= np.max(array) < size:
-                return f"{name} goes from {np.min(array)} to {np.max(array)}, and the channel is {n} x {m}"
+                return f"its {kind}s are not integers"
+            ends = (np.min(array), np.max(array)) if len(array) else (0, -1)
+            if ends[0] < 0 or ends[1] >= size:
+                return f"it refers to {kind} {ends[0] if ends[0] < 0 else ends[1]}, and there are {size} {kind}s"
         if (np.diff(self.row) < 0).any():
             return "its row numbers decrease"
         if not np.isfinite(self.coefficient).all() or np.isnan(self.lower).any() or np.isnan(self.upper).any():
@@ -115,8 +116,8 @@ class RowBlock:
 
 
 def _moved(position: Int, labels: Labels | None, alphabet: Sequence[Hashable], what: str, kind: str) -> Int:
-    """Positions of entries after their labels are put into the order of the alphabet."""
+    """Positions of entries in the order of the alphabet."""
     if labels is None:
         return position
-    found: Int = np.argsort(places(labels, alphabet, what, kind))[position]
+    found: Int = np.argsort(positions_of(labels, alphabet, what, kind))[position]
     return found

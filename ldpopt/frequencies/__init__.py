@@ -1,8 +1,7 @@
-"""Standard frequency protocols, one per file: estimator, variance and exact true privacy of each.
+"""Protocols for frequencies, one per file: a label per user becomes a report, reports an unbiased `Estimate`.
 
 `ldpopt.design` for ``Workload.frequencies`` with equal weights is the best `SubsetSelection`, and never worse than any.
-
-In: a label per user. Out: private reports, and an unbiased `Estimate` of the frequency of each label.
+A new protocol is a subclass of `FrequencyProtocol` with ``published=True`` in its own file, imported here.
 """
 
 from ldpopt.frequencies.choice import Choice, best

@@ -1,4 +1,4 @@
-"""Which protocol to take for the frequencies of so many labels, at a budget, and why."""
+"""The choice of a frequency protocol for a number of labels and a budget, with its reason."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from ldpopt.foundation.numbers import whole_number
-from ldpopt.frequencies.local_hashing import LocalHashing
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.randomized_response import RandomizedResponse
-from ldpopt.frequencies.subset_selection import SubsetSelection
-from ldpopt.frequencies.unary import UnaryEncoding
 
-WORTH = 1.02
-"""A protocol with longer reports is taken if others have this many times its variance."""
+NEAR = 1.02
+"""Of protocols with at most this many times the smallest variance, the one with the shortest reports is chosen."""
 
 MOST_LABELS = 1 << 14
-"""Labels beyond which a report may not take one random word for each of them."""
+"""Largest number of labels for which a report may take one random word for each label."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,7 @@ class Choice:
     Attributes
     ----------
     protocol : FrequencyProtocol
-        What to draw reports with.
+        The protocol.
     why : str
         The reason, in a sentence.
     variances : dict name -> float
@@ -68,10 +65,9 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
 
     Notes
     -----
-    Subset selection at its best size is optimal among all mechanisms for frequencies weighted alike (docs,
-    "Estimation"), so the choice is never more than 2 % above the optimum, up to 16384 labels. Beyond, subset selection
-    and bits would take as many random words a person as there are labels; local hashing is compared with randomized
-    response alone.
+    Subset selection at its best size is optimal among all mechanisms for frequencies of equal weights (docs,
+    "Estimation"), so the choice is never more than 2 % above the optimum, up to 16384 labels. Beyond, protocols that
+    take one random word for each label are left out.
 
     Examples
     --------
@@ -79,15 +75,16 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
     RandomizedResponse(2 labels, epsilon=1.0)
     """
     size = whole_number(people, "people", 1)
-    kinds: list[type[FrequencyProtocol]] = [RandomizedResponse, LocalHashing]
     count = len(RandomizedResponse(inputs, epsilon).inputs)
-    if count <= MOST_LABELS:
-        kinds += [SubsetSelection, UnaryEncoding]
-    made = {kind.__name__: kind(inputs, epsilon) for kind in kinds}
+    made = {
+        kind.__name__: kind(inputs, epsilon)
+        for kind in FrequencyProtocol.PUBLISHED
+        if count <= MOST_LABELS or not kind.draws_each_label
+    }
     variances = {name: one.total_variance for name, one in made.items()}
     bits = {name: float(one.bits) for name, one in made.items()}
     least = min(variances.values())
-    near = [name for name in made if variances[name] <= WORTH * least]
+    near = [name for name in made if variances[name] <= NEAR * least]
     chosen = min(near, key=lambda name: (bits[name], variances[name]))
     error = math.sqrt(variances[chosen] / (count * size))
     others = ", ".join(

@@ -15,7 +15,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, loose_array, whole_number
 from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
 from ldpopt.frequencies.randomized_response import kept_and_other
-from ldpopt.mechanism.sampling import Random, bit_source, generator_of
+from ldpopt.mechanism.sampling import Random, bit_source, chunks, generator_of
 
 PRIME_BITS = 61
 PRIME = (1 << PRIME_BITS) - 1
@@ -27,7 +27,7 @@ MAX_LABELS = 1 << 30
 REPORT = np.dtype([("a", np.uint64), ("b", np.uint64), ("bucket", np.int64)])
 
 
-class LocalHashing(FrequencyProtocol):
+class LocalHashing(FrequencyProtocol, published=True):
     r"""Hash the label into ``g`` buckets by a random function per user; report the function and the randomized bucket.
 
     .. math:: h_{a,b}(x) = ((a x + b) \bmod P) \bmod g, \quad P = 2^{61} - 1, \quad a, b \text{ uniform on } 0 .. P-1
@@ -51,7 +51,7 @@ class LocalHashing(FrequencyProtocol):
     For ``x != x'`` the pair ``(a x + b, a x' + b) mod P`` is *exactly* uniform on pairs, since ``a = 0`` is allowed.
     So ``kappa`` is exactly :math:`\sum_v (c_v / P)^2`, where ``c_v`` is the number of integers below ``P`` with
     remainder ``v``; it exceeds ``1/g`` by less than ``g / P**2``. The family is only pairwise independent: estimates of
-    two labels from one user are not independent. Unbiasedness and `variance` do not need that. If functions are drawn
+    two labels from one user are not independent, which unbiasedness and `variance` do not need. If functions are drawn
     from a shorter seed, as in deployed systems, these statements are assumptions.
 
     O(1) per report to randomize, O(N d) to estimate: each user's function is applied to all labels.
@@ -87,7 +87,7 @@ class LocalHashing(FrequencyProtocol):
 
     @property
     def bits(self) -> int:
-        """Those of the hash function and of the bucket."""
+        """Bits of the hash function and of the bucket."""
         return 2 * PRIME_BITS + math.ceil(math.log2(self.buckets))
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
@@ -112,8 +112,7 @@ class LocalHashing(FrequencyProtocol):
         size, found = len(self.inputs), np.zeros(len(self.inputs))
         wanted, modulus = bucket.astype(np.uint64), np.uint64(self.buckets)
         # a x + b for x = 0, 1, 2, ... by one addition each, in blocks that fit in the cache.
-        for start in range(0, len(array), BLOCK_CELLS >> 4):
-            part = slice(start, start + (BLOCK_CELLS >> 4))
+        for part in chunks(len(array), BLOCK_CELLS >> 4):
             step, hashed, target = a[part], value[part].copy(), wanted[part]
             for x in range(size):
                 hits = hashed % modulus == target
@@ -145,13 +144,13 @@ def hash_label(a: NDArray[np.uint64], b: NDArray[np.uint64], x: NDArray[np.uint6
 
 
 def collision_probability(prime: int, buckets: int) -> Fraction:
-    """Probability that two different labels share a bucket: the sum of the squared shares of the buckets."""
+    """Return the probability that two different labels share a bucket: the sum of the squared shares of the buckets."""
     each, more = divmod(prime, buckets)
     return Fraction(more * (each + 1) ** 2 + (buckets - more) * each**2, prime**2)
 
 
 def _below_prime(size: int, rng: Random) -> NDArray[np.uint64]:
-    """Uniform words below the prime; a word equal to it is drawn again."""
+    """Draw uniform words below the prime; a word equal to it is drawn again."""
     source = bit_source(rng, PRIME_BITS)
     drawn = np.array(source(size))
     while len(late := np.flatnonzero(drawn >= PRIME)):

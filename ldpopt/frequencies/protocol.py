@@ -1,4 +1,4 @@
-r"""The interface of frequency protocols: reports that support labels, the unbiased estimate, variance and audit."""
+r"""The interface of frequency protocols: reports that support labels, unbiased estimates, variance and privacy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.intervals import share_intervals
-from ldpopt.estimation.inversion import Estimate, interval_quantile
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import codes, labels
-from ldpopt.foundation.numbers import Float, is_whole, loose_array, quoted, real_array, short_repr
+from ldpopt.foundation.labels import check_labels, codes, read_positions
+from ldpopt.foundation.numbers import Float, is_whole, real_array, short_repr
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
@@ -32,7 +32,6 @@ from ldpopt.tables.coding import Missing
 
 Positions = NDArray[np.int64]
 
-TOTAL = 1 << BITS
 BLOCK_CELLS = 1 << 20
 """Cells (reports times labels) per block of work."""
 
@@ -58,7 +57,7 @@ class FrequencyProtocol(ReportSource):
     inputs : sequence of hashable
         The labels.
     epsilon : Budget
-        The stated budget; `audit` returns the true one, which is never larger.
+        The nominal budget; `audit` returns the true one, which is never larger.
     p, q : Fraction
         The support probabilities *of the draws*, with a power of two as denominator: rounded so that no ratio exceeds
         ``e**epsilon``. Estimates use the same numbers, so they are exactly unbiased.
@@ -66,17 +65,28 @@ class FrequencyProtocol(ReportSource):
     Raises
     ------
     StatementError
-        If there are fewer than two labels, two are the same, epsilon is not positive, or it is so small that
-        ``p`` and ``q`` are equal in 53-bit words.
+        If there are fewer than two labels, two are the same, epsilon is not positive, or so small that ``p`` and ``q``
+        are equal in 53-bit words.
 
     References
     ----------
     Wang, Blocki, Li and Jha 2017 (pure protocols, Theorem 2).
     """
 
+    PUBLISHED: ClassVar[list[type[FrequencyProtocol]]] = []
+    """Protocols of the literature, each of which is constructed from labels and a budget."""
+
+    draws_each_label: ClassVar[bool] = False
+    """Whether a report takes one random word for each label."""
+
     inputs: Sequence[Hashable]
     p: Fraction
     q: Fraction
+
+    def __init_subclass__(cls, *, published: bool = False) -> None:
+        super().__init_subclass__()
+        if published:
+            cls.PUBLISHED.append(cls)
 
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str) -> None:
         self.epsilon = Budget.positive(epsilon)
@@ -87,8 +97,8 @@ class FrequencyProtocol(ReportSource):
             )
         size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
         if size < 2:
-            raise StatementError(f"{size} labels: at least two are needed", do="state more labels")
-        self.inputs = range(size) if whole else labels(inputs, size, "input")  # type: ignore[arg-type]
+            raise StatementError(f"{size} labels: at least two are needed", do="pass more labels")
+        self.inputs = range(size) if whole else check_labels(inputs, size, "input")  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         """Kind, number of labels and budget."""
@@ -107,7 +117,7 @@ class FrequencyProtocol(ReportSource):
         Returns
         -------
         ndarray, N rows
-            The reports, in the form that the protocol states.
+            The reports; see the class for their form.
 
         Raises
         ------
@@ -118,7 +128,7 @@ class FrequencyProtocol(ReportSource):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of kind, labels, ``p`` and ``q``: what counts are checked against."""
+        """SHA-256 of kind, labels, ``p`` and ``q``, by which counts are recognized."""
         return digest(type(self).__name__, (self.inputs,), (self.p, self.q, self._ratio()))
 
     @property
@@ -128,17 +138,17 @@ class FrequencyProtocol(ReportSource):
 
     @property
     def randomizer(self) -> Randomizer:
-        """The channel, where it can be listed: its reports have a form in tables."""
+        """The channel, if its reports are few enough to list."""
         return self.mechanism
 
     @property
     def codec(self) -> LabelCodec:
-        """Refused, but for protocols whose own reports have a form in tables."""
-        raise StatementError("the reports of a protocol are not a column of a table", do="pass what privatize gave")
+        """Refused, except for protocols whose reports can be written in a table."""
+        raise StatementError("the reports of a protocol are not a column of a table", do="pass what privatize returned")
 
     @property
     def bits(self) -> int:
-        """Least length of a report that is coded in as few bits as possible."""
+        """Bits of a report in its shortest code."""
         return len(self.inputs)
 
     def count(self, reports: Any, *, weights: Any = None) -> Counts:
@@ -147,7 +157,7 @@ class FrequencyProtocol(ReportSource):
         Parameters
         ----------
         reports : array_like, N rows
-            What `privatize` returned; parts of it may be counted by themselves, and their counts added.
+            What `privatize` returned; counts of parts of it can be added.
         weights : array_like, shape (N,), or Series, optional
             Weight of each report, finite and ``>= 0``; default: all 1.
 
@@ -164,7 +174,7 @@ class FrequencyProtocol(ReportSource):
         return Counts.of(self, reports, weights=weights)
 
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
-        """Counts of what `privatize` gave, without and with the squares of weights; no report is missing."""
+        """Count what `privatize` returned; none of its reports is missing."""
         support, size = self._support(reports, None)
         total: tuple[float, float] = (size, size)
         squares = support = support.astype(np.int64)
@@ -175,16 +185,18 @@ class FrequencyProtocol(ReportSource):
         return Counts(self.digest, tuple(self.inputs), support, squares, *total, size)
 
     def variances(self, prior: Any = None) -> Float:
-        """Variances ``s (1 - s) / (p - q)^2`` of the labels, with ``s`` the share of reports that support one."""
+        """Variance for each label of one report's value, for users drawn at random; default: at the worst frequency."""
         p, q = float(self.p), float(self.q)
         if prior is None:
-            share = np.full(len(self.inputs), min(p, max(q, 0.5)))
-        else:
-            share = q + read_prior(prior, tuple(self.inputs))[0] * (p - q)
-        return np.asarray(share * (1 - share) / (p - q) ** 2)
+            return self.variance_at_support(np.full(len(self.inputs), min(p, max(q, 0.5))))
+        return self.variance_at_support(q + read_prior(prior, tuple(self.inputs))[0] * (p - q))
+
+    def variance_at_support(self, share: Float) -> Float:
+        """Variance of a value if this share of reports supports the label, ``s (1 - s) / (p - q)^2``."""
+        return np.asarray(share * (1 - share) / float(self.p - self.q) ** 2)
 
     def p_value(self, counts: Counts) -> float:
-        """Chance of shares of supporting reports as far outside ``[q, p]`` (Chernoff), over all labels."""
+        """Bound on the probability of shares of supporting reports as far outside ``[q, p]`` (Chernoff)."""
         share = counts.values / counts.total
         nearest = np.clip(share, float(self.q), float(self.p))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -226,8 +238,7 @@ class FrequencyProtocol(ReportSource):
         p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
         share = counts.values / counts.total
         values = (share - q) / gap
-        likely = np.clip(share, q, p)
-        error = np.sqrt(likely * (1 - likely) * counts.scale) / gap
+        error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * counts.scale)
         interval = (share_intervals(share, counts.scale, z) - q) / gap
         labels = tuple(self.inputs)
         return Estimate(values, error, counts.n_reports, float(confidence), type(self).__name__, labels, None, interval)
@@ -247,7 +258,7 @@ class FrequencyProtocol(ReportSource):
         """
         share = real_array(frequency, "frequency")
         if not ((share >= 0) & (share <= 1)).all():
-            raise StatementError(f"frequency = {short_repr(frequency)} is not a share", do="state numbers from 0 to 1")
+            raise StatementError(f"frequency = {short_repr(frequency)} is not a share", do="pass numbers from 0 to 1")
         base = float(self.q * (1 - self.q) / (self.p - self.q) ** 2)
         found = base + share * float((1 - self.p - self.q) / (self.p - self.q))
         return found if share.ndim else float(found)
@@ -255,7 +266,8 @@ class FrequencyProtocol(ReportSource):
     @property
     def total_variance(self) -> float:
         """Sum of `variance` over all labels; it does not depend on their frequencies."""
-        return float(total_variance(self.p, self.q, len(self.inputs)))
+        p, q = self.p, self.q
+        return float(len(self.inputs) * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q))
 
     def audit(self) -> Audit:
         """Return the exact true privacy of the draws, two-sided, over all pairs of labels and all reports.
@@ -263,7 +275,7 @@ class FrequencyProtocol(ReportSource):
         Returns
         -------
         Audit
-            The smallest epsilon (rounded up), the verdict on the stated budget (decided in rationals for the real
+            The smallest epsilon (rounded up), the verdict on the nominal budget (decided in rationals for the real
             ``e**epsilon``), and ``delta_at``.
         """
         witness = (self.inputs[0], self.inputs[1], self._witness())
@@ -276,7 +288,7 @@ class FrequencyProtocol(ReportSource):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The channel, if its reports are few enough to list; exactly private.
+        """The channel, exactly private, if its reports are few enough to list.
 
         Raises
         ------
@@ -288,19 +300,9 @@ class FrequencyProtocol(ReportSource):
         )
 
     def _codes(self, x: Any, kind: str) -> Positions:
-        """Positions of labels; if the labels are 0 .. d-1, each is its own position."""
-        if not isinstance(self.inputs, range):
-            return codes(x, self.inputs, kind)
-        array = loose_array(x, f"list of {kind}s")
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise StatementError(f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list")
-        wrong = np.flatnonzero((array < 0) | (array >= len(self.inputs)))
-        if len(wrong):
-            raise StatementError(
-                f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {len(self.inputs) - 1}",
-                where=f"entry {wrong[0]}",
-            )
-        return array.astype(np.int64, copy=False)
+        """Return the positions of labels; labels 0 .. d-1 are their own positions."""
+        is_numbered = isinstance(self.inputs, range)
+        return read_positions(x, len(self.inputs), kind) if is_numbered else codes(x, self.inputs, kind)
 
     def _channel(self, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:
         """Round a channel to integer masses that keep the budget."""
@@ -314,36 +316,25 @@ class FrequencyProtocol(ReportSource):
         if not self.p > self.q:
             raise StatementError(
                 f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and {len(self.inputs)} labels",
-                do="state a larger epsilon or fewer labels",
+                do="pass a larger epsilon or fewer labels",
             )
 
     @abstractmethod
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
-        """Reports of answers, which are given as positions."""
+        """Draw the reports of answers, which are given as positions."""
 
     @abstractmethod
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
-        """Number of reports that support each label, or the sum of their weights; and number of reports."""
+        """Return the number of reports that support each label, or the sum of their weights, and that of reports."""
 
     @abstractmethod
     def _ratio(self) -> Fraction:
-        """Worst ratio of the probabilities of a report under two labels."""
+        """Return the largest ratio of the probabilities of a report under two labels."""
 
     @abstractmethod
     def _delta(self, alpha: Fraction) -> Fraction:
-        """Hockey-stick divergence of two labels at the ratio ``alpha``, before it is clipped at 0."""
+        """Return the hockey-stick divergence of two labels at the ratio ``alpha``, before it is clipped at 0."""
 
     @abstractmethod
     def _witness(self) -> Any:
-        """A report that attains the ratio for the first two labels."""
-
-
-def total_variance(p: Fraction, q: Fraction, d: int) -> Fraction:
-    """Sum of the variances of the frequencies of ``d`` labels, of one report, whatever the frequencies are."""
-    return d * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)
-
-
-def chunks(size: int, width: int) -> list[slice]:
-    """Divide ``size`` rows of ``width`` cells into slices of at most `BLOCK_CELLS` cells."""
-    step = max(1, BLOCK_CELLS // max(1, width))
-    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
+        """Return a report that attains the ratio for the first two labels."""

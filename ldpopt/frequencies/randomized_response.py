@@ -17,12 +17,13 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.reports import codes_in, counted
 from ldpopt.foundation.labels import label_array
 from ldpopt.foundation.numbers import Float, require_memory
-from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions
+from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
+from ldpopt.mechanism.exact_draws import TOTAL
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
 
 
-class RandomizedResponse(FrequencyProtocol):
+class RandomizedResponse(FrequencyProtocol, published=True):
     r"""Frequency protocol GRR (k-RR, direct encoding): truth with probability ``p``, each other label with ``q``.
 
     .. math:: p = \frac{E}{E + d - 1}, \quad q = \frac{1}{E + d - 1}, \quad V(0) = \frac{d - 2 + E}{(E-1)^2},
@@ -69,7 +70,7 @@ class RandomizedResponse(FrequencyProtocol):
 
     @property
     def bits(self) -> int:
-        """Logarithm of the number of labels."""
+        """Bits of the position of a label."""
         return math.ceil(math.log2(len(self.inputs)))
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
@@ -96,7 +97,7 @@ class RandomizedResponse(FrequencyProtocol):
 
 
 def kept_and_other(sampler: ResponseSampler) -> tuple[Fraction, Fraction]:
-    """Exact probabilities of the true letter and of each other one, without listing the letters."""
+    """Return the exact probabilities of the true letter and of each other one."""
     size = len(sampler.members)
     kept = Fraction(1, size) if sampler.is_uniform else Fraction(sampler.truth_mass, TOTAL)
     return kept, (1 - kept) / (size - 1)

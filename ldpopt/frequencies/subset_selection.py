@@ -1,4 +1,4 @@
-r"""Subset selection: report ``k`` labels, which contain the true one with high probability."""
+r"""Subset selection: a report is a set of ``k`` labels that contains the true one with high probability."""
 
 from __future__ import annotations
 
@@ -7,27 +7,33 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.frequency_certificate import SubsetLaw
+from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, loose_array, require_memory, whole_number
-from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
-from ldpopt.frequencies.set_codec import SetCodec
+from ldpopt.foundation.numbers import Float, loose_array, quoted, require_memory, whole_number
+from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
+from ldpopt.mechanism.codec import LabelCodec, Reader
+from ldpopt.mechanism.exact_draws import TOTAL
+from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import Random, bit_source
+from ldpopt.mechanism.sampling import Random, bit_source, chunks
+from ldpopt.tables.coding import MISSING, Codes, is_missing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_LISTED_SETS = 4096
 """Largest number of subsets for which the channel is listed."""
 
 FIRST_KEY, LAST_KEY = np.int64(-1), np.int64(TOTAL)
-"""Keys below and above all random ones: they put the true label into the set or out of it."""
+"""Keys below and above all random ones: with the ``k`` smallest keys chosen, they force the true label in or out."""
 
 
-class SubsetSelection(FrequencyProtocol):
+class SubsetSelection(FrequencyProtocol, published=True):
     r"""Report a set of ``k`` labels: with probability ``p`` the true one and ``k-1`` others, else ``k`` others.
 
     .. math:: p = \frac{k E}{k E + d - k}, \qquad
@@ -61,6 +67,8 @@ class SubsetSelection(FrequencyProtocol):
     (0.75, (4, 6), 'certified')
     """
 
+    draws_each_label = True
+
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, size: int | None = None) -> None:
         super().__init__(inputs, epsilon)
         d = len(self.inputs)
@@ -69,9 +77,10 @@ class SubsetSelection(FrequencyProtocol):
             candidates = sorted({least, min(d - 1, least + 1)})
         else:
             candidates = [whole_number(size, "size", 1, d - 1)]
-        laws = [SubsetLaw.of(d, k, self.epsilon) for k in candidates]
-        self.set_law = min((law for law in laws if law.p > law.q), key=lambda law: law.total_variance, default=laws[0])
-        self.size, self.p, self.q = self.set_law.size, self.set_law.p, self.set_law.q
+        found = [SubsetRandomizer.of(d, k, self.epsilon) for k in candidates]
+        usable = [one for one in found if one.p > one.q]
+        self.distribution = min(usable, key=lambda one: one.total_variance, default=found[0])
+        self.size, self.p, self.q = self.distribution.size, self.distribution.p, self.distribution.q
         self._require_distinguishable()
 
     def __repr__(self) -> str:
@@ -93,12 +102,12 @@ class SubsetSelection(FrequencyProtocol):
 
     @property
     def codec(self) -> SetCodec:
-        """What reports look like in a table: positions with spaces between them."""
+        """How reports are written in a table: positions with spaces between them."""
         return SetCodec(self)
 
     @property
     def bits(self) -> int:
-        """Logarithm of the number of sets."""
+        """Bits of the number of a set."""
         return math.ceil(math.log2(math.comb(len(self.inputs), self.size)))
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
@@ -106,25 +115,15 @@ class SubsetSelection(FrequencyProtocol):
         return self.choose(answers, lambda rows, count: source(len(rows) * count).reshape(-1, count))
 
     def choose(self, answers: Positions, words: Callable[[Positions, int], NDArray[np.uint64]]) -> NDArray[np.int32]:
-        """Map uniform words to sets, so that the same words give the same sets.
+        """Map uniform words to sets, as rows of ascending positions: the same words give the same sets.
 
-        Parameters
-        ----------
-        answers : ndarray of int64, shape (N,)
-            Positions of the true labels.
-        words : callable
-            ``words(rows, count)`` gives new words below ``2**53``, shape ``(len(rows), count)``, for some of the rows.
-
-        Returns
-        -------
-        ndarray of int32, shape (N, k)
-            Positions, ascending.
+        ``words(rows, count)`` returns new words below ``2**53``, shape ``(len(rows), count)``, for some of the rows.
         """
         n, d, k = len(answers), len(self.inputs), self.size
         require_memory(4 * n * k, f"{n} reports of {k} labels")
         reports = np.empty((n, k), dtype=np.int32)
         mass = np.uint64(int(self.p * TOTAL))
-        for part in chunks(n, d):
+        for part in chunks(n, max(1, BLOCK_CELLS // d)):
             own, waiting, rows = answers[part], np.arange(len(answers[part])), np.arange(n)[part]
             special = np.where(words(rows, 1)[:, 0] < mass, FIRST_KEY, LAST_KEY)
             chosen = np.empty((len(own), k), dtype=np.int32)
@@ -144,7 +143,7 @@ class SubsetSelection(FrequencyProtocol):
         array, d = loose_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
             raise StatementError(
-                f"reports of shape {array.shape} are none; expected positions of shape (N, {self.size})",
+                f"reports have shape {array.shape}; expected positions of shape (N, {self.size})",
                 do="pass what privatize returned",
             )
         ordered = np.sort(array, axis=1)
@@ -154,10 +153,72 @@ class SubsetSelection(FrequencyProtocol):
         return np.bincount(array.ravel(), each, minlength=d), len(array)
 
     def _ratio(self) -> Fraction:
-        return self.set_law.odds
+        return self.distribution.odds
 
     def _delta(self, alpha: Fraction) -> Fraction:
-        return self.set_law.delta(alpha)
+        return self.distribution.delta(alpha)
 
     def _witness(self) -> Any:
-        return self.set_law.witness(self.inputs)[2]
+        return self.distribution.witness(self.inputs)[2]
+
+
+class SetCodec(LabelCodec):
+    """Reports that are sets of answers: texts of positions in tables, rows of positions in arrays, shape (N, k)."""
+
+    form: ClassVar[str] = "sets"
+    randomizer: SubsetSelection
+
+    @property
+    def no_reports(self) -> NDArray[np.int64]:
+        """An empty array of reports."""
+        return np.empty((0, self.randomizer.size), dtype=np.int64)
+
+    def labels(self, as_text: bool) -> pa.Array:
+        """Return the positions as texts."""
+        import pyarrow as pa
+
+        return pa.array([str(place) for place in range(len(self.randomizer.inputs))], pa.string())
+
+    def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
+        """Draw the reports of answers for a dataframe: texts, and the position of each entry among them."""
+        texts = self.column(codes, self.labels(True), source).to_pylist()
+        return [text or "" for text in texts], np.where(codes == MISSING, MISSING, np.arange(len(codes)))
+
+    def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
+        """Draw the reports of answers as a column of texts; missing answers stay missing."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        protocol, answered = self.randomizer, np.flatnonzero(codes != MISSING)
+        if isinstance(source, KeyedDraws):
+            streams = source.where(codes != MISSING).streams(protocol.digest, codes[answered])
+            rows = protocol.choose(codes[answered], streams)
+        else:
+            rows = protocol.privatize([protocol.inputs[code] for code in codes[answered].tolist()], rng=source)
+        starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * protocol.size)
+        texts = pc.binary_join(pa.ListArray.from_arrays(starts, labels.take(pa.array(rows.ravel()))), " ")
+        places = np.full(len(codes), -1)
+        places[answered] = np.arange(len(answered))
+        return texts.take(pa.array(places, mask=places < 0))
+
+    def reader(self, as_text: bool) -> Reader:
+        """Return the function that reads sets of positions; it refuses all other entries."""
+        return self._read
+
+    def _read(self, column: Any, where: str, first_row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Read the sets in a column, shape (N, k), and which entries are not missing."""
+        texts = column.to_list() if hasattr(column, "to_list") else column.to_pylist()
+        size = self.randomizer.size
+        is_report = np.array([not is_missing(text, True) for text in texts], dtype=bool)
+        rows = np.flatnonzero(is_report).tolist()
+        sets = np.empty((len(rows), size), dtype=np.int64)
+        for place, row in enumerate(rows):
+            parts = str(texts[row]).split(" ")
+            if len(parts) != size or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+                raise StatementError(
+                    f"the report{quoted(texts[row])} is not a set of {size} positions",
+                    where=f"{where}, row {first_row + row}",
+                    do="pass what privatize wrote",
+                )
+            sets[place] = [int(part) for part in parts]
+        return sets, is_report

@@ -13,17 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labelled import distinct_labels, places
+from ldpopt.foundation.labelled import distinct_labels, positions_of
 from ldpopt.foundation.numbers import Float, loose_array, require_memory, short_repr
-from ldpopt.frequencies.protocol import TOTAL, FrequencyProtocol, Positions, chunks
+from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
+from ldpopt.mechanism.exact_draws import TOTAL
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import Random, bit_source
+from ldpopt.mechanism.sampling import Random, bit_source, chunks
 
 MAX_LISTED_LABELS = 12
 """Largest number of labels for which the channel with ``2**d`` reports is listed."""
 
 
-class UnaryEncoding(FrequencyProtocol):
+class UnaryEncoding(FrequencyProtocol, published=True):
     r"""One bit per label, independent: 1 with probability ``p`` for the true label, ``q`` for the others.
 
     .. math:: \text{optimized (OUE): } p = \frac12,\ q = \frac{1}{E + 1},\ V(0) = \frac{4E}{(E-1)^2}; \qquad
@@ -56,6 +57,8 @@ class UnaryEncoding(FrequencyProtocol):
     >>> float(bits.p), float(bits.q), round(bits.variance(), 9)
     (0.5, 0.25, 3.0)
     """
+
+    draws_each_label = True
 
     def __init__(
         self,
@@ -97,7 +100,7 @@ class UnaryEncoding(FrequencyProtocol):
         require_memory(size * width, f"{size} reports of {width} bits")
         source, reports = bit_source(rng), np.empty((size, width), dtype=bool)
         true_mass, other_mass = (np.uint64(mass) for mass in self._masses)
-        for part in chunks(size, width):
+        for part in chunks(size, max(1, BLOCK_CELLS // width)):
             own = answers[part]
             drawn = source(len(own) * width).reshape(len(own), width)
             bits = drawn < other_mass
@@ -110,7 +113,7 @@ class UnaryEncoding(FrequencyProtocol):
         array = loose_array(self._columns(reports), "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
             raise StatementError(
-                f"reports of shape {array.shape} are none; expected bits of shape (N, {len(self.inputs)})",
+                f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})",
                 do="pass what privatize returned",
             )
         if array.dtype.kind != "b" and not ((array == 0) | (array == 1)).all():
@@ -124,13 +127,13 @@ class UnaryEncoding(FrequencyProtocol):
         if not hasattr(reports, "columns"):
             return reports
         labels = distinct_labels(reports.columns, "reports", "input")
-        return reports.to_numpy()[:, places(labels, self.inputs, "reports", "input")]
+        return reports.to_numpy()[:, positions_of(labels, self.inputs, "reports", "input")]
 
     def _ratio(self) -> Fraction:
         return self.p * (1 - self.q) / (self.q * (1 - self.p))
 
     def _delta(self, alpha: Fraction) -> Fraction:
-        # All other bits have the same law. Of the four values of these two bits only (1, 0) is likelier.
+        # All other bits have the same distribution. Of the four values of these two bits only (1, 0) is likelier.
         return self.p * (1 - self.q) - alpha * self.q * (1 - self.p)
 
     def _witness(self) -> Any:

@@ -1,6 +1,6 @@
-"""Mean estimation under local privacy, one protocol per file, each with its true privacy in closed form.
+"""Protocols for means, one per file: bounded answers become reports, reports an unbiased `Estimate` of the mean.
 
-In: bounded answers of users. Out: private reports, and an unbiased `Estimate` of the mean with its standard error.
+A new protocol is a subclass of `Protocol` with ``published=True`` in its own file, imported here.
 """
 
 from ldpopt.mean.banded import Piecewise

@@ -152,7 +152,7 @@ class Piecewise(Banded, published=True):
     Reports are bounded. The density in the band is ``exp(epsilon)`` times that of the rest; the bands of the answers
     -1 and 1 are disjoint, so delta at a smaller budget ``e`` is ``(exp(epsilon) - exp(e)) / (s (s + 1))``. Drawn
     exactly on a grid, see `Banded`. Above about 25 nats the band is only a few cells wide, and the variance is larger
-    than the formula says. O(1) per report.
+    than in the formula. O(1) per report.
 
     References
     ----------

@@ -56,7 +56,7 @@ class Designed(Protocol):
         super().__init__(epsilon)
         self.values, self.outputs, self.solution, self._scale = frozen(values), frozen(outputs), solution, scale
         self.natural_domain = float(values[0]), float(values[-1])
-        self.report_range = float(outputs.min()), float(outputs.max())
+        self.report_range, self._report_values = (float(outputs.min()), float(outputs.max())), np.sort(outputs)
         found = solution.mechanism
         self.mechanism = Mechanism(found.channel, values.tolist(), outputs.tolist())
         self._means = self.mechanism.channel @ outputs
@@ -99,14 +99,6 @@ class Designed(Protocol):
         share = (x - self.values[left]) / (self.values[left + 1] - self.values[left])
         rows = left + (uniform_floats(source, len(x)) < share)
         return np.asarray(self.outputs[self.mechanism.sampler.choose(rows, source(len(x)))])
-
-    def _read_reports(self, reports: Any) -> Float:
-        array = super()._read_reports(reports)
-        known = np.sort(self.outputs)
-        left = cells(known, array)
-        if not ((known[left] == array) | (known[left + 1] == array)).all():
-            raise StatementError("a report is not among the outputs", do="pass the reports that privatize returned")
-        return array
 
     def _variance(self, x: Any) -> Any:
         return np.interp(x, self.values, self._squares) - np.interp(x, self.values, self._means) ** 2

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit
-from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Privacy, Protocol, read_domain, uniform_floats
-from ldpopt.mechanism.exact_draws import Source
+from ldpopt.mean.protocol import Privacy, read_domain
+from ldpopt.mean.random_censoring import RandomCensoring
+from ldpopt.mechanism.exact_draws import TOTAL
 
 
-class NoPrivacy(Protocol):
+class NoPrivacy(RandomCensoring):
     r"""Report whether a number in [0, 1] exceeds a uniform threshold: one bit, and no privacy.
 
     .. math:: \Pr(1 \mid x) = x, \qquad V(x) = x (1 - x)
@@ -35,13 +31,10 @@ class NoPrivacy(Protocol):
     (0.25, 1.0)
     """
 
-    natural_domain = (0.0, 1.0)
-    report_range = (0.0, 1.0)
-    _natural_bias = 2.0**-54  # answers are rounded to multiples of 2**-53
-
     def __init__(self, *, domain: tuple[float, float] | None = None) -> None:
         """Set the domain: there is no budget."""
         self._data_domain = read_domain(domain)
+        self._set_masses(0, TOTAL)
 
     def __repr__(self) -> str:
         """Name."""
@@ -52,14 +45,5 @@ class NoPrivacy(Protocol):
         epsilon, witness, verdict = self._privacy()
         return Audit(epsilon, self._delta(0.0), witness, verdict, "any epsilon", curve=lambda _: 1.0)
 
-    def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        return np.asarray(uniform_floats(source, x.size) < x, dtype=np.uint8)
-
-    def _variance(self, x: Any) -> Any:
-        return x * (1 - x)
-
     def _privacy(self) -> Privacy:
         return math.inf, (1.0, 0.0, 1), "violated"
-
-    def _delta(self, epsilon: float) -> float:
-        return 1.0

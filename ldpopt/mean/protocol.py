@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.errors import StatementError
-from ldpopt.estimation.inversion import Estimate, normal_quantile
+from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, quoted, real_array
 from ldpopt.mechanism.exact_draws import Source
-from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source
+from ldpopt.mechanism.sampling import BITS, bit_source, chunks
 
 Random = np.random.Generator | int | None
 
@@ -177,6 +177,9 @@ class Protocol(MeanProtocol):
     offset: float = 0.0
     slope: float = 1.0
 
+    _report_values: Float | None = None
+    """The possible reports, increasing; None if they are real numbers."""
+
     _natural_bias: float
     """Bound on the bias on the natural scale: half the distance of two adjacent points to which answers are rounded."""
 
@@ -295,15 +298,22 @@ class Protocol(MeanProtocol):
         low, high = self.report_range
         low, high = max(low, -MAX_REPORT), min(high, MAX_REPORT)
         slack = 1e-9 * max(abs(low), abs(high))
-        smallest, largest = array.min(), array.max()
+        smallest, largest, do = array.min(), array.max(), "pass the reports of this protocol, at this epsilon"
         # Two reductions without temporaries; nan fails every comparison.
         if not (low - slack <= smallest and largest <= high + slack and np.isfinite([smallest, largest]).all()):
             bad = int(np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack)))
             raise StatementError(
                 f"the report{quoted(float(array[bad]))} cannot come from {self!r}",
                 where=f"entry {bad}",
-                do="pass the reports of this protocol, at this epsilon",
+                do=do,
             )
+        if self._report_values is not None:
+            values = self._report_values
+            right = np.clip(np.searchsorted(values, array), 1, len(values) - 1)
+            distance = np.minimum(np.abs(array - values[right - 1]), np.abs(array - values[right]))
+            if not (distance <= slack).all():
+                what = f"a report is not one of the {len(values)} values that {self!r} reports"
+                raise StatementError(what, where=f"entry {int(np.argmax(distance > slack))}", do=do)
         return array
 
     def _draw(self, x: ArrayLike, rng: Random, draw: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:
@@ -342,11 +352,6 @@ def read_domain(domain: Any) -> tuple[float, float] | None:
             f"the domain {domain!r} is not an interval", do="pass domain=(least answer, largest answer)"
         )
     return float(ends[0]), float(ends[1])
-
-
-def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
-    """Cut ``range(size)`` into slices that fit in the cache."""
-    return (slice(start, min(start + length, size)) for start in range(0, size, length))
 
 
 def quadratic_maximum(function: Callable[[Any], Any], knots: tuple[float, ...]) -> float:

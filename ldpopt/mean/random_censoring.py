@@ -71,6 +71,7 @@ class RandomCensoring(Protocol, published=True):
 
     natural_domain = (0.0, 1.0)
     report_range = (0.0, 1.0)
+    _report_values = np.array([0.0, 1.0])
 
     def __init__(
         self,
@@ -91,6 +92,10 @@ class RandomCensoring(Protocol, published=True):
                 f"[{lower / TOTAL:.6g}, {upper / TOTAL:.6g}], which is empty or leaves [0, 1]",
                 do="pass delta1 <= 1, delta2 >= -1, delta2 - delta1 < exp(epsilon) - 1, and epsilon above 1e-15",
             )
+        self._set_masses(lower, upper)
+
+    def _set_masses(self, lower: int, upper: int) -> None:
+        """Set the masses of report 1 at both ends of the domain."""
         self.counts = lower, upper
         self.lower, self.above, self.slope = lower / TOTAL, (TOTAL - upper) / TOTAL, (upper - lower) / TOTAL
         self.offset, self._natural_bias = self.lower, 0.5 / (upper - lower)
@@ -131,12 +136,6 @@ class RandomCensoring(Protocol, published=True):
         threshold = np.clip(lower + np.rint((upper - lower) * x).astype(np.int64), lower, upper)
         reports: NDArray[Any] = (source(x.size).astype(np.int64) < threshold).astype(np.uint8)
         return reports
-
-    def _read_reports(self, reports: Any) -> Float:
-        array = super()._read_reports(reports)
-        if not ((array == 0) | (array == 1)).all():
-            raise StatementError("a report is neither 0 nor 1", do="pass the bits that privatize returned")
-        return array
 
     def _variance(self, x: Any) -> Any:
         return (self.lower / self.slope + x) * (self.above / self.slope + 1 - x)

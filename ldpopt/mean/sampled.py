@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
-from ldpopt.estimation.inversion import Estimate, normal_quantile
+from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.numbers import Float, require_kind, short_repr, whole_number
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.vector_protocol import VectorProtocol

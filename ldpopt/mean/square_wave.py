@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.estimation.inversion import Estimate, estimate_frequencies
+from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import Banded

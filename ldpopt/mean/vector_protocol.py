@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import real_array, whole_number
-from ldpopt.mean.protocol import MeanProtocol, Random, chunks, read_domain
+from ldpopt.mean.protocol import MeanProtocol, Random, read_domain
 from ldpopt.mechanism.exact_draws import Source
-from ldpopt.mechanism.sampling import CHUNK, bit_source
+from ldpopt.mechanism.sampling import CHUNK, bit_source, chunks
 
 
 class VectorProtocol(MeanProtocol):

@@ -1,5 +1,4 @@
-"""What comes out: the private channel that is handed to users, and the draws from it.
+"""Mechanisms: exactly private channels, their exact samplers, and reports in tables.
 
-In: a channel of floats and the notion that it is to keep. Out: a `Mechanism` with exact integer masses, repaired and
-audited, its exact sampler, its file.
+In: a channel of floats and a privacy notion. Out: a `Mechanism` with integer masses, repaired and audited.
 """

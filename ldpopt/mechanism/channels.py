@@ -12,12 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.display import Table, label
 from ldpopt.foundation.labelled import read_labelled
-from ldpopt.foundation.labels import labels
+from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import Float, summed
 
 ROW_SUM_TOLERANCE = 1e-9
 """Largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1."""
+
+MAX_SHOWN = 20
+"""Largest number of rows and columns of a channel that is shown as a table."""
+
+MAX_LIKELIEST = 3
+"""Number of reports of each answer that are shown of a larger channel."""
 
 
 def read_channel(
@@ -29,7 +36,7 @@ def read_channel(
         rows, columns = (*table.axes, None)[:2]
         for given, kind in ((inputs, "input"), (outputs, "output")):
             if given is not None and table.has_labels:
-                labels(given, len(given), kind)
+                check_labels(given, len(given), kind)
         values = table.to(inputs, outputs)
     except StatementError as error:
         raise MechanismError(error.what, where=error.where, do=error.do) from None
@@ -63,16 +70,46 @@ def digest(kind: str, labels: Iterable[Iterable[Hashable]], numbers: Iterable[Fr
     """
     found = hashlib.sha256(f"{kind}\n".encode())
     for alphabet in labels:
-        for label in alphabet:
-            found.update(f"{_text(label)}\n".encode("utf-8", "surrogatepass"))
+        for name in alphabet:
+            found.update(f"{_text(name)}\n".encode("utf-8", "surrogatepass"))
         found.update(b"--\n")
     for number in numbers:
         found.update(number.astype("<i8").tobytes() if isinstance(number, np.ndarray) else f"{number}\n".encode())
     return found.hexdigest()
 
 
-def _text(label: Hashable) -> str:
+def _text(name: Hashable) -> str:
     """Return the same text for labels that are equal, such as 1, 1.0 and True."""
-    if isinstance(label, int) or (isinstance(label, float) and math.isfinite(label)):
-        return str(Fraction(label))
-    return repr(label)
+    if isinstance(name, int) or (isinstance(name, float) and math.isfinite(name)):
+        return str(Fraction(name))
+    return repr(name)
+
+
+def channel_table(channel: Float, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Table:
+    """Return the channel as a table; of a large one the likeliest reports of the first answers."""
+    n, m = channel.shape
+    likeliest = _likeliest_reports(channel, inputs, outputs)
+    if max(n, m) > MAX_SHOWN:
+        return likeliest
+    rows = [[label(name), *map(_probability, row)] for name, row in zip(inputs, channel.tolist(), strict=True)]
+    return Table(["answer", *map(label, outputs)], rows, f"P(report | answer), {n} x {m}", narrow=likeliest)
+
+
+def _likeliest_reports(channel: Float, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Table:
+    """Return the likeliest reports of the first answers, and the probability of all other reports together."""
+    n, m = channel.shape
+    rows = []
+    for name, row in zip(inputs[:MAX_SHOWN], channel, strict=False):
+        order = row.argsort(kind="stable")[::-1][:MAX_LIKELIEST]
+        named = [f"{label(outputs[y])}: {_probability(float(row[y]))}" for y in order if row[y] > 0]
+        others = int((row > 0).sum()) - len(named)
+        rest = f"{others} others {_probability(max(0.0, 1.0 - float(row[order].sum())))}" if others else ""
+        rows.append([label(name), ", ".join(named), rest])
+    if n > MAX_SHOWN:
+        rows.append(["...", f"and {n - MAX_SHOWN} answers more", ""])
+    title = f"P(report | answer), {n} x {m}, {int(channel.any(axis=0).sum())} reports in use"
+    return Table(["answer", "likeliest reports", "together"], rows, title, words=("likeliest reports", "together"))
+
+
+def _probability(p: float) -> str:
+    return "0" if p == 0 else "1" if p == 1 else f"{p:.4f}" if p >= 5e-4 else f"{p:.0e}"

@@ -128,14 +128,14 @@ def origin_of_reports(
     """
     epsilons = {name: question.epsilon for name, question in questions.items()}
     drawn = {name: question.randomizer for name, question in questions.items()}
-    asked = "all"
+    scheme = "all"
     if one_question is not None:
         drawn = {name: one_question.randomizer(one) for name, one in drawn.items()}
-        asked = "one, with fake data for the others" if one_question.fake_data else "one"
+        scheme = "one, with fake data for the others" if one_question.fake_data else "one"
     origin = {
         "made_by": made_by(),
         "epsilon": finite_or_none(epsilon_of_person(epsilons.values(), one_question)),
-        "asked": asked,
+        "asked": scheme,
         "questions": {
             name: {
                 "digest": drawn[name].digest,

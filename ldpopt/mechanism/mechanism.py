@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.labelled import is_series
-from ldpopt.foundation.labels import codes, label_array, labels, listed
+from ldpopt.foundation.labels import check_labels, codes, label_array, listed
 from ldpopt.foundation.numbers import Float, frozen, require_kind
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
-from ldpopt.mechanism.channels import digest, read_channel, require_stochastic
+from ldpopt.mechanism.channels import channel_table, digest, read_channel, require_stochastic
 from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.files import read_mechanism, require_digest, write_mechanism
 from ldpopt.mechanism.keyed import Keyed
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Mechanism(AdversaryMeasures):
+class Mechanism(AdversaryMeasures, HasFacts):
     r"""A channel ``P[x, y] = Pr(report y | answer x)`` with labelled inputs and outputs.
 
     A mechanism is frozen and its arrays are read-only. Two mechanisms are equal if labels and channels are equal.
@@ -78,11 +79,11 @@ class Mechanism(AdversaryMeasures):
         values, rows, columns = read_channel(channel, inputs, outputs)
         require_stochastic(values)
         n, m = values.shape
-        names = labels(rows, n, "input")
+        names = check_labels(rows, n, "input")
         for name, value in (
             ("channel", frozen(values)),
             ("inputs", names),
-            ("outputs", labels(columns if columns is not None or m != n else names, m, "output")),
+            ("outputs", check_labels(columns if columns is not None or m != n else names, m, "output")),
         ):
             object.__setattr__(self, name, value)
 
@@ -343,9 +344,9 @@ class Mechanism(AdversaryMeasures):
             columns=pd.Index(list(self.outputs), name="report", tupleize_cols=False),
         )
 
-    def _repr_html_(self) -> str:
-        html: str = self.to_frame().to_html(float_format="{:.6g}".format, max_rows=20, max_cols=20)
-        return html
+    def facts(self) -> Facts:
+        """The channel as a table; of a large one the likeliest reports of the first answers."""
+        return Facts("", [channel_table(self.channel, self.inputs, self.outputs)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys inputs, outputs and channel, with plain Python values."""

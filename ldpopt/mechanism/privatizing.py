@@ -12,16 +12,14 @@ import numpy as np
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.labels import text_of
 from ldpopt.mechanism.files import origin_of_reports
-from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws, SecretKey
+from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import Random, child_seed, generators, seed_of
-from ldpopt.tables.coding import Coder, MissingAnswers
-from ldpopt.tables.files import Rows, place_of, reading, writing
-from ldpopt.tables.frames import as_frame, codes_of, column_of, with_labels
+from ldpopt.tables.coding import Coder, Codes, MissingAnswers
+from ldpopt.tables.files import Rows, kind_of, position_of, reading, require_other_file, writing
+from ldpopt.tables.frames import as_frame, codes_of, column_of, is_partitioned, mapped, with_labels
 from ldpopt.tables.ids import Ids, ids_of
-from ldpopt.tables.kinds import kind_of, require_other_file
 from ldpopt.tables.origin import origin_of_table, read_origin, require_raw, with_origin
-from ldpopt.tables.partitions import is_partitioned, mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,21 +39,19 @@ def privatize_frame(
     frame, before = as_frame(table), origin_of_table(table)
     if not again:
         require_raw(before, questions, frame.columns, "the table")
-    drawn = {}
-    sources: list[Draws] = list(generators(rng, len(questions) + (one_question is not None)))
+    ids: list[bytes] = []
     if keyed is not None:
         _require_other_column(keyed, questions)
         ids = ids_of(column_of(frame, keyed.id), f"column {keyed.id!r}")
-        sources = [KeyedDraws(keyed.key, name, ids) for name in (*map(text_of, questions), "")]
-    positions = None if one_question is None else one_question.draw(len(frame), sources[len(questions)])
-    for position, ((column, question), source) in enumerate(zip(questions.items(), sources, strict=False)):
+    streams = _streams(rng, questions, one_question)
+    records, drawn = _Records(len(frame), keyed, ids, one_question, streams[-1]), {}
+    for position, ((column, question), stream) in enumerate(zip(questions.items(), streams, strict=False)):
         where = f"column {column!r}"
-        codes = codes_of(column_of(frame, column), Coder(question.inputs, "answer"), where)
         missing = MissingAnswers(where, "answer")
+        codes = codes_of(column_of(frame, column), Coder(question.inputs, "answer"), where)
         codes = question.fill_missing(codes, missing)
         missing.require_none()
-        if one_question is not None:
-            codes = one_question.answers(codes, positions == position, len(question.inputs), source)
+        codes, source = records.prepare(position, text_of(column), question, codes, stream)
         drawn[column] = question.randomizer.codec.entries(codes, source)
     keep = [name for name in frame.columns if name not in questions]
     return with_origin(
@@ -63,10 +59,37 @@ def privatize_frame(
     )
 
 
+def _streams(rng: Random, questions: Mapping[Any, Question], one_question: OneQuestion | None) -> list[Random]:
+    """Return independent sources of the draws for each question, and one more for the question of each person."""
+    found = generators(rng, len(questions) + (one_question is not None))
+    return found if one_question is not None else [*found, None]
+
+
 def _require_other_column(keyed: Keyed, questions: Mapping[Any, Question]) -> None:
     """Refuse a column of answers as ids."""
     if keyed.id in questions:
         raise StatementError(f"column {keyed.id!r} has answers, not ids", do="name the column of the ids")
+
+
+class _Records:
+    """Records of a table or batch: their ids if draws are keyed, and each person's question if one is drawn."""
+
+    def __init__(
+        self, size: int, keyed: Keyed | None, ids: list[bytes], one_question: OneQuestion | None, rng: Random
+    ) -> None:
+        self._keyed, self._ids, self._one_question = keyed, ids, one_question
+        self._positions = None if one_question is None else one_question.draw(size, self._source("", rng))
+
+    def _source(self, name: str, rng: Random) -> Draws:
+        return rng if self._keyed is None else KeyedDraws(self._keyed.key, name, self._ids)
+
+    def prepare(self, position: int, name: str, question: Question, codes: Codes, rng: Random) -> tuple[Codes, Draws]:
+        """Return the answers that are randomized for a question, and the source of their draws."""
+        source = self._source(name, rng)
+        if self._one_question is not None:
+            is_drawn = self._positions == position
+            codes = self._one_question.answers(codes, is_drawn, len(question.inputs), source)
+        return codes, source
 
 
 def _privatize_partitions(
@@ -136,8 +159,8 @@ def privatize_file(
     with reading(name) as table:
         if not again:
             require_raw(before, questions, table.columns, name)
-        places, others = [[place_of(table, column) for column in columns] for columns in (questions, copied)]
-        streams = generators(rng, len(questions) + (one_question is not None))
+        places, others = [[position_of(table, column) for column in columns] for columns in (questions, copied)]
+        streams = _streams(rng, questions, one_question)
         columns = [
             _Column.of(table, place, question, stream)
             for place, question, stream in zip(places, questions.values(), streams, strict=False)
@@ -153,10 +176,9 @@ def privatize_file(
             for batch in table.batches(places, others):
                 first, rest = table.first_row + rows, batch[len(columns) :]
                 names = [] if keyed is None or ids is None else ids.take(rest[copied.index(keyed.id)])
-                key = None if keyed is None else keyed.key
-                shared = _Batch(first, len(batch[0]), one_question, key, names, streams[-1])
+                records = _Records(len(batch[0]), keyed, names, one_question, streams[-1])
                 reports = [
-                    column.reports(part, shared, position)
+                    column.reports(part, first, records, position)
                     for position, (column, part) in enumerate(zip(columns, batch, strict=False))
                 ]
                 if not any(column.missing.count for column in columns):
@@ -188,34 +210,11 @@ class _Column:
         labels = question.randomizer.codec.labels(as_text)
         return cls(question, name, Coder(question.inputs, "answer", as_text=as_text), labels, rng, missing)
 
-    def reports(self, answers: pa.Array, batch: _Batch, position: int) -> pa.Array | None:
+    def reports(self, answers: pa.Array, first_row: int, records: _Records, position: int) -> pa.Array | None:
         """Draw the reports of a batch as a column; None if answers are missing that must not be."""
-        codes = self.coder.codes(answers, self.missing.where, batch.first_row)
-        codes = self.question.fill_missing(codes, self.missing, batch.first_row)
+        codes = self.coder.codes(answers, self.missing.where, first_row)
+        codes = self.question.fill_missing(codes, self.missing, first_row)
         if self.missing.count:
             return None
-        source = batch.source(self.rng, self.name)
-        if batch.one_question is not None:
-            is_drawn = batch.positions == position
-            codes = batch.one_question.answers(codes, is_drawn, len(self.question.inputs), source)
+        codes, source = records.prepare(position, self.name, self.question, codes, self.rng)
         return self.question.randomizer.codec.column(codes, self.labels, source)
-
-
-class _Batch:
-    """First row and ids of the records of a batch, and the position of each one's question if one is drawn."""
-
-    def __init__(
-        self,
-        first_row: int,
-        size: int,
-        one_question: OneQuestion | None,
-        key: SecretKey | None,
-        ids: list[bytes],
-        rng: Random,
-    ) -> None:
-        self.first_row, self.one_question, self._key, self._ids = first_row, one_question, key, ids
-        self.positions = None if one_question is None else one_question.draw(size, self.source(rng, ""))
-
-    def source(self, rng: Random, question: str) -> Draws:
-        """Return the source of the draws for a question: keyed if there is a key."""
-        return rng if self._key is None else KeyedDraws(self._key, question, self._ids)

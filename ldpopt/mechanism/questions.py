@@ -1,4 +1,4 @@
-r"""The question of a column: what draws its reports, what a missing answer becomes, and who is asked it.
+r"""Questions: what draws the reports of a column, how missing answers are treated, and whether all persons report.
 
 If one of ``d`` questions is drawn for each person, the others get no report, or the report of an answer that is drawn
 uniformly (fake data), so that nobody sees which question it was. The reports of a column are then distributed as

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation.labels import read_positions
 from ldpopt.foundation.numbers import is_whole, short_repr
 from ldpopt.mechanism.channels import require_stochastic
 
@@ -72,8 +73,7 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     array = np.asarray(channel, dtype=np.float64)
     require_stochastic(array, MAX_ROW_SUM_ERROR)
     sums = array.sum(axis=1)
-    size = max(1, BLOCK // array.shape[1])
-    parts = [slice(start, start + size) for start in range(0, len(array), size)]
+    parts = chunks(len(array), max(1, BLOCK // array.shape[1]))
     return np.concatenate([_rounded(array[part], sums[part], total) for part in parts])
 
 
@@ -180,19 +180,9 @@ class AliasTable:
         return f"AliasTable({self.inputs} inputs, {self.outputs} outputs, bits={self.bits})"
 
     def choose(self, codes: Counts, words: Words) -> Counts:
-        """Map uniform words to outputs; a pure function, so tests can try all ``2**bits`` words.
+        """Map uniform words, ``0 <= word < 2**bits``, to outputs of the rows ``codes``; both have shape (N,).
 
-        Parameters
-        ----------
-        codes : ndarray of int64, shape (N,)
-            Rows to draw from, ``0 <= code < n``.
-        words : ndarray of uint64, shape (N,)
-            Words, ``0 <= word < 2**bits``.
-
-        Returns
-        -------
-        ndarray of int64, shape (N,)
-            Output codes, ``0 <= output < m``.
+        A pure function, so that tests can try all ``2**bits`` words.
         """
         word = words.astype(np.int64)
         cell = word >> self._low_bits
@@ -203,66 +193,33 @@ class AliasTable:
         return chosen
 
     def draw(self, codes: Counts, *, rng: Random = None) -> Counts:
-        """Draw one output for each input.
-
-        Parameters
-        ----------
-        codes : ndarray of int64, shape (N,)
-            Input codes, ``0 <= code < n``.
-        rng : numpy.random.Generator, SeedSequence or int, optional
-            Makes the draws repeatable; default: the operating system's generator.
-
-        Returns
-        -------
-        ndarray of int64, shape (N,)
-            Output codes; other memory does not depend on ``N``.
-
-        Raises
-        ------
-        StatementError
-            If a code is not a row of the table, or ``rng`` has another type.
+        """Draw one output for each row number in ``codes``, shape (N,); other memory does not depend on ``N``.
 
         Examples
         --------
         >>> AliasTable(np.array([[0, 16], [16, 0]]), bits=4).draw(np.array([0, 1, 0]), rng=1)
         array([1, 0, 1])
         """
-        source = bit_source(rng, self.bits)
-        rows = np.asarray(codes)
-        if rows.size == 0:
-            return np.empty(0, dtype=np.int64)
-        if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise StatementError(
-                f"input codes are {rows.dtype} of shape {rows.shape}; expected a vector of whole numbers",
-                do="pass row numbers here, or labels to Mechanism.sample",
-            )
-        if int(rows.min()) < 0 or int(rows.max()) >= self.inputs:
-            index = int(np.argmax((rows < 0) | (rows >= self.inputs)))
-            raise StatementError(
-                f"input code {rows[index]} is not in 0 .. {self.inputs - 1}",
-                where=f"entry {index}",
-                do="pass row numbers of the table",
-            )
+        source, rows = bit_source(rng, self.bits), read_positions(codes, self.inputs, "input code")
         drawn = np.empty(len(rows), dtype=np.int64)
-        for start in range(0, len(rows), CHUNK):
-            chunk = rows[start : start + CHUNK].astype(np.int64, copy=False)
-            drawn[start : start + len(chunk)] = self.choose(chunk, source(len(chunk)))
+        for part in chunks(len(rows), CHUNK):
+            drawn[part] = self.choose(rows[part], source(part.stop - part.start))
         return drawn
 
     def realized(self) -> Counts:
-        r"""Recompute the masses from the finished table: the number of the ``2**bits`` words that map to each output.
+        r"""Recompute the masses from the finished table: the number of words that map to each output, shape (n, m).
 
         .. math:: K_{xy} = \text{threshold}_{xy} + \sum_{y' : \text{alias}_{xy'} = y} (W - \text{threshold}_{xy'})
-
-        Returns
-        -------
-        ndarray of int64, shape (n, m)
-            Equal to the counts of the constructor.
         """
         masses = self.threshold.copy()
         rows = np.arange(self.inputs)[:, None]
         np.add.at(masses, (rows, self.alias), (1 << self._low_bits) - self.threshold)
         return masses[:, : self.outputs]
+
+
+def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
+    """Cut ``range(size)`` into slices of at most ``length``; by default they fit in the cache."""
+    return (slice(start, min(start + length, size)) for start in range(0, size, length))
 
 
 def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:

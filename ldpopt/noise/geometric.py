@@ -64,7 +64,7 @@ class Geometric(IntegerNoise):
         return float(self.epsilon) / self.sensitivity
 
     def mass(self, k: int) -> Fraction:
-        """Exact probability of ``k`` in what `sample` draws."""
+        """Return the exact probability that `sample` draws ``k``."""
         b = self.decay
         return (1 - b) / (1 + b) * exact_power(b, abs(read_integer(k)))
 
@@ -84,7 +84,7 @@ class Geometric(IntegerNoise):
         return (1 + math.exp(-self._rate)) / -math.expm1(-self._rate)
 
     def pdf(self, r: ArrayLike) -> Float:
-        """Probability of each ``r``, 0 off the integers."""
+        """Return the probability of each ``r``; 0 off the integers."""
         r = read_points(r)
         with np.errstate(over="ignore"):  # the probability there is 0 anyway
             return np.where(r == np.floor(r), np.exp(-self._rate * np.abs(r)) / self.normalizer, 0.0)

@@ -15,8 +15,8 @@ from ldpopt.foundation.numbers import Float, read_size
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.exact_draws import TOTAL, geometric_draws, uniform_below
 from ldpopt.mechanism.sampling import bit_source
-from ldpopt.noise.integer_sets import IntegerLayers
-from ldpopt.noise.neighbor_layers import IntervalLayers
+from ldpopt.noise.integer_layers import IntegerLayers
+from ldpopt.noise.interval_layers import IntervalLayers
 from ldpopt.noise.noise import IntegerNoise, Noise, Random, exact_power, read_integer, read_points, uniforms
 
 if TYPE_CHECKING:
@@ -102,9 +102,9 @@ class LevelNoise(Noise):
         before, end = self._cumulative_half_mass
         r = read_points(r)
         size = np.minimum(np.abs(r), end + self.sensitivity * 2.0**60)  # beyond, the mass is 0
-        place = np.clip(np.searchsorted(left, size, side="right") - 1, 0, None)
-        density = np.exp(-float(self.epsilon) * level[place]) / self.normalizer
-        half = before[place] + np.clip(size - left[place], 0, length[place]) * density
+        piece = np.clip(np.searchsorted(left, size, side="right") - 1, 0, None)
+        density = np.exp(-float(self.epsilon) * level[piece]) / self.normalizer
+        half = before[piece] + np.clip(size - left[piece], 0, length[piece]) * density
         blocks, rest = np.divmod(np.maximum(size - end, 0.0), self.sensitivity)
         n, eps = self.partition.steps, float(self.epsilon)
         start = np.exp(-eps * (n + 1 + blocks)) / self.normalizer
@@ -131,12 +131,12 @@ class LevelNoise(Noise):
         left, length, _ = self._pieces
         before, end = self._cumulative_half_mass
         u, point, sign, tail = uniforms(4 * read_size(size), rng).reshape(4, -1)
-        place = np.searchsorted(before, u / 2, side="right") - 1
-        in_tail = place >= len(left)
-        place = np.minimum(place, len(left) - 1)
+        piece = np.searchsorted(before, u / 2, side="right") - 1
+        in_tail = piece >= len(left)
+        piece = np.minimum(piece, len(left) - 1)
         jumps = np.floor(np.log(tail) / -float(self.epsilon))
         far = end + self.sensitivity * (jumps + point)
-        inner = left[place] + point * length[place]
+        inner = left[piece] + point * length[piece]
         return np.where(sign < 0.5, -1.0, 1.0) * np.where(in_tail, far, inner)
 
     def on_grid(self, step: float) -> IntegerLevelNoise:
@@ -162,14 +162,14 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
         return layers
 
     def mass(self, k: int) -> Fraction:
-        """Exact probability of ``k`` in what `sample` draws."""
+        """Return the exact probability that `sample` draws ``k``."""
         x, n, level = self.decay, self.partition.steps, int(self.partition.level(read_integer(k)))
         m = [int(v) for v in self.partition.moments.measure]
         total = sum((x**t * m[t] for t in range(n)), Fraction(0)) + x**n * m[n] / (1 - x)
         return Fraction(exact_power(x, level)) / total
 
     def pdf(self, r: ArrayLike) -> Float:
-        """Probability of each ``r``, 0 off the integers."""
+        """Return the probability of each ``r``; 0 off the integers."""
         r = read_points(r)
         whole = r == np.floor(r)
         level = self.partition.level(np.where(whole, r, 0.0))
@@ -186,8 +186,8 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
         k = np.floor(read_points(r))
         # P(noise <= k) = 1 - P(>= k+1) for k >= 0, and P(>= -k) below: both are tails at a positive number.
         size = np.minimum(np.where(k >= 0, k + 1, -k), len(table) + c * 2.0**60)  # beyond, the mass is 0
-        place = np.where(size > len(table), len(table) - np.mod(len(table) - size, c), size)
-        value = tail[place.astype(np.int64)] * np.exp(-eps * np.rint((size - place) / c))
+        reduced = np.where(size > len(table), len(table) - np.mod(len(table) - size, c), size)
+        value = tail[reduced.astype(np.int64)] * np.exp(-eps * np.rint((size - reduced) / c))
         return np.asarray(np.where(k >= 0, 1 - value, value))
 
     def sample(self, size: int, *, rng: Random = None) -> Int:
@@ -210,12 +210,12 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
         while len(waiting):
             level = geometric_draws(numerator, len(waiting), source)
             layer = np.minimum(level, n)
-            place = uniform_below(largest, len(waiting), source)
-            kept = place < sizes[layer]
-            layer, place, level = layer[kept], place[kept], level[kept]
-            # Numbers 0 .. count-1 are the members >= 0, later numbers their mirror images; 0 has none.
-            right = place < counts[layer]
-            index = np.where(right, place, place - counts[layer] + (layer == 0))
+            number = uniform_below(largest, len(waiting), source)
+            kept = number < sizes[layer]
+            layer, number, level = layer[kept], number[kept], level[kept]
+            # Numbers 0 .. count-1 are the members >= 0 of the layer, later ones their mirror images; 0 has none.
+            right = number < counts[layer]
+            index = np.where(right, number, number - counts[layer] + (layer == 0))
             value = order[starts[layer] + index] + c * (level - layer)
             drawn[waiting[kept]] = np.where(right, value, -value)
             waiting = waiting[~kept]

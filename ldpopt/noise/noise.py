@@ -44,11 +44,7 @@ class Noise(ABC):
 
     def __init__(self, sensitivity: float, epsilon: float | str) -> None:
         self.sensitivity = read_positive(sensitivity, "sensitivity")
-        self.epsilon = Budget(epsilon)
-        if not self.epsilon >= MIN_EPSILON:
-            raise StatementError(
-                f"epsilon = {self.epsilon!r} is too small: the noise would not be finite", do="state a larger epsilon"
-            )
+        self.epsilon = read_noise_budget(epsilon)
 
     def __repr__(self) -> str:
         """Kind, sensitivity and budget."""
@@ -56,15 +52,15 @@ class Noise(ABC):
 
     @abstractmethod
     def pdf(self, r: ArrayLike) -> Float:
-        """Density at each ``r``; for noise on a grid the probability, 0 off the grid."""
+        """Return the density at each ``r``; for noise on a grid the probability, 0 off the grid."""
 
     @abstractmethod
     def cdf(self, r: ArrayLike) -> Float:
-        """Probability of noise at most ``r``."""
+        """Return the probability of noise at most ``r``."""
 
     @abstractmethod
     def sample(self, size: int, *, rng: Random = None) -> NDArray[Any]:
-        """Draw ``size`` independent values; the class says whether they may be published.
+        """Draw ``size`` independent values; those of continuous noise are for simulation only.
 
         Parameters
         ----------
@@ -146,13 +142,13 @@ class IntegerNoise(Noise):
 
 
 def staircase_error(sensitivity: float, epsilon: float) -> float:
-    r"""Least expected absolute noise for a given sensitivity: :math:`\Delta / (2 \sinh(\epsilon/2))`."""
+    r"""Return the least expected absolute noise for a given sensitivity: :math:`\Delta / (2 \sinh(\epsilon/2))`."""
     # sinh overflows beyond 1400 nats; this form does not.
     return sensitivity * math.exp(-epsilon / 2) / -math.expm1(-epsilon)
 
 
 def uniforms(size: int, rng: Random) -> Float:
-    """Floats strictly between 0 and 1, from 53-bit words; for simulation."""
+    """Return floats strictly between 0 and 1, from 53-bit words; for simulation."""
     words = bit_source(rng, BITS - 1)(read_size(size))
     return np.asarray((words + 0.5) * 2.0 ** (1 - BITS))
 
@@ -171,6 +167,16 @@ def read_positive(value: Any, name: str) -> float:
             f"{name} = {number} is out of range", do=f"state it from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}"
         )
     return number
+
+
+def read_noise_budget(epsilon: float | str) -> Budget:
+    """Read a budget at which noise has finite moments."""
+    budget = Budget(epsilon)
+    if not budget >= MIN_EPSILON:
+        raise StatementError(
+            f"epsilon = {budget!r} is too small: the noise would not be finite", do="state a larger epsilon"
+        )
+    return budget
 
 
 def read_points(r: ArrayLike) -> Float:

@@ -5,11 +5,12 @@ and a radius ``d``,
 
 .. math:: B_t = tW + [-d, d], \qquad L(r) = \min\{t : r \in B_t\}, \qquad p(r) = e^{-\epsilon L(r)} / Z
 
-Int of ``r`` and ``r + v`` differ by at most one, so adding this noise is exactly ``epsilon`` private.
+Levels of ``r`` and ``r + v`` differ by at most one, so adding this noise is exactly ``epsilon`` private.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -20,11 +21,10 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.numbers import real_number, short_repr, whole_number
 from ldpopt.foundation.rows import Int
-from ldpopt.noise.integer_sets import IntegerLayers
-from ldpopt.noise.interval_unions import UnionLayers, converges
-from ldpopt.noise.intervals import Blocks, Intervals, difference, read_intervals
+from ldpopt.noise.integer_layers import IntegerLayers
+from ldpopt.noise.interval_layers import MAX_LAYERS, Moments, UnionLayers, converges
+from ldpopt.noise.intervals import Blocks, Intervals, difference, minkowski_sum, read_intervals, symmetric, to_integers
 from ldpopt.noise.level_noise import IntegerLevelNoise, LevelNoise
-from ldpopt.noise.neighbor_layers import MAX_LAYERS, Moments
 from ldpopt.noise.noise import MAX_LENGTH, read_points, read_positive
 from ldpopt.noise.two_blocks import TwoBlocks
 
@@ -102,7 +102,7 @@ class NeighborPartition:
         Returns
         -------
         ndarray of int64, shape of ``r``
-            Int ``>= 0``, without iteration over layers; on a border the inner layer, up to rounding.
+            Levels ``>= 0``, without iteration over layers; on a border the inner layer, up to rounding.
 
         Raises
         ------
@@ -141,7 +141,15 @@ class NeighborPartition:
 
         Intervals that touch after they are widened are joined.
         """
-        return self.neighbor_layers.core(whole_number(t, "t", 0, MAX_LAYERS + 1))
+        t = whole_number(t, "t", 0, MAX_LAYERS + 1)
+        if isinstance(self.neighbor_layers, TwoBlocks):
+            return self.neighbor_layers.core(t)
+        blocks, scale = to_integers(self.blocks)
+        gap = math.floor(2 * self.widening * scale) + int(self.is_discrete)
+        union: Intervals = [(0, 0)]
+        for _ in range(t):
+            union = minkowski_sum(union, symmetric(blocks), gap)
+        return union, scale
 
     def certify(self) -> bool:
         r"""Prove privacy from the layers alone: :math:`B_{t-1} + W \subseteq B_t` for ``t <= n``, then for all t.

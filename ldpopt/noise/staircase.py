@@ -6,10 +6,9 @@ import math
 from fractions import Fraction
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import real_number, short_repr
 from ldpopt.noise.level_noise import LevelNoise
-from ldpopt.noise.noise import MIN_EPSILON, read_positive
+from ldpopt.noise.noise import read_noise_budget, read_positive
 from ldpopt.noise.partition import NeighborPartition
 
 MIN_GAMMA = 1e-200
@@ -31,7 +30,7 @@ class Staircase(LevelNoise):
     gamma : float, optional
         Share of the innermost step, ``0 < gamma < 1`` (default: optimal for ``loss``).
     loss : {"l1", "l2"}
-        Without ``gamma``: minimise the expected absolute or squared noise; default: ``"l1"``.
+        Without ``gamma``: minimize the expected absolute or squared noise; default: ``"l1"``.
 
     Raises
     ------
@@ -56,7 +55,7 @@ class Staircase(LevelNoise):
     def __init__(
         self, sensitivity: float, epsilon: float | str, gamma: float | None = None, *, loss: str = "l1"
     ) -> None:
-        size, budget = read_positive(sensitivity, "sensitivity"), Budget(epsilon)
+        size, budget = read_positive(sensitivity, "sensitivity"), read_noise_budget(epsilon)
         if not isinstance(loss, str) or loss not in ("l1", "l2"):
             raise StatementError(f"loss = {short_repr(loss)} is unknown", do='use "l1" or "l2"')
         if gamma is None:
@@ -68,11 +67,7 @@ class Staircase(LevelNoise):
 
 
 def best_gamma(epsilon: float, loss: str) -> float:
-    """Innermost share that minimises the expected absolute (``"l1"``) or squared (``"l2"``) noise."""
-    if not epsilon >= MIN_EPSILON:
-        raise StatementError(
-            f"epsilon = {epsilon!r} is too small: the noise would not be finite", do="state a larger epsilon"
-        )
+    """Return the innermost share that minimizes the expected absolute (``"l1"``) or squared (``"l2"``) noise."""
     if loss == "l1":
         return math.exp(-epsilon / 2) / (1 + math.exp(-epsilon / 2))
     # For small epsilon (b (1 + b) / 2)**(1/3) and b are both near 1: subtract 1 from each first.

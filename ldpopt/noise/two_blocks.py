@@ -19,12 +19,12 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
-from ldpopt.noise.intervals import Intervals
-from ldpopt.noise.neighbor_layers import MAX_LAYERS, IntervalLayers
+from ldpopt.noise.interval_layers import MAX_LAYERS, IntervalLayers
+from ldpopt.noise.intervals import Intervals, merge
 
 
 class TwoBlocks(IntervalLayers):
-    """Int and layers in closed form, for one set and one widening.
+    """Levels and layers in closed form, for one set and one widening.
 
     Parameters
     ----------
@@ -43,13 +43,13 @@ class TwoBlocks(IntervalLayers):
 
     @property
     def steps(self) -> int:
-        """See `NeighborLayers.steps`; the gaps must close."""
+        """See `IntervalLayers.steps`; the gaps must close."""
         assert self.gaps_closed_at is not None
         return self.gaps_closed_at + 1
 
     def half_layers(self) -> Iterable[tuple[Float, Float]]:
         """See `IntervalLayers.half_layers`."""
-        return self.layers(self.checked_steps)
+        return self.layers(self.steps)
 
     def reach(self, last: int) -> Float:
         """Return ``E_0 .. E_last``."""
@@ -57,7 +57,7 @@ class TwoBlocks(IntervalLayers):
         return np.asarray(np.maximum(r * self.a, (r // 2) * self.w + (r % 2) * self.a))
 
     def level(self, r: Float) -> Int:
-        r"""Least number of steps that reach ``r``: :math:`\min_k k + \text{steps}(\text{dist}(|r|, [kb-d, kc+d]))`."""
+        r"""Return the level of each ``r``: :math:`\min_k k + \text{steps}(\text{dist}(|r|, [kb-d, kc+d]))`."""
         # Beyond 2**60 steps the probability is 0 and int64 overflows.
         size = np.minimum(np.abs(np.asarray(r, dtype=np.float64)), self.c * 2.0**60)
         best = np.full(size.shape, np.inf)
@@ -75,7 +75,7 @@ class TwoBlocks(IntervalLayers):
         return best.astype(np.int64)
 
     def _steps(self, x: Float) -> Float:
-        """Least number of steps, without the blocks ``[b, c]`` counted so far, that cover a distance ``x``."""
+        """Return the least number of further steps that cover a distance ``x`` to the blocks reached so far."""
         found = np.where(x > 0, np.inf, 0.0)
         if self.a > 0:
             with np.errstate(over="ignore"):  # infinite: never the minimum
@@ -122,8 +122,9 @@ class TwoBlocks(IntervalLayers):
         scale = math.lcm(*(v.denominator for v in self.exact[:3]))
         return [int(v * scale) for v in self.exact[:3]], scale, math.floor(2 * self.exact[3] * scale)
 
-    def _check_steps(self) -> tuple[int | None, Intervals, Intervals, int]:
-        n = self.checked_steps
+    def check_steps(self) -> tuple[int | None, Intervals, Intervals, int]:
+        """See `IntervalLayers.check_steps`."""
+        n = self.steps
         return self._first_violation(n), self.core(n - 1)[0], self.core(n)[0], self._in_integers()[0][2]
 
     def _first_violation(self, last: int) -> int | None:
@@ -151,15 +152,11 @@ class TwoBlocks(IntervalLayers):
         return None
 
     def core(self, t: int) -> tuple[Intervals, int]:
-        """Return ``t W`` in ints and their scale; intervals that touch after widening are joined. O(t), no sorting."""
+        """Return ``t W`` in ints and their scale; intervals that touch after they are widened are joined."""
         (a, b, c), scale, gap = self._in_integers()
-        joined: Intervals = []
-        for k in range(-t, t + 1):
-            r = t - abs(k)
+        half = []
+        for k in range(t + 1):
+            r = t - k
             reach = max(r * a, (r // 2) * (c - b) + (r % 2) * a)
-            low, high = (k * b - reach, k * c + reach) if k >= 0 else (k * c - reach, k * b + reach)
-            if joined and low <= joined[-1][1] + gap:
-                joined[-1] = joined[-1][0], max(high, joined[-1][1])
-            else:
-                joined.append((low, high))
-        return joined, scale
+            half.append((k * b - reach, k * c + reach))
+        return merge([*half, *((-high, -low) for low, high in half)], gap), scale

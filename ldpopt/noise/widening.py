@@ -13,9 +13,9 @@ from scipy.optimize import minimize_scalar
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.noise.interval_layers import MAX_LAYERS
 from ldpopt.noise.intervals import read_intervals
-from ldpopt.noise.neighbor_layers import MAX_LAYERS
-from ldpopt.noise.noise import MIN_EPSILON, read_positive
+from ldpopt.noise.noise import read_noise_budget, read_positive
 from ldpopt.noise.partition import NeighborPartition
 from ldpopt.noise.two_blocks import TwoBlocks
 
@@ -73,11 +73,7 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     >>> round(best.noise(1.0).rate, 4)
     0.9549
     """
-    budget = Budget(epsilon)
-    if not budget >= MIN_EPSILON:
-        raise StatementError(
-            f"epsilon = {budget!r} is too small: the noise would not be finite", do="state a larger epsilon"
-        )
+    budget = read_noise_budget(epsilon)
     blocks, is_discrete = read_intervals(intervals)
     read_positive(blocks[-1][1], "sensitivity")
     if is_discrete:
@@ -128,7 +124,7 @@ def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
         if best is None or pair[0] < best[0]:
             best = pair
     if best is None:
-        NeighborPartition(blocks, min(analytic))  # raises the error that says why
+        NeighborPartition(blocks, min(analytic))  # raises an error with the reason
         raise StatementError("no widening gives finite noise")
     return best
 

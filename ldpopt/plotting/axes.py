@@ -23,16 +23,21 @@ MAX_LABEL_LENGTH = 18
 
 
 def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), projection: str | None = None) -> Axes:
-    """Return the given axes, or new ones of a figure with constrained layout."""
-    if ax is not None:
-        return ax
+    """Return the given axes, or new ones."""
+    return new_axes(size, projection) if ax is None else ax
+
+
+def new_axes(size: tuple[float, float], projection: str | None = None, *, has_window: bool = True) -> Axes:
+    """Return axes of a new figure, of pyplot or without a window."""
     try:
-        import matplotlib.pyplot as plt
+        if has_window:
+            from matplotlib.pyplot import figure
+        else:
+            from matplotlib.figure import Figure as figure  # type: ignore[assignment] # noqa: N813
     except ImportError:
         what = "a plot needs matplotlib, which is not installed"
         raise LdpoptError(what, do='pip install "ldpopt[plot]"') from None
-    figure = plt.figure(figsize=size, layout="constrained")
-    axes: Axes = figure.add_subplot(projection=projection)
+    axes: Axes = figure(figsize=size, layout="constrained").add_subplot(projection=projection)
     return axes
 
 

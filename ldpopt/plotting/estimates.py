@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ldpopt.designing import Design, DesignComparison, FrequencyDesign
-from ldpopt.estimation.inversion import Estimate
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None 
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
-    best, others = (design.best, design.peers[:MAX_OTHERS]) if isinstance(design, DesignComparison) else (design, ())
+    best, others = (design.best, design.others[:MAX_OTHERS]) if isinstance(design, DesignComparison) else (design, ())
     answers = best.workload.inputs
     positions = np.arange(len(answers))
     aim = "largest" if best.objective == "worst_case" else "average"

@@ -85,8 +85,7 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, size=(7.0, 6.2))
     for region in regions:
         outline = np.array(region.corners, dtype=float) @ APEXES
-        reports = region.reports if region.members is None else region.members
-        color = ("#eff3ff", "#bdd7e7", "#6baed6")[min(len(reports), 3) - 1]
+        color = ("#eff3ff", "#bdd7e7", "#6baed6")[min(len(region.reported), 3) - 1]
         ax.fill(*outline.T, facecolor=color, edgecolor="#08306b", linewidth=1.2)
         _name_cell(ax, region, outline)
     for x, (side, lift) in enumerate((("top", -0.03), ("top", -0.03), ("bottom", 0.03))):
@@ -120,8 +119,8 @@ def _level_line(ax: Axes, form: Any) -> None:
     across = np.linspace(-0.2, 1.2, 400)
     if second > 0:
         height = (value - first * across) / second
-        seen = (height >= -0.2) & (height <= 1.2)
-        across, height = across[seen], height[seen]
+        is_inside = (height >= -0.2) & (height <= 1.2)
+        across, height = across[is_inside], height[is_inside]
     else:
         across, height = np.full(2, value / first), np.array([-0.2, 1.2])
     ax.plot(across, height, "--", color="#cb181d", linewidth=1.2, label=f"utility {value:.4g}")

@@ -77,20 +77,20 @@ def places(
     """
     if color not in ("prior", "loss"):
         raise StatementError(f"color = {short_repr(color)} is unknown", do='state "prior" or "loss"')
-    where = _coordinates(mechanism, points)
-    n = len(where)
+    xy = _coordinates(mechanism, points)
+    n = len(xy)
     weights = np.full(n, 1.0 / n) if prior is None else read_prior(prior, mechanism.inputs)[0]
     ax = axes_or_new(ax, size=(6.4, 5.2))
-    reports = where[_inputs_of_reports(mechanism)]
+    reports = xy[_inputs_of_reports(mechanism)]
     if origin is None:
-        _draw_arrows(ax, where, mechanism.channel @ reports)
+        _draw_arrows(ax, xy, mechanism.channel @ reports)
     else:
-        _draw_lines(ax, where, reports, mechanism, origin)
-    values = weights if color == "prior" else _loss_by_input(mechanism, where, reports, loss)
+        _draw_lines(ax, xy, reports, mechanism, origin)
+    values = weights if color == "prior" else _loss_by_input(mechanism, xy, reports, loss)
     size = np.clip(6000.0 / n, 18.0, 220.0)
     area = size * (0.35 + 1.3 * weights / weights.max()) if color == "loss" and prior is not None else size
     disks = ax.scatter(
-        where[:, 0], where[:, 1], s=area, c=values, cmap="Blues", vmin=0.0, edgecolor=DARK, linewidth=0.6, zorder=3
+        xy[:, 0], xy[:, 1], s=area, c=values, cmap="Blues", vmin=0.0, edgecolor=DARK, linewidth=0.6, zorder=3
     )
     label = "prior" if color == "prior" else f"expected loss ({unit})" if loss is None else "expected loss"
     ax.figure.colorbar(disks, ax=ax, label=label)
@@ -105,11 +105,11 @@ def places(
 def _coordinates(mechanism: Mechanism, points: Any) -> Float:
     """Return the coordinates of the inputs, in their order."""
     values, names = read_points(points)
-    where = Labelled(values, (names, None), "list of points", ("input", "coordinate")).to(mechanism.inputs, None)
-    if where.shape != (len(mechanism.inputs), 2):
-        what = f"the points have shape {where.shape}; the mechanism has {len(mechanism.inputs)} places"
+    xy = Labelled(values, (names, None), "list of points", ("input", "coordinate")).to(mechanism.inputs, None)
+    if xy.shape != (len(mechanism.inputs), 2):
+        what = f"the points have shape {xy.shape}; the mechanism has {len(mechanism.inputs)} places"
         raise StatementError(what, do="pass two coordinates, east and north, for each input")
-    return where
+    return xy
 
 
 def _inputs_of_reports(mechanism: Mechanism) -> list[int]:
@@ -122,24 +122,24 @@ def _inputs_of_reports(mechanism: Mechanism) -> list[int]:
     return [index[label] for label in mechanism.outputs]
 
 
-def _loss_by_input(mechanism: Mechanism, where: Float, reports: Float, loss: Any) -> Float:
+def _loss_by_input(mechanism: Mechanism, xy: Float, reports: Float, loss: Any) -> Float:
     if loss is None:
-        matrix = np.hypot(*(where[:, None] - reports[None]).transpose(2, 0, 1))
+        matrix = np.hypot(*(xy[:, None] - reports[None]).transpose(2, 0, 1))
     else:
         given = loss if isinstance(loss, (str, Utility)) else Utility(loss, "loss")
         matrix = resolve(given, mechanism.inputs, mechanism.outputs).matrix
     return np.asarray((mechanism.channel * matrix).sum(axis=1))
 
 
-def _draw_arrows(ax: Axes, where: Float, target: Float) -> None:
+def _draw_arrows(ax: Axes, xy: Float, target: Float) -> None:
     """Draw an arrow from each place to the mean of its reports."""
-    step = target - where
+    step = target - xy
     ax.quiver(
-        *where.T, *step.T, angles="xy", scale_units="xy", scale=1.0, width=0.0025, color=DARK, headwidth=4.5, zorder=2
+        *xy.T, *step.T, angles="xy", scale_units="xy", scale=1.0, width=0.0025, color=DARK, headwidth=4.5, zorder=2
     )
 
 
-def _draw_lines(ax: Axes, where: Float, reports: Float, mechanism: Mechanism, origin: Hashable) -> None:
+def _draw_lines(ax: Axes, xy: Float, reports: Float, mechanism: Mechanism, origin: Hashable) -> None:
     """Draw lines from one place to its reports, and a ring around it."""
     from matplotlib.collections import LineCollection
 
@@ -147,11 +147,11 @@ def _draw_lines(ax: Axes, where: Float, reports: Float, mechanism: Mechanism, or
         raise StatementError(f"the origin {short_repr(origin)} is not an input", do="name a place of the mechanism")
     x = mechanism.inputs.index(origin)
     share = mechanism.channel[x]
-    seen = share >= MIN_PROBABILITY
-    ends = [(where[x], report) for report in reports[seen]]
-    widths = 0.4 + 9.0 * np.sqrt(share[seen])
+    is_drawn = share >= MIN_PROBABILITY
+    ends = [(xy[x], report) for report in reports[is_drawn]]
+    widths = 0.4 + 9.0 * np.sqrt(share[is_drawn])
     ax.add_collection(LineCollection(ends, linewidths=widths.tolist(), color="#737373", alpha=0.6, zorder=2))
-    ax.scatter(where[x, 0], where[x, 1], s=330, facecolor="none", edgecolor="black", linewidth=2.0, zorder=5)
+    ax.scatter(xy[x, 0], xy[x, 1], s=330, facecolor="none", edgecolor="black", linewidth=2.0, zorder=5)
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
     name = f"from {shorten(origin)}"
-    ax.annotate(name, tuple(where[x]), (0, 16), textcoords="offset points", ha="center", fontsize=9, bbox=box, zorder=6)
+    ax.annotate(name, tuple(xy[x]), (0, 16), textcoords="offset points", ha="center", fontsize=9, bbox=box, zorder=6)

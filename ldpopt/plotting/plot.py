@@ -9,7 +9,7 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.designing import Design, FrequencyDesign
 from ldpopt.designing.comparison import DesignComparison
 from ldpopt.errors import StatementError
-from ldpopt.estimation.inversion import Estimate
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.axes import name_privacy
 from ldpopt.plotting.estimates import design, estimate

@@ -75,7 +75,7 @@ class ConvexUtility:
         return float(found) if found.ndim == 0 else found
 
     def _rows(self, channel: Any) -> Float:
-        """The channel in floats, its rows in the order of the inputs where both have labels."""
+        """Return the channel in floats; if both have labels, its rows are in the order of the inputs."""
         if isinstance(channel, Mechanism):
             table = Labelled(channel.channel, (channel.inputs, channel.outputs), "channel", ("input", "output"))
         else:
@@ -312,7 +312,7 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
 
 
 def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, float]:
-    r"""Weights of the patterns, and a dual bound.
+    r"""Return the weights of the patterns, and a dual bound.
 
     With :math:`w_A = b + \beta 1_A` the constraints are: :math:`\sum \theta_A 1_A` is a constant ``c``, and
     :math:`b \sum \theta + \beta c = 1`. In this form they are well conditioned for every epsilon.
@@ -331,8 +331,8 @@ def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, f
     prices = -result.eqlin.marginals[:n] * scale
     prices -= prices.mean()
     mean = b + beta * members.sum(axis=0) / n
-    seen = mean > 0  # beyond epsilon = 745 the constant column underflows to 0
-    bound = ((column_values - prices @ members)[seen] / mean[seen]).max()
+    is_positive = mean > 0  # beyond epsilon = 745 the constant column underflows to 0
+    bound = ((column_values - prices @ members)[is_positive] / mean[is_positive]).max()
     return np.asarray(result.x[:count]), float(bound)
 
 

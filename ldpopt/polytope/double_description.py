@@ -8,7 +8,7 @@ pair of an adjacent positive and negative ray gives one new ray on the row; nega
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -25,8 +25,6 @@ Incidence = NDArray[np.bool_]
 
 Point = tuple[Fraction, ...]
 Channel = tuple[tuple[Fraction, ...], ...]
-Progress = Callable[[int, int, int], None]
-"""Called as ``progress(rows_read, total_rows, current_rays)``."""
 
 MAX_RAYS = 100_000
 """Default limit of the number of current rays."""
@@ -60,11 +58,10 @@ def enumerate_vertices(
     bounds: Sequence[Fraction | int],
     *,
     most: int = MAX_RAYS,
-    progress: Progress | None = None,
 ) -> Vertices:
-    r"""Find all vertices of :math:`\{x : A x \le b\}`, bounded, exactly; none if it is empty.
+    r"""Find all vertices of a bounded polytope :math:`\{x : A x \le b\}` exactly; none if it is empty.
 
-    Shapes: ``coefficients`` (rows, dimension), ``bounds`` (rows,).
+    More than ``most`` rays at a time raise NotRepresentableError.
 
     References
     ----------
@@ -82,7 +79,7 @@ def enumerate_vertices(
     if len(rows[0]) == 1:
         return Vertices(((),), np.array([[row[0] == 0 for row in rows]], bool))
     at_infinity = [1] + [0] * (len(rows[0]) - 1)
-    rays = extreme_rays([*rows, at_infinity], most=most, progress=progress)
+    rays = extreme_rays([*rows, at_infinity], most=most)
     if (rays[:, 0] == 0).any():
         raise _unbounded()
     points = [tuple(Fraction(v, ray[0]) for v in ray[1:]) for ray in rays.tolist()]
@@ -92,32 +89,10 @@ def enumerate_vertices(
     return Vertices(tuple(points[i] for i in order), incidence.astype(bool))
 
 
-def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MAX_RAYS, progress: Progress | None = None) -> Integers:
+def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MAX_RAYS) -> Integers:
     r"""Find the extreme rays of the pointed cone :math:`\{z : R z \ge 0\}` as primitive integer vectors.
 
-    Parameters
-    ----------
-    rows : sequence of sequences of int, shape (rows, d)
-        R, of rank ``d``.
-    most : int
-        Largest number of current rays; default: ``100000``.
-    progress : callable, optional
-        Called as ``progress(rows_read, total_rows, current_rays)``.
-
-    Returns
-    -------
-    integer array, shape (rays, d)
-        One vector per ray.
-
-    Raises
-    ------
-    StatementError
-        If the cone contains a line.
-    NotRepresentableError
-        If there are more than ``most`` rays.
-
-    Notes
-    -----
+    The result has a row for each ray. A cone that contains a line raises, and so do more than ``most`` current rays.
     Rows are read in lexicographic order, which keeps intermediate cones small. Two rays are adjacent if no third ray
     lies on all rows on which both lie.
     """
@@ -126,15 +101,11 @@ def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MAX_RAYS, progres
     if not order or len(basis) < len(order[0]):
         raise _unbounded()
     rays, zero = _simplicial([order[i] for i in basis])
-    waiting = [order[i] for i in range(len(order)) if i not in set(basis)]
-    for step, row in enumerate(waiting):
-        if progress is not None:
-            progress(len(order) - len(waiting) + step, len(order), len(rays))
+    others = [row for i, row in enumerate(order) if i not in basis]
+    for count, row in enumerate(others, len(basis)):
         if len(rays) > most:
-            raise _too_many_rays(len(order) - len(waiting) + step, len(order), len(rays))
+            raise _too_many_rays(count, len(order), len(rays))
         rays, zero = _add_row(rays, zero, row)
-    if progress is not None:
-        progress(len(order), len(order), len(rays))
     return rays
 
 
@@ -160,7 +131,7 @@ def _add_row(rays: Integers, zero: Incidence, row: Sequence[int]) -> tuple[Integ
 def _adjacent(
     zero: Incidence, plus: NDArray[np.int64], minus: NDArray[np.int64], rows: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of adjacent rays: they share at least ``rows`` tight rows, and no third ray lies on all of these.
+    """Return the pairs of adjacent rays: they share ``rows`` tight rows or more, and no third ray lies on all of these.
 
     Such a third ray shares at least as many rows with each of the two. So only the companions of the ray on the smaller
     side are searched.
@@ -198,7 +169,7 @@ def _without_overflow(rays: Integers, factors: Sequence[int] | Integers) -> Inte
 
 
 def _simplicial(rows: Sequence[Sequence[int]]) -> tuple[Integers, Incidence]:
-    """Rays of a cone with as many rows as coordinates: columns of the inverse; ray i lies on all rows but row i."""
+    """Return the rays of a cone with as many rows as coordinates, and the rows on which they lie: all but one each."""
     d = len(rows)
     table = [[Fraction(v) for v in row] + [Fraction(int(i == k)) for k in range(d)] for i, row in enumerate(rows)]
     for column in range(d):
@@ -213,7 +184,7 @@ def _simplicial(rows: Sequence[Sequence[int]]) -> tuple[Integers, Incidence]:
 
 
 def _independent(rows: Sequence[Sequence[int]]) -> list[int]:
-    """Positions of the rows that are independent of the previous ones."""
+    """Return the indices of the rows that are independent of the previous ones."""
     echelon: list[tuple[int, list[int]]] = []
     chosen = []
     for position, row in enumerate(rows):
@@ -231,7 +202,7 @@ def _independent(rows: Sequence[Sequence[int]]) -> list[int]:
 
 
 def rank(rows: Sequence[Sequence[Fraction | int]]) -> int:
-    """Rank of a rational matrix, exactly.
+    """Return the rank of a rational matrix, exactly.
 
     Examples
     --------
@@ -242,7 +213,7 @@ def rank(rows: Sequence[Sequence[Fraction | int]]) -> int:
 
 
 def primitive_integers(row: Sequence[Fraction | int]) -> list[int]:
-    """Multiply by the positive rational that makes the entries integers without a common divisor.
+    """Multiply a row by the positive rational that makes its entries integers without a common divisor.
 
     Examples
     --------
@@ -260,7 +231,7 @@ def _unbounded() -> StatementError:
 
 
 def _too_many_rays(read: int, rows: int, rays: int) -> NotRepresentableError:
-    """Error for a long enumeration: the rays grow about geometrically with the rows, the work with their square."""
+    """Return the error of a long enumeration; the rays grow about geometrically with the rows."""
     final = math.log(rays) * rows / max(read, 1)
     return NotRepresentableError(
         f"{rays} rays after {read} of {rows} rows; at this rate about 1e{final / math.log(10):.0f} rays at the end",

@@ -13,17 +13,18 @@ from functools import cached_property
 from itertools import chain, combinations
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.polytope.double_description import MAX_RAYS, Channel, Point, Progress, Vertices, enumerate_vertices, rank
-from ldpopt.polytope.mutual import read_inputs, require_mutual
+from ldpopt.foundation.numbers import short_repr
+from ldpopt.polytope.double_description import MAX_RAYS, Channel, Point, Vertices, enumerate_vertices, rank
 from ldpopt.privacy import Notion, TiedNotion, Ties
 from ldpopt.privacy.ties import no_rows
 
 MAX_ROWS = 100_000
+"""Largest number of rows between inputs."""
+
 MAX_ROOT_DEGREE = 64
 """Largest denominator of a distance for which a rational power of ``e**epsilon`` is computed."""
 
@@ -54,9 +55,9 @@ class Halfspaces:
     n, m : int
         Numbers of inputs and outputs.
     ties : tuple of Tie
-        Pairs of inputs that the notion ties, with the exact factor of each.
+        Pairs of inputs that the notion compares, with the exact factor of each.
     delta : Fraction
-        Slack.
+        Slack of the notion.
     coefficients : tuple of tuples of Fraction, shape (rows, n (m - 1))
         a; coordinate ``x (m - 1) + y`` is ``P[x, y]``.
     bounds : tuple of Fraction, shape (rows,)
@@ -113,7 +114,7 @@ class Halfspaces:
         return tuple(v for row in rows for v in row[:-1])
 
     def slacks(self, channel: Any) -> Point:
-        """Slack of each row, ``b - a . x``; negative if the row is violated."""
+        """Return the slack of each row, ``b - a . x``; negative if the row is violated."""
         point = self.point(channel)
         return tuple(
             b - sum((a * v for a, v in zip(row, point, strict=True) if a), Fraction(0))
@@ -126,23 +127,9 @@ class Halfspaces:
         tight = [row for row, slack in zip(self.coefficients, slacks, strict=True) if not slack]
         return min(slacks, default=Fraction(0)) >= 0 and rank(tight) == self.dimension
 
-    def is_vertex_by_components(self, channel: Any) -> bool:
-        r"""Second test of a vertex, independent of the rows; for notions with delta = 0.
-
-        In each column connect the inputs of every tight tie. Each component of a column has one free scale. The channel
-        is extreme if and only if the row sums determine all scales.
-        """
-        if self.delta:
-            raise NotRepresentableError(f"delta = {self.delta}: columns do not scale freely", do="use is_vertex")
-        rows = [[Fraction(v) for v in row] for row in channel]
-        if min(self.slacks(rows), default=Fraction(0)) < 0:
-            return False
-        components = [component for y in range(self.m) for component in self._components([row[y] for row in rows])]
-        return len(components) <= self.n and rank(components) == len(components)
-
-    def redundant(self, vertices: Vertices | None = None) -> tuple[str, ...]:
-        """Names of redundant rows: all vertices on such a row lie in a smaller face, or on an earlier equal row."""
-        found = self.vertices if vertices is None else vertices
+    def redundant(self) -> tuple[str, ...]:
+        """Return the names of redundant rows: the vertices on such a row lie in a smaller face, or on an equal row."""
+        found = self.vertices
         seen: set[bytes] = set()
         names = []
         for name, on in zip(self.names, found.incidence.T, strict=True):
@@ -154,21 +141,14 @@ class Halfspaces:
                 seen.add(twin)
         return tuple(names)
 
-    def _components(self, column: Sequence[Fraction]) -> list[list[Fraction]]:
-        graph: nx.Graph[int] = nx.Graph()
-        graph.add_nodes_from(x for x in range(self.n) if column[x])
-        graph.add_edges_from(
-            (t.first, t.second) for t in self.ties if column[t.first] and column[t.first] == t.factor * column[t.second]
-        )
-        return [
-            [column[x] if x in part else Fraction(0) for x in range(self.n)] for part in nx.connected_components(graph)
-        ]
-
 
 def halfspaces(
     privacy: Notion, n: int, m: int | None = None, *, inputs: Sequence[Hashable] | None = None
 ) -> Halfspaces:
     r"""Write a notion's polytope of channels as exact half-spaces.
+
+    The notion needs a rational :math:`e^{\epsilon}`, given as ``"log(p/q)"``. Its delta is read as the decimal that it
+    prints: 0.1 is 1/10. If this exceeds the float (as 0.3 does), an extreme point may exceed it by less than 1e-16.
 
     Examples
     --------
@@ -198,7 +178,7 @@ def halfspaces(
     rows = [_tie_row(tie, event, n, m) for tie in ties for event in events]
     bounds = [bound + delta for _, bound in rows]
     names = [_name(tie, event, labels, slack=bool(delta)) for tie in ties for event in events]
-    if delta or len({tie.first for tie in ties}) < n:  # what is tied both ways is not negative by itself
+    if delta or len({tie.first for tie in ties}) < n:  # an input that is tied both ways has no negative entries anyway
         entries = [(x, y) for x in range(n) for y in range(m)]
         signs = [_row({(x, y): Fraction(-1)}, n, m) for x, y in entries]
         rows, bounds = rows + signs, bounds + [bound for _, bound in signs]
@@ -206,12 +186,10 @@ def halfspaces(
     return Halfspaces(n, m, ties, delta, tuple(row for row, _ in rows), tuple(bounds), tuple(names))
 
 
-def vertex_channels(
-    polytope: Halfspaces, *, most: int = MAX_RAYS, progress: Progress | None = None
-) -> Iterator[Channel]:
-    """Enumerate the extreme points of a notion's polytope as exact channels, in lexicographic order.
+def vertex_channels(polytope: Halfspaces, *, most: int = MAX_RAYS) -> Iterator[Channel]:
+    """Enumerate the extreme points of a notion's polytope as exact (n, m) channels, in lexicographic order.
 
-    Result: (n, m).
+    More than ``most`` rays at a time raise NotRepresentableError.
 
     Examples
     --------
@@ -219,9 +197,34 @@ def vertex_channels(
     >>> [[str(p) for p in row] for row in list(vertex_channels(halfspaces(PureLDP("log(3)"), 2)))[1]]
     [['1/4', '3/4'], ['3/4', '1/4']]
     """
-    found = enumerate_vertices(polytope.coefficients, polytope.bounds, most=most, progress=progress)
+    found = enumerate_vertices(polytope.coefficients, polytope.bounds, most=most)
     for point in found.points:
         yield polytope.channel(point)
+
+
+def read_inputs(privacy: Any, n: int, inputs: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
+    """Return labels in the order of the rows: those given, or those of the notion, or 0, 1, 2, ..."""
+    own = privacy.alphabet if isinstance(privacy, Notion) else None
+    known = own if inputs is None else tuple(inputs)
+    names: tuple[Hashable, ...] = tuple(range(n)) if known is None else known
+    if len(names) != n:
+        raise StatementError(f"there are {len(names)} labels for {n} inputs")
+    return names
+
+
+def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
+    """Return the ties of a notion; a notion that does not tie each pair both ways, for every report, raises."""
+    if isinstance(privacy, type) or not isinstance(privacy, TiedNotion):
+        raise StatementError(
+            f"{short_repr(privacy)} is not a notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP"
+        )
+    ties = privacy.ties(inputs)
+    if not ties.is_mutual:
+        raise NotRepresentableError(
+            f"extreme points need a notion that ties pairs both ways, for every report; {privacy!r} does not",
+            do="solve the program instead, or take PureLDP, GraphDP or MetricDP",
+        )
+    return ties
 
 
 def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
@@ -249,7 +252,7 @@ def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
 
 
 def _root(value: int, degree: int) -> int | None:
-    """Integer root, or None; Newton's method in integers, from above."""
+    """Return the integer root, or None if it is not an integer; by Newton's method in integers, from above."""
     if degree == 1 or value < 2:
         return value
     guess = 1 << -(-value.bit_length() // degree)
@@ -267,7 +270,7 @@ def _exact_ties(form: Ties) -> Iterator[Tie]:
 
 
 def _events(m: int, *, is_shared: bool) -> list[tuple[int, ...]]:
-    """Single outputs, or all sets of them but the empty and the full one."""
+    """Return the single outputs, or if delta is shared by events all sets but the empty and the full one."""
     if not is_shared:
         return [(y,) for y in range(m)]
     if m > MAX_ROWS.bit_length():
@@ -281,7 +284,7 @@ def _tie_row(tie: Tie, event: Sequence[int], n: int, m: int) -> tuple[Point, Fra
 
 
 def _row(entries: dict[tuple[int, int], Fraction], n: int, m: int) -> tuple[Point, Fraction]:
-    """Coefficients and bound of ``sum entries <= 0`` after the last entry of each row is eliminated."""
+    """Return coefficients and bound of ``sum entries <= 0`` after the last entry of each row is eliminated."""
     row, bound = [Fraction(0)] * (n * (m - 1)), Fraction(0)
     for (x, y), value in entries.items():
         if y < m - 1:

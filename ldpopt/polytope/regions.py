@@ -1,4 +1,4 @@
-r"""Regions of optimality of each mechanism: exact cells of the prior simplex and ranges of epsilon.
+r"""Priors and budgets for which each mechanism is optimal: exact cells of the prior simplex, ranges of epsilon.
 
 The value of a mechanism under the prior :math:`\pi` is :math:`\pi \cdot g`, where :math:`g_x` is its utility for input
 ``x``. So the optimal value is a maximum of linear functions of the prior, one per extreme point. The cells where one of
@@ -8,7 +8,7 @@ them is largest are polytopes (docs, "Regions").
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.closed_forms.form import read_delta
 from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.numbers import Float
 from ldpopt.polytope.double_description import extreme_rays, primitive_integers, rank
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import ExtremePoints, extreme_points
@@ -45,7 +46,7 @@ class Region:
     inequalities : tuple of tuples of int
         Normals ``a`` of its facets: the cell consists of the priors with ``a . prior >= 0`` for all of them.
     members : tuple of int or None
-        The ``k`` answers with the largest truth probability in "top-k"; None unless the utility is the identity and
+        The ``k`` answers that "top-k" reports; None unless the utility is the identity and
         all pairs of inputs are tied equally.
     """
 
@@ -73,6 +74,11 @@ class Region:
     def reports(self) -> tuple[int, ...]:
         """Outputs in use at the vertex."""
         return tuple(y for y in range(self.vertex.shape[1]) if any(self.vertex[:, y]))
+
+    @property
+    def reported(self) -> tuple[int, ...]:
+        """The members, if the cell has some; otherwise the reports."""
+        return self.reports if self.members is None else self.members
 
     @property
     def share(self) -> Fraction:
@@ -149,24 +155,23 @@ def prior_regions(
     top-1: 1 0 1/4
     RR 1/4 3/4
     """
-    points, worth = _points_and_utility(source, n, utility)
-    is_top_k = _is_top_k(points, worth)
-    found = _by_utility(points, worth)
-    sign = 1 if worth.sense == "gain" else -1
-    functions = [tuple(sign * g for g in utilities) for utilities in found]
-    cells = _cells(functions)
-    regions = []
-    for utilities, (vertex, merged) in found.items():
-        corners = cells.get(tuple(sign * g for g in utilities))
-        if corners is not None:
-            members = _members(utilities) if is_top_k else None
-            regions.append((utilities, vertex, merged, corners, members))
-    facets = _facets([(tuple(sign * g for g in region[0]), region[3]) for region in regions])
-    unsorted_regions = [
-        Region(vertex, merged, utilities, _counterclockwise(corners), rows, members)
-        for (utilities, vertex, merged, corners, members), rows in zip(regions, facets, strict=True)
+    points, utility = _points_and_utility(source, n, utility)
+    sign = 1 if utility.sense == "gain" else -1
+    is_top_k = _is_top_k(points, utility)
+    vertices = _by_gains(points, sign * utility.matrix)
+    cells = _cells(list(vertices))
+    regions = [
+        Region(
+            vertex=vertices[gains][0],
+            merged=vertices[gains][1],
+            utilities=tuple(sign * gain for gain in gains),
+            corners=_counterclockwise(corners),
+            inequalities=_facets(gains, cells),
+            members=tuple(x for x, gain in enumerate(gains) if gain == max(gains)) if is_top_k else None,
+        )
+        for gains, corners in cells.items()
     ]
-    return tuple(sorted(unsorted_regions, key=_rank))
+    return tuple(sorted(regions, key=lambda region: (len(region.reported), region.reported)))
 
 
 @dataclass(frozen=True)
@@ -176,7 +181,7 @@ class EpsilonRange:
     Attributes
     ----------
     k : int
-        Randomized response among the ``k`` likeliest answers is optimal.
+        Number of reported answers: randomized response among the ``k`` likeliest ones is optimal.
     members : tuple of int
         These answers.
     ratios : tuple of Fraction
@@ -239,7 +244,7 @@ def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, .
 
 
 def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[ExtremePoints, Utility]:
-    """Extreme points and a utility of their shape."""
+    """Read the extreme points, and a utility of their shape."""
     if isinstance(source, ExtremePoints):
         if n is not None and n != source.shape[0]:
             raise StatementError(f"the points have {source.shape[0]} inputs, not {n}")
@@ -247,37 +252,31 @@ def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[Extre
     else:
         if n is None:
             raise StatementError("the number of inputs is missing", do="pass n")
-        worth = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
-        points = extreme_points(source, n, n if isinstance(worth, str) else worth.shape[1])
+        table = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
+        points = extreme_points(source, n, n if isinstance(table, str) else table.shape[1])
     return points, resolve(utility, tuple(range(points.shape[0])), tuple(range(points.shape[1])))
 
 
 def _is_top_k(points: ExtremePoints, utility: Utility) -> bool:
-    """Whether the n-ary theorem describes the cells."""
+    """Whether the cells are those of the n-ary theorem."""
     n, m = points.shape
     is_identity = n == m and utility.sense == "gain" and np.array_equal(utility.matrix, np.eye(n))
     return is_identity and points.ties.is_complete
 
 
-def _rank(region: Region) -> tuple[int, tuple[int, ...]]:
-    shown = region.reports if region.members is None else region.members
-    return len(shown), shown
-
-
-def _by_utility(points: ExtremePoints, utility: Utility) -> dict[Point, tuple[Exact, int]]:
-    """One vertex per vector of utilities, and the number of vertices that share it."""
-    worth = np.array([[Fraction(float(g)) for g in row] for row in utility.matrix], dtype=object)
+def _by_gains(points: ExtremePoints, gain: Float) -> dict[Point, tuple[Exact, int]]:
+    """Return one vertex for each vector of gains by input, and the number of vertices with these gains."""
+    exact = np.array([[Fraction(g) for g in row] for row in gain.tolist()], dtype=object)
     found: dict[Point, tuple[Exact, int]] = {}
     for vertex in points.vertices:
-        matrix = np.array(vertex, dtype=object)
-        utilities = tuple(map(Fraction, (worth * matrix).sum(axis=1)))
-        first, count = found.get(utilities, (matrix, 0))
-        found[utilities] = first, count + 1
+        gains = tuple(map(Fraction, (exact * vertex).sum(axis=1)))
+        first, count = found.get(gains, (vertex, 0))
+        found[gains] = first, count + 1
     return found
 
 
 def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:
-    """Corners of the cell of each linear function that is the largest in a part of the simplex."""
+    """Return the corners of each function's cell, the priors where it is the largest; cells without an interior go."""
     n = len(functions[0])
     rows = [primitive_integers([*(-g for g in function), Fraction(1)]) for function in functions]
     simplex = [[int(x == k) for k in range(n + 1)] for x in range(n)]
@@ -293,30 +292,24 @@ def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:
     return cells
 
 
-def _facets(cells: Sequence[tuple[Point, list[Point]]]) -> Iterable[tuple[tuple[int, ...], ...]]:
-    """Inequalities of each cell: one per cell that shares a facet, and those of the simplex."""
-    n = len(cells[0][0])
-    for mine, corners in cells:
-        rows = []
-        for other, others in cells:
-            if other != mine and _spans([c for c in corners if c in set(others)], n - 1):
-                rows.append(tuple(primitive_integers([a - b for a, b in zip(mine, other, strict=True)])))
-        sides = [x for x in range(n) if _spans([c for c in corners if not c[x]], n - 1)]
-        yield (*rows, *(tuple(int(k == x) for k in range(n)) for x in sides))
+def _facets(gains: Point, cells: Mapping[Point, list[Point]]) -> tuple[tuple[int, ...], ...]:
+    """Return the inequalities of a cell: one for each cell that shares a facet, and those of the simplex."""
+    n, corners = len(gains), cells[gains]
+    rows = [
+        tuple(primitive_integers([a - b for a, b in zip(gains, other, strict=True)]))
+        for other, others in cells.items()
+        if other != gains and _spans(list(set(corners) & set(others)), n - 1)
+    ]
+    sides = [x for x in range(n) if _spans([corner for corner in corners if not corner[x]], n - 1)]
+    return (*rows, *(tuple(int(k == x) for k in range(n)) for x in sides))
 
 
 def _spans(corners: Sequence[Point], dimension: int) -> bool:
     return len(corners) >= dimension and (dimension == 0 or rank(corners) == dimension)
 
 
-def _members(utilities: Point) -> tuple[int, ...]:
-    """Answers with the largest truth probability."""
-    top = max(utilities)
-    return tuple(x for x, value in enumerate(utilities) if value == top)
-
-
 def _counterclockwise(corners: Sequence[Point]) -> tuple[Point, ...]:
-    """Corners in counterclockwise order; for other dimensions sorted."""
+    """Return the corners of a polygon in counterclockwise order; in other dimensions sorted."""
     if len(corners[0]) != 3:
         return tuple(sorted(corners))
     center = [sum(corner[x] for corner in corners) / len(corners) for x in range(3)]
@@ -325,7 +318,7 @@ def _counterclockwise(corners: Sequence[Point]) -> tuple[Point, ...]:
 
 
 def _determinant(rows: Sequence[Sequence[Fraction]]) -> Fraction:
-    """Determinant of a small matrix, by expansion along its first row."""
+    """Return the determinant of a small matrix, by expansion along its first row."""
     if len(rows) == 1:
         return rows[0][0]
     minors = ([[v for k, v in enumerate(row) if k != j] for row in rows[1:]] for j in range(len(rows)))

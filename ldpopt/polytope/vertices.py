@@ -2,7 +2,7 @@ r"""Extreme points of the polytope of private channels, exactly.
 
 For pure privacy their structure is known (docs, "Extreme points"): the entries of a column are ``theta`` (low),
 ``e**epsilon theta`` (high), or *free* between the two. A row has at most one free entry. The rows without one form a
-minimal balanced collection, whose sets are the high entries of the columns. Other notions are
+minimal balanced collection, whose sets are the high entries of the columns. The extreme points of other notions are
 listed by the double description method.
 """
 
@@ -21,11 +21,11 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.display import table_html
+from ldpopt.foundation.display import Facts, HasFacts, Part, Table, can_print_unicode
 from ldpopt.foundation.numbers import Float, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
-from ldpopt.polytope.mutual import read_inputs, require_mutual
+from ldpopt.polytope.halfspaces import halfspaces, read_inputs, require_mutual, vertex_channels
 from ldpopt.polytope.staircase import Exact, Pattern, entries_of, orders, patterns, row_images
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.problem import Problem
@@ -58,12 +58,12 @@ class Orbit:
 
 @dataclass(frozen=True)
 class Best:
-    """Best value over all extreme points, and every one that attains it.
+    """Best value over all extreme points, and all points that attain it.
 
     Attributes
     ----------
     value : Fraction
-        In the utility's unit; prior and utility read exactly.
+        In the utility's unit; floats of prior and utility are read exactly.
     vertices : tuple of object arrays
         All optimal extreme points; the optimal face is their convex hull.
     mechanism : Mechanism
@@ -84,19 +84,28 @@ MAX_ENTRIES = 64
 """Largest number of entries of a channel for the double description method."""
 
 RATIO_GRID = 2**40
-"""Denominator of the rational that stands for ``e**epsilon`` where epsilon is a decimal."""
+"""Denominator of the rational that replaces ``e**epsilon`` if epsilon is a decimal."""
 
 MAX_PERMUTED = 8
-"""Largest number of inputs or outputs for orbits, which are found by all permutations."""
+"""Largest number of inputs or outputs for orbits, which are found by trying all permutations."""
 
 
-class ExtremePoints(ABC):
+MAX_SHOWN_ORBITS = 20
+"""Largest number of orbits that are shown."""
+
+
+def entry_text(value: Fraction, fractions: bool) -> str:
+    """A fraction as it is, or with four digits."""
+    return str(value) if fractions else f"{float(value):.4g}"
+
+
+class ExtremePoints(HasFacts, ABC):
     """All extreme points of the channels that a notion allows.
 
     Attributes
     ----------
     ties : Ties
-        Which inputs the notion ties.
+        Pairs of inputs that the notion compares.
     count : int
         Number of extreme points.
     counts_by_columns : dict of int to int
@@ -113,9 +122,33 @@ class ExtremePoints(ABC):
         """Size of the list."""
         return f"ExtremePoints({self.count} points, {self.shape[0]} x {self.shape[1]}, {self.privacy!r})"
 
-    def _repr_html_(self) -> str:
-        rows = [*self.counts_by_columns.items(), ("all", self.count)]
-        return table_html(repr(self), ["outputs in use", "extreme points"], rows, len(rows))
+    def facts(self, *, fractions: bool = False) -> Facts:
+        """Number of extreme points by the number of reports in use, and one representative of each orbit.
+
+        Parameters
+        ----------
+        fractions : bool
+            Whether entries are exact fractions; default: ``False``, four digits.
+        """
+        counts = [*self.counts_by_columns.items(), ("all", self.count)]
+        orbits, has_levels = self.orbits[:MAX_SHOWN_ORBITS], any(orbit.pattern for orbit in self.orbits)
+        alpha = "\u03b1" if can_print_unicode() else "a"
+        rows: list[list[Any]] = []
+        for orbit in orbits:
+            entries = " / ".join(" ".join(entry_text(v, fractions) for v in row) for row in orbit.representative)
+            levels = [" ".join(("1", alpha, "*")[column[x]] for column in orbit.pattern) for x in range(self.shape[0])]
+            rows.append([str(orbit.columns), orbit.size, *([" / ".join(levels)] if has_levels else []), entries])
+        headings = ["in use", "size", *(["levels"] if has_levels else []), "representative, row by row"]
+        title = f"{len(self.orbits):,} orbits under permutations"
+        parts: list[Part] = [
+            Table(["reports in use", "extreme points"], counts), Table(headings, rows, title, words=headings[2:])
+        ]  # fmt: skip
+        if len(orbits) < len(self.orbits):
+            parts.append(f"and {len(self.orbits) - len(orbits)} orbits more")
+        if has_levels:
+            free = "; *: what is left of the row" if any(2 in level for o in orbits for level in o.pattern) else ""
+            parts.append(f"levels of a column: 1, and {alpha} = e^epsilon times as much{free}")
+        return Facts(repr(self), parts)
 
     @property
     def count(self) -> int:
@@ -168,7 +201,8 @@ class ExtremePoints(ABC):
                 "with a worst case or a side constraint the optimum need not be an extreme point",
                 do="solve the program",
             )
-        weights = np.array([[Fraction(float(p)) * Fraction(float(g)) for g in row] for p, row in _rows(problem)])
+        rows = zip(problem.prior.tolist(), problem.utility.matrix.tolist(), strict=True)
+        weights = np.array([[Fraction(p) * Fraction(g) for g in row] for p, row in rows])
         sign = 1 if problem.utility.sense == "gain" else -1
         value, vertices = self._best(weights * sign)
         average = np.sum(np.array(vertices), axis=0) / Fraction(len(vertices))
@@ -176,7 +210,7 @@ class ExtremePoints(ABC):
         return Best(value * sign, tuple(vertices), fixed.mechanism)
 
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
-        """Maximum of a linear function and all points that attain it."""
+        """Return the maximum of a linear function, and all points that attain it."""
         floats = _normalized_floats(weights)
         scale = float(np.abs(floats).sum()) or 1.0
         best, near = -math.inf, []
@@ -208,7 +242,8 @@ class StaircasePoints(ExtremePoints):
             u = len(pattern)
             size = images * math.perm(m, u)
             stabilizer = math.factorial(n) * math.factorial(m) // size
-            found.append(Orbit(self._matrix(pattern, range(u)), size, u, stabilizer, pattern))
+            representative = _place_columns(entries_of(pattern, self.alpha), range(u), (n, m))
+            found.append(Orbit(representative, size, u, stabilizer, pattern))
         return tuple(found)
 
     @property
@@ -217,40 +252,31 @@ class StaircasePoints(ExtremePoints):
         n, m = self.shape
         for orbit in self.orbits:
             for pattern in row_images(orbit.pattern, n):
-                values = self._columns(pattern)
-                for places in permutations(range(m), len(pattern)):
-                    yield _place_columns(values, places, (n, m))
+                values = entries_of(pattern, self.alpha)
+                for outputs in permutations(range(m), len(pattern)):
+                    yield _place_columns(values, outputs, (n, m))
 
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
-        """Score each column at each output, once per row order; a placement is then a sum of scores."""
+        """Score each column at each output, once per row order; the value of a point is then a sum of scores."""
         n, m = self.shape
         floats = _normalized_floats(weights)
         scale = float(np.abs(floats).sum()) or 1.0
         best, near = -math.inf, []
         for orbit in self.orbits:
-            places = np.array(list(permutations(range(m), orbit.columns)))
+            outputs = np.array(list(permutations(range(m), orbit.columns)))
             for pattern in row_images(orbit.pattern, n):
-                values = self._columns(pattern)
+                values = entries_of(pattern, self.alpha)
                 scores = values.astype(float).T @ floats
-                totals = scores[np.arange(orbit.columns), places].sum(axis=1)
+                totals = scores[np.arange(orbit.columns), outputs].sum(axis=1)
                 best = max(best, float(totals.max()))
-                near += [
-                    (float(totals[at]), values, tuple(places[at]))
-                    for at in np.flatnonzero(totals > best - 1e-9 * scale)
-                ]
-        near = [found for found in near if found[0] > best - 1e-9 * scale]
+                near += [(totals[k], values, tuple(outputs[k])) for k in np.flatnonzero(totals > best - 1e-9 * scale)]
         exact = [
-            (sum((weights[:, y] * values[:, j]).sum() for j, y in enumerate(at)), values, at) for _, values, at in near
+            (sum((weights[:, y] * values[:, j]).sum() for j, y in enumerate(chosen)), values, chosen)
+            for total, values, chosen in near
+            if total > best - 1e-9 * scale
         ]
         top = max(value for value, _, _ in exact)
-        return top, [_place_columns(values, at, (n, m)) for value, values, at in exact if value == top]
-
-    def _matrix(self, pattern: Pattern, places: Sequence[int]) -> Exact:
-        return _place_columns(self._columns(pattern), places, self.shape)
-
-    def _columns(self, pattern: Pattern) -> Exact:
-        """Exact entries of the used columns, shape (n, u)."""
-        return entries_of(pattern, self.alpha)
+        return top, [_place_columns(values, chosen, (n, m)) for value, values, chosen in exact if value == top]
 
 
 class ListedPoints(ExtremePoints):
@@ -258,8 +284,6 @@ class ListedPoints(ExtremePoints):
 
     @cached_property
     def _list(self) -> tuple[Exact, ...]:
-        from ldpopt.polytope.halfspaces import halfspaces, vertex_channels
-
         if math.prod(self.shape) > MAX_ENTRIES:
             raise StatementError(
                 f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list",
@@ -269,7 +293,7 @@ class ListedPoints(ExtremePoints):
         return tuple(np.array(vertex, dtype=object) for vertex in vertex_channels(spaces))
 
     def _with_rational_ratio(self) -> Any:
-        """The notion with ``e**epsilon`` rational: just below the real number where epsilon is a decimal."""
+        """Return the notion with a rational ``e**epsilon``: just below the real number if epsilon is a decimal."""
         budget = self.ties.budget
         if budget.ratio is not None or not budget:
             return self.privacy
@@ -296,11 +320,11 @@ class ListedPoints(ExtremePoints):
                 f"the permutations of {max(n, m)} labels are too many to enumerate", do="use .vertices or .count"
             )
         relabelings = [order for order in permutations(range(n)) if self._is_symmetry(order)]
-        remaining = {_key(vertex): vertex for vertex in self._list}
+        remaining = {tuple(vertex.flat): vertex for vertex in self._list}
         found = []
         while remaining:
             vertex = next(iter(remaining.values()))
-            images = {_key(vertex[list(rows)][:, list(columns)]) for rows in relabelings for columns in orders(m)}
+            images = {tuple(vertex[list(rows)][:, columns].flat) for rows in relabelings for columns in orders(m)}
             for image in images:
                 del remaining[image]
             columns = int((vertex.astype(float).max(axis=0) > 0).sum())
@@ -366,33 +390,22 @@ def extreme_points(
     n = whole_number(n, "n", 1)
     m = n if m is None else whole_number(m, "m", 1)
     require_memory(512.0 * n * m, f"one extreme point of {n} inputs and {m} outputs")
-    points: ExtremePoints = _points(privacy, (n, m), read_inputs(privacy, n, inputs))
+    labels = read_inputs(privacy, n, inputs)
+    ties = require_mutual(privacy, labels)
+    kind = StaircasePoints if ties.is_complete and not ties.delta else ListedPoints
+    points: ExtremePoints = kind(privacy, (n, m), labels)
     if orbits:
         _ = points.orbits
     return points
 
 
-def _points(privacy: Any, shape: tuple[int, int], inputs: tuple[Hashable, ...]) -> ExtremePoints:
-    ties = require_mutual(privacy, inputs)
-    kind = StaircasePoints if ties.is_complete and not ties.delta else ListedPoints
-    return kind(privacy, shape, inputs)
-
-
-def _place_columns(values: Exact, places: Sequence[int], shape: tuple[int, int]) -> Exact:
+def _place_columns(values: Exact, outputs: Sequence[int], shape: tuple[int, int]) -> Exact:
+    """Return a channel with these columns at these outputs, and zeros at the others."""
     matrix = np.full(shape, Fraction(0), dtype=object)
-    matrix[:, list(places)] = values
+    matrix[:, list(outputs)] = values
     return matrix
 
 
-def _key(vertex: Exact) -> tuple[Hashable, ...]:
-    return tuple(vertex.flat)
-
-
 def _normalized_floats(weights: Exact) -> Float:
-    """Floats scaled to a largest absolute value of 1, so that sums do not overflow."""
+    """Return floats scaled to a largest absolute value of 1, so that sums do not overflow."""
     return np.asarray(weights / (np.abs(weights).max() or 1), float)
-
-
-def _rows(problem: Problem) -> Iterator[tuple[float, Sequence[float]]]:
-    assert problem.prior is not None
-    return zip(problem.prior.tolist(), problem.utility.matrix.tolist(), strict=True)

@@ -16,13 +16,13 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, real_number, short_repr
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import SeparableNotion, TiedNotion
 from ldpopt.privacy.ties import Ties, no_rows
 
 MAX_ROWS = 2_000_000
 MIN_EXCESS = 1e-14, 1e-13
-"""Smallest excess of an event that counts as a violation, from small to large epsilon; repair removes smaller ones."""
+"""Smallest excess of an event that is a violation, for small and for large epsilon; repair removes smaller ones."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,9 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
 
     def __init__(self, epsilon: float | str, delta: float, form: Literal["event", "entry"] = "event") -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
-        value = real_number(delta, "delta", 0, 1, do="state a probability, usually far below 0.1")
+        value = real_number(delta, "delta", 0, 1, do="give a probability, usually far below 0.1")
         if not isinstance(form, str) or form not in ("event", "entry"):
-            raise StatementError(
-                f"form = {short_repr(form)} is unknown", do='state "event" (the definition) or "entry"'
-            )
+            raise StatementError(f"form = {short_repr(form)} is unknown", do='give "event" (the definition) or "entry"')
         object.__setattr__(self, "delta", value)
         object.__setattr__(self, "form", form)
 
@@ -74,11 +72,11 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """All pairs alike with slack ``delta`` in every entry: the entry-wise notion, or a relaxation."""
+        """All pairs with slack ``delta`` in every entry: the entry-wise notion, a relaxation of the event-wise one."""
         return Ties(self.epsilon, len(inputs), delta=self.delta, is_shared=self.is_separated)
 
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
-        """Write one row for each ordered pair and output (entry-wise), or each pair and event (event-wise).
+        """One row for each ordered pair and output (entry-wise), or for each pair and event (event-wise).
 
         Raises
         ------
@@ -101,7 +99,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
     def separate(self, channel: Float, inputs: Sequence[Hashable]) -> RowBlock | None:
         r"""Most violated event of every ordered pair, :math:`S = \{y : P(x,y) > e^\epsilon P(x',y)\}`; None if none is.
 
-        The separation is exact and takes O(n^2 m), so that adding these rows leads to the event-wise optimum.
+        The separation is exact, so that adding these rows leads to the event-wise optimum; it takes O(n^2 m).
         """
         if not self.is_separated:
             return None
@@ -117,11 +115,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         if not found:
             return None
         first, second = np.array([f[0] for f in found]), np.array([f[1] for f in found])
-        return self.rows_of_events(first, second, np.array([f[2] for f in found]))
-
-    def rows_of_events(self, first: Int, second: Int, member: np.ndarray[Any, Any]) -> RowBlock:
-        """Write rows for pairs and events, as `Ties.rows_of_events` does."""
-        return Ties(self.epsilon, 0, delta=self.delta).rows_of_events(first, second, member)
+        return self.ties(inputs).rows_of_events(first, second, np.array([f[2] for f in found]))
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:

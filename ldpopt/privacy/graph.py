@@ -17,7 +17,7 @@ from ldpopt.foundation.numbers import short_repr
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.graph_layers import require_undirected
 from ldpopt.privacy.neighbors import path
-from ldpopt.privacy.notion import TiedNotion, positions, shape_of
+from ldpopt.privacy.notion import TiedNotion, match_labels, shape_of
 from ldpopt.privacy.plain import (
     MisstatedError,
     Table,
@@ -71,7 +71,7 @@ class GraphDP(TiedNotion):
         object.__setattr__(self, "epsilon", Budget(epsilon))
         require_undirected(graph)
         if not isinstance(parts, str) or parts not in ("connected", "separate"):
-            raise StatementError(f"parts = {short_repr(parts)} is unknown", do='state "connected" or "separate"')
+            raise StatementError(f"parts = {short_repr(parts)} is unknown", do='give "connected" or "separate"')
         if parts == "connected":
             _require_connected(graph)
         object.__setattr__(self, "graph", graph)
@@ -90,10 +90,10 @@ class GraphDP(TiedNotion):
 
     def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
         """Refuse a graph whose nodes are not the inputs."""
-        positions(self.alphabet, inputs, "the neighbor graph")
+        match_labels(self.alphabet, inputs, "the neighbor graph")
 
     def notes(self, inputs: Sequence[Hashable]) -> tuple[str, ...]:
-        """Name the parts of the graph that reports may distinguish."""
+        """A note on the parts of the graph that reports may distinguish."""
         found = _components(self.graph) if self.parts == "separate" else []
         if len(found) < 2:
             return ()
@@ -104,7 +104,7 @@ class GraphDP(TiedNotion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """Both directions of every edge, which imply the other pairs; all pairs if the graph is complete."""
+        """Both directions of every edge, which imply all other pairs; ties without pairs if the graph is complete."""
         n = len(inputs)
         first, second = self._edges(inputs)
         if len(first) == n * (n - 1):
@@ -149,15 +149,15 @@ class GraphDP(TiedNotion):
         inputs, labelled = shape_of(channel)
         if not labelled and set(inputs) != set(self.graph.nodes) and len(inputs) == self.graph.number_of_nodes():
             inputs = tuple(self.graph.nodes)
-        place = positions(list(self.graph.nodes), inputs, "the neighbor graph")
-        ends = np.array([(place[u], place[v]) for u, v in self.graph.edges() if u != v], np.int64).reshape(-1, 2)
+        position = match_labels(list(self.graph.nodes), inputs, "the neighbor graph")
+        ends = np.array([(position[u], position[v]) for u, v in self.graph.edges() if u != v], np.int64).reshape(-1, 2)
         both = np.concatenate([ends, ends[:, ::-1]])
         pairs = Pairs(both[:, 0], both[:, 1], np.ones(len(both)))
         return max_divergence(channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} along {len(ends)} edges")
 
     def _edges(self, inputs: Sequence[Hashable]) -> tuple[Int, Int]:
-        place = positions(list(self.graph.nodes), inputs, "the neighbor graph")
-        pairs = sorted({(place[u], place[v]) for u, v in self.graph.edges() if u != v})
+        position = match_labels(list(self.graph.nodes), inputs, "the neighbor graph")
+        pairs = sorted({(position[u], position[v]) for u, v in self.graph.edges() if u != v})
         pairs = sorted(set(pairs) | {(k, x) for x, k in pairs})
         array = np.array(pairs, np.int64).reshape(-1, 2)
         return array[:, 0], array[:, 1]
@@ -167,9 +167,9 @@ def _components(graph: nx.Graph[Any]) -> list[list[Any]]:
     """Connected parts in the order of the nodes."""
     import networkx as nx
 
-    place = {node: k for k, node in enumerate(graph.nodes)}
-    parts = [sorted(part, key=place.__getitem__) for part in nx.connected_components(graph)]
-    return sorted(parts, key=lambda part: place[part[0]])
+    position = {node: k for k, node in enumerate(graph.nodes)}
+    parts = [sorted(part, key=position.__getitem__) for part in nx.connected_components(graph)]
+    return sorted(parts, key=lambda part: position[part[0]])
 
 
 def _require_connected(graph: nx.Graph[Any]) -> None:
@@ -179,5 +179,5 @@ def _require_connected(graph: nx.Graph[Any]) -> None:
         raise StatementError(
             f"the neighbor graph falls into {len(parts)} parts: {one!r} and {other!r} would not be protected "
             "from each other",
-            do='join the parts by edges, or state parts = "separate" if reports may tell them apart',
+            do='join the parts by edges, or give parts = "separate" if reports may tell them apart',
         )

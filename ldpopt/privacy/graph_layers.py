@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.labels import is_among
 from ldpopt.foundation.numbers import short_repr
 
 if TYPE_CHECKING:
@@ -31,14 +32,6 @@ def require_undirected(graph: Graph) -> None:
         )
     if len(graph) == 0:
         raise StatementError("the graph is empty", do="add the inputs as nodes")
-
-
-def _is_node(label: Any, graph: Graph) -> bool:
-    """Whether the graph has this node; an unhashable label is not one."""
-    try:
-        return label in graph
-    except (TypeError, ValueError):
-        return False
 
 
 def bfs_partition(
@@ -85,7 +78,7 @@ def bfs_partition(
     [[[0], [-1, 1], [-2, 2]], [[0], [1], [2]]]
     """
     require_undirected(graph)
-    if not _is_node(source, graph):
+    if not is_among(source, graph):
         raise StatementError(
             f"the source {short_repr(source)} is not a node of the graph", do="start from one of its nodes"
         )

@@ -49,7 +49,7 @@ class MetricDP(TiedNotion):
         Labels of the rows and columns; default: those of a DataFrame or mapping. They are aligned with the inputs of a
         problem or mechanism; without labels the distance is read by position.
     points : array_like, shape (n,) or (n, d), or DataFrame or mapping label -> coordinates, optional
-        The places between which a named distance is measured, as in `of_points`.
+        The points between which a named distance is measured, as in `of_points`.
 
     Raises
     ------
@@ -178,13 +178,13 @@ class MetricDP(TiedNotion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """Pairs that are not implied by a chain of shorter ones."""
+        """Pairs that no chain of shorter pairs implies."""
         distance = self.matrix(inputs)
         first, second = unimplied_pairs(distance, deadline)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
 
     def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
-        """All pairs."""
+        """All pairs of inputs."""
         distance = self.matrix(inputs)
         first, second = np.nonzero(distance > 0)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
@@ -212,16 +212,16 @@ class MetricDP(TiedNotion):
             what = f"privacy.distance = {short_repr(distance)}: should be one of {known}, or a matrix"
             raise MisstatedError(what, "distance", do="see `Model files` in the documentation")
         if distance == "absolute" and points is not None:
-            raise StatementError("points are for distance = 'euclidean'", do="state values, one number for each input")
+            raise StatementError("points are for distance = 'euclidean'", do="give values, one number for each input")
         if distance != "absolute" and (points is None) == (values is None):
             raise StatementError(
-                f"distance = {distance!r} needs points", do="state points = [[x, y], ...], one for each input"
+                f"distance = {distance!r} needs points", do="give points = [[x, y], ...], one for each input"
             )
-        places = _values_of_inputs(values, inputs) if points is None else points
-        if len(places) != len(inputs):
-            name = "points" if len(places) and isinstance(places[0], list) else "values"
-            raise StatementError(f"{name} has {len(places)} entries for {len(inputs)} inputs")
-        return cls(epsilon, point_distances(places, "euclidean" if distance == "absolute" else distance).values)
+        given = _values_of_inputs(values, inputs) if points is None else points
+        if len(given) != len(inputs):
+            name = "points" if len(given) and isinstance(given[0], list) else "values"
+            raise StatementError(f"{name} has {len(given)} entries for {len(inputs)} inputs")
+        return cls(epsilon, point_distances(given, "euclidean" if distance == "absolute" else distance).values)
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
@@ -242,12 +242,12 @@ DISTANCE_RANGE = 1e-300, 1e300
 
 
 def read_metric(distance: Any) -> Float:
-    """Read a table of distances, shape (n, n), in its own order; with labels, in the order of its rows."""
+    """Distances, shape (n, n), in the order of the rows of a table."""
     return read_distance(distance).values
 
 
 def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
-    """Read a table of distances and its labels; rows and columns come in the order of ``inputs``, else of the rows."""
+    """Read a table of distances, in the order of ``inputs`` if they are given, else in that of its rows."""
     table = read_labelled(distance, "distance", ("input", "input"))
     if (table.axes[0] is None) != (table.axes[-1] is None):
         raise StatementError("the distance has labels on one side only", do="label rows and columns, or neither")
@@ -257,7 +257,7 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
         raise StatementError(f"the distance has shape {matrix.shape}; it needs (n, n)")
     is_off_diagonal = ~np.eye(len(matrix), dtype=bool)
     checks = (
-        (~np.isfinite(matrix), "is not finite: state separate problems for inputs that are infinitely far apart"),
+        (~np.isfinite(matrix), "is not finite: give separate problems for inputs that are infinitely far apart"),
         (matrix != matrix.T, "differs from the distance in the other direction"),
         (~is_off_diagonal & (matrix != 0), "is not 0, but it is the distance of an input from itself"),
         (is_off_diagonal & (matrix <= 0), "is not positive: merge the two inputs or move them apart"),
@@ -276,7 +276,7 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
 
 
 def _named_distance(name: Any, points: Any, inputs: Sequence[Hashable] | None) -> tuple[Any, Sequence[Hashable] | None]:
-    """Distance of that name, and its labels where it is a table."""
+    """Distance of a name, and its labels if it is a table."""
     if name not in NAMES:
         what = f"unknown distance {short_repr(name)}" if isinstance(name, str) else "points beside a distance"
         raise StatementError(what, do=f"name one of {', '.join(map(repr, NAMES))}; or pass a matrix, without points")
@@ -293,13 +293,13 @@ def _difference(x: Hashable, other: Hashable) -> float:
     """Absolute difference of two labels that are numbers."""
     numbers = label_numbers([x, other])
     if numbers is None:
-        what = f"distance = 'absolute' needs numbers, and {short_repr(x)} or {short_repr(other)} is none"
+        what = f"distance = 'absolute' needs numbers, and {short_repr(x)} or {short_repr(other)} is not a number"
         raise StatementError(what, do="pass points={label: number, ...}")
     return float(abs(numbers[0] - numbers[1]))
 
 
 def _values_of_inputs(values: Any, inputs: Sequence[Hashable]) -> Any:
-    """Values of the inputs: the stated ones, else numeric labels, else positions."""
+    """Values of the inputs: the given ones, else numeric labels, else positions."""
     if values is not None:
         return values
     numbers = label_numbers(inputs)

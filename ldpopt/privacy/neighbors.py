@@ -310,7 +310,7 @@ def within(
 
 
 def _read_radius(r: Any) -> float:
-    do = "state a positive finite r in the unit of the coordinates"
+    do = "give a positive finite r in the unit of the coordinates"
     radius = real_number(r, "r", do=do)
     if not (radius > 0 and np.isfinite(radius)):
         raise StatementError(f"r = {radius} is not a radius", do=do)

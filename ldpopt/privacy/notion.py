@@ -50,7 +50,7 @@ class Notion(ABC):
 
     @abstractmethod
     def audit(self, channel: Any) -> Audit:
-        """Recompute epsilon and delta from the numbers, independently of `rows`."""
+        """Compute epsilon and delta from the numbers of the channel, without the code of `rows`."""
 
     def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
         """Refuse an alphabet that does not fit the notion; must be fast, since every problem calls it.
@@ -74,7 +74,7 @@ class Notion(ABC):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties | None:
-        """None: the rows are not those of ties; see `TiedNotion`."""
+        """Ties of a `TiedNotion`; None for other notions."""
         return None
 
     def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties | None:
@@ -86,7 +86,7 @@ class Notion(ABC):
 
     @property
     def is_separated(self) -> bool:
-        """Whether rows are generated when a channel violates them; see `SeparableNotion`."""
+        """Whether rows have to be generated, by a `SeparableNotion`."""
         return False
 
     @classmethod
@@ -107,30 +107,30 @@ class Notion(ABC):
 
     @classmethod
     def from_plain(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
-        """Read what `to_plain` returned, or what a user wrote in its place.
+        """Read a table that `to_plain` returned, or that a user wrote.
 
         Raises
         ------
         StatementError
-            If a key is missing or a value is wrong; as MisstatedError where the key is known.
+            If a key is missing or a value is wrong; a MisstatedError names the key.
         """
         found: Self = fields_from_plain(cls, table)
         return found
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
-        """A notion of this kind on some inputs, with which tests of all kinds begin; default: from epsilon alone."""
+        """A notion of this kind on some inputs, for tests of all kinds; default: from epsilon alone."""
         return cls.from_plain({"epsilon": epsilon}, inputs)
 
 
 class TiedNotion(Notion):
-    """A notion that ties rows of the channel output by output: `ties` says which, `rows` follows."""
+    """A notion that compares rows of the channel output by output, as given by `ties`."""
 
     @abstractmethod
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """Describe the ties that have to be written; implied ones may be left out.
+        """Ties that have to be written; implied ones may be left out.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ def require_notion(privacy: Any) -> None:
 
 
 def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
-    """Return the same notion at another budget."""
+    """The same notion at another budget."""
     is_budgeted = is_dataclass(privacy) and any(field.name == "epsilon" and field.init for field in fields(privacy))
     if not is_budgeted or isinstance(privacy, type):
         what = f"{short_repr(privacy)} has no epsilon to sweep"
@@ -246,22 +246,22 @@ def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
     return replace(privacy, epsilon=epsilon)
 
 
-def positions(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str) -> dict[Hashable, int]:
-    """Match the labels of a graph or table with the inputs, one to one."""
-    place = {label: x for x, label in enumerate(inputs)}
+def match_labels(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str) -> dict[Hashable, int]:
+    """Position of each input; refuse labels of a graph or table that are not exactly the inputs."""
+    position = {label: x for x, label in enumerate(inputs)}
     for label in labels:
-        if label not in place:
+        if label not in position:
             wrong = f"{what} names {label!r}, which is not an input"
             raise StatementError(wrong, do=f"the inputs are {list(inputs)[:8]}")
     known = set(labels)
     for label in inputs:
         if label not in known:
             raise StatementError(f"input {label!r} is missing from {what}", do="add it, or take it out of the inputs")
-    return place
+    return position
 
 
 def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
-    """Inputs of a mechanism or labelled table, or positions of a plain array; and whether they are labels."""
+    """Inputs of a mechanism or labelled table, or positions in a plain array; and whether they are labels."""
     if hasattr(channel, "inputs"):
         return tuple(channel.inputs), True
     channel, (rows, _) = take_labels(channel, "channel")

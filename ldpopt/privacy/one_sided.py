@@ -18,7 +18,7 @@ from ldpopt.privacy.ties import Ties
 
 @dataclass(frozen=True)
 class OneSided(TiedNotion):
-    r"""No report says that an answer is sensitive: :math:`P(x, y) \le e^\epsilon P(x', y)` for sensitive ``x``.
+    r"""No report reveals that an answer is sensitive: :math:`P(x, y) \le e^\epsilon P(x', y)` for sensitive ``x``.
 
     It holds for every sensitive ``x`` and every other ``x'``. The other answers are not protected: a report may reveal
     that an answer is *not* sensitive.
@@ -62,7 +62,7 @@ class OneSided(TiedNotion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """From every sensitive input to all others."""
+        """Ties from every sensitive input to all others."""
         self.check(inputs, ())
         sensitive = set(self.sensitive)
         capped = np.array([x in sensitive for x in inputs], bool)

@@ -1,4 +1,4 @@
-"""Distances between places: of coordinates, and along the edges of a network."""
+"""Distances between points with coordinates, and along the edges of a network."""
 
 from __future__ import annotations
 
@@ -24,22 +24,19 @@ EARTH_RADIUS = 6371.0088
 
 
 def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None = None) -> Labelled:
-    """Distances between points, and their labels.
-
-    Shapes: ``points`` (n,).
-    """
+    """Distances between points, shape (n,) or (n, d), and their labels."""
     if not isinstance(metric, str) or metric not in METRICS:
         raise StatementError(f"unknown metric {short_repr(metric)}", do=f"name one of {', '.join(map(repr, METRICS))}")
-    places, names = read_points(points)
+    coordinates, names = read_points(points)
     if names is None and inputs is not None:
         names = distinct_labels(inputs, "list of points", "input")
     elif names is not None and inputs is not None:
-        table = Labelled(places, (names, None), "list of points", ("input", "coordinate"))
+        table = Labelled(coordinates, (names, None), "list of points", ("input", "coordinate"))
         names = distinct_labels(inputs, "list of points", "input")
-        places = table.to(names, None)
-    if names is not None and len(names) != len(places):
-        raise StatementError(f"{len(names)} input labels for {len(places)} points")
-    distance = _great_circle(places, names) if metric == "great_circle" else _plane(places, metric)
+        coordinates = table.to(names, None)
+    if names is not None and len(names) != len(coordinates):
+        raise StatementError(f"{len(names)} input labels for {len(coordinates)} points")
+    distance = _great_circle(coordinates, names) if metric == "great_circle" else _plane(coordinates, metric)
     x, k = _coinciding(distance)
     if x != k:
         what = f"the points of {_name(names, x)} and {_name(names, k)} coincide"
@@ -60,33 +57,35 @@ def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
     if not np.isfinite(distance).all():
         x, k = map(int, np.argwhere(~np.isfinite(distance))[0])
         what = f"no path of the network joins {names[x]!r} and {names[k]!r}"
-        raise StatementError(what, do="join the parts by edges, or state a problem for each part")
+        raise StatementError(what, do="join the parts by edges, or give a problem for each part")
     return Labelled(np.minimum(distance, distance.T), (names, names), "distance", ("input", "input"))
 
 
 def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, Float]:
-    """Ends and lengths of the edges; of parallel ones the shortest counts, and loops do not."""
-    place = {name: x for x, name in enumerate(names)}
+    """Ends and lengths of the edges, without loops; the shortest of parallel edges."""
+    position = {name: x for x, name in enumerate(names)}
     shortest: dict[tuple[int, int], float] = {}
     for u, v, data in graph.edges(data=True):
         if u == v:
             continue
         where = f"the edge from {u!r} to {v!r}"
         if weight not in data:
-            raise StatementError(f"it has no {weight!r}", where=where, do="state weight=, the attribute with lengths")
+            raise StatementError(
+                f"the edge has no {weight!r}", where=where, do="give weight=, the attribute with lengths"
+            )
         length = float(real_array(data[weight], f"{weight} of an edge"))
         if not 0 < length < np.inf:
-            raise StatementError(f"its {weight} is {length}, which is not a positive length", where=where)
-        ends = (min(place[u], place[v]), max(place[u], place[v]))
+            raise StatementError(f"the {weight} of the edge is {length}, which is not a positive length", where=where)
+        ends = (min(position[u], position[v]), max(position[u], position[v]))
         shortest[ends] = min(length, shortest.get(ends, np.inf))
     ends_of = np.array(list(shortest), np.int64).reshape(-1, 2)
     return ends_of[:, 0], ends_of[:, 1], np.array(list(shortest.values()), float)
 
 
 def _on_grid(length: Float) -> Float:
-    """Lengths rounded down to multiples of a power of two, about ``2**-52`` of their sum: then sums are exact.
+    """Lengths rounded down to multiples of a power of two, about ``2**-52`` of their sum, so that sums are exact.
 
-    Without it the pairs that a path implies would differ from its length in their last bits, and stay.
+    Otherwise the last bits of a pair's distance and of the length of a path would differ, and implied pairs be kept.
     """
     unit = 2.0 ** (int(np.frexp(length.sum())[1]) - 52) if len(length) else 1.0
     return np.asarray(np.maximum(np.floor(length / unit), 1.0) * unit)
@@ -99,34 +98,36 @@ def read_points(points: Any) -> tuple[Float, Labels | None]:
         given: Any = [np.atleast_1d(real_array(point, "list of points")) for point in points.values()]
     else:
         given, (names, _) = take_labels(points, "list of points", ("input", "coordinate"))
-    places = real_array(given, "list of points")
-    places = places[:, None] if places.ndim == 1 else places
-    if places.ndim != 2 or not places.size or not np.isfinite(places).all():
+    coordinates = real_array(given, "list of points")
+    coordinates = coordinates[:, None] if coordinates.ndim == 1 else coordinates
+    if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
         raise StatementError("the points need finite coordinates, one row per point")
-    return places, names
+    return coordinates, names
 
 
-def _plane(places: Float, metric: str) -> Float:
-    """Distances of straight lines, or of lines along the axes."""
+def _plane(coordinates: Float, metric: str) -> Float:
+    """Euclidean or Manhattan distances."""
     from scipy.spatial.distance import pdist, squareform
 
     with np.errstate(over="ignore"):
-        return np.asarray(squareform(pdist(places, "cityblock" if metric == "manhattan" else "euclidean")))
+        return np.asarray(squareform(pdist(coordinates, "cityblock" if metric == "manhattan" else "euclidean")))
 
 
-def _great_circle(places: Float, names: Labels | None) -> Float:
+def _great_circle(coordinates: Float, names: Labels | None) -> Float:
     """Distances on a sphere, by the haversine formula, which is accurate for close points."""
-    if places.shape[1] != 2:
-        raise StatementError(f"a place on the globe has {places.shape[1]} coordinates", do="state latitude, longitude")
+    if coordinates.shape[1] != 2:
+        raise StatementError(
+            f"a point on the globe has {coordinates.shape[1]} coordinates", do="give latitude, longitude"
+        )
     for axis, (kind, limit) in enumerate((("latitude", 90), ("longitude", 360))):
-        wrong = np.flatnonzero(np.abs(places[:, axis]) > limit)
+        wrong = np.flatnonzero(np.abs(coordinates[:, axis]) > limit)
         if len(wrong):
-            value, where = places[wrong[0], axis], f"the point of {_name(names, int(wrong[0]))}"
-            do = "state (latitude, longitude) in degrees"
+            value, where = coordinates[wrong[0], axis], f"the point of {_name(names, int(wrong[0]))}"
+            do = "give (latitude, longitude) in degrees"
             raise StatementError(f"{kind} {value} is not within {limit} degrees of 0", where=where, do=do)
-    latitude, longitude = np.radians(places).T
-    distance = np.empty((len(places),) * 2)
-    for x in range(len(places)):
+    latitude, longitude = np.radians(coordinates).T
+    distance = np.empty((len(coordinates),) * 2)
+    for x in range(len(coordinates)):
         half = np.sin((latitude - latitude[x]) / 2) ** 2
         half += np.cos(latitude) * np.cos(latitude[x]) * np.sin((longitude - longitude[x]) / 2) ** 2
         distance[x] = 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
@@ -135,7 +136,7 @@ def _great_circle(places: Float, names: Labels | None) -> Float:
 
 
 def _coinciding(distance: Float) -> tuple[int, int]:
-    """Two inputs at distance 0; the same one twice if there are none."""
+    """Two inputs at distance 0, or ``(0, 0)`` if there are none."""
     zero = np.argwhere((distance == 0) & ~np.eye(len(distance), dtype=bool))
     return (int(zero[0][0]), int(zero[0][1])) if len(zero) else (0, 0)
 

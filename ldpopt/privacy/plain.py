@@ -95,8 +95,8 @@ def plain_neighbors(graph: nx.Graph[Any], inputs: Sequence[Hashable]) -> dict[st
         # Two labels make no cycle; they are a path.
         if (kind != "cycle" or len(inputs) > 2) and edges == {frozenset(edge) for edge in build(inputs).edges}:
             return {"kind": kind}
-    place = {label: x for x, label in enumerate(inputs)}
-    pairs = sorted(tuple(sorted(place[label] for label in edge)) for edge in edges)
+    position = {label: x for x, label in enumerate(inputs)}
+    pairs = sorted(tuple(sorted(position[label] for label in edge)) for edge in edges)
     return {"edges": [[inputs[x] for x in pair] for pair in pairs]}
 
 
@@ -126,14 +126,14 @@ def read_neighbors(table: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
 
 
 def graph_of_positions(edges: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
-    """Graph of ``edges``, pairs of positions of inputs, as certificates hold it."""
+    """Graph of a certificate: ``edges`` are pairs of positions of inputs."""
     n = len(inputs)
     pairs = edges if isinstance(edges, list) else [edges]
-    for place, edge in enumerate(pairs):
+    for k, edge in enumerate(pairs):
         is_pair = isinstance(edge, list) and len(edge) == 2 and all(type(x) is int and 0 <= x < n for x in edge)
         if not is_pair:
             what = f"the edge {short_repr(edge)} should be a pair of integers from 0 to {n - 1}, positions of inputs"
-            raise MisstatedError(what, "edges", place, do="give labels as neighbors = { edges = [[label, label]] }")
+            raise MisstatedError(what, "edges", k, do="give labels as neighbors = { edges = [[label, label]] }")
     return _by_edges([[inputs[x] for x in edge] for edge in pairs], inputs, "edges")
 
 
@@ -144,15 +144,15 @@ def _by_edges(edges: Any, inputs: Sequence[Hashable], *key: str) -> nx.Graph[Any
         raise MisstatedError(f"{short_repr(edges)} should be a list of pairs of labels", *key)
     graph: nx.Graph[Any] = nx.Graph()
     graph.add_nodes_from(inputs)
-    for place, edge in enumerate(edges):
+    for k, edge in enumerate(edges):
         if not isinstance(edge, list) or len(edge) != 2:
-            raise MisstatedError(f"the edge {short_repr(edge)} should be a pair of labels", *key, place)
+            raise MisstatedError(f"the edge {short_repr(edge)} should be a pair of labels", *key, k)
         for label in edge:
             if isinstance(label, (list, dict)) or label not in graph:
                 what = f"the edge {edge} names {label!r}, which is not an input"
-                raise MisstatedError(what, *key, place, do=nearest(label, inputs))
+                raise MisstatedError(what, *key, k, do=nearest(label, inputs))
         if edge[0] == edge[1]:
-            raise MisstatedError(f"the edge {edge} ties an input to itself", *key, place, do="remove it")
+            raise MisstatedError(f"the edge {edge} ties an input to itself", *key, k, do="remove it")
         graph.add_edge(*edge)
     return graph
 

@@ -1,4 +1,4 @@
-r"""Ties: the pairs of inputs that a notion ties, their distances, and the outputs that are tied."""
+r"""Ties: pairs of inputs whose rows a notion compares, their distances, and the outputs that are compared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Ties:
-    r"""Rows tied output by output: :math:`P(x, y) \le e^{\epsilon d} P(x', y) + \delta`.
+    r"""Bounds between two rows, for every output: :math:`P(x, y) \le e^{\epsilon d} P(x', y) + \delta`.
 
     Attributes
     ----------
@@ -28,17 +28,17 @@ class Ties:
     n : int
         Number of inputs.
     first, second : int arrays or None
-        Ordered pairs (x, x'); None ties every capped input to all others, at distance 1.
+        Ordered pairs (x, x'); None: each capped input is compared with all others, at distance 1.
     distance : float array or None
         ``d`` of each pair, positive.
     delta : float
         Slack of every entry, in [0, 1].
     is_shared : bool
-        Whether all outputs of a pair share one ``delta`` (an event-wise notion); the ties are then a relaxation.
+        Whether all outputs of a pair share one ``delta`` (an event-wise notion): the ties are a relaxation.
     capped : bool array, shape (n,), or None
-        Without pairs: the inputs ``x`` that are tied to all others; None for every input.
+        Without pairs: the inputs ``x`` that are compared with all others; None for every input.
     owner : int array, shape (m,), or None
-        For each output the only input that may report it, or -1 if the output is tied; None if all outputs are tied.
+        For each output the only input that may report it, or -1 for a tied output; None: all outputs are tied.
     """
 
     budget: Budget
@@ -85,12 +85,12 @@ class Ties:
 
     @property
     def is_compact(self) -> bool:
-        """Whether minima and maxima of columns describe the ties, so that a compact program exists."""
+        """Whether a compact program exists, with variables for the minima and maxima of columns."""
         return self.first is None
 
     @property
     def is_complete(self) -> bool:
-        """Whether all pairs of inputs are tied alike, for every output."""
+        """Whether all pairs of inputs are tied, at the same distance and for every output."""
         return self.first is None and self.capped is None and self.owner is None
 
     @property
@@ -104,15 +104,15 @@ class Ties:
         return all(tied.get((k, x)) == d for (x, k), d in tied.items())
 
     def capped_inputs(self) -> Mask:
-        """Inputs whose entries bound those of all others, shape (n,); for ties without pairs."""
+        """Mask of the inputs that are compared with all others, shape (n,); for ties without pairs."""
         return np.ones(self.n, bool) if self.capped is None else self.capped
 
     def tied_outputs(self, m: int) -> Mask:
-        """Outputs whose entries are tied, shape (m,): those without an owner."""
+        """Mask of the tied outputs, shape (m,): those without an owner."""
         return np.ones(m, bool) if self.owner is None else np.asarray(self.owner < 0)
 
     def allowed(self, m: int) -> Mask:
-        """Entries that may be positive, shape (n, m): only its owner reports an output with an owner."""
+        """Mask of the entries that may be positive, shape (n, m): only the owner reports an output with an owner."""
         if self.owner is None:
             return np.ones((self.n, m), bool)
         return np.asarray((self.owner < 0) | (self.owner == np.arange(self.n)[:, None]))
@@ -165,8 +165,8 @@ class Ties:
     def rows_of_events(self, first: Int, second: Int, member: NDArray[Any]) -> RowBlock:
         """Write ``b P_x(S) - P_x'(S) <= b delta`` for the pairs and events given, of ties at distance 1.
 
-        ``b = e**-epsilon`` is rounded down, so that no private channel is excluded. ``member``, shape (rows, m), says
-        which outputs belong to each row's event.
+        ``b = e**-epsilon`` is rounded down, so that no private channel is excluded. ``member``, shape (rows, m), is a
+        mask of the outputs of each row's event.
         """
         b, size = self.budget.b, len(first)
         row, y = np.nonzero(member)

@@ -24,7 +24,7 @@ class UtilityOptimizedLDP(TiedNotion):
     r"""Sensitive answers are protected; other answers may be revealed.
 
     Protected reports obey :math:`P(x, y) \le e^\epsilon P(x', y)` for all inputs. Every other report is invertible: it
-    has the label of an input that is not sensitive, and no other input gives it.
+    has the label of an input that is not sensitive, and only this input gives it.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class UtilityOptimizedLDP(TiedNotion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """All pairs of inputs for protected reports; the others have an owner."""
+        """All pairs of inputs for protected reports; other reports have an owner."""
         owner = self._owners(inputs, inputs if outputs is None else outputs)
         return Ties(self.epsilon, len(inputs), owner=owner if (owner >= 0).any() else None)
 
@@ -95,7 +95,7 @@ class UtilityOptimizedLDP(TiedNotion):
         if set(inputs) == set(self.sensitive) and self.protected is None:
             return Ties(self.epsilon, len(inputs)).rows(n_outputs)  # all outputs are protected, whatever their labels
         what = f"which reports are protected depends on their labels, and {n_outputs} outputs are not those of the "
-        raise NotRepresentableError(f"{what}{len(inputs)} inputs", do="ask for ties(inputs, outputs).rows(n_outputs)")
+        raise NotRepresentableError(f"{what}{len(inputs)} inputs", do="use ties(inputs, outputs).rows(n_outputs)")
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
@@ -107,29 +107,29 @@ class UtilityOptimizedLDP(TiedNotion):
         inputs, is_labelled = shape_of(channel)
         require_known(self.sensitive, inputs, "sensitive", "input")
         outputs = channel.outputs if is_labelled else range(len(channel[0]))
-        place, sensitive = {label: x for x, label in enumerate(inputs)}, set(self.sensitive)
-        others = {y for y in outputs if y in place and y not in sensitive}
+        position, sensitive = {label: x for x, label in enumerate(inputs)}, set(self.sensitive)
+        others = {y for y in outputs if y in position and y not in sensitive}
         if self.protected is not None:
             unfit = [y for y in outputs if y not in others and y not in self.protected]
             if unfit:
                 raise _unfit(unfit[0])
             others -= set(self.protected)
-        return one_sided_divergence(channel, self.epsilon, None, {y: place[y] for y in others})
+        return one_sided_divergence(channel, self.epsilon, None, {y: position[y] for y in others})
 
     def _owners(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Int:
         """Owner of each report, or -1 for a protected one, shape (m,)."""
         require_known(self.sensitive, inputs, "sensitive", "input")
         require_known(self.protected or (), outputs, "protected", "output")
-        place = {label: x for x, label in enumerate(inputs)}
+        position = {label: x for x, label in enumerate(inputs)}
         sensitive = set(self.sensitive)
-        is_own = {y: y in place and y not in sensitive for y in outputs}
+        is_own = {y: y in position and y not in sensitive for y in outputs}
         if self.protected is not None:
             chosen = set(self.protected)
             unfit = [y for y in outputs if y not in chosen and not is_own[y]]
             if unfit:
                 raise _unfit(unfit[0])
             is_own = {y: y not in chosen for y in outputs}
-        owner = np.array([place[y] if is_own[y] else -1 for y in outputs], np.int64)
+        owner = np.array([position[y] if is_own[y] else -1 for y in outputs], np.int64)
         if (owner >= 0).all():
             silent = sorted(set(range(len(inputs))) - set(owner.tolist()))
             if silent:

@@ -1,6 +1,6 @@
-"""Statements of problems: inputs, prior, utility and side constraints, or a workload to estimate.
+"""Problems: inputs, prior, utility, privacy and side constraints; or a workload to estimate.
 
-In: numbers, labels, data sets and model files. Out: a `Problem` in which every label has found its place.
+In: numbers, labels, data sets and model files. Out: a `Problem` with all parts in the order of its labels.
 """
 
 from ldpopt.problem import constraints, datasets, utility

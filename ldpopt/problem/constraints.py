@@ -1,4 +1,4 @@
-"""Side constraints on a channel, one function each; each returns a RowBlock for `Problem(constraints=...)`."""
+"""Side constraints on a channel: each function returns a RowBlock for `Problem(constraints=...)`."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, nam
     if lower > upper:
         raise StatementError(f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}")
     if not np.isfinite([lower, upper]).any():
-        raise StatementError(f"the constraint {short_repr(name)} has no bound", do="state lower, upper or both")
+        raise StatementError(f"the constraint {short_repr(name)} has no bound", do="give lower, upper or both")
     x, y = np.nonzero(matrix)
     row = np.zeros(len(x), np.int64)
     return RowBlock(name, row, x, y, matrix[x, y], np.array([lower]), np.array([upper]), *table.axes)

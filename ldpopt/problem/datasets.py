@@ -16,11 +16,6 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.labels import label_array, nearest
 from ldpopt.foundation.numbers import Float, frozen, short_repr
 
-PUBLIC_DOMAIN = "public domain"
-FAIR = "Fair, R. (1978), A theory of extramarital affairs, Journal of Political Economy 86, 45-61; "
-ANES = "American National Election Studies 1996; statsmodels.datasets.anes96"
-RAND = "RAND Health Insurance Experiment; Cameron and Trivedi (2005), Microeconometrics; statsmodels.datasets.randhie"
-
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -105,9 +100,9 @@ def load(name: str) -> Dataset:
     >>> load("fair:affairs").counts
     array([4313, 2053])
     """
-    if not isinstance(name, str) or name not in DATASETS:
-        raise StatementError(f"unknown data set {short_repr(name)}", do=nearest(name, DATASETS))
-    return DATASETS[name](name)
+    if not isinstance(name, str) or name not in QUESTIONS:
+        raise StatementError(f"unknown data set {short_repr(name)}", do=nearest(name, QUESTIONS))
+    return _read(name)
 
 
 def available() -> tuple[str, ...]:
@@ -118,104 +113,87 @@ def available() -> tuple[str, ...]:
     >>> "anes96:PID" in available()
     True
     """
-    return tuple(DATASETS) if importlib.util.find_spec("statsmodels") else ()
+    return tuple(QUESTIONS) if importlib.util.find_spec("statsmodels") else ()
 
 
-def anes96_party(name: str) -> Dataset:
-    """Party identification in seven ordered levels, strong Democrat to strong Republican."""
-    levels = dict(enumerate(("SD", "WD", "ID", "II", "IR", "WR", "SR")))
-    return _recoded(name, "Party identification", _column("anes96", "PID"), levels, ANES, PUBLIC_DOMAIN)
+def _read(name: str) -> Dataset:
+    """Read the answers to a question; every code must have a label."""
+    file, column = name.split(":")
+    question, labels = QUESTIONS[name]
+    codes = CODES[name]() if name in CODES else _column(file, column)
+    found, index = np.unique(codes.astype(np.int64), return_inverse=True)
+    labels = {int(code): int(code) for code in found} if labels is None else labels
+    position = {code: k for k, code in enumerate(labels)}
+    unknown = [code for code in found.tolist() if code not in position]
+    if unknown:
+        raise LdpoptError(
+            f"the installed data set {name!r} has the code {unknown[0]}, which ldpopt does not know",
+            do="install statsmodels >= 0.14 as ldpopt was tested with",
+        )
+    positions = np.array([position[code] for code in found.tolist()], dtype=np.int64)
+    source, license = SOURCES[file]
+    return Dataset(name, question, tuple(labels.values()), frozen(positions[index.ravel()]), source, license)
 
 
-def anes96_leaning(name: str) -> Dataset:
-    """Political leaning in seven ordered levels, extremely liberal to extremely conservative."""
-    levels = dict(enumerate(("EL", "L", "SL", "M", "SC", "C", "EC"), start=1))
-    return _recoded(name, "Own political leaning", _column("anes96", "selfLR"), levels, ANES, PUBLIC_DOMAIN)
-
-
-def anes96_education(name: str) -> Dataset:
-    """Education in seven ordered levels."""
-    names = ("1-8 grades", "some high school", "high school", "some college", "college", "master", "PhD")
-    levels = dict(enumerate(names, start=1))
-    return _recoded(name, "Education", _column("anes96", "educ"), levels, ANES, PUBLIC_DOMAIN)
-
-
-def anes96_income(name: str) -> Dataset:
-    """Household income in 24 ordered brackets, 1 (below 3 000 dollars) to 24 (105 000 and over)."""
-    levels = {code: code for code in range(1, 25)}
-    return _recoded(name, "Household income bracket", _column("anes96", "income"), levels, ANES, PUBLIC_DOMAIN)
-
-
-def anes96_vote(name: str) -> Dataset:
-    """Vote that the respondent expects to cast, Clinton or Dole."""
-    levels = {0: "Clinton", 1: "Dole"}
-    return _recoded(name, "Expected vote", _column("anes96", "vote"), levels, ANES, PUBLIC_DOMAIN)
-
-
-def anes96_age(name: str) -> Dataset:
-    """Age in years."""
-    return _numbers(name, "Age in years", _column("anes96", "age"), ANES, PUBLIC_DOMAIN)
-
-
-def fair_affairs(name: str) -> Dataset:
-    """Whether a married woman reports an affair, a sensitive question."""
-    answer = (_column("fair", "affairs") > 0).astype(np.int64)
-    return _fair(name, "Any extramarital affair", answer, {0: "no", 1: "yes"})
-
-
-def fair_rating(name: str) -> Dataset:
-    """How a married woman rates her marriage, in five ordered levels."""
-    levels = dict(enumerate(("very poor", "poor", "fair", "good", "very good"), start=1))
-    return _fair(name, "Rating of the marriage", _column("fair", "rate_marriage"), levels)
-
-
-def fair_religious(name: str) -> Dataset:
-    """How religious, in four ordered levels."""
-    levels = dict(enumerate(("not", "mildly", "fairly", "strongly"), start=1))
-    return _fair(name, "How religious", _column("fair", "religious"), levels)
-
-
-def randhie_health(name: str) -> Dataset:
-    """Self-rated health, poor to excellent: three indicator columns; excellent if none is set."""
+def _health() -> NDArray[np.int64]:
+    """Self-rated health from three indicator columns; excellent (3) if none is set."""
     flags = np.stack([_column("randhie", column) for column in ("hlthp", "hlthf", "hlthg")])
-    codes = np.where(flags.any(axis=0), flags.argmax(axis=0), 3)
-    levels = dict(enumerate(("poor", "fair", "good", "excellent")))
-    return _recoded(name, "Self-rated health", codes, levels, RAND, PUBLIC_DOMAIN)
+    return np.where(flags.any(axis=0), flags.argmax(axis=0), 3)
 
 
-def randhie_visits(name: str) -> Dataset:
-    """Outpatient visits to a doctor in a year, a count."""
-    return _numbers(name, "Visits to a doctor in a year", _column("randhie", "mdvis"), RAND, PUBLIC_DOMAIN)
+def _ordered(*labels: Hashable, start: int = 1) -> Mapping[int, Hashable]:
+    """Labels of consecutive codes."""
+    return dict(enumerate(labels, start))
 
 
-def modechoice_mode(name: str) -> Dataset:
-    """How 210 travelers went between Sydney, Canberra and Melbourne."""
-    chosen = _column("modechoice", "mode")[_column("modechoice", "choice") == 1]
-    source = "Greene and Hensher (1997), multinomial logit and discrete choice models; statsmodels.datasets.modechoice"
-    levels = {1: "air", 2: "train", 3: "bus", 4: "car"}
-    return _recoded(name, "Mode of travel", chosen, levels, source, PUBLIC_DOMAIN)
-
-
-DATASETS: Mapping[str, Callable[[str], Dataset]] = {
-    "anes96:PID": anes96_party,
-    "anes96:selfLR": anes96_leaning,
-    "anes96:educ": anes96_education,
-    "anes96:income": anes96_income,
-    "anes96:vote": anes96_vote,
-    "anes96:age": anes96_age,
-    "fair:affairs": fair_affairs,
-    "fair:rate_marriage": fair_rating,
-    "fair:religious": fair_religious,
-    "randhie:health": randhie_health,
-    "randhie:mdvis": randhie_visits,
-    "modechoice:mode": modechoice_mode,
+SOURCES = {
+    "anes96": ("American National Election Studies 1996; statsmodels.datasets.anes96", "public domain"),
+    "fair": (
+        "Fair, R. (1978), A theory of extramarital affairs, Journal of Political Economy 86, 45-61; "
+        "statsmodels.datasets.fair (6366 women, Redbook 1974)",
+        "included in statsmodels with the author's permission",
+    ),
+    "randhie": (
+        "RAND Health Insurance Experiment; Cameron and Trivedi (2005), Microeconometrics; statsmodels.datasets.randhie",
+        "public domain",
+    ),
+    "modechoice": (
+        "Greene and Hensher (1997), multinomial logit and discrete choice models; statsmodels.datasets.modechoice",
+        "public domain",
+    ),
 }
-"""One function for each data set."""
+"""Source and license of each file of statsmodels."""
+
+SCHOOLS = ("1-8 grades", "some high school", "high school", "some college", "college", "master", "PhD")
+RATINGS = ("very poor", "poor", "fair", "good", "very good")
+
+QUESTIONS: Mapping[str, tuple[str, Mapping[int, Hashable] | None]] = {
+    "anes96:PID": ("Party identification", _ordered("SD", "WD", "ID", "II", "IR", "WR", "SR", start=0)),
+    "anes96:selfLR": ("Own political leaning", _ordered("EL", "L", "SL", "M", "SC", "C", "EC")),
+    "anes96:educ": ("Education", _ordered(*SCHOOLS)),
+    "anes96:income": ("Household income bracket", _ordered(*range(1, 25))),
+    "anes96:vote": ("Expected vote", {0: "Clinton", 1: "Dole"}),
+    "anes96:age": ("Age in years", None),
+    "fair:affairs": ("Any extramarital affair", {0: "no", 1: "yes"}),
+    "fair:rate_marriage": ("Rating of the marriage", _ordered(*RATINGS)),
+    "fair:religious": ("How religious", _ordered("not", "mildly", "fairly", "strongly")),
+    "randhie:health": ("Self-rated health", _ordered("poor", "fair", "good", "excellent", start=0)),
+    "randhie:mdvis": ("Visits to a doctor in a year", None),
+    "modechoice:mode": ("Mode of travel", _ordered("air", "train", "bus", "car")),
+}
+"""Question of each data set and labels of its codes, in their order; None: the numbers that occur are the labels."""
+
+CODES: Mapping[str, Callable[[], NDArray[Any]]] = {
+    "fair:affairs": lambda: _column("fair", "affairs") > 0,
+    "randhie:health": _health,
+    "modechoice:mode": lambda: _column("modechoice", "mode")[_column("modechoice", "choice") == 1],
+}
+"""Codes of the data sets that are not a column of their file."""
 
 
 @lru_cache(maxsize=8)
 def _frame(file: str) -> Any:
-    """Read a table of statsmodels, which takes seconds to import and so is imported only here."""
+    """Table of statsmodels, which takes seconds to import."""
     try:
         return importlib.import_module(f"statsmodels.datasets.{file}").load_pandas().data
     except ImportError as error:
@@ -228,30 +206,3 @@ def _frame(file: str) -> Any:
 
 def _column(file: str, column: str) -> NDArray[Any]:
     return np.asarray(_frame(file)[column])
-
-
-def _recoded(
-    name: str, question: str, column: NDArray[Any], levels: Mapping[int, Hashable], source: str, license: str
-) -> Dataset:
-    """Map the codes of a column to their labels; every code must have one."""
-    found, index = np.unique(column, return_inverse=True)
-    position = {code: place for place, code in enumerate(levels)}
-    strange = [code for code in found.tolist() if code not in position]
-    if strange:
-        raise LdpoptError(
-            f"the installed data set {name!r} has the code {strange[0]}, which ldpopt does not know",
-            do="install statsmodels >= 0.14 as ldpopt was tested with",
-        )
-    places = np.array([position[code] for code in found.tolist()], dtype=np.int64)
-    return Dataset(name, question, tuple(levels.values()), frozen(places[index.ravel()]), source, license)
-
-
-def _numbers(name: str, question: str, column: NDArray[Any], source: str, license: str) -> Dataset:
-    """Take the whole numbers that occur as labels, in ascending order."""
-    levels = {int(value): int(value) for value in np.unique(column)}
-    return _recoded(name, question, column.astype(np.int64), levels, source, license)
-
-
-def _fair(name: str, question: str, column: NDArray[Any], levels: Mapping[int, Hashable]) -> Dataset:
-    source = FAIR + "statsmodels.datasets.fair (6366 women, Redbook 1974)"
-    return _recoded(name, question, column, levels, source, "included in statsmodels with the author's permission")

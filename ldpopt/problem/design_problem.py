@@ -1,4 +1,4 @@
-"""A design problem: what is to be estimated, how private, and for whom the error is to be small."""
+"""A design problem: a workload to estimate, a privacy notion, and the weights of the answers in the error."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ Objective = Literal["average", "worst_case"]
 
 @dataclass(frozen=True, eq=False)
 class DesignProblem:
-    """The problem that `ldpopt.design` solves, as a model file with a workload states it.
+    """The problem that `ldpopt.design` solves.
 
     Parameters
     ----------
     workload : Workload or array_like, shape (k, n)
-        What is to be estimated.
+        The numbers to be estimated.
     privacy : Notion
-        How private.
+        The privacy notion.
     weights : array_like, shape (n,), or mapping label -> weight, optional
-        Weights of the answers in the average variance, which are divided by their sum; default: all answers alike.
-        Equal weights are read as none.
+        Weights of the answers in the average variance, normalized to the sum 1; default: equal weights, which are
+        stored as None.
     objective : {"average", "worst_case"}
-        Whose variance is to be small; the worst case takes no weights. Default: ``"average"``.
+        Minimize the average or the largest variance; the largest one takes no weights. Default: ``"average"``.
     outputs : int, optional
-        Largest number of different reports. Default: as many as the optimum needs.
+        Largest number of different reports; default: as many as the optimum needs.
 
     Raises
     ------
     StatementError
-        If an argument is of another kind, or a weight or its label does not fit.
+        If an argument has the wrong type, or a weight or its label does not fit.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class DesignProblem:
             what = f"objective {short_repr(self.objective)} is unknown"
             raise StatementError(what, do="use 'average' or 'worst_case'")
         if self.outputs is not None and not is_whole(self.outputs):
-            raise StatementError(f"outputs = {short_repr(self.outputs)} is not a whole number", do="state a number")
+            raise StatementError(f"outputs = {short_repr(self.outputs)} is not a whole number", do="give a number")
         if self.weights is None:
             return
         if self.objective == "worst_case":
@@ -72,7 +72,7 @@ class DesignProblem:
 
     @property
     def all_weights(self) -> Float:
-        """Weights of the answers, equal ones if none are stated; shape ``(n,)``, summing to 1."""
+        """Weights of the answers, equal ones by default; shape ``(n,)``, summing to 1."""
         n = self.workload.shape[1]
         return np.full(n, 1.0 / n) if self.weights is None else self.weights
 

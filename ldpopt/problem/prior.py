@@ -1,8 +1,8 @@
 """Reading of priors, for every function that takes a prior.
 
-Plain numbers are probabilities: they sum to 1 within `PRIOR_TOLERANCE` and are used exactly as their floats read. A
-mapping or Series holds weights by label: they are put into the order of the inputs, each label exactly once, and
-divided by their sum.
+Plain numbers are probabilities: they sum to 1 within `PRIOR_TOLERANCE`, and their floats are used exactly. A mapping or
+Series has weights by label: they are put into the order of the inputs, each label exactly once, and divided by their
+sum.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labelled import Labelled, Labels, places, read_labelled, take_labels
+from ldpopt.foundation.labelled import Labels, positions_of, read_labelled, take_labels
 from ldpopt.foundation.numbers import Float, frozen, normalized, short_repr, summed
 
 PRIOR_TOLERANCE = 1e-9
@@ -24,28 +24,10 @@ PRIOR_TOLERANCE = 1e-9
 def read_prior(
     prior: Any, inputs: Sequence[Hashable] | None = None, what: str = "prior"
 ) -> tuple[Float, Labels | None]:
-    """Read a prior, in the order of the inputs if they are given.
+    """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they are given.
 
-    Parameters
-    ----------
-    prior : array_like, shape (n,), or mapping or Series label -> weight
-        Probabilities that sum to 1 within 1e-9, used as they are; or weights by label, which are normalized.
-    inputs : sequence of hashable, optional
-        The alphabet to which labels are aligned.
-    what : str
-        Its name in messages; default: ``"prior"``.
-
-    Returns
-    -------
-    weights : ndarray, shape (n,)
-        Non-negative, read-only.
-    labels : tuple of hashable, or None
-        Labels of the weights, in their order; None if the prior has none.
-
-    Raises
-    ------
-    StatementError
-        If an entry is not a finite number ``>= 0``, the numbers do not sum to 1, or the labels are not the inputs.
+    Numbers are probabilities that sum to 1 within 1e-9; a mapping or Series has weights by label. ``what`` is the name
+    of the prior in messages.
 
     Examples
     --------
@@ -54,20 +36,29 @@ def read_prior(
     ([0.2, 0.8], ('no', 'yes'))
     """
     part = read_labelled(prior, what, ("input",))
-    _require_vector(part)
+    n = len(part.values) if part.values.ndim == 1 else 0
+    if not n:
+        shape = part.values.shape
+        raise StatementError(
+            f"the {what} has shape {shape}; it needs (n,) with n >= 1", do="give one number for each input"
+        )
     if part.has_labels:
         labels = part.axes[0] if inputs is None else tuple(inputs)
         weights = part.to(inputs)
         _require_weights(weights, labels or (), what)
         return frozen(normalized(weights)), labels
-    _require_length(len(part.values), inputs, what)
-    _require_weights(part.values, range(len(part.values)) if inputs is None else inputs, what)
-    _require_sum(summed(part.values), what)
+    if inputs is not None and n != len(inputs):
+        raise StatementError(f"the {what} has {n} entries for {len(inputs)} inputs")
+    _require_weights(part.values, range(n) if inputs is None else inputs, what)
+    total = summed(part.values)
+    if not abs(total - 1) <= PRIOR_TOLERANCE:
+        do = "divide it by its sum, or pass weights by label: {label: weight}"
+        raise StatementError(f"the {what} sums to {total:.12g}, not 1", do=do)
     return frozen(part.values), None
 
 
 def prior_and_inputs(prior: Any) -> tuple[Float, Sequence[Hashable]]:
-    """Read a prior that states the alphabet too: inputs are its labels, or 0, 1, 2, ... without labels."""
+    """Read a prior that determines the inputs too: its labels, or 0, 1, 2, ..."""
     weights, labels = read_prior(prior)
     return weights, range(len(weights)) if labels is None else labels
 
@@ -75,10 +66,7 @@ def prior_and_inputs(prior: Any) -> tuple[Float, Sequence[Hashable]]:
 def read_priors(
     priors: Any, inputs: Sequence[Hashable] | None = None, what: str = "table of priors"
 ) -> tuple[Float, Labels | None]:
-    """Read several priors, one in each row, each as `read_prior` reads it; columns are aligned to the inputs.
-
-    Shapes: ``priors`` (l, n); result (l, n).
-    """
+    """Read several priors as `read_prior` does, one in each row, shape (l, n), in the order of the inputs."""
     table = read_labelled(priors, what, ("prior", "input"))
     if table.values.ndim != 2 or not table.values.size:
         n = "inputs" if inputs is None else len(inputs)
@@ -88,30 +76,18 @@ def read_priors(
     labels = columns if inputs is None or columns is None else tuple(inputs)
     rows = values if labels is None else [dict(zip(labels, row, strict=True)) for row in values.tolist()]
     order = inputs if labels is None else labels
-    return frozen(np.stack([_read_row(row, order, place) for place, row in enumerate(rows)])), labels
+    return frozen(np.stack([_read_row(row, order, k) for k, row in enumerate(rows)])), labels
 
 
-def _read_row(row: Any, inputs: Sequence[Hashable] | None, place: int) -> Float:
+def _read_row(row: Any, inputs: Sequence[Hashable] | None, k: int) -> Float:
     try:
         return read_prior(row, inputs)[0]
     except StatementError as error:
-        raise StatementError(error.what, where=f"prior {place}", do=error.do) from None
+        raise StatementError(error.what, where=f"prior {k}", do=error.do) from None
 
 
 def exact_prior(prior: Any, inputs: Sequence[Hashable] | None = None) -> list[Fraction]:
-    """Read a prior as Fractions: rationals as they are, floats exactly as they are stored.
-
-    Parameters
-    ----------
-    prior : sequence of int, Fraction or float, or mapping or Series label -> weight
-        As `read_prior`; the weights of a mapping are divided by their exact sum.
-    inputs : sequence of hashable, optional
-        The alphabet to which labels are aligned.
-
-    Raises
-    ------
-    StatementError
-        As `read_prior`.
+    """Read a prior as Fractions: rationals as they are, floats exactly; weights by label are divided by their sum.
 
     Examples
     --------
@@ -122,24 +98,11 @@ def exact_prior(prior: Any, inputs: Sequence[Hashable] | None = None) -> list[Fr
     raw, (own, _) = take_labels(prior, "prior", ("input",))
     plain = list(raw)
     if own is not None and labels is not None:
-        plain = [plain[place] for place in places(own, labels, "prior", "input")]
+        plain = [plain[position] for position in positions_of(own, labels, "prior", "input")]
     if not all(isinstance(weight, (int, Fraction)) for weight in plain):
         return [Fraction(weight) for weight in weights.tolist()]
     total = Fraction(sum(plain)) if labels is not None else Fraction(1)
     return [Fraction(weight) / total for weight in plain]
-
-
-def _require_vector(part: Labelled) -> None:
-    if part.values.ndim != 1 or not part.values.size:
-        raise StatementError(
-            f"the {part.what} has shape {part.values.shape}; it needs (n,) with n >= 1",
-            do="give one number for each input",
-        )
-
-
-def _require_length(size: int, inputs: Sequence[Hashable] | None, what: str) -> None:
-    if inputs is not None and size != len(inputs):
-        raise StatementError(f"the {what} has {size} entries for {len(inputs)} inputs")
 
 
 def _require_weights(weights: Float, names: Sequence[Hashable], what: str) -> None:
@@ -147,13 +110,5 @@ def _require_weights(weights: Float, names: Sequence[Hashable], what: str) -> No
     if len(bad):
         x = int(bad[0])
         raise StatementError(
-            f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability", do="state finite numbers >= 0"
-        )
-
-
-def _require_sum(total: float, what: str) -> None:
-    if not abs(total - 1) <= PRIOR_TOLERANCE:
-        raise StatementError(
-            f"the {what} sums to {total:.12g}, not 1",
-            do="divide it by its sum, or pass weights by label: {label: weight}",
+            f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability", do="give finite numbers >= 0"
         )

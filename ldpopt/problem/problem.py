@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import MechanismError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.labelled import Labels, same_labels
-from ldpopt.foundation.labels import first_duplicate, labels, listed, require_labels
+from ldpopt.foundation.labels import check_labels, first_duplicate, listed
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Notion, Ties
@@ -22,8 +22,8 @@ from ldpopt.problem.utility import Utility, bare_gain, resolve
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    r"""State a problem: choose the private channel ``P`` with the largest utility.
+class Problem(HasFacts):
+    r"""A problem: choose the private channel ``P`` with the largest utility.
 
     .. math:: \max_P \sum_x \pi_x \sum_y u(x, y) P(x, y)
               \quad\text{or}\quad \max_P \min_x \sum_y u(x, y) P(x, y)
@@ -53,7 +53,7 @@ class Problem:
     Raises
     ------
     StatementError
-        If the statement is invalid; the message names the number, the label and what to do.
+        If a part is invalid or the parts do not fit; the message names the number and the label.
 
     Examples
     --------
@@ -84,16 +84,17 @@ class Problem:
     ) -> None:
         require_objective(objective)
         require_notion(privacy)
-        given_inputs, given_outputs = _stated_labels(inputs, "input"), _stated_labels(outputs, "output")
+        given_inputs = None if inputs is None else check_labels(inputs, None, "input", StatementError)
+        given_outputs = None if outputs is None else check_labels(outputs, None, "output", StatementError)
         weights, prior_labels = _read_weights(prior, objective, given_inputs)
-        worth = utility if isinstance(utility, (str, Utility)) else bare_gain(utility)
+        utility = utility if isinstance(utility, (str, Utility)) else bare_gain(utility)
         blocks = _read_blocks(constraints)
-        parts = [given_inputs, prior_labels, *_labels_of("inputs", worth, *blocks, privacy)]
-        names = _inputs(parts, weights, worth)
-        targets = _outputs([given_outputs, *_labels_of("outputs", worth, *blocks)], names, worth)
+        parts = [given_inputs, prior_labels, *_labels_of("inputs", utility, *blocks, privacy)]
+        names = _inputs(parts, weights, utility)
+        targets = _outputs([given_outputs, *_labels_of("outputs", utility, *blocks)], names, utility)
         for name, value in (
             ("prior", weights),
-            ("utility", resolve(worth, names, targets)),
+            ("utility", resolve(utility, names, targets)),
             ("privacy", privacy),
             ("inputs", names),
             ("outputs", targets),
@@ -108,15 +109,16 @@ class Problem:
         n, m = self.utility.shape
         return f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, {self.privacy!r})"
 
-    def _repr_html_(self) -> str:
+    def facts(self) -> Facts:
+        """Alphabet, prior, objective, notion and side constraints."""
         n, m = self.utility.shape
-        facts = [("inputs", f"{n}: {listed(self.inputs)}"), ("outputs", f"{m}: {listed(self.outputs)}")]
+        found = [("inputs", f"{n}: {listed(self.inputs)}"), ("outputs", f"{m}: {listed(self.outputs)}")]
         if self.prior is not None:
-            facts.append(("prior", ", ".join(f"{p:.4g}" for p in self.prior[:6]) + (", ..." if n > 6 else "")))
-        facts += [("objective", f"{self.objective.replace('_', ' ')} {self.utility.sense}")]
-        facts += [("privacy", repr(self.privacy))]
-        facts += [("constraints", ", ".join(block.name for block in self.constraints))] if self.constraints else []
-        return facts_html("Problem", facts)
+            found.append(("prior", ", ".join(f"{p:.4g}" for p in self.prior[:6]) + (", ..." if n > 6 else "")))
+        found += [("objective", f"{self.objective.replace('_', '-')} {self.utility.sense}")]
+        found += [("privacy", repr(self.privacy))]
+        found += [("constraints", ", ".join(block.name for block in self.constraints))] if self.constraints else []
+        return Facts("Problem", found)
 
     def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
         """Ties of the notion on this alphabet, computed once; None if the notion has no ties.
@@ -124,8 +126,7 @@ class Problem:
         Parameters
         ----------
         deadline : Deadline, optional
-            A metric's ties take O(n^3): work stops with OutOfTimeError where the deadline is over. Default:
-            ``NO_LIMIT``.
+            The ties of a metric take O(n^3): OutOfTimeError is raised if the deadline is over. Default: ``NO_LIMIT``.
         """
         known: dict[str, Ties | None] = self.__dict__
         if "_ties" not in known:
@@ -148,22 +149,11 @@ class Problem:
 def require_objective(objective: Any) -> None:
     """Require the name of an objective."""
     if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
-        raise StatementError(f"objective = {short_repr(objective)} is unknown", do='state "expected" or "worst_case"')
-
-
-def _stated_labels(given: Any, kind: str) -> Labels | None:
-    """An alphabet as the user states it."""
-    if given is None:
-        return None
-    try:
-        require_labels(given, kind)
-        return labels(given, len(given), kind)
-    except MechanismError as error:
-        raise StatementError(error.what, do=error.do) from None
+        raise StatementError(f"objective = {short_repr(objective)} is unknown", do='give "expected" or "worst_case"')
 
 
 def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Float | None, Labels | None]:
-    """Probabilities of the inputs and their labels; a worst case has no probabilities."""
+    """Probabilities of the inputs, and their labels; both are None for a worst case."""
     if objective == "worst_case":
         if prior is not None:
             raise StatementError("a worst-case objective takes no prior", do='pass None, or objective="expected"')
@@ -174,50 +164,39 @@ def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Fl
 
 
 def _labels_of(axis: str, *parts: Any) -> list[Labels | None]:
-    """Labels of the rows or columns of each part of a statement; None if they have positions only."""
+    """Labels of the rows or columns of each part of a problem; None for a part without labels."""
     found = (getattr(part, axis, None) for part in parts)
     return [names if isinstance(names, tuple) else None for names in found]
 
 
-def _inputs(parts: Sequence[Labels | None], weights: Float | None, worth: str | Utility) -> Labels:
+def _inputs(parts: Sequence[Labels | None], weights: Float | None, utility: str | Utility) -> Labels:
     """Labels of the first part that has labels, else 0, 1, 2, ..."""
     names = next((part for part in parts if part is not None), None)
     if weights is not None:
         size = len(weights)
     elif names is not None:
         size = len(names)
-    elif isinstance(worth, Utility):
-        size = worth.shape[0]
+    elif isinstance(utility, Utility):
+        size = utility.shape[0]
     else:
         raise StatementError("the number of inputs is unknown", do="pass inputs=[...] or a utility matrix")
-    return _alphabet(names, size, "input")
+    return check_labels(names, size, "input", StatementError)
 
 
-def _outputs(parts: Sequence[Labels | None], inputs: Labels, worth: str | Utility) -> Labels:
-    """Labels of the first part that has labels, in the order of the inputs if they are the same labels."""
-    given = parts[0]
+def _outputs(parts: Sequence[Labels | None], inputs: Labels, utility: str | Utility) -> Labels:
+    """Labels of the first part that has labels; the inputs if these have the same labels."""
     names = next((part for part in parts if part is not None), None)
-    if given is None and (same_labels(names, inputs) or (names is None and _is_square(worth, len(inputs)))):
+    is_square = isinstance(utility, str) or utility.shape[1] == len(inputs)
+    if parts[0] is None and (same_labels(names, inputs) or (names is None and is_square)):
         return inputs
     if names is not None:
         return names
-    assert isinstance(worth, Utility)
-    return _alphabet(None, worth.shape[1], "output")
-
-
-def _is_square(worth: str | Utility, n: int) -> bool:
-    return isinstance(worth, str) or worth.shape[1] == n
-
-
-def _alphabet(names: Labels | None, size: int, kind: str) -> Labels:
-    try:
-        return labels(names, size, kind)
-    except MechanismError as error:
-        raise StatementError(error.what, do=error.do) from None
+    assert isinstance(utility, Utility)
+    return tuple(range(utility.shape[1]))
 
 
 def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
-    """Side constraints as a tuple, with different names."""
+    """Side constraints as a tuple; refuse duplicate names."""
     blocks = (constraints,) if isinstance(constraints, RowBlock) else constraints
     if not isinstance(blocks, (tuple, list)):
         raise StatementError(f"a {type(blocks).__name__} is not a list of side constraints", do="pass a list of them")
@@ -237,11 +216,10 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
 
 
 def _fitting(block: RowBlock, inputs: Labels, outputs: Labels) -> RowBlock:
-    """The block in the order of the alphabets; refused if it has other labels or positions."""
+    """The block in the order of the alphabets; refuse other labels or positions."""
     moved = block.to(inputs, outputs)
-    if len(moved.x) and (moved.x.max() >= len(inputs) or moved.y.max() >= len(outputs)):
-        raise StatementError(
-            f"constraint {block.name!r} refers to input {block.x.max()} and output {block.y.max()}; "
-            f"there are {len(inputs)} inputs and {len(outputs)} outputs"
-        )
+    wrong = moved.fault(len(inputs), len(outputs))
+    if wrong:
+        do = "use the same number of inputs and outputs in all parts of the problem"
+        raise StatementError(f"constraint {block.name!r} does not fit: {wrong}", do=do)
     return moved

@@ -1,4 +1,4 @@
-"""Utilities: the value of output ``y`` if the true answer is ``x``, one function each."""
+"""Utilities: the value of each output ``y`` if the true answer is ``x``; one function for each utility."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import MechanismError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
-from ldpopt.foundation.labels import label_numbers
-from ldpopt.foundation.labels import labels as check_labels
+from ldpopt.foundation.labels import check_labels, label_numbers
 from ldpopt.foundation.numbers import Float, frozen, real_array, require_memory, short_repr, whole_number
 
-COPIES = 24.0
-"""Bytes of memory for each entry while a matrix is built, checked and copied."""
+BYTES_PER_ENTRY = 24.0
+"""Memory for each entry while a matrix is built, checked and copied."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class Utility:
     outputs: Labels | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the statement and freeze the array."""
+        """Check the matrix and make it read-only."""
         if not isinstance(self.sense, str) or self.sense not in ("gain", "loss"):
             raise StatementError(f"the sense of a utility is 'gain' or 'loss', not {short_repr(self.sense)}")
         table = read_labelled(self.matrix, f"{self.sense} matrix")
@@ -61,9 +60,10 @@ class Utility:
         bad = np.argwhere(~np.isfinite(matrix))
         if len(bad):
             x, y = map(int, bad[0])
-            raise StatementError(f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite", do="state finite numbers")
-        inputs = _axis(self.inputs, matrix.shape[0], table.axes[0], "input")
-        outputs = _axis(self.outputs, matrix.shape[1], table.axes[1], "output")
+            raise StatementError(f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite", do="give finite numbers")
+        (n, m), (inputs, outputs) = matrix.shape, table.axes
+        inputs = inputs if self.inputs is None else check_labels(self.inputs, n, "input", StatementError)
+        outputs = outputs if self.outputs is None else check_labels(self.outputs, m, "output", StatementError)
         object.__setattr__(self, "matrix", frozen(table.to(inputs, outputs)))
         object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "outputs", outputs)
@@ -75,11 +75,11 @@ class Utility:
 
     @property
     def gain(self) -> Float:
-        """The matrix to maximize: the gain, or minus the loss."""
+        """Matrix to maximize: the gain, or minus the loss."""
         return self.matrix if self.sense == "gain" else -self.matrix
 
     def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
-        """Put labelled rows and columns into the order of two alphabets; an axis without labels stays unchanged.
+        """The same utility with labelled rows and columns in the order of two alphabets.
 
         Raises
         ------
@@ -126,7 +126,7 @@ def identity(n: int, m: int | None = None) -> Utility:
     """
     n = whole_number(n, "n", 1)
     m = n if m is None else whole_number(m, "m", 1)
-    require_memory(COPIES * n * m, f"a {n} x {m} utility")
+    require_memory(BYTES_PER_ENTRY * n * m, f"a {n} x {m} utility")
     return Utility(np.eye(n, m), "gain")
 
 
@@ -222,27 +222,10 @@ NAMED = ("identity", "absolute_error", "squared_error")
 
 
 def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
-    """Build the utility of that name for two alphabets.
+    """Utility of a name in `NAMED` for two alphabets, shape (n, m).
 
     Labels that are numbers, also numbers in text such as ``"10"``, have their own value; the labels of any other
     alphabet have the values 0, 1, 2, ...
-
-    Parameters
-    ----------
-    name : str
-        One of `NAMED`.
-    inputs, outputs : sequence of hashable
-        The labels.
-
-    Returns
-    -------
-    Utility
-        Shape ``(len(inputs), len(outputs))``.
-
-    Raises
-    ------
-    StatementError
-        If the name is unknown, or the labels of an error utility cannot be compared.
 
     Examples
     --------
@@ -254,7 +237,7 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
             f"unknown utility {short_repr(name)}", do=f"name one of {', '.join(NAMED)}, or give a matrix"
         )
     n, m = len(inputs), len(outputs)
-    require_memory(COPIES * n * m, f"a {n} x {m} utility")
+    require_memory(BYTES_PER_ENTRY * n * m, f"a {n} x {m} utility")
     if name == "identity":
         position = {label: y for y, label in enumerate(outputs)}
         matrix = np.zeros((n, m))
@@ -269,13 +252,7 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
 
 
 def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
-    """Turn a name, a `Utility` or a gain array into a `Utility` of the alphabets' shape.
-
-    Raises
-    ------
-    StatementError
-        If the shape or the labels do not fit the alphabets.
-    """
+    """Utility of a name, a `Utility` or a gain array, in the order of two alphabets; refuse other shapes and labels."""
     if isinstance(utility, str):
         found = named(utility, inputs, outputs)
     else:
@@ -290,9 +267,9 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
 
 
 def bare_gain(matrix: Any) -> Utility:
-    """Read a matrix without a sense as a gain; with a warning where it looks like a loss.
+    """Read a matrix without a sense as a gain, with a warning if it looks like a loss.
 
-    That is a square matrix in which every true report has the value 0, and no other report has less.
+    It looks like a loss if it is square, every true report has the value 0, and no other report has less.
     """
     found = Utility(matrix, "gain")
     n, m = found.shape
@@ -307,43 +284,25 @@ def _differences(values: Any, outputs: Any) -> tuple[Float, Labels | None, Label
     rows = read_numbers(values, "input")
     columns = rows if outputs is None else read_numbers(outputs, "output")
     n, m = len(rows.values), len(columns.values)
-    require_memory(COPIES * n * m, f"a {n} x {m} utility")
+    require_memory(BYTES_PER_ENTRY * n * m, f"a {n} x {m} utility")
     with np.errstate(over="ignore"):  # a `Utility` refuses numbers that are not finite
         return np.subtract.outer(rows.values, columns.values), rows.axes[0], columns.axes[0]
 
 
 def read_numbers(given: Any, kind: str) -> Labelled:
-    """Read the values of labels: a list by position, a mapping or Series by label.
-
-    Raises
-    ------
-    StatementError
-        If they are not a non-empty list of finite numbers.
-    """
+    """Read the values of labels, finite numbers: a list by position, a mapping or Series by label."""
     found = read_labelled(given, f"list of {kind} values", (kind,))
     if found.values.ndim != 1 or not found.values.size or not np.isfinite(found.values).all():
         raise StatementError(f"the {kind} values are not a non-empty list of finite numbers")
     return found
 
 
-def _axis(given: Any, size: int, own: Labels | None, kind: str) -> Labels | None:
-    """Labels of an axis: stated, else its own."""
-    if given is None:
-        return own
-    try:
-        names = check_labels(given, size, kind)
-    except MechanismError as error:
-        raise StatementError(error.what, do=error.do) from None
-    return names
-
-
 def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:
+    """Numbers of the labels of two alphabets, or else the positions of both among the inputs."""
     numbers, targets = label_numbers(inputs), label_numbers(outputs)
     if numbers is not None and targets is not None:
         return real_array(numbers, "list of input labels"), real_array(targets, "list of output labels")
     _require_one_kind([*inputs, *outputs], name)
-    if tuple(inputs) == tuple(outputs):
-        return np.arange(len(inputs)), np.arange(len(outputs))
     position = {label: x for x, label in enumerate(inputs)}
     if all(label in position for label in outputs):
         return np.arange(len(inputs)), np.array([position[label] for label in outputs])
@@ -354,11 +313,11 @@ def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str)
 
 
 def _require_one_kind(labels: Sequence[Hashable], name: str) -> None:
-    """Refuse numbers among other labels: whether steps or numbers are meant cannot be told."""
+    """Refuse numbers mixed with other labels: either numbers or steps on a scale may be meant."""
     are_numbers = [label_numbers([label]) is not None for label in labels]
     if any(are_numbers) and not all(are_numbers):
         number, other = (short_repr(labels[are_numbers.index(which)]) for which in (True, False))
         raise StatementError(
-            f"{name} needs labels of one kind: {number} is a number, {other} is none",
-            do=f"state a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or values in a file",
+            f"{name} needs labels of one kind: {number} is a number, {other} is not",
+            do=f"give a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or values in a file",
         )

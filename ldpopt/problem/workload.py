@@ -9,48 +9,37 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labels import codes, listed
-from ldpopt.foundation.numbers import (
-    Float,
-    frozen,
-    real_number,
-    require_memory,
-    short_repr,
-    whole_number,
-)
-from ldpopt.problem import workload_combinations as later
-from ldpopt.problem.workload_rows import (
+from ldpopt.foundation.labels import check_labels, codes, listed
+from ldpopt.foundation.numbers import Float, frozen, real_number, require_memory, short_repr, whole_number
+from ldpopt.problem.workload_matrices import (
+    LARGEST,
+    Alphabet,
     Permutation,
     marginal_rows,
     parities,
+    plain_shape,
     prefix_gram,
     prefix_rows,
     product_symmetries,
     range_gram,
     range_rows,
-    reversal,
-)
-from ldpopt.problem.workload_statements import (
-    MOST,
-    Alphabet,
-    alphabet,
-    apart,
-    attributes,
-    labels_of,
-    numbers,
-    read_table,
+    read_answers,
+    read_attributes,
+    read_matrix,
+    read_means,
     require_entries,
-    require_unit,
-    stated_shape,
+    require_scale,
+    reversal,
+    scaled_table,
     tables_of,
-    weighted,
+    unique_names,
 )
 
 CANCELS = 1e-3
-"""Share of a workload's squares below which what depends on the answer is computed apart from what does not."""
+"""Share of a workload's squares below which the constant part of each row is subtracted before squaring."""
 
 
 class Workload:
@@ -74,7 +63,7 @@ class Workload:
     matrix : ndarray, shape (k, n)
         Built on first use.
     gram : ndarray, shape (n, n)
-        ``W^T W``: all that the best mechanism depends on.
+        ``W^T W``: the best mechanism depends on nothing else.
 
     Raises
     ------
@@ -96,13 +85,20 @@ class Workload:
     inputs: tuple[Hashable, ...]
     names: tuple[Hashable, ...]
     symmetries: tuple[Permutation, ...] = ()
-    """Permutations of the answers that may leave the Gram matrix as it is; each is checked before it is used."""
+    """Permutations of the answers that may leave the Gram matrix unchanged; each is checked before it is used."""
 
     candidates: Float | None = None
-    """Indicators of sets that a design may begin with, for many answers."""
+    """Indicators of sets of answers with which a design for many answers may begin."""
 
     sizes: tuple[int, ...] | None = None
-    """Numbers of values of the attributes, where the answers are all combinations, the last running fastest."""
+    """Numbers of values of the attributes if the answers are all their combinations, the last running fastest."""
+
+    unit: float | None = None
+    """The factor of a known multiple of the identity."""
+
+    # Functions that build the matrices, and the table of a model file; None: computed from the matrix.
+    _gram: Callable[[], Float] | None = None
+    _table: Mapping[str, Any] | None = None
 
     def __init__(
         self,
@@ -110,37 +106,34 @@ class Workload:
         inputs: Sequence[Hashable] | None = None,
         names: Sequence[Hashable] | None = None,
     ) -> None:
-        array, inputs, names = read_table(matrix, inputs, names)
+        array, inputs, names = read_matrix(matrix, inputs, names)
         require_entries(array)
         self.shape = (array.shape[0], array.shape[1])
-        self.inputs = labels_of(inputs, self.shape[1], "input")
-        self.names = labels_of(names, self.shape[0], "name")
+        self.inputs = check_labels(inputs, self.shape[1], "input", StatementError, "the workload")
+        self.names = check_labels(names, self.shape[0], "name", StatementError, "the workload")
         self._build: Callable[[], Float] = partial(frozen, array)
 
     @classmethod
-    def _structured(
+    def _lazy(
         cls,
-        shape: tuple[int, int],
         build: Callable[[], Float],
         inputs: Sequence[Hashable],
         names: Sequence[Hashable],
+        *,
         gram: Callable[[], Float] | None = None,
         symmetries: Sequence[Permutation] = (),
-        stated: Mapping[str, Any] | None = None,
+        table: Mapping[str, Any] | None = None,
     ) -> Workload:
-        """Make one whose matrix is built when it is needed."""
+        """Workload whose matrix is built on first use, by functions that can be sent to another process."""
         made = object.__new__(cls)
-        made.shape, made.inputs, made.names = shape, tuple(inputs), tuple(names)
-        made._build, made._gram, made.symmetries, made._stated = build, gram, tuple(symmetries), stated
+        made.shape, made.inputs, made.names = (len(names), len(inputs)), tuple(inputs), tuple(names)
+        made._build, made._gram, made.symmetries, made._table = build, gram, tuple(symmetries), table
         return made
 
-    _gram: Callable[[], Float] | None = None
-    _stated: Mapping[str, Any] | None = None
-
-    def stated(self) -> dict[str, Any]:
-        """Return the workload as the table ``[workload]`` of a model file: by its name, or else its rows."""
-        if self._stated is not None:
-            return dict(self._stated)
+    def to_plain(self) -> dict[str, Any]:
+        """Table ``[workload]`` of a model file: the kind of the workload, or its rows."""
+        if self._table is not None:
+            return dict(self._table)
         names = {} if self.names == tuple(range(self.shape[0])) else {"names": list(self.names)}
         return {"kind": "matrix"} | names | {"rows": self.matrix.tolist()}
 
@@ -161,35 +154,34 @@ class Workload:
         """``W^T W``, shape ``(n, n)``, read-only."""
         require_memory(8.0 * self.shape[1] ** 2, f"the Gram matrix of {self.shape[1]} answers")
         with np.errstate(over="ignore", under="ignore"):
-            found = self._product() if self._gram is None else self._gram()
-        require_unit(math.sqrt(np.diag(found).max()))
+            found = np.asarray(self.matrix.T @ self.matrix) if self._gram is None else self._gram()
+        require_scale(math.sqrt(np.diag(found).max()))
         return frozen(found)
-
-    def _product(self) -> Float:
-        matrix = self.matrix
-        return np.asarray(matrix.T @ matrix)
 
     @cached_property
     def contrast_gram(self) -> Float:
-        """Gram matrix of the rows, perhaps less a constant each: the same for a design, and little cancels in it."""
+        """Gram matrix that is the same for a design: with little cancellation, since a constant per row is subtracted.
+
+        It is `gram` itself if the rows are not nearly constant.
+        """
         gram, trace = self.gram, float(np.trace(self.gram))
         if trace - gram.sum() / len(gram) > CANCELS * trace:
             return gram
         moved = self.matrix - self.matrix[:, :1]
         return frozen(np.asarray(moved.T @ moved))
 
-    unit: float | None = None
-    """The number that it is the identity times, where that is known without building a matrix."""
-
     def __mul__(self, factor: float) -> Workload:
         """Every number times a factor."""
-        number = real_number(factor, "factor of a workload", -MOST, MOST)
+        number = real_number(factor, "factor of a workload", -LARGEST, LARGEST)
         if number == 0:
-            raise StatementError("a workload times 0 asks for nothing", do="leave it out")
-        gram = None if self._gram is None else partial(later.scaled_gram, self, number)
-        made = Workload._structured(
-            *(self.shape, partial(later.scaled_rows, self, number), self.inputs, self.names, gram, self.symmetries),
-            stated=weighted(self._stated, number),
+            raise StatementError("a workload times 0 has nothing to estimate", do="leave it out")
+        made = Workload._lazy(
+            partial(self._scaled_matrix, number),
+            self.inputs,
+            self.names,
+            gram=None if self._gram is None else partial(self._scaled_gram, number),
+            symmetries=self.symmetries,
+            table=scaled_table(self._table, number),
         )
         made.unit = None if self.unit is None else self.unit * number
         made.sizes = self.sizes
@@ -197,15 +189,21 @@ class Workload:
 
     __rmul__ = __mul__
 
+    def _scaled_matrix(self, number: float) -> Float:
+        return number * self.matrix
+
+    def _scaled_gram(self, number: float) -> Float:
+        return number**2 * self.gram
+
     def __add__(self, other: Workload) -> Workload:
         """The rows of both."""
         return Workload.stack(self, other)
 
     @classmethod
     def stack(cls, *parts: Workload) -> Workload:
-        """Ask for the rows of several workloads about the same answers, in the order of the first one's labels.
+        """Estimate the rows of several workloads about the same answers, in the order of the first one's labels.
 
-        A name that occurs again gets a number: "mean", "mean (2)".
+        A repeated name gets a number: "mean", "mean (2)".
 
         Raises
         ------
@@ -216,15 +214,14 @@ class Workload:
             raise StatementError("stack takes workloads, at least one", do="pass Workload.prefix(n), ...")
         inputs = parts[0].inputs
         aligned = [part.align(inputs) for part in parts]
-        named = any(part._stated is not None for part in aligned)
-        made = cls._structured(
-            (sum(part.shape[0] for part in parts), len(inputs)),
-            partial(later.stacked_rows, aligned),
+        has_table = any(part._table is not None for part in aligned)
+        made = cls._lazy(
+            partial(_stacked_matrix, aligned),
             inputs,
-            apart(name for part in parts for name in part.names),
-            partial(later.stacked_gram, aligned),
-            [swap for part in aligned for swap in part.symmetries],
-            {"part": [table for part in aligned for table in tables_of(part.stated())]} if named else None,
+            unique_names(name for part in parts for name in part.names),
+            gram=partial(_stacked_gram, aligned),
+            symmetries=[swap for part in aligned for swap in part.symmetries],
+            table={"part": [table for part in aligned for table in tables_of(part.to_plain())]} if has_table else None,
         )
         made.sizes = next((part.sizes for part in aligned if part.sizes is not None), None)
         return made
@@ -237,7 +234,7 @@ class Workload:
         StatementError
             If a label is missing on either side.
         """
-        names = labels_of(inputs, len(self.inputs), "input")
+        names = check_labels(inputs, len(self.inputs), "input", StatementError, "the workload")
         if names == self.inputs:
             return self
         if set(names) != set(self.inputs):
@@ -249,79 +246,83 @@ class Workload:
             )
         order = codes(list(names), self.inputs, "input")
         back = np.argsort(order)
-        return Workload._structured(
-            self.shape,
-            partial(later.ordered_rows, self, order),
+        return Workload._lazy(
+            partial(self._ordered_matrix, order),
             names,
             self.names,
-            partial(later.ordered_gram, self, order),
-            [back[swap[order]] for swap in self.symmetries],
+            gram=partial(self._ordered_gram, order),
+            symmetries=[back[swap[order]] for swap in self.symmetries],
         )
 
-    # The usual ones.
+    def _ordered_matrix(self, order: NDArray[np.int64]) -> Float:
+        return self.matrix[:, order]
+
+    def _ordered_gram(self, order: NDArray[np.int64]) -> Float:
+        return self.gram[np.ix_(order, order)]
+
+    # The usual workloads.
 
     @classmethod
     def frequencies(cls, inputs: Alphabet) -> Workload:
-        """Ask for the share of every answer.
+        """Estimate the share of every answer.
 
         Parameters
         ----------
         inputs : int or sequence of hashable
             The answers, or their number.
         """
-        names = alphabet(inputs)
-        n = len(names)
-        made = cls._structured((n, n), partial(np.eye, n), names, names, partial(np.eye, n), [reversal(n)])
-        made.unit, made._stated = 1.0, {"kind": "frequencies"}
+        names = read_answers(inputs)
+        identity = partial(np.eye, len(names))
+        table = {"kind": "frequencies"}
+        made = cls._lazy(identity, names, names, gram=identity, symmetries=[reversal(len(names))], table=table)
+        made.unit = 1.0
         return made
 
     @classmethod
     def prefix(cls, inputs: Alphabet) -> Workload:
-        """Ask for the distribution function: the share of answers up to each one, in the order given.
+        """Estimate the distribution function: the share of answers up to each one, in the order given.
 
         Parameters
         ----------
         inputs : int or sequence of hashable
-            The answers in their order, or their number. The last share is always 1 and costs nothing.
+            The answers in their order, or their number. The last share is always 1 and has variance 0.
         """
-        names = alphabet(inputs)
+        names = read_answers(inputs)
         n = len(names)
-        return cls._structured(
-            (n, n),
+        return cls._lazy(
             partial(prefix_rows, n),
             names,
-            apart(f"<= {name}" for name in names),
-            partial(prefix_gram, n),
-            [reversal(n)],
-            {"kind": "prefix"},
+            unique_names(f"<= {name}" for name in names),
+            gram=partial(prefix_gram, n),
+            symmetries=[reversal(n)],
+            table={"kind": "prefix"},
         )
 
     @classmethod
     def ranges(cls, inputs: Alphabet) -> Workload:
-        """Ask for the share of every range of neighboring answers, ``n (n + 1) / 2`` of them.
+        """Estimate the share of every range of neighboring answers, ``n (n + 1) / 2`` of them.
 
         Parameters
         ----------
         inputs : int or sequence of hashable
             The answers in their order, or their number.
         """
-        names = alphabet(inputs)
+        names = read_answers(inputs)
         n = len(names)
         count = n * (n + 1) // 2
         require_memory(8.0 * n * count, f"a table of {count} ranges")
-        return cls._structured(
-            (count, n),
+        return cls._lazy(
             partial(range_rows, n),
             names,
-            apart(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)),
-            partial(range_gram, n),
-            [reversal(n)],
-            {"kind": "ranges"},
+            unique_names(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)),
+            gram=partial(range_gram, n),
+            symmetries=[reversal(n)],
+            table={"kind": "ranges"},
         )
 
     @classmethod
     def mean(cls, values: ArrayLike, inputs: Sequence[Hashable] | None = None) -> Workload:
-        """Ask for the mean of a number that every answer stands for.
+        """Estimate the mean of a number that every answer has.
 
         Parameters
         ----------
@@ -331,12 +332,12 @@ class Workload:
             The answers; default: the labels of the numbers, else 0, 1, 2, ...
         """
         made = cls.means({"mean": values}, inputs)
-        made._stated = {"kind": "mean", "values": made.matrix[0].tolist()}
+        made._table = {"kind": "mean", "values": made.matrix[0].tolist()}
         return made
 
     @classmethod
     def means(cls, values: Mapping[Hashable, Any], inputs: Sequence[Hashable] | None = None) -> Workload:
-        """Ask for several means.
+        """Estimate several means.
 
         Parameters
         ----------
@@ -347,7 +348,7 @@ class Workload:
         """
         if not isinstance(values, Mapping) or not values:
             raise StatementError("means take a mapping from a name to its numbers", do='pass {"age": [...]}')
-        rows, inputs = numbers(values, inputs)
+        rows, inputs = read_means(values, inputs)
         made = cls(rows, inputs, list(values))
         made.symmetries = (reversal(made.shape[1]),)
         return made
@@ -356,14 +357,14 @@ class Workload:
     def marginals(
         cls, shape: Sequence[Any] | Mapping[Hashable, Any], k: int, inputs: Sequence[Hashable] | None = None
     ) -> Workload:
-        """Ask for all k-way marginals of answers that are combinations of attributes.
+        """Estimate all k-way marginals of answers that are combinations of attributes.
 
         Parameters
         ----------
         shape : sequence of int or of label lists, or mapping name -> labels
-            The attributes: how many values each has, or which.
+            The attributes: for each the number of its values, or their labels.
         k : int
-            Attributes a table, from 1 to their number.
+            Number of attributes of each table, from 1 to all.
         inputs : sequence of hashable, optional
             Labels of the combinations, the last attribute running fastest; default: tuples of the values.
 
@@ -372,27 +373,34 @@ class Workload:
         >>> Workload.marginals({"sex": ["f", "m"], "age": [0, 1, 2]}, 1).names[:3]
         ('sex=f', 'sex=m', 'age=0')
         """
-        parts = attributes(shape)
+        parts = read_attributes(shape)
         ways = whole_number(k, "k", 1, len(parts))
         levels = [values for _, values in parts]
         sizes = [len(values) for values in levels]
-        answers = labels_of(list(itertools.product(*levels)) if inputs is None else inputs, math.prod(sizes), "input")
-        require_memory(
-            8.0 * math.prod(sizes) * math.comb(len(sizes), ways) * max(sizes) ** ways, "a table of marginals"
-        )
+        given = list(itertools.product(*levels)) if inputs is None else inputs
+        answers = check_labels(given, math.prod(sizes), "input", StatementError, "the workload")
+        most = math.comb(len(sizes), ways) * max(sizes) ** ways
+        require_memory(8.0 * math.prod(sizes) * most, "a table of marginals")
         cells = [
             dict(zip(chosen, cell, strict=True))
             for chosen in itertools.combinations(range(len(sizes)), ways)
             for cell in itertools.product(*(range(sizes[place]) for place in chosen))
         ]
-        made = cls._structured(
-            (len(cells), len(answers)),
+        made = cls._lazy(
             partial(marginal_rows, sizes, cells),
             answers,
-            apart(", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells),
+            unique_names(", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells),
             symmetries=product_symmetries(sizes),
-            stated={"kind": "marginals", "shape": stated_shape(parts), "k": ways},
+            table={"kind": "marginals", "shape": plain_shape(parts), "k": ways},
         )
         made.candidates = parities(sizes, ways)
         made.sizes = tuple(sizes)
         return made
+
+
+def _stacked_matrix(parts: Sequence[Workload]) -> Float:
+    return np.vstack([part.matrix for part in parts])
+
+
+def _stacked_gram(parts: Sequence[Workload]) -> Float:
+    return np.asarray(np.sum([part.gram for part in parts], axis=0))

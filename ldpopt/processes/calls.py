@@ -1,4 +1,4 @@
-"""Calls as bytes: what is sent to another process, and what comes back."""
+"""Calls as bytes: functions, arguments, results and errors that are sent between processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import LdpoptError, StatementError
 
 DO_IMPORTABLE = "define its functions and classes in a module that a worker can import"
 
@@ -44,10 +44,11 @@ def result_of(raw: bytes) -> Any:
 
 
 def _packed_error(error: Exception) -> bytes:
-    """Pickle an error with its traceback as a note; a RuntimeError replaces one that cannot be pickled."""
+    """Pickle an error, with its traceback as a note; a RuntimeError replaces one that cannot be pickled."""
     replacement = RuntimeError(f"{type(error).__name__}: {error}")
     for candidate in (error, replacement):
-        candidate.add_note(f"In another process:\n{traceback.format_exc()}")
+        if not isinstance(candidate, LdpoptError):  # whose message explains itself
+            candidate.add_note(f"In another process:\n{traceback.format_exc()}")
     try:
         pickle.loads(raw := pickle.dumps((False, error)))
     except Exception:

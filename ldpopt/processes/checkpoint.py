@@ -1,4 +1,4 @@
-"""A checkpoint: the finished points of a run, in a file that a killed run leaves and the next one goes on with."""
+"""A checkpoint: a file with the finished points of a run, with which a repeated run continues."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,31 +21,31 @@ FORMAT = "ldpopt checkpoint"
 VERSION = 1
 
 SYNC_SECONDS = 1.0
-"""Written points reach the disk at least this often; a kill loses none, a power failure those of the last second."""
+"""Seconds between syncs to the disk; a kill loses no written point, a power failure those since the last sync."""
 
 
 class Checkpoint:
     """Finished points in a file: a header with the digest of the statement, then one line for each point.
 
-    A line is appended in one write as soon as its point is finished, so that a kill at any moment keeps every line. An
-    unfinished last line, as on a full disk, is dropped when the file is opened again.
+    A line is appended in one write as soon as its point is finished, so a kill never cuts a line. An unfinished last
+    line, as on a full disk, is dropped when the file is opened again.
 
     Parameters
     ----------
     path : str or path-like
-        The file; a new one is made when the first point is finished.
+        The file; a new one is made when the run begins.
     statement : mapping
-        All that the results depend on, in plain values of JSON.
+        Everything that the results depend on, in types of JSON.
     title : str
-        What the run is, for people who look into the file.
+        Description of the run, for readers of the file and error messages.
     pack, unpack : callable
-        From a result to plain values of JSON, and back.
+        Convert a result to types of JSON, and back.
 
     Raises
     ------
     ModelFileError
-        If the file belongs to another statement (named by its title and digest), is no checkpoint, is used by another
-        run, or cannot be read or written.
+        If the file has another statement (the message has its title and digest), is not a checkpoint, is used by
+        another run, or cannot be read or written.
     """
 
     def __init__(
@@ -63,19 +62,18 @@ class Checkpoint:
         digest = hashlib.sha256(text.encode()).hexdigest()
         self._header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "title": title, "statement": digest}
         self._handle: int | None = None
-        self._lock = threading.Lock()
         self._synced = 0.0
         self.finished: dict[Any, Any] = {}
 
     def __enter__(self) -> Self:
-        """Lock the file until the end of the run, and read what is finished."""
+        """Lock the file until the end of the run, and read the finished points."""
         try:
             if self.path.exists():
                 readable(self.path)
             # Bytes, and one write for each line: nothing is left in a buffer when the process is killed.
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._handle = os.open(self.path, flags, 0o666)
-            self._take()
+            self._lock_file()
             self.finished = self._read()
             if not os.fstat(self._handle).st_size:
                 self._write(self._header)
@@ -91,14 +89,13 @@ class Checkpoint:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write through to the disk and release the file."""
+        """Sync the file to the disk and release it."""
         self._close()
 
     def append(self, key: Any, result: Any) -> None:
-        """Add a finished point; may be called by several threads."""
+        """Add a finished point."""
         try:
-            with self._lock:
-                self._write([key, self._pack(result)])
+            self._write([key, self._pack(result)])
         except OSError as error:
             raise self._error(f"cannot write the checkpoint: {error.strerror}", "make room, and start again") from None
 
@@ -112,7 +109,7 @@ class Checkpoint:
             self._synced = time.monotonic()
 
     def _read(self) -> dict[Any, Any]:
-        """Finished points of an earlier run; a last line without its end is cut off."""
+        """Finished points of an earlier run; an unfinished last line is cut off."""
         raw = self.path.read_bytes()
         whole, _, rest = raw.rpartition(b"\n")
         if not whole and self._is_start(rest):
@@ -123,30 +120,30 @@ class Checkpoint:
             rows = [json.loads(line) for line in whole.split(b"\n")[1:]]
             found = {_key(key): self._unpack(plain) for key, plain in rows}
         except (ValueError, KeyError, TypeError) as error:
-            raise self._error(f"the checkpoint is damaged: {error}", "name another file, and start anew") from None
+            raise self._error(f"the checkpoint is damaged: {error}", "name another file to start again") from None
         if rest:
             os.truncate(self.path, len(whole) + 1)
         return found
 
     def _is_start(self, rest: bytes) -> bool:
-        """Whether a file without a whole line is the start of our header."""
+        """Whether a file without a whole line is the start of the header."""
         return json.dumps(self._header, separators=(",", ":")).encode().startswith(rest)
 
     def _require_header(self, line: bytes) -> None:
         try:
             header = json.loads(line)
-            ours = header["format"] == FORMAT and header["version"] == VERSION
+            is_known = header["format"] == FORMAT and header["version"] == VERSION
             title, digest = str(header["title"]), str(header["statement"])
         except (ValueError, KeyError, TypeError):
-            ours = False
-        if not ours:
-            raise self._error(f"the file is no checkpoint of version {VERSION}", "name another file")
+            is_known = False
+        if not is_known:
+            raise self._error(f"the file is not a checkpoint of version {VERSION}", "name another file")
         if digest != self._header["statement"]:
             what = f"the checkpoint is of another run: {title!r} ({digest[:12]}), not {self._header['title']!r}"
-            raise self._error(f"{what} ({self._header['statement'][:12]})", "state the same run, or name another file")
+            raise self._error(f"{what} ({self._header['statement'][:12]})", "repeat the same run, or name another file")
 
-    def _take(self) -> None:
-        """Lock the file; the system releases it when this process ends, however that happens."""
+    def _lock_file(self) -> None:
+        """Lock the file; the system unlocks it when this process ends in any way."""
         if sys.platform == "win32":  # pragma: no cover
             return
         import fcntl
@@ -169,5 +166,5 @@ class Checkpoint:
 
 
 def _key(plain: Any) -> Any:
-    """A key as it was before JSON: lists were tuples."""
+    """A key as it was before JSON, which writes tuples as lists."""
     return tuple(map(_key, plain)) if isinstance(plain, list) else plain

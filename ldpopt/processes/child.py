@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import subprocess
 
 POLL_SECONDS = 0.2
-"""A reply is waited for in steps of this length, so that Ctrl-C is heard on every system."""
+"""Longest wait without a look at signals, so that Ctrl-C works on every system."""
 
 
 class LateError(Exception):
@@ -34,7 +34,7 @@ class EndedError(Exception):
 
 
 class Child:
-    """A child process with the import path of this one; what it prints goes to stderr.
+    """A child process with the import path of this one; it prints to stderr.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _start(handle: int, folder: str) -> subprocess.Popen[bytes]:
         options = {"startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})}
         options["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
     options |= dict.fromkeys(("stdin", "stdout"), subprocess.DEVNULL)
-    # The same paths: a function may be in a folder that only this process knows.
+    # The same import path: a function may be defined in a folder that only this process has added.
     paths = [str(path) for path in sys.path]
     code = f"import sys; sys.path[:] = {paths!r}; from ldpopt.processes.child import serve; serve({handle})"
     environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)

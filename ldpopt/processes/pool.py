@@ -33,7 +33,7 @@ ATTEMPTS = 3
 """Workers that may die at a point before it is given up."""
 
 CHUNK_SECONDS = 0.1
-"""Time that a chunk of short points should take; a long point is a chunk by itself."""
+"""Seconds that a chunk of short points should take; a long point is a chunk by itself."""
 
 MAX_CHUNK = 64
 """Largest number of points in a chunk."""
@@ -42,10 +42,10 @@ MAX_RUNNING = 64
 """Largest number of chunks that an executor of the caller has at a time."""
 
 POLL_SECONDS = 0.2
-"""Results are waited for in steps, so that Ctrl-C is heard on every system."""
+"""Longest wait without a look at signals, so that Ctrl-C works on every system."""
 
 WATCH_SECONDS = 0.1
-"""How often a worker looks whether its parent still runs."""
+"""Seconds between a worker's checks that its parent is alive."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,26 @@ class Finished:
         Finished points; a `Lost` for one that was given up.
     interrupted : bool
         Whether Ctrl-C or SIGTERM ended the run early.
+    total : int
+        Number of points.
     """
 
     results: dict[Any, Any]
     interrupted: bool
+    total: int
+
+    def complete(self, unit: str, describe: Callable[[Any], str]) -> dict[Any, Any]:
+        """All results; raise an error if the run was interrupted or a point was given up.
+
+        Messages count points in a ``unit`` such as "surveys", and ``describe`` their keys.
+        """
+        if self.interrupted:
+            raise KeyboardInterrupt(f"{len(self.results)} of {self.total} {unit} are finished")
+        for key, found in self.results.items():
+            if isinstance(found, Lost):
+                do = "start again; results that are written are kept"
+                raise LdpoptError(found.reason, where=describe(key), do=do)
+        return self.results
 
 
 def run(
@@ -104,8 +120,8 @@ def run(
                 this.compute_here()
         except KeyboardInterrupt:
             this.record_finished()
-            return Finished(this.results, True)
-        return Finished(this.results, False)
+            return Finished(this.results, True, len(points))
+        return Finished(this.results, False, len(points))
 
 
 def count_of(jobs: int) -> int:
@@ -125,7 +141,7 @@ class _Submitter(Protocol):
 
 
 class _Run:
-    """The state of a run: points that wait, chunks of points that are computed elsewhere, and results."""
+    """The state of a run: waiting points, chunks of points that are being computed, and results."""
 
     def __init__(
         self, task: Task, points: Mapping[Any, Any], checkpoint: Checkpoint | None, progress: Progress | None
@@ -135,7 +151,7 @@ class _Run:
         self.results = {key: known[key] for key in points if key in known}
         self.waiting = deque(key for key in points if key not in self.results)
         self._suspects: deque[Hashable] = deque()
-        """Points that were computed when a worker died; each is tried by itself."""
+        """Points that were being computed when a worker died."""
         self._deaths = Counter[Hashable]()
         self._running: dict[Future[Any], list[Hashable]] = {}
         self._recording: tuple[Hashable, Any] | None = None
@@ -150,7 +166,7 @@ class _Run:
     def submit_all(self, pool: _Submitter, most_running: int) -> None:
         """Let a pool compute all points, a few chunks at a time."""
         task = packed(self._task)
-        # The death of one of our workers ends all of them, so a suspect is tried while no other point is computed.
+        # The death of a worker of loky ends all of its workers, so a suspect is tried while no other point is computed.
         is_own = isinstance(pool, _Workers)
         try:
             while self.waiting or self._suspects or self._running:
@@ -166,7 +182,7 @@ class _Run:
                 future.cancel()
 
     def record_finished(self) -> None:
-        """Record results that an interrupt has kept from being recorded; doing it twice does no harm."""
+        """Record results that were finished but not recorded at an interrupt; recording one twice does no harm."""
         self._progress = None
         if self._recording is not None:
             self._record(*self._recording)
@@ -175,7 +191,7 @@ class _Run:
                 self._take_in(future)
 
     def _next_chunk(self, workers: int) -> list[Hashable]:
-        """Points to compute at once: as many as take a moment, fewer near the end."""
+        """Take points for a chunk of about `CHUNK_SECONDS`, with fewer points near the end."""
         if self._suspects:
             return [self._suspects.popleft()]
         each = self._seconds / self._measured if self._measured else CHUNK_SECONDS
@@ -184,11 +200,11 @@ class _Run:
         return [self.waiting.popleft() for _ in range(min(size, len(self.waiting)))]
 
     def _take_in(self, future: Future[Any], is_own: bool = False) -> None:
-        """Record the results of a chunk; put its points back if its worker died."""
+        """Record the results of a chunk, or try its points again if its worker died."""
         keys = self._running[future]
         error = CancelledError() if future.cancelled() else future.exception()
         if isinstance(error, BrokenExecutor) and not is_own:
-            do = "start again with a new executor; a checkpoint keeps what is finished"
+            do = "start again with a new executor; a checkpoint keeps the finished points"
             raise LdpoptError(f"the executor failed: {error}", do=do) from None
         if error is None:
             seconds, answers = pickle.loads(future.result())
@@ -201,7 +217,7 @@ class _Run:
             self._suspect(keys, _reason(error))
 
     def _suspect(self, keys: list[Hashable], reason: str) -> None:
-        """Try points again of which one may have ended its worker; give a single one up after too many deaths."""
+        """Try points again after a worker died; give a point up that was alone at `ATTEMPTS` deaths."""
         if len(keys) == 1:
             key = keys[0]
             self._deaths[key] += 1
@@ -226,7 +242,7 @@ class _Run:
 
 
 def _answers(task: bytes, points: bytes) -> bytes:
-    """Seconds for a chunk of points, and the answer of each; runs in a worker."""
+    """Compute a chunk of points, and return the seconds and the answer of each point; runs in a worker."""
     began = time.perf_counter()
     answers = [answer(_call, task, point) for point in pickle.loads(points)]
     return pickle.dumps((time.perf_counter() - began, answers))
@@ -264,7 +280,7 @@ def _submitter(executor: Any) -> _Submitter:
 
 
 class _Workers:
-    """Worker processes, by loky; when one dies, loky ends them all, and the next call starts new ones."""
+    """Worker processes of loky. When one dies, loky ends them all, and the next call starts new ones."""
 
     def __init__(self, size: int) -> None:
         self._size, self._executor = size, _started(size)
@@ -292,7 +308,7 @@ class _Workers:
         return future
 
     def _restart(self) -> None:
-        """Start new workers, and wait for one: the points to come are not blamed for workers that cannot start."""
+        """Start new workers and wait for one, so that a worker that cannot start is not blamed on a point."""
         reason = ""
         for _ in range(ATTEMPTS):
             self._executor = _started(self._size)
@@ -310,14 +326,14 @@ def _started(size: int) -> Any:
 
     threads = str(max(1, (os.cpu_count() or 1) // size))
     limits = {f"{name}_NUM_THREADS": threads for name in ("OMP", "OPENBLAS", "MKL")}
-    # A worker that needs more memory for some points than for the first one is not replaced.
+    # Without this, loky replaces a worker that needs more memory than for its first point, with a warning.
     limits["LOKY_MAX_MEMORY_LEAK_SIZE"] = "1e18"
     environment = {name: value for name, value in limits.items() if name not in os.environ}
     return ProcessPoolExecutor(size, initializer=_end_with, initargs=(os.getpid(),), env=environment)
 
 
 def _end_with(parent: int) -> None:
-    """End this worker soon after its parent, however that ends."""
+    """End this worker soon after its parent, even if the parent is killed."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -329,10 +345,13 @@ def _end_with(parent: int) -> None:
 
 @contextmanager
 def _sigint_blocked() -> Iterator[None]:
-    """Start processes that do not hear Ctrl-C on the terminal, which the run answers by ending them."""
+    """Start processes that ignore Ctrl-C on the terminal: the run ends them itself."""
     if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover
         yield
         return
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # which unblocks SIGINT if it is the first call
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -145,8 +145,8 @@ def _solve(
 
 @cache
 def _solver(address: Address) -> Solver:
-    place, detail = address
-    factory = at_address(place)
+    location, detail = address
+    factory = at_address(location)
     return require_solver(factory(detail) if detail else factory())
 
 
@@ -162,7 +162,7 @@ class _Child(Child):
         self.loading: Address | None = None
 
     def load(self, address: Address, deadline: float) -> None:
-        """Import a solver, if it is not imported yet; at the deadline the child goes on, and a later call waits."""
+        """Import a solver, if it is not imported yet; after a missed deadline the child continues importing it."""
         if address in self.loaded:
             return
         try:

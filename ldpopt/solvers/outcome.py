@@ -1,4 +1,4 @@
-"""What a solver returns: how the solve ended, the point and the multipliers."""
+"""The result of a solver: how the solve ended, the point and the multipliers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outcome:
     status : Status
         How the solve ended.
     raw_status : str
-        The status as the solver states it.
+        The status in the words of the solver.
     point : float array or None, shape (columns,)
         Best point found.
     row_duals : float array or None, shape (rows,)

@@ -170,7 +170,7 @@ class LinearProgram:
 
         text = os.fspath(path)
         if not text.lower().endswith((".lp", ".mps")):
-            raise StatementError(f"cannot tell the format of {text!r}", do="end the file name in .lp or .mps")
+            raise StatementError(f"unknown format of the file {text!r}", do="end the file name in .lp or .mps")
         target = Path(text)
         try:
             # HiGHS ends the process if it cannot write: it writes into a temporary folder.

@@ -23,8 +23,8 @@ def find(name: str) -> Solver:
     Raises
     ------
     SolverNotFoundError
-        If there is no such solver; the message names the known ones, or what to install. Solvers inside a package, such
-        as those of cvxpy, are checked when they solve.
+        If there is no such solver; the message names the known ones, or the package to install. Solvers inside a
+        package, such as those of cvxpy, are checked when they solve.
     """
     head, _, detail = name.partition(":") if isinstance(name, str) else ("", "", "")
     own = registered(GROUP)
@@ -44,7 +44,7 @@ def find(name: str) -> Solver:
 
 
 def installed() -> dict[str, str]:
-    """Every known solver, with ``"installed"`` or what to install."""
+    """Every known solver, with ``"installed"`` or the package to install."""
     found = {}
     for name in sorted({*registered(GROUP), *plug_ins(GROUP)}):
         try:

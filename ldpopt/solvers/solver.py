@@ -24,7 +24,7 @@ class Feature(Enum):
 
 
 class Solver(ABC):
-    """One solver of linear programs.
+    """A solver of linear programs.
 
     A constructor may take the part of the name after a colon (``"cvxpy:CLARABEL"``) and raises SolverNotFoundError
     if something is missing. A solver runs in a child process, which can be killed or crash; it gets the program
@@ -34,8 +34,8 @@ class Solver(ABC):
     name: str
     features: ClassVar[frozenset[Feature]] = frozenset()
     in_process_nonzeros: float = 0
-    """Largest number of non-zeros that take a fraction of a second; infinite for a solver in Python that keeps its time
-    limit by itself, and that Ctrl-C ends."""
+    """Number of non-zeros up to which a solve takes a fraction of a second; infinite for a solver in Python that keeps
+    its time limit and stops at Ctrl-C."""
 
     @abstractmethod
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
@@ -61,9 +61,9 @@ class Solver(ABC):
 
 
 def require_solver(given: Any) -> Solver:
-    """Return a solver; refuse anything else."""
-    if not isinstance(given, Solver):
-        do = "derive its class from ldpopt.solvers.Solver"
+    """Return a solver with a name; refuse anything else."""
+    if not isinstance(given, Solver) or not getattr(given, "name", ""):
+        do = "derive its class from ldpopt.solvers.Solver, and give it a name"
         raise SolverNotFoundError(f"{short_repr(given)} is not a solver", do=do)
     return given
 

@@ -11,15 +11,15 @@ from dataclasses import replace
 import numpy as np
 
 from ldpopt.certificate.program_bound import bound
-from ldpopt.certificate.program_value import STAKE_SHARE, distance_to, relative_gap
+from ldpopt.certificate.program_certificate import STAKE_SHARE, distance_to, relative_gap
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status
 from ldpopt.solvers.program import LinearProgram
+from ldpopt.solving.certify import read_multipliers
 from ldpopt.solving.methods.method import RawSolution
-from ldpopt.solving.multipliers import read_multipliers
 from ldpopt.solving.solution import value_of
 
 OPTIMAL_GAP = 1e-6

@@ -56,7 +56,7 @@ def plan(
     form : {"compact", "pairwise", "sifted"}, optional
         The program to solve; default: chosen with the method.
     limits : Limits, optional
-        Thresholds of the choice; default: the measured ones, ``LIMITS``.
+        Thresholds of the choice; default: ``LIMITS``, the measured ones.
     deadline : Deadline, optional
         Deadline of the whole call; default: ``NO_LIMIT``.
 

@@ -63,7 +63,7 @@ class ProblemForm:
 
     @property
     def pair_nonzeros(self) -> float:
-        """Number of non-zeros in the rows of tied pairs, one for each pair and output."""
+        """Number of non-zeros of the privacy rows, of which there is one per tied pair and output."""
         return 0.0 if self.ties is None or self.ties.first is None else 2.0 * len(self.ties.first) * self.m
 
     @property
@@ -95,7 +95,7 @@ class ProblemForm:
 
     @cached_property
     def _ties_all_pairs(self) -> bool:
-        """Whether all ordered pairs are tied, in order; checked because sorting millions of pairs takes longer."""
+        """Whether all ordered pairs are tied, and listed in order: then no pairs need be sorted."""
         if self.ties is None or self.ties.first is None or self.ties.second is None:
             return False
         first, second = self.ties.first, self.ties.second

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ldpopt.errors import InfeasibleError, LimitReachedError, NoSolutionError, UnboundedError
-from ldpopt.foundation.display import facts_html
+from ldpopt.foundation.display import Facts, HasFacts, Part
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import Repaired
@@ -17,9 +18,12 @@ from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import row_sums
 
+if TYPE_CHECKING:
+    from ldpopt.certificate.program_certificate import Certificate
+
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(HasFacts):
     """The answer to a problem.
 
     Attributes
@@ -87,41 +91,32 @@ class Solution:
         """Status, value and solver."""
         return f"Solution({self.status.value}, value={self.value:.12g}, solver={self.solver!r})"
 
-    def summary(self) -> str:
-        """The solution in a few lines: value, privacy, solver, and remarks.
+    def facts(self, certificate: Certificate | None = None) -> Facts:
+        """The mechanism, its value and privacy, the solver, and remarks.
+
+        Parameters
+        ----------
+        certificate : Certificate, optional
+            From `certify`; its bound and gap are added. Default: none.
 
         Examples
         --------
         >>> from ldpopt import Problem, PureLDP, solve
-        >>> print(solve(Problem([0.5, 0.5], "identity", PureLDP("log(3)"))).summary().split("solver")[0].strip())
-        Problem(2 inputs, 2 outputs, expected gain, PureLDP(epsilon='log(3)'))
-        status:     optimal
-        value:      0.75 (expected gain)
-        mechanism:  2 inputs, 2 outputs, 2 of them in use
-        privacy:    epsilon 1.09861, delta 0: certified
+        >>> ("expected gain", "0.75") in solve(Problem([0.5, 0.5], "identity", PureLDP("log(3)"))).facts().parts
+        True
         """
-        return "\n".join([repr(self.problem), *(f"{name + ':':<11} {text}" for name, text in self._facts())])
-
-    def _repr_html_(self) -> str:
-        mechanism = "" if self.repaired is None else self.repaired.mechanism._repr_html_()
-        return facts_html(repr(self.problem), self._facts()) + mechanism
-
-    def _facts(self) -> list[tuple[str, str]]:
-        """Names and short values."""
-        worst = "worst-case" if self.problem.objective == "worst_case" else "expected"
-        lines = [("status", self.status.value)]
+        parts: list[Part] = []
         if self.repaired is not None:
-            mechanism, audit = self.repaired.mechanism, self.repaired.audit
-            n, m = mechanism.channel.shape
-            used = int(mechanism.channel.any(axis=0).sum())
-            lines += [
-                ("value", f"{self.value:.12g} ({worst} {self.problem.utility.sense})"),
-                ("mechanism", f"{n} inputs, {m} outputs, {used} of them in use"),
-                ("privacy", f"epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g}: {audit.verdict}"),
-            ]
-        lines.append(("solver", f"{self.solver}, {self.runtime:.3g} s"))
-        lines += [("note", text) for text in self.notes]
-        return lines
+            worst = "worst-case" if self.problem.objective == "worst_case" else "expected"
+            parts += [*self.mechanism.facts().parts, (f"{worst} {self.problem.utility.sense}", f"{self.value:.12g}")]
+        parts.append(("solver", f"{self.solver}, {self.status.value}, {self.runtime:.3g} s"))
+        if certificate is not None:
+            bounds = f"achieved {float(certificate.achieved):.12g}, bound {float(certificate.bound):.12g}"
+            parts.append(("certificate", f"{bounds}, relative gap {certificate.relative_gap:.2g}"))
+            parts += certificate.residual_facts()
+        if self.repaired is not None:
+            parts.append(("audit", self.repaired.audit.numbers_text()))
+        return Facts(repr(self.problem), [*parts, *(("note", text) for text in self.notes)])
 
     def no_solution(self) -> NoSolutionError:
         """The error that explains why there is no mechanism; it carries this solution."""
@@ -147,7 +142,7 @@ def value_of(problem: Problem, channel: Float) -> float:
 
 
 def with_constant_report(solution: Solution, problem: Problem) -> Solution:
-    """Add the best mechanism whose report does not depend on the input to a solution that ended at a limit without any.
+    """Add the best constant report to a solution that ended at a limit without a mechanism.
 
     With row multipliers of 0, its certificate compares it with the best value without privacy. Nothing is added if the
     problem has side constraints or a worst-case objective, or if the notion forbids that report.

@@ -1,4 +1,4 @@
 """Many problems or many people at once: sweeps over epsilon and priors, simulations, experiments.
 
-In: a problem, a mechanism or protocols, and a grid. Out: a table, kept as far as it is done when a run is interrupted.
+In: a problem, a mechanism or protocols, and a grid. Out: a table; an interrupted run keeps its finished rows.
 """

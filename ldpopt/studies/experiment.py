@@ -12,13 +12,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, whole_number
+from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import Float, real_array, whole_number
 from ldpopt.processes.checkpoint import Checkpoint
-from ldpopt.processes.pool import Lost, run
-from ldpopt.studies.ranks import Friedman, friedman, friedman_statistic
+from ldpopt.processes.pool import run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ Make = Callable[[float], Any]
 Data = Callable[[int, np.random.Generator], Any]
 
 MAX_SAMPLED_USERS = 20_000
-"""Number of users over whom a variance is averaged that is not a single quadratic; others use exact moments."""
+"""Number of users over whom a variance is averaged that is not a quadratic; a quadratic uses exact moments."""
 
 
 class Run(NamedTuple):
@@ -105,13 +106,13 @@ class MeanExperiment:
 
     def _budget(self, epsilon: float) -> int:
         if epsilon not in self.epsilons:
-            raise StatementError(f"epsilon = {epsilon!r} was not run", do=f"the budgets are {list(self.epsilons)}")
+            raise StatementError(f"epsilon = {epsilon!r} was not run", do=f"pass one of {list(self.epsilons)}")
         return self.epsilons.index(epsilon)
 
     def _columns(self, names: Sequence[str] | None) -> list[int]:
         unknown = [name for name in names or () if name not in self.algorithms]
         if unknown:
-            raise StatementError(f"algorithm {unknown[0]!r} was not run", do=f"they are {', '.join(self.algorithms)}")
+            raise StatementError(f"algorithm {unknown[0]!r} was not run", do=nearest(unknown[0], self.algorithms))
         return [self.algorithms.index(name) for name in names or self.algorithms]
 
 
@@ -147,11 +148,11 @@ def compare_means(
     users : int
         Users ``n`` in each; default: ``800000``.
     seed : int
-        Makes each run repeatable by itself: resumed or added runs draw the same as in one go; default: ``0``.
+        Seed of each run, which does not depend on the other runs: resumed and added runs repeat; default: ``0``.
     jobs : int
-        Processes; default: ``1``. -1 for one on each core. Each generates the data set that it works on.
+        Processes; default: ``1``. -1 for one on each core. Each generates the data sets that it needs.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Works instead of processes of our own.
+        Does the runs instead of processes that are started for this call.
     checkpoint : str or path-like, optional
         A file to which each run is appended as soon as it is finished, by data set, budget and name. Runs in it are not
         repeated; more data sets, budgets, names and numbers of users may be added to it.
@@ -176,7 +177,7 @@ def compare_means(
 
     Notes
     -----
-    Theory is for the answers at hand, not for users drawn at random; with ``m`` attributes the mean error is about
+    Theory is for the given answers, not for users drawn at random; with ``m`` attributes the mean error is about
     ``1 / (4 m)`` smaller, since the root is concave. Memory: one data set in single precision, in two scalings.
 
     References
@@ -258,17 +259,12 @@ def compare_means_grid(
         raise StatementError("an experiment needs at least one algorithm, distinct budgets and numbers of users")
     keys = [_Key(*key) for key in product(sizes, range(sets), budgets, algorithms)]
     task = _Runs(algorithms, data, seed)
-    record = None if checkpoint is None else _record(checkpoint, data, min(sizes), seed)
+    record = None if checkpoint is None else _checkpoint(checkpoint, data, min(sizes), seed)
     done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
-    if done.interrupted:
-        raise KeyboardInterrupt(f"{len(done.results)} of {len(keys)} runs are finished")
-    for key, found in done.results.items():
-        if isinstance(found, Lost):
-            raise LdpoptError(found.reason, where=f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}")
+    runs = done.complete("runs", lambda key: f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}")
     shape = len(sizes), sets, len(budgets), len(algorithms)
     rmse, theory, seconds = (
-        np.array([getattr(done.results[key], field) for key in keys]).reshape(shape)
-        for field in ("rmse", "theory", "seconds")
+        np.array([getattr(runs[key], field) for key in keys]).reshape(shape) for field in ("rmse", "theory", "seconds")
     )
     return {
         size: MeanExperiment(tuple(algorithms), budgets, size, rmse[k], theory[k], seconds[k])
@@ -329,7 +325,7 @@ def _variances(protocol: Any, population: _Population) -> Float:
 
 
 class _Key(NamedTuple):
-    """A run: its users, the number of the data set, budget and name."""
+    """A run: number of users, number of the data set, budget, name of the algorithm."""
 
     users: int
     data_set: int
@@ -338,7 +334,7 @@ class _Key(NamedTuple):
 
 
 class _Runs:
-    """The task of an experiment: run one protocol at one budget on one data set."""
+    """The task of an experiment: run one protocol at one budget on one data set; keeps the last data set."""
 
     def __init__(self, algorithms: Mapping[str, Make], data: Data, seed: int) -> None:
         self._algorithms, self._data, self._seed = dict(algorithms), data, seed
@@ -356,13 +352,84 @@ class _Runs:
         return Run(name, epsilon, index, *_measure(self._protocols[epsilon, name], self._last[1], draws))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Data sets and protocols are made where they are needed, and not sent."""
+        """Without data sets and protocols: each process makes its own."""
         return self.__dict__ | {"_protocols": {}, "_last": None}
 
 
-def _record(path: str | os.PathLike[str], data: Data, users: int, seed: int) -> Checkpoint:
-    """The checkpoint of an experiment; a small sample identifies the data."""
+def _checkpoint(path: str | os.PathLike[str], data: Data, users: int, seed: int) -> Checkpoint:
+    """Open the checkpoint of an experiment; a small sample identifies the data."""
     sample = np.ascontiguousarray(data(min(16, users), np.random.default_rng(seed)))
     statement = {"seed": seed, "data": zlib.crc32(sample.tobytes())}
     title = f"means of data {statement['data']:x}, seed {seed}"
     return Checkpoint(path, statement, title, pack=list, unpack=lambda plain: Run(*plain))
+
+
+class Friedman(NamedTuple):
+    """Friedman's test of equal algorithms."""
+
+    statistic: float
+    p_value: float
+    mean_ranks: Float
+
+
+def friedman(errors: ArrayLike) -> Friedman:
+    r"""Friedman's rank test: do the algorithms (columns) differ over the data sets (rows)?
+
+    .. math:: \chi^2 = \frac{12 l}{k (k+1)} \Bigl( \sum_j \bar I_j^2 - \frac{k (k+1)^2}{4} \Bigr)
+
+    Parameters
+    ----------
+    errors : array_like, shape (l, k)
+        Smaller is better; ``l >= 2`` data sets and ``k >= 3`` algorithms.
+
+    Returns
+    -------
+    Friedman
+        The statistic (corrected for ties), its p-value by chi-square with ``k - 1`` degrees of freedom, mean ranks.
+
+    Raises
+    ------
+    StatementError
+        If the table is too small or has entries that are not numbers.
+
+    References
+    ----------
+    Friedman 1937; Liu and Zhou 2023, equations (22) and (23).
+
+    Examples
+    --------
+    >>> friedman([[1, 2, 3], [1, 3, 2], [1, 2, 3]]).mean_ranks.round(2)
+    array([1.  , 2.33, 2.67])
+    """
+    from scipy.stats import friedmanchisquare, rankdata
+
+    table = real_array(errors, "table of errors")
+    if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3 or not np.isfinite(table).all():
+        raise StatementError(
+            f"errors of shape {table.shape} cannot be ranked", do="pass 2 or more rows, 3 or more columns, all finite"
+        )
+    found = friedmanchisquare(*table.T)
+    return Friedman(float(found.statistic), float(found.pvalue), rankdata(table, axis=1).mean(axis=0))
+
+
+def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
+    """Friedman's statistic and p-value from mean ranks only, without ties; checks published tables.
+
+    Raises
+    ------
+    StatementError
+        If there are fewer than 3 ranks.
+
+    Examples
+    --------
+    >>> round(friedman_statistic([1.4, 23 / 6, 3.7, 2.4, 11 / 3], 30)[0], 3)
+    54.587
+    """
+    from scipy.stats import chi2
+
+    ranks = real_array(mean_ranks, "list of mean ranks")
+    k = len(ranks)
+    if ranks.ndim != 1 or k < 3:
+        raise StatementError(f"{k} mean ranks are too few for the test")
+    statistic = 12 * sets / (k * (k + 1)) * float((ranks**2).sum() - k * (k + 1) ** 2 / 4)
+    return statistic, float(chi2.sf(statistic, k - 1))

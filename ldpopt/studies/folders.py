@@ -13,23 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values, shows_values
+from ldpopt.errors import ModelFileError, StatementError, showing_values, shows_values
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.reports import count_file
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.privatizing import privatize_file
-from ldpopt.mechanism.questions import OneQuestion, Question
+from ldpopt.mechanism.questions import Question
 from ldpopt.mechanism.sampling import Random, child_seed, seed_of
-from ldpopt.processes.pool import Finished, Lost, run
+from ldpopt.processes.pool import run
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.coding import Missing
 from ldpopt.tables.origin import merged, read_origin, require_raw
-
-ENDINGS = (".parquet", ".pq")
+from ldpopt.tables.parquet import ENDINGS
 
 PARTS = ".parts"
-"""Folder in the target of the files that are being written."""
+"""Folder in the target for files that are being written."""
 
 Progress = Callable[[int, int], None]
 
@@ -48,33 +47,33 @@ def privatize_folder(
     executor: Any = None,
     progress: Progress | None = None,
 ) -> int:
-    """Write the reports of a folder of answers, file by file, once.
+    """Write the reports of a folder of answers, file by file.
 
-    A file appears in the target whole or not at all, and is never replaced: after whatever ended the run, the same call
-    draws for the files that are missing, so that nobody's answer is drawn twice.
+    A file appears in the target whole or not at all, and is never replaced. If a run ended early, the same call writes
+    only the files that are missing, so no answer is randomized twice.
 
     Parameters
     ----------
     source, target : path
-        Folders; every file of the source that ends in ``.parquet`` or ``.pq`` has one of the same name in the target.
-        On a cluster, every worker has to see both.
+        Folders; for every file of the source that ends in ``.parquet`` or ``.pq`` a file of the same name is written
+        into the target. On a cluster, every worker must be able to read and write both.
     questions : mapping column -> Mechanism, design, Problem or Question, or Survey
-        How each column becomes reports.
+        Randomizer of each column.
     keep : sequence of str
         Other columns to copy, unprotected; default: ``()``.
     rng : SeedSequence or int, optional
-        Makes the draws repeatable, for tests only; each file draws from a seed of its own. Default: the operating
-        system's generator, on each worker that of its own.
+        Makes the draws repeatable, for tests only; each file has its own seed. Default: the generator of the operating
+        system on which a worker runs.
     key : SecretKey or bytes, optional
         Makes the draws repeatable person by person; see `Mechanism.privatize`. Default: none.
     id : str, optional
-        Column of the ids, with ``key``; none comes twice in a file. Who is in several files gets the same report.
+        Column of the ids, with ``key``; distinct within a file. The same person in several files gets the same report.
     again : bool
-        Whether columns that are reports already, as their files say, may be privatized once more; default: ``False``.
+        Whether columns may be privatized that are reports already, by the origin in their files; default: ``False``.
     jobs : int
         Processes; default: ``1``. -1 for one on each core.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Works instead of processes of our own.
+        Works instead of processes that are started for this call.
     progress : callable, optional
         Called with (finished, total) after each file.
 
@@ -86,41 +85,39 @@ def privatize_folder(
     Raises
     ------
     StatementError
-        If an entry is no answer, or as in `Survey`.
+        If an entry is not an answer of its question, or as in `Survey`.
     ModelFileError
         If a folder or file cannot be read or written, has reports already, or the target has files of another survey.
     LdpoptError
         If worker processes died three times at the same file.
     KeyboardInterrupt
-        After Ctrl-C or SIGTERM; the files that are finished stay.
+        After Ctrl-C or SIGTERM; finished files are kept.
     """
     survey = survey_of(questions)
-    rules, kept = survey.questions, survey.kept(keep)
+    columns, kept = survey.questions, survey.kept(keep)
     keyed = Keyed.read(key, id, rng)
-    folder, goal = Path(source), Path(target)
-    names = _names(folder)
-    if goal.resolve() == folder.resolve():
-        raise ModelFileError(
-            "the reports would be written among the answers", where=str(goal), do="name another folder"
-        )
-    before = {name: read_origin(str(folder / name)) for name in names}
+    answers, reports = Path(source), Path(target)
+    names = _names(answers)
+    if reports.resolve() == answers.resolve():
+        what = "the reports would be written among the answers"
+        raise ModelFileError(what, where=str(reports), do="name another folder")
+    before = {name: read_origin(str(answers / name)) for name in names}
     for name, origin in before.items():
         if origin is not None and not again:
-            require_raw(origin, rules, _schema(folder / name).names, str(folder / name))
-    with _told("cannot write the folder", goal):
-        (goal / PARTS).mkdir(parents=True, exist_ok=True)
-    new = origin_of_reports(rules, kept, keyed, survey.one_question)
-    finished = _finished(goal, {name: merged(new, origin) for name, origin in before.items()})
-    seeds = None if rng is None else seed_of(rng)
-    how = (keyed, survey.one_question, again, shows_values())
-    task = _Privatize(folder.resolve(), goal.resolve(), rules, kept, seeds, *how)
-    points = {name: (name, number) for number, name in enumerate(names) if name not in finished}
-    total, done = len(names), len(finished)
-    heard = None if progress is None else lambda now, _: progress(done + now, total)
-    results = _results(run(task, points, jobs=jobs, executor=executor, progress=heard))
-    shutil.rmtree(goal / PARTS, ignore_errors=True)  # with what killed workers have left
-    rows: int = sum(results.values()) + sum(finished.values())
-    return rows
+            require_raw(origin, columns, _schema(answers / name).names, str(answers / name))
+    with _file_errors("cannot write the folder", reports):
+        (reports / PARTS).mkdir(parents=True, exist_ok=True)
+    new = origin_of_reports(columns, kept, keyed, survey.one_question)
+    rows = _finished_rows(reports, {name: merged(new, origin) for name, origin in before.items()})
+    seed = None if rng is None else seed_of(rng)
+    options = {"keep": kept, "keyed": keyed, "one_question": survey.one_question, "again": again}
+    task = _Privatize(answers.resolve(), reports.resolve(), columns, seed, options, shows_values())
+    points = {name: (name, number) for number, name in enumerate(names) if name not in rows}
+    total, before_run = len(names), len(rows)
+    report = None if progress is None else lambda done, _: progress(before_run + done, total)
+    rows |= run(task, points, jobs=jobs, executor=executor, progress=report).complete("files", str)
+    shutil.rmtree(reports / PARTS, ignore_errors=True)  # with the parts of killed workers
+    return sum(rows.values())
 
 
 def count_folder(
@@ -132,44 +129,43 @@ def count_folder(
     executor: Any = None,
     progress: Progress | None = None,
 ) -> dict[str, Counts]:
-    """Count the reports of each question in a folder of Parquet files; only counts travel.
+    """Count the reports of each question in a folder of Parquet files; on a cluster only counts are sent.
 
     Parameters
     ----------
     folder : path
-        What `privatize_folder` wrote. On a cluster, every worker has to see it.
+        The target of `privatize_folder`. On a cluster, every worker must be able to read it.
     questions : mapping column -> Mechanism, design, Problem or Question, or Survey
-        What drew each column.
+        The randomizer that drew each column.
     weights : str, optional
         Column with the weight of each person; default: all 1.
     jobs, executor, progress
-        As in `privatize_folder`; default: ``1`` and none.
+        As in `privatize_folder`; default: ``1``, ``None`` and ``None``.
 
     Returns
     -------
     dict column -> Counts
-        For `Survey.estimate`, or one by one for `estimate_frequencies` and the ``estimate`` of a design.
+        Input of `Survey.estimate`, or column by column of `estimate_frequencies` and the ``estimate`` of a design.
 
     Raises
     ------
     StatementError
-        If an entry is no report of its question.
+        If an entry is not a report of its question.
     ModelFileError
-        If a file cannot be read, or says that its reports were drawn by another mechanism.
+        If a file cannot be read, or its reports were drawn by another mechanism according to their origin.
     LdpoptError
         If worker processes died three times at the same file.
     """
-    place = Path(folder)
-    points = {name: name for name in _names(place)}
+    points = {name: name for name in _names(Path(folder))}
     survey = survey_of(questions)
     weights = survey.weights if weights is None else weights
-    task = _Count(place.resolve(), survey.columns, weights, shows_values())
-    results = _results(run(task, points, jobs=jobs, executor=executor, progress=progress))
+    task = _Count(Path(folder).resolve(), survey.columns, weights, shows_values())
+    results = run(task, points, jobs=jobs, executor=executor, progress=progress).complete("files", str)
     return {column: sum((found[column] for found in results.values()), 0) for column in task.columns}
 
 
 def survey_of(questions: Mapping[str, Any] | Survey) -> Survey:
-    """How each column becomes reports: a survey, or the one in which all questions are asked."""
+    """The survey itself, or for randomizers by column the survey in which everybody gets all questions."""
     if isinstance(questions, Survey):
         return questions
     if not isinstance(questions, Mapping):
@@ -179,86 +175,78 @@ def survey_of(questions: Mapping[str, Any] | Survey) -> Survey:
 
 @dataclass(frozen=True)
 class _Privatize:
-    """Writes the reports of one file; the number of its rows."""
+    """Write the reports of one file, and return the number of its rows."""
 
     source: Path
     target: Path
-    rules: dict[str, Question]
-    keep: tuple[str, ...]
+    columns: dict[str, Question]
     seed: np.random.SeedSequence | None
-    keyed: Keyed | None
-    one_question: OneQuestion | None
-    again: bool
-    shows: bool
+    options: dict[str, Any]
+    shows_values: bool
 
     def __call__(self, point: tuple[str, int]) -> int:
-        with showing_values(self.shows):
-            return self._written(*point)
+        name, number = point
+        whole = self.target / name
+        if not whole.exists():  # a cluster repeats a task if it lost the result
+            part = self.target / PARTS / f"{uuid.uuid4().hex}.parquet"
+            rng = None if self.seed is None else child_seed(self.seed, number)
+            try:
+                with showing_values(self.shows_values):
+                    privatize_file(self.source / name, part, self.columns, rng=rng, **self.options)
+                with _file_errors("cannot write the file", whole):
+                    _publish(part, whole)
+            finally:
+                with suppress(FileNotFoundError):
+                    part.unlink()
+        return _rows(whole)
 
-    def _written(self, name: str, number: int) -> int:
-        if (self.target / name).exists():  # a cluster does a task again whose result it has lost
-            return _rows(self.target / name)
-        part = self.target / PARTS / f"{uuid.uuid4().hex}.parquet"
-        rng = None if self.seed is None else child_seed(self.seed, number)
-        try:
-            how: dict[str, Any] = {"keep": self.keep, "rng": rng, "keyed": self.keyed, "again": self.again}
-            how["one_question"] = self.one_question
-            rows = privatize_file(self.source / name, part, self.rules, **how)
-            with _told("cannot write the file", self.target / name):
-                return self._published(part, self.target / name, rows)
-        finally:
-            with suppress(FileNotFoundError):
-                part.unlink()
 
-    def _published(self, part: Path, whole: Path, rows: int) -> int:
-        """Give a file its name, unless another worker, thought dead, has done so before."""
-        try:
-            os.link(part, whole)
-        except FileExistsError:
-            return _rows(whole)
-        except OSError:  # a file system without links
-            if whole.exists():
-                return _rows(whole)
+def _publish(part: Path, whole: Path) -> None:
+    """Give a file its name, unless a worker that was thought to be dead has written it."""
+    try:
+        os.link(part, whole)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without links
+        if not whole.exists():
             os.replace(part, whole)
-        return rows
 
 
 @dataclass(frozen=True)
 class _Count:
-    """Counts the reports of one file."""
+    """Count the reports of one file."""
 
     folder: Path
     columns: dict[str, tuple[ReportSource, Missing]]
     weights: str | None
-    shows: bool
+    shows_values: bool
 
     def __call__(self, name: str) -> dict[str, Counts]:
-        with showing_values(self.shows):
+        with showing_values(self.shows_values):
             return count_file(str(self.folder / name), self.columns, self.weights)
 
 
 def _names(folder: Path) -> list[str]:
     """Names of the tables of a folder, sorted."""
-    with _told("cannot read the folder", folder):
-        found = sorted(
-            path.name for path in folder.iterdir() if path.suffix in ENDINGS and not path.name.startswith(".")
-        )
+    with _file_errors("cannot read the folder", folder):
+        found = sorted(path.name for path in folder.iterdir() if _is_table(path))
     if not found:
         raise ModelFileError("the folder has no Parquet files", where=str(folder), do=f"files end in {ENDINGS[0]}")
     return found
 
 
-def _finished(target: Path, origins: Mapping[str, dict[str, Any]]) -> dict[str, int]:
-    """Rows of the files that an earlier start has written; files of another survey are refused."""
+def _is_table(path: Path) -> bool:
+    return path.suffix in ENDINGS and not path.name.startswith(".")
+
+
+def _finished_rows(target: Path, origins: Mapping[str, dict[str, Any]]) -> dict[str, int]:
+    """Number of rows of each file that an earlier call wrote; files of another survey are refused."""
     found = {}
-    for path in sorted(target.iterdir()):
-        if path.suffix not in ENDINGS or path.name.startswith("."):
-            continue
-        stated = read_origin(str(path)) or {}
-        facts = ("questions", "asked", "unprotected", "key")
-        origin = origins.get(path.name)
-        if origin is None or any(stated.get(fact) != origin[fact] for fact in facts):
-            what = "the folder has a file that this call would not write: it is of other answers, questions or a key"
+    for path in filter(_is_table, sorted(target.iterdir())):
+        given, origin = read_origin(str(path)) or {}, origins.get(path.name)
+        keys = ("questions", "asked", "unprotected", "key")
+        if origin is None or any(given.get(key) != origin[key] for key in keys):
+            what = "the folder has a file that this call would not write: of other answers, questions or keys"
             raise ModelFileError(what, where=str(path), do="name an empty folder; reports are never replaced")
         found[path.name] = _rows(path)
     return found
@@ -277,19 +265,9 @@ def _schema(path: Path) -> Any:
     return pq.read_schema(path)
 
 
-def _results(finished: Finished) -> dict[str, Any]:
-    """Results of all files; an error where the run was interrupted, or workers died."""
-    if finished.interrupted:
-        raise KeyboardInterrupt(f"{len(finished.results)} files are finished")
-    for name, found in finished.results.items():
-        if isinstance(found, Lost):
-            raise LdpoptError(found.reason, where=str(name), do="start again; what is finished stays")
-    return finished.results
-
-
 @contextmanager
-def _told(what: str, path: Path) -> Iterator[None]:
-    """Tell errors of the system in our words."""
+def _file_errors(what: str, path: Path) -> Iterator[None]:
+    """Raise errors of the operating system as a ModelFileError."""
     try:
         yield
     except OSError as error:

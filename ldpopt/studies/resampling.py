@@ -1,8 +1,7 @@
-"""Answers of a table, drawn with replacement, and protocols by name: what an experiment needs."""
+"""Input of an experiment: answers of a table, drawn with replacement, and protocols by name."""
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -13,14 +12,15 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.reports import read_numbers
+from ldpopt.foundation.labels import first_duplicate, nearest
 from ldpopt.foundation.numbers import quoted, real_number, require_memory
-from ldpopt.tables.files import place_of, reading
+from ldpopt.tables.files import position_of, reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PROTOCOLS = ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave", "RandomCensoring")
-"""Protocols of `ldpopt.mean` that a budget alone determines."""
+"""Protocols of `ldpopt.mean` whose only parameter is the budget."""
 
 
 class Resampled:
@@ -38,24 +38,23 @@ class Resampled:
     Raises
     ------
     StatementError
-        If the range is empty or infinite, a column is stated twice, an answer is not a number in the range, or the
+        If the range is empty or infinite, a column is named twice, an answer is not a number in the range, or the
         table has no rows.
     """
 
     def __init__(self, path: str, columns: Sequence[str], low: float, high: float) -> None:
         self.low, self.high = real_number(low, "low"), real_number(high, "high")
         if not self.low < self.high:
-            raise StatementError(f"the range from {low!r} to {high!r} is empty", do="state the least answer first")
+            raise StatementError(f"the range from {low!r} to {high!r} is empty", do="pass the least answer first")
         if not math.isfinite(self.high - self.low):
             what = f"the range from {low!r} to {high!r} is infinite"
-            raise StatementError(what, do="state bounds of the answers; protocols for means need them")
-        twice = next((column for at, column in enumerate(columns) if column in columns[:at]), None)
-        if twice is not None:
-            raise StatementError(f"column {twice!r} is stated twice", where=path, do="state each column once")
+            raise StatementError(what, do="pass bounds of the answers; protocols for means need them")
+        if (twice := first_duplicate(columns)) is not None:
+            raise StatementError(f"column {twice[0]!r} is named twice", where=path, do="name each column once")
         with reading(path) as table:
-            places = [place_of(table, column) for column in columns]
-            chunks, row = [np.empty((0, len(places)), np.float32)], table.first_row
-            for batch in table.batches([], places):
+            positions = [position_of(table, column) for column in columns]
+            chunks, row = [np.empty((0, len(positions)), np.float32)], table.first_row
+            for batch in table.batches([], positions):
                 chunks.append(self._scaled(batch, [f"{path}, column {column}" for column in columns], row))
                 row += len(batch[0])
         self._answers = np.concatenate(chunks)
@@ -67,32 +66,30 @@ class Resampled:
         return len(self._answers)
 
     def __call__(self, users: int, rng: np.random.Generator) -> NDArray[np.float32]:
-        """Answers of so many people, scaled into [0, 1]."""
+        """Draw the answers of this many people, scaled into [0, 1]; shape (users, columns)."""
         n_bytes = users * (8 + 4 * self._answers.shape[1])
         require_memory(n_bytes, f"a data set of {users:,} people", do="take fewer people")
         return self._answers[rng.integers(0, len(self._answers), users)]
 
     def _scaled(self, batch: Sequence[pa.Array], where: Sequence[str], first_row: int) -> NDArray[np.float32]:
-        """Answers of a batch in [0, 1]."""
+        """The answers of a batch, scaled into [0, 1]."""
         columns = []
-        for column, place in zip(batch, where, strict=True):
-            answers = read_numbers(column, place, first_row, "answer")
+        for column, name in zip(batch, where, strict=True):
+            answers = read_numbers(column, name, first_row, "answer")
             wrong = np.flatnonzero(~((self.low <= answers) & (answers <= self.high)))
             if len(wrong):
                 what = f"the answer{quoted(float(answers[wrong[0]]))} is not from {self.low:g} to {self.high:g}"
-                do = "state the range of all possible answers; leave people without an answer out"
-                raise StatementError(what, where=f"{place}, row {first_row + int(wrong[0])}", do=do)
+                do = "pass the range of all possible answers; leave people without an answer out"
+                raise StatementError(what, where=f"{name}, row {first_row + int(wrong[0])}", do=do)
             columns.append((answers - self.low) / (self.high - self.low))
         return np.stack(columns, axis=1).astype(np.float32)
 
 
 def protocols(names: Sequence[str], attributes: int) -> Mapping[str, Callable[[float], Any]]:
-    """Protocols by name for people of whom each reports one of so many attributes."""
+    """Protocols by name in which each person reports one of several attributes."""
     for name in names:
         if name not in PROTOCOLS:
-            near = difflib.get_close_matches(name, PROTOCOLS, 1, 0.4)
-            do = (f"did you mean {near[0]!r}? " if near else "") + f"they are {', '.join(PROTOCOLS)}"
-            raise StatementError(f"unknown protocol {name!r}", do=do)
+            raise StatementError(f"unknown protocol {name!r}", do=nearest(name, PROTOCOLS))
     return {name: partial(_protocol, name, attributes) for name in names}
 
 

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import LdpoptError, StatementError
-from ldpopt.estimation.inversion import normal_quantile
+from ldpopt.errors import StatementError
+from ldpopt.estimation.estimate import normal_quantile
+from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
 from ldpopt.foundation.numbers import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.problem.utility import Utility
-from ldpopt.processes.pool import Lost, run
-from ldpopt.studies.surveyed import Held, Key, Prepared, Setting, Surveys, record_of
+from ldpopt.problem.prior import read_prior
+from ldpopt.problem.utility import Utility, resolve
+from ldpopt.processes.checkpoint import Checkpoint
+from ldpopt.processes.pool import run
 from ldpopt.studies.table import write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Setting", "SimulationGrid", "SimulationResult", "simulate", "simulate_grid"]
+
+
+class Setting(NamedTuple):
+    """A mechanism to simulate, with the answers of its population.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Reports are drawn from its exact integer masses.
+    prior : array_like, shape (n,), or mapping or Series label -> weight
+        Probabilities of the answers.
+    utility : str, Utility or array_like, shape (n, m), or None
+        As in `Problem`; default: ``"identity"``. None leaves utilities out.
+    """
+
+    mechanism: Mechanism
+    prior: Any
+    utility: Any = "identity"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +96,9 @@ class SimulationResult:
     @property
     def error(self) -> float:
         """Root mean squared error of the estimated shares, over surveys and answers; nan without estimates."""
-        return (
-            float("nan")
-            if self.estimates is None
-            else float(np.sqrt(np.mean((self.estimates - self.frequencies) ** 2)))
-        )
+        if self.estimates is None:
+            return float("nan")
+        return float(np.sqrt(np.mean((self.estimates - self.frequencies) ** 2)))
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -179,7 +200,7 @@ def simulate(
     Parameters
     ----------
     mechanism : Mechanism
-        What is simulated; reports are drawn from its exact integer masses.
+        Reports are drawn from its exact integer masses.
     prior : array_like, shape (n,), or mapping or Series label -> weight
         Probabilities of the answers.
     population : int
@@ -191,11 +212,11 @@ def simulate(
     confidence : float
         Coverage of the interval and the band; default: ``0.95``.
     rng : numpy.random.Generator or int, optional
-        Makes the surveys repeatable, the same ones with any number of processes; None seeds from the operating system.
+        Makes the surveys repeatable, with any number of processes; None seeds from the operating system.
     jobs : int
         Processes; default: ``1``. -1 for one on each core.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Works instead of processes of our own.
+        Runs the surveys instead of processes that are started for this call.
     checkpoint : str or path-like, optional
         A file to which each survey is appended as soon as it is finished; needs a number as ``rng``.
     progress : callable, optional
@@ -209,7 +230,7 @@ def simulate(
     Raises
     ------
     StatementError
-        If the prior is none, a number is out of range, or a checkpoint has no number to repeat its surveys by.
+        If the prior is invalid, a number is out of range, or there is a checkpoint but ``rng`` is not a number.
     ModelFileError
         If the checkpoint is that of another simulation, or cannot be written.
     LdpoptError
@@ -298,41 +319,135 @@ def simulate_grid(
     repeats = whole_number(repeats, "repeats", 2)
     normal_quantile(confidence)
     if not settings or not sizes:
-        raise StatementError("a simulation of nothing", do="state at least one setting and one number of people")
-    stated = {name: Prepared.of(Setting(*setting)) for name, setting in settings.items()}
-    for one in stated.values():
-        n_bytes = 24 * max(sizes) + 16 * repeats * len(one.weights)
+        raise StatementError(
+            "a simulation without settings or people", do="pass at least one setting and one number of people"
+        )
+    models = {name: _Model.of(Setting(*setting)) for name, setting in settings.items()}
+    for model in models.values():
+        n_bytes = 24 * max(sizes) + 16 * repeats * len(model.weights)
         require_memory(n_bytes, f"a survey of {max(sizes):,} people", do="take fewer people or repeats")
     seed: Any = np.random.default_rng(rng).bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
-    task = Surveys({one.digest: one for one in stated.values()}, seed)
-    record = None if checkpoint is None else record_of(checkpoint, rng)
-    keys = [Key(one, people, place) for one in task.settings for people in sizes for place in range(repeats)]
+    task = _Simulation({model.digest: model for model in models.values()}, seed)
+    record = None if checkpoint is None else _checkpoint(checkpoint, rng)
+    keys = [_Key(digest, people, repeat) for digest in task.models for people in sizes for repeat in range(repeats)]
     done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
-    if done.interrupted:
-        raise KeyboardInterrupt(f"{len(done.results)} of {len(keys)} surveys are finished")
-    for key, found in done.results.items():
-        if isinstance(found, Lost):
-            raise LdpoptError(found.reason, where=f"survey {key.repeat} of {key.population} people")
+    surveys = done.complete("surveys", lambda key: f"survey {key.repeat} of {key.population} people")
     return SimulationGrid(
         {
             (name, people): _result(
-                one, people, confidence, [done.results[Key(one.digest, people, k)] for k in range(repeats)]
+                model, people, confidence, [surveys[_Key(model.digest, people, k)] for k in range(repeats)]
             )
-            for name, one in stated.items()
+            for name, model in models.items()
             for people in sizes
         }
     )
 
 
-def _result(one: Prepared, population: int, confidence: float, held: list[Held]) -> SimulationResult:
-    """The surveys of a cell."""
-    utilities, frequencies, estimates = zip(*held, strict=True)
+class _Survey(NamedTuple):
+    """A simulated survey: its average utility, the shares of the true answers, the estimated shares."""
+
+    utility: float
+    frequencies: list[float]
+    estimates: list[float] | None
+
+
+class _Key(NamedTuple):
+    """A survey of a simulation: the digest of its model, its number of people, its number among the repeats."""
+
+    model: str
+    population: int
+    repeat: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A setting as arrays: prior (n,), utilities (n, m) or None."""
+
+    mechanism: Mechanism
+    weights: Float
+    utilities: Float | None
+    is_estimable: bool
+
+    @classmethod
+    def of(cls, setting: Setting) -> _Model:
+        """Read a setting."""
+        mechanism, prior, utility = setting
+        weights, _ = read_prior(prior, mechanism.inputs)
+        utilities = None if utility is None else resolve(utility, mechanism.inputs, mechanism.outputs).matrix
+        return cls(mechanism, weights, utilities, not why_not_estimable(mechanism))
+
+    @property
+    def expected(self) -> float:
+        """Expected utility under the prior; nan without a utility."""
+        if self.utilities is None:
+            return np.nan
+        return float(self.weights @ (self.utilities * self.mechanism.channel).sum(axis=1))
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of everything the surveys depend on: mechanism, prior, utilities."""
+        utilities = b"" if self.utilities is None else self.utilities.tobytes()
+        return hashlib.sha256(self.mechanism.digest.encode() + self.weights.tobytes() + utilities).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """The task of a simulation: simulate one survey, here or in another process."""
+
+    models: Mapping[str, _Model]
+    seed: np.random.SeedSequence
+
+    def __call__(self, key: _Key) -> _Survey:
+        """Simulate one survey from its own seed, so the result does not depend on order or number of processes."""
+        model = self.models[key.model]
+        generator = self._generator(key)
+        counts = generator.multinomial(key.population, model.weights / model.weights.sum())
+        answers = np.repeat(np.arange(len(model.mechanism.inputs)), counts)
+        reports = model.mechanism.sampler.draw(answers, rng=generator)
+        utility = np.nan if model.utilities is None else float(model.utilities[answers, reports].mean())
+        estimates = _estimates(model.mechanism, reports) if model.is_estimable else None
+        return _Survey(utility, (counts / key.population).tolist(), estimates)
+
+    def _generator(self, key: _Key) -> np.random.Generator:
+        own = zlib.crc32(f"{key.model} {key.population}".encode()), key.repeat
+        return np.random.default_rng(np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, *own)))
+
+
+def _estimates(mechanism: Mechanism, reports: Any) -> list[float]:
+    seen = np.bincount(reports, minlength=len(mechanism.outputs)).tolist()
+    shares: list[float] = estimate_frequencies(
+        mechanism, dict(zip(mechanism.outputs, seen, strict=True))
+    ).values.tolist()
+    return shares
+
+
+def _result(model: _Model, population: int, confidence: float, surveys: list[_Survey]) -> SimulationResult:
+    """Collect the surveys of a cell."""
+    utilities, frequencies, estimates = zip(*surveys, strict=True)
     return SimulationResult(
         frozen(np.array(utilities)),
-        one.expected,
+        model.expected,
         frozen(np.array(frequencies)),
-        frozen(np.array(estimates)) if one.is_estimable else None,
+        frozen(np.array(estimates)) if model.is_estimable else None,
         population,
         float(confidence),
-        one.mechanism.inputs,
+        model.mechanism.inputs,
     )
+
+
+def _checkpoint(path: str | os.PathLike[str], rng: Any) -> Checkpoint:
+    """Open the checkpoint of a simulation; its entries depend only on the seed, so other settings may share it."""
+    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
+        what = "a checkpoint needs surveys that can be repeated"
+        raise StatementError(what, where="simulate", do="pass a number as rng (--seed)")
+    return Checkpoint(path, {"surveys": int(rng)}, f"surveys, rng = {rng}", pack=_packed, unpack=_unpacked)
+
+
+def _packed(survey: _Survey) -> list[Any]:
+    utility, *shares = survey
+    return [None if np.isnan(utility) else utility, *shares]
+
+
+def _unpacked(plain: list[Any]) -> _Survey:
+    utility, frequencies, estimates = plain
+    return _Survey(np.nan if utility is None else utility, frequencies, estimates)

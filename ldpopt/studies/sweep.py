@@ -1,30 +1,32 @@
-"""Grids of problems: the same problem at many budgets and priors, in one table.
-
-The module can be called: ``ldpopt.sweep(problem, epsilons)`` is `sweep`.
-"""
+"""The same problem, or several, at many budgets, deltas and priors, in one table."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import astuple, dataclass, field, fields, is_dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.errors import StatementError
+from ldpopt.closed_forms.recognize import closed_form
+from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.display import table_html
+from ldpopt.foundation.display import Facts, HasFacts, Table, shown, thinned
 from ldpopt.foundation.numbers import Float, frozen, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
+from ldpopt.problem.plain import plain
 from ldpopt.problem.prior import read_priors
 from ldpopt.problem.problem import Problem
+from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import Lost, count_of, run
-from ldpopt.studies.points import Case, Grid, Place, Row, checkpoint_of, restated
+from ldpopt.solvers import Status
+from ldpopt.solving.certify import certify
+from ldpopt.solving.solve import solve
 from ldpopt.studies.table import write_csv
 
 if TYPE_CHECKING:
@@ -36,8 +38,51 @@ MAX_POINTS = 1_000_000
 """Largest number of points of a grid; guards against typing errors."""
 
 
+@dataclass(frozen=True)
+class Row:
+    """One solved point of a grid.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget in nats.
+    prior : int
+        Index into the priors.
+    value, relative_gap : float
+        Value of the mechanism and its certified gap; nan without a mechanism.
+    closed_form : float
+        Value by a closed form; nan if none applies.
+    status : str
+        Status of the solve; the error message if it failed.
+    seconds : float
+        Wall time.
+    model : str
+        Name of the problem, if there are several.
+    delta : float
+        Delta of the notion, if it is varied; else nan.
+    """
+
+    epsilon: float
+    prior: int
+    value: float
+    relative_gap: float
+    closed_form: float
+    status: str
+    seconds: float
+    model: str = ""
+    delta: float = math.nan
+
+
+class Case(NamedTuple):
+    """A problem with a name, and its delta if deltas are varied."""
+
+    model: str
+    delta: float
+    problem: Problem
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class SweepResult:
+class SweepResult(HasFacts):
     """Result of `sweep`: a table with one row per point of the grid.
 
     Attributes
@@ -56,12 +101,12 @@ class SweepResult:
         Whether Ctrl-C or SIGTERM ended the sweep early.
     objective : str
         ``"expected"`` or ``"worst_case"``.
-    places : tuple of int
-        Place of each row in the grid; all places in order if empty.
+    positions : tuple of int
+        Position of each row in the grid; if empty, the rows are the first points of the grid.
     cases : tuple of Case
-        Name, delta and problem, where problems or deltas are varied; empty otherwise.
+        Name, delta and problem, if problems or deltas are varied; empty otherwise.
     mechanisms : tuple of Mechanism or None
-        Mechanism of each row, where they are kept; None where there is none.
+        Mechanism of each row, if mechanisms are kept; None for a point without a mechanism.
     notions : tuple
         Privacy notion of each case, or of the one problem; its epsilon is varied.
     """
@@ -73,14 +118,14 @@ class SweepResult:
     sense: str = "gain"
     interrupted: bool = False
     objective: str = "expected"
-    places: tuple[int, ...] = field(default=(), repr=False)
+    positions: tuple[int, ...] = field(default=(), repr=False)
     cases: tuple[Case, ...] = field(default=(), repr=False)
     mechanisms: tuple[Mechanism | None, ...] = field(default=(), repr=False)
     notions: tuple[Any, ...] = field(default=(), repr=False)
 
     @property
     def aim(self) -> str:
-        """What the values are: such as ``"worst-case gain"``."""
+        """Name of the values, such as ``"worst-case gain"``."""
         return f"{self.objective.replace('_', '-')} {self.sense}"
 
     def __repr__(self) -> str:
@@ -89,9 +134,27 @@ class SweepResult:
         interrupted = ", interrupted" if self.interrupted else ""
         return f"SweepResult({points} points, {len(self.epsilons)} budgets, {priors} priors, {self.aim}{interrupted})"
 
-    def _repr_html_(self) -> str:
-        rows = (record.values() for record in self.records())
-        return table_html(repr(self), self._header(), (list(row) for row in rows), len(self.rows))
+    def facts(self) -> Facts:
+        """Value, closed form, gap and status of each point; of many points some, evenly spaced."""
+        rows, more = thinned(self.rows)
+        columns = {
+            "model": [row.model for row in rows],
+            "delta": [row.delta for row in rows],
+            "epsilon": [row.epsilon for row in rows],
+            "first prior": [] if self.priors is None else [float(self.priors[row.prior, 0]) for row in rows],
+            self.sense: [shown(row.value, 9) for row in rows],
+            "closed form": [shown(row.closed_form, 9) for row in rows],
+            "relative gap": [shown(row.relative_gap, 2) for row in rows],
+            "status": [row.status[:60] for row in rows],
+        }
+        if not any(columns["model"]):
+            del columns["model"]
+        if all(map(math.isnan, columns["delta"])):
+            del columns["delta"]
+        if self.priors is None:
+            del columns["first prior"]
+        title = f"{len(self.rows):,} point{'s' if len(self.rows) != 1 else ''}{more}"
+        return Facts(title, [Table(list(columns), list(zip(*columns.values(), strict=True)))])
 
     def column(self, name: str) -> Float:
         """One column of numbers, shape (rows,)."""
@@ -102,7 +165,7 @@ class SweepResult:
         shape = len(self.epsilons), 1 if self.priors is None else len(self.priors)
         shape = (len(self.cases), *shape) if self.cases else shape  # type: ignore[assignment]
         flat = np.full(math.prod(shape), np.nan)
-        flat[list(self.places) or slice(len(self.rows))] = self.column(name)
+        flat[list(self.positions) or slice(len(self.rows))] = self.column(name)
         return flat.reshape(shape)
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -154,24 +217,24 @@ def sweep(
     Parameters
     ----------
     problem : Problem, or mapping name -> Problem
-        The problem; its notion must be a dataclass with ``epsilon``, which is replaced. Several by name, such as
-        ``{f"n = {n}": ... for n in (4, 8)}``, are gains alike or losses alike.
+        The problem; its notion must be a dataclass with ``epsilon``, which is replaced. Several problems by name, such
+        as ``{f"n = {n}": ... for n in (4, 8)}``, must be all gains or all losses.
     epsilons : iterable of float or str
-        Budgets in nats, as a notion takes them.
+        Budgets in nats, in the form that a notion accepts.
     priors : array_like, shape (l, n), DataFrame, or sequence of mappings, optional
         Priors instead of the problem's own, one in each row, as `Problem` reads them; columns are aligned with the
         inputs by their labels. With several problems they must have the same inputs.
     deltas : iterable of float, optional
-        Deltas that replace that of the notion; default: its own.
+        Deltas to use in place of the notion's own; default: the notion's own.
     keep : bool
-        Whether mechanisms are kept, also in the checkpoint; default: ``False``.
+        Whether to keep the mechanisms, also in the checkpoint; default: ``False``.
     solver, time_limit
         As in `solve`, for each point; default: ``"auto"`` and ``None``.
     jobs : int
-        Processes; default: ``1``. -1 for one on each core. A worker that is killed costs the point that it was at,
-        which is tried again; after three of them its status says so.
+        Processes; default: ``1``. -1 for one on each core. If a worker dies, the points in progress are tried again,
+        one at a time; a point at which three workers died is given up, and its status says so.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Solves the points instead of processes of our own.
+        Solves the points instead of processes that are started for this call.
     checkpoint : str or path-like, optional
         A file to which each point is appended as soon as it is solved; the points in it are not solved again.
     progress : callable, optional
@@ -186,8 +249,8 @@ def sweep(
     Raises
     ------
     StatementError
-        If a budget or prior is ill posed, the notion has no epsilon, the grid is empty or too large, or the problem
-        has no form in a file to compare a checkpoint with.
+        If a budget or prior is invalid, the notion has no epsilon, the grid is empty or too large, or a problem with a
+        checkpoint cannot be written to a file.
     ModelFileError
         If the checkpoint is that of another sweep, or cannot be written.
 
@@ -203,32 +266,30 @@ def sweep(
     cases = tuple(_cases(problems, deltas))
     first = cases[0].problem
     weights = None if priors is None else _priors(priors, [case.problem for case in cases])
-    points = len(cases) * len(budgets) * (1 if weights is None else len(weights))
-    if not 0 < points <= MAX_POINTS:
-        raise StatementError(f"a grid of {points} points", where="sweep", do=f"state 1 to {MAX_POINTS} points")
-    # All priors are checked before the first point is solved; other points are stated when they are solved.
-    stated = [None] if weights is None else [_checked(first, budgets[0], prior) for prior in weights]
-    for case in cases:
-        with_epsilon(case.problem.privacy, budgets[0])
-    grid = Grid(cases, budgets, tuple(stated), solver, time_limit, keep)
-    ranges = range(len(cases)), range(len(budgets)), range(len(stated))
-    places = dict(enumerate(Place(*place) for place in product(*ranges)))
-    record = None if checkpoint is None else checkpoint_of(grid, points, checkpoint)
+    size = len(cases) * len(budgets) * (1 if weights is None else len(weights))
+    if not 0 < size <= MAX_POINTS:
+        raise StatementError(f"a grid of {size} points", where="sweep", do=f"pass 1 to {MAX_POINTS} points")
+    # All priors and notions are checked before the first point is solved.
+    at_first = [replace(case.problem, privacy=with_epsilon(case.problem.privacy, budgets[0])) for case in cases]
+    valid_priors = [None] if weights is None else [replace(at_first[0], prior=prior).prior for prior in weights]
     count_of(jobs)
-    done = run(grid, places, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
-    found = {place: done.results[place] for place in sorted(done.results)}
-    solved = [grid.lost(places[place], one) if isinstance(one, Lost) else one for place, one in found.items()]
+    grid = Grid(cases, budgets, tuple(valid_priors), solver, time_limit, keep)
+    points = dict(enumerate(grid.points()))
+    record = None if checkpoint is None else grid.checkpoint(checkpoint)
+    done = run(grid, points, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
+    positions = sorted(done.results)
+    solved = [grid.solved_or_failed(points[position], done.results[position]) for position in positions]
     return SweepResult(
-        tuple(point.row for point in solved),
+        tuple(each.row for each in solved),
         frozen(np.array([float(budget) for budget in budgets])),
         weights,
         first.inputs,
         first.utility.sense,
         done.interrupted,
         first.objective,
-        tuple(found),
+        tuple(positions),
         cases if deltas is not None or isinstance(problem, Mapping) else (),
-        tuple(point.mechanism for point in solved) if keep else (),
+        tuple(each.mechanism for each in solved) if keep else (),
         tuple(case.problem.privacy for case in cases),
     )
 
@@ -237,18 +298,18 @@ def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> I
     """All problems at all deltas."""
     if not problems:
         raise StatementError("no problems to sweep", where="sweep", do='pass a problem, or {"name": problem, ...}')
-    chosen = None if deltas is None else [float(delta) for delta in deltas]
-    if chosen is not None and not chosen:
-        raise StatementError("no deltas to sweep", where="sweep", do="state at least one, or leave deltas out")
-    senses = {(one.utility.sense, one.objective) for one in problems.values()}
-    if len(senses) > 1:
-        do = "sweep gains and losses, expected and worst cases by themselves"
+    given = None if deltas is None else [float(delta) for delta in deltas]
+    if given is not None and not given:
+        raise StatementError("no deltas to sweep", where="sweep", do="pass at least one, or leave deltas out")
+    kinds = {(one.utility.sense, one.objective) for one in problems.values()}
+    if len(kinds) > 1:
+        do = "sweep gains and losses, and expected and worst cases, separately"
         raise StatementError("the problems have values of several kinds", where="sweep", do=do)
     for name, one in problems.items():
-        if chosen is None:
+        if given is None:
             yield Case(str(name), math.nan, one)
-        for delta in chosen or ():
-            yield Case(str(name), delta, restated(one, _with_delta(one.privacy, delta)))
+        for delta in given or ():
+            yield Case(str(name), delta, replace(one, privacy=_with_delta(one.privacy, delta)))
 
 
 def _with_delta(privacy: Any, delta: float) -> Any:
@@ -262,15 +323,116 @@ def _with_delta(privacy: Any, delta: float) -> Any:
     return replace(privacy, delta=delta)
 
 
-def _checked(problem: Problem, epsilon: Budget, prior: Float) -> Float | None:
-    """A prior that the problem accepts."""
-    return restated(problem, with_epsilon(problem.privacy, epsilon), prior).prior
-
-
 def _priors(priors: Any, problems: list[Problem]) -> Float:
     inputs = problems[0].inputs
     if any(problem.prior is None for problem in problems):
         raise StatementError("a worst-case problem has no prior to vary", do="sweep its epsilon only")
     if any(problem.inputs != inputs for problem in problems):
-        raise StatementError("priors for problems with different inputs", do="sweep them by themselves")
+        raise StatementError("priors for problems with different inputs", do="sweep them separately")
     return read_priors(priors, inputs)[0]
+
+
+class Point(NamedTuple):
+    """A point of a grid: positions of its case, budget and prior."""
+
+    case: int
+    budget: int
+    prior: int
+
+
+class Solved(NamedTuple):
+    """The row of a point, and its mechanism if that is kept."""
+
+    row: Row
+    mechanism: Mechanism | None = None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The task of a sweep: solve and certify the problem at a point, here or in another process."""
+
+    cases: tuple[Case, ...]
+    budgets: tuple[Budget, ...]
+    priors: tuple[Float | None, ...]
+    solver: str
+    time_limit: float | None
+    keep: bool
+
+    def points(self) -> Iterator[Point]:
+        """All points: priors vary fastest, then budgets, then cases."""
+        return (Point(*at) for at in product(*(range(len(axis)) for axis in (self.cases, self.budgets, self.priors))))
+
+    def __call__(self, point: Point) -> Solved:
+        """Solve and certify one point; an error becomes its status."""
+        problem = self.problem(point)
+        form = closed_form(problem)
+        formula = math.nan if form is None else float(form.value)
+        value = gap = seconds = math.nan
+        mechanism = None
+        try:
+            solution = solve(problem, solver=self.solver, time_limit=self.time_limit)
+            status, seconds = solution.status.value, solution.runtime
+            if solution.status is Status.FAILED:
+                status = f"{status}: {solution.raw_status}"
+            if solution.repaired is not None:
+                value, mechanism = solution.value, solution.mechanism
+                gap = certify(solution, exact=False).relative_gap
+        except LdpoptError as error:
+            status = error.what
+        return Solved(self._row(point, value, gap, formula, status, seconds), mechanism if self.keep else None)
+
+    def problem(self, point: Point) -> Problem:
+        """The problem at a point."""
+        case, prior = self.cases[point.case].problem, self.priors[point.prior]
+        privacy = with_epsilon(case.privacy, self.budgets[point.budget])
+        return replace(case, privacy=privacy, prior=case.prior if prior is None else prior)
+
+    def solved_or_failed(self, point: Point, found: Solved | Lost) -> Solved:
+        """The result of a point; a failed row if it was given up."""
+        if not isinstance(found, Lost):
+            return found
+        return Solved(self._row(point, math.nan, math.nan, math.nan, f"failed: {found.reason}", math.nan))
+
+    def _row(self, point: Point, value: float, gap: float, formula: float, status: str, seconds: float) -> Row:
+        model, delta, _ = self.cases[point.case]
+        epsilon = float(self.budgets[point.budget])
+        return Row(epsilon, point.prior, value, gap, formula, status, seconds, model, delta)
+
+    def checkpoint(self, path: str | os.PathLike[str]) -> Checkpoint:
+        """The checkpoint of the sweep; its statement is all that the rows depend on."""
+        try:
+            problems = [
+                (name, None if math.isnan(delta) else delta, plain(self.problem(Point(case, 0, 0))))
+                for case, (name, delta, _) in enumerate(self.cases)
+            ]
+        except StatementError as error:
+            raise StatementError(f"a checkpoint needs a problem that can be written to a file: {error.what}") from None
+        statement = {
+            "problems": problems,
+            "epsilons": [repr(epsilon) for epsilon in self.budgets],
+            "priors": [None if prior is None else prior.tolist() for prior in self.priors],
+            "solver": self.solver,
+            "time_limit": self.time_limit,
+            "mechanisms": self.keep,
+        }
+        low, high = min(map(float, self.budgets)), max(map(float, self.budgets))
+        first, size = self.cases[0].problem, len(list(self.points()))
+        title = f"sweep of {size} points, {len(first.inputs)} inputs, {type(first.privacy).__name__}"
+        return Checkpoint(path, statement, f"{title}, epsilon {low:g} to {high:g}", pack=_packed, unpack=_unpacked)
+
+
+def _packed(solved: Solved) -> list[Any]:
+    row = [None if isinstance(value, float) and math.isnan(value) else value for value in astuple(solved.row)]
+    return [row, None if solved.mechanism is None else solved.mechanism.to_dict()]
+
+
+def _unpacked(values: list[Any]) -> Solved:
+    row, mechanism = values
+    numbers: list[Any] = [math.nan if value is None else value for value in row]
+    return Solved(Row(*numbers), None if mechanism is None else _mechanism(mechanism))
+
+
+def _mechanism(parts: dict[str, Any]) -> Mechanism:
+    """The mechanism of a `Mechanism.to_dict`."""
+    inputs, outputs = ([tuple(x) if isinstance(x, list) else x for x in parts[side]] for side in ("inputs", "outputs"))
+    return Mechanism(parts["channel"], inputs, outputs)

@@ -17,7 +17,7 @@ def write_csv(
     path: str | os.PathLike[str] | None = None,
     header: Sequence[str] | None = None,
 ) -> str:
-    """Records as CSV with exact floats, nan as an empty field; with a path, also written atomically."""
+    """Return records as CSV with exact floats, nan as an empty field; with a path, also write it atomically."""
     rows = list(records)
     stream = io.StringIO()
     writer = csv.DictWriter(stream, header or list(rows[0]), lineterminator="\n")

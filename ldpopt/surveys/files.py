@@ -6,10 +6,10 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from ldpopt.certificate import design_files as designs
+from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
 from ldpopt.designing.saving import design_of, load_design
-from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.numbers import short_repr
@@ -56,7 +56,7 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
 
 def read_source(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyDesign:
     """Read a file that has a mechanism or a design."""
-    return load_design(path) if designs.is_design(path) else Mechanism.load(path)
+    return load_design(path) if is_design(path) else Mechanism.load(path)
 
 
 def _question_to_dict(question: Question) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
 def _question_from_dict(entry: Any, where: str) -> Question:
     source: Any
     if "sets" in entry or "design" in entry:
-        source = design_of(designs.from_dict(entry.get("sets", entry.get("design")), where))
+        source = design_of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
     else:
         table = entry["mechanism"]
         source = Mechanism(table["channel"], labels_of(table["inputs"]), labels_of(table["outputs"]))

@@ -1,11 +1,11 @@
-r"""Which questions a person's reports should be about: all of them, one, or one hidden among fake data.
+r"""Comparison of the schemes of a survey: reports on all questions, on one, or on one hidden among fake data.
 
 Per person, and for a frequency ``f`` of a question with the best protocol ``(p, q)`` for its labels, the variance is
 
 .. math:: d^a \, \frac{s (1 - s)}{(p - q)^2}, \qquad s = q + f (p - q),
 
-with the budget :math:`\epsilon / d` and ``a = 0`` where ``d`` questions are answered by everybody, with the budget
-:math:`\epsilon` and ``a = 1`` where one is drawn for each person. With fake data ``a = 2`` and ``s`` becomes
+with the budget :math:`\epsilon / d` and ``a = 0`` if everybody answers all ``d`` questions, with the budget
+:math:`\epsilon` and ``a = 1`` if one is drawn for each person. With fake data ``a = 2`` and ``s`` becomes
 :math:`s / d + (1 - 1/d) \bar s`, where :math:`\bar s` is the share of random reports that support the label.
 """
 
@@ -35,9 +35,9 @@ class SchemeComparison:
     Attributes
     ----------
     epsilon : Budget
-        Of a person, over everything that he or she reports.
+        Of a person, over all reports.
     variances : dict scheme -> dict question -> float
-        Average variance of a frequency, of one person's contribution; divide by the number of people.
+        Variance of one person's contribution to a frequency, averaged over the labels; divide by the number of people.
     """
 
     epsilon: Budget
@@ -50,7 +50,7 @@ class SchemeComparison:
 
     @property
     def best(self) -> str:
-        """The scheme with the smallest average; of equal ones the simplest."""
+        """The scheme with the smallest average; the simplest of equal ones."""
         return min(self.average, key=self.average.__getitem__)
 
     @property
@@ -77,7 +77,7 @@ def compare_schemes(
     epsilon : float or str
         Budget of a person in nats, positive.
     priors : mapping name -> prior, optional
-        Guesses of the frequencies, as `Problem` takes them; default: all answers alike.
+        Guesses of the frequencies, as `Problem` takes them; default: equal ones.
 
     Returns
     -------
@@ -91,9 +91,8 @@ def compare_schemes(
 
     Notes
     -----
-    Respondents are drawn at random. The claim that fake data amplify privacy is about one attribute that changes while
-    all others stay; for a person there is none, and fake data are never better than one question. Proof: docs,
-    "Surveys".
+    Respondents are drawn at random. Fake data amplify privacy only if a single attribute may change; for a whole person
+    there is no amplification, and fake data are never better than one question. Proof: docs, "Surveys".
 
     Examples
     --------
@@ -122,5 +121,4 @@ def _variance(protocol: SubsetSelection, frequencies: Float, count: int, fake: b
     if fake:
         random = (p + (len(frequencies) - 1) * q) / len(frequencies)
         share = share / count + (1 - 1 / count) * random
-    factor = count**2 if fake else count
-    return float(np.mean(factor * share * (1 - share) / (p - q) ** 2))
+    return float(np.mean((count**2 if fake else count) * protocol.variance_at_support(share)))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from ldpopt.designing.design import design
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
-from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import LdpoptError
 from ldpopt.estimation.inversion import why_not_estimable
 from ldpopt.foundation.budget import Budget, round_down
@@ -20,8 +20,8 @@ from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
+from ldpopt.problem.modelfile.page import Page
 from ldpopt.problem.modelfile.schema import Label, Section, check
-from ldpopt.problem.modelfile.text import Page
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
@@ -86,22 +86,10 @@ class SurveySection(Section):
 
 @dataclass(frozen=True)
 class UnsolvedSurvey:
-    """A survey whose mechanisms are not computed yet.
+    """A survey whose mechanisms are not computed yet: the file and its content.
 
-    Attributes
-    ----------
-    page : Page
-        The file, for messages.
-    section : SurveySection
-        Its content.
-    scheme : str
-        Which questions a person's reports are about; the chosen scheme if the file has ``"best"``.
-    why : str
-        The reason for the chosen scheme.
-    budgets : dict name -> Budget
-        Epsilon of each question that has no mechanism yet.
-    sources : dict name -> Mechanism or design
-        Read from the files of the other questions.
+    ``scheme`` is chosen, for the reason ``why``, if the file has ``"best"``. A question has either a budget, or a
+    ``source`` (mechanism or design) that was read from its own file.
     """
 
     page: Page

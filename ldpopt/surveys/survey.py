@@ -9,11 +9,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
+from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
-from ldpopt.designing.subsets import FrequencyDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource, source_of
-from ldpopt.estimation.inversion import Estimate, estimate_frequencies
+from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import count_file
 from ldpopt.foundation.budget import Budget

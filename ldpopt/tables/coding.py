@@ -1,4 +1,4 @@
-"""Labels in a column of a table as positions in an alphabet; what is missing, and what is no label."""
+"""Codes of the labels in a column of a table: positions in an alphabet, and codes for missing and unknown entries."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ MISSING = -1
 """Code of a missing answer."""
 
 UNKNOWN = -2
-"""Code of what is neither a label nor missing."""
+"""Code of an entry that is neither a label nor missing."""
 
 MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"))
-"""Texts of a missing answer in files of text, unless a label says otherwise."""
+"""Texts that mean a missing answer in a file of text, except those that are labels."""
 
 
 class Coder:
-    """Positions of labels, for columns of tables.
+    """Convert labels in columns of tables to codes.
 
     Parameters
     ----------
     alphabet : sequence of hashable
         The labels.
     kind : str
-        What the labels are, in messages: ``"answer"`` or ``"report"``.
+        Name of an entry in messages: ``"answer"`` or ``"report"``.
     as_text : bool
         Whether the column has texts of labels, as in a CSV file; default: ``False``.
 
@@ -60,28 +60,28 @@ class Coder:
         self._position: dict[Any, int] = {} if as_text else {label: code for code, label in enumerate(alphabet)}
 
     def codes(self, column: pa.Array, where: str, first_row: int = 0) -> Codes:
-        """Positions of the labels of a column; `MISSING` where there is no answer."""
+        """Codes of a column; an error names the first unknown entry."""
         import pyarrow as pa
 
         require_labels_in(column.type, where)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
-        places = column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
-        found: Codes = table[places]
+        positions = column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
+        found: Codes = table[positions]
         if (table == UNKNOWN).any() and (found == UNKNOWN).any():
             row = int(np.argmax(found == UNKNOWN))
             raise self.unknown(column[row].as_py(), f"{where}, row {first_row + row}")
         return found
 
     def unknown(self, value: Any, where: str) -> StatementError:
-        """Error for an entry that is no label."""
+        """Error for an entry that is not a label."""
         return no_label(value, self._texts if self.as_text else self.alphabet, self.kind, where)
 
     def code(self, value: Any) -> int:
-        """Position of a label; `MISSING` where there is no answer, `UNKNOWN` if the entry is no label.
+        """Position of a label, `MISSING` or `UNKNOWN`.
 
-        A label is known by itself, or else by its text: a whole number that is read as text, and the reverse.
+        A whole number that was read as text matches the label with this text, and a text the label that is this number.
         """
         try:
             code = self._position.get(value)
@@ -96,32 +96,32 @@ class Coder:
 
 
 def _whole_text(value: Any) -> str | None:
-    """Digits of a whole number, which a missing entry beside it may have made a float; None for anything else."""
+    """Digits of a whole number, which is a float in a column with missing entries; None for anything else."""
     is_whole = type(value) is int or (type(value) is float and value.is_integer())
     return str(int(value)) if is_whole else None
 
 
 def is_missing(value: Any, as_text: bool) -> bool:
-    """Whether it stands for no answer: null, not a number, and in text also ``NA`` and the like."""
+    """Whether an entry means that there is no answer: null, nan, and in text also ``NA`` and similar texts."""
     is_nan = isinstance(value, float) and math.isnan(value)
     return value is None or is_nan or (as_text and isinstance(value, str) and value in MISSING_TEXTS)
 
 
 class MissingAnswers:
-    """Missing entries of a column, counted to the end of the table, so that the message says how many there are."""
+    """Counts the missing entries of a column up to the end of the table, for the error message."""
 
     def __init__(self, where: str, kind: str) -> None:
         self.where, self.kind, self.count, self.first = where, kind, 0, -1
 
     def add(self, codes: Codes, first_row: int) -> None:
-        """Count those of a batch."""
+        """Count the missing entries of a batch."""
         missing = codes == MISSING
         if not self.count and missing.any():
             self.first = first_row + int(np.argmax(missing))
         self.count += int(np.count_nonzero(missing))
 
     def require_none(self) -> None:
-        """Refuse a table in which entries are missing."""
+        """Refuse a column with missing entries."""
         if self.count:
             are, first = (f"{self.kind} is", "") if self.count == 1 else (f"{self.kind}s are", "the first in ")
             raise StatementError(
@@ -132,13 +132,13 @@ class MissingAnswers:
 
 
 def require_policy(missing: Any) -> None:
-    """Refuse an unknown way to treat what is missing."""
+    """Refuse an unknown treatment of missing answers."""
     if missing not in ("refuse", "leave_out"):
         raise StatementError(f"missing = {short_repr(missing)} is unknown", do="use 'refuse' or 'leave_out'")
 
 
 def require_labels_in(kind: pa.DataType, where: str) -> None:
-    """Refuse a column of lists, tables or the like."""
+    """Refuse a column of lists or other nested entries."""
     import pyarrow as pa
 
     if pa.types.is_nested(kind):
@@ -148,7 +148,7 @@ def require_labels_in(kind: pa.DataType, where: str) -> None:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a column has texts, perhaps encoded."""
+    """Whether a column has texts, dictionary-encoded or not."""
     import pyarrow as pa
 
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -156,7 +156,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def label_column(labels: Sequence[Hashable], as_text: bool = False) -> pa.Array:
-    """Labels as an arrow array to take from: of their own type where they share one, else of text."""
+    """Labels as an arrow array: of their own type if all have the same one, else of text."""
     import pyarrow as pa
 
     kinds = {type(name) for name in labels}

@@ -19,18 +19,18 @@ MAX_HEADER = 1 << 24
 """Largest number of bytes of the header."""
 
 _unfinished = 0
-"""Number of tables of which not all rows were taken: a thread may still be reading them."""
+"""Number of tables that were not read to the end: a thread of pyarrow may still be reading them."""
 
 QUOTE, BREAKS, MARK = b'"', b"\r\n", b"\xef\xbb\xbf"
 
 
 def is_reading() -> bool:
-    """Whether a thread of arrow may still call into Python; after the end of Python that aborts the process."""
+    """Whether a reader thread of pyarrow may still be running; exiting Python then would crash the process."""
     return _unfinished > 0
 
 
 class CsvRows:
-    """Rows of a stream of bytes: a header, then batches of columns of text.
+    """A CSV table in a stream of bytes: the names of its columns, then its rows in batches of columns of text.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class CsvRows:
     Raises
     ------
     ModelFileError
-        If it is empty, or the header is no line of CSV.
+        If the stream is empty, or the header is not a line of CSV.
     """
 
     first_row = 2
@@ -61,23 +61,23 @@ class CsvRows:
             raise ModelFileError("the table is empty", where=name, do="add a header line")
         self._body = _Body(rest, stream)
 
-    def is_text(self, place: int) -> bool:
+    def is_text(self, position: int) -> bool:
         """Whether a column has texts of labels: always."""
         return True
 
-    def fields(self, places: Sequence[int]) -> list[pa.Field]:
+    def fields(self, positions: Sequence[int]) -> list[pa.Field]:
         """Names and types of columns."""
         import pyarrow as pa
 
-        return [pa.field(self.columns[place], pa.string()) for place in places]
+        return [pa.field(self.columns[position], pa.string()) for position in positions]
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
-        """Yield columns by their places: the coded ones dictionary-encoded, then the kept ones as text."""
+        """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""
         import pyarrow as pa
         import pyarrow.csv as arrow
 
         global _unfinished
-        names, last = [str(place) for place in range(len(self.columns))], 1
+        names, last = list(map(str, range(len(self.columns)))), 1
         bad: list[Any] = []
         why = ""
 
@@ -85,8 +85,8 @@ class CsvRows:
             bad.append(row)
             return "error"
 
-        texts = dict.fromkeys((names[place] for place in kept), pa.string())
-        labels = dict.fromkeys((names[place] for place in coded), pa.dictionary(pa.int32(), pa.string()))
+        texts = dict.fromkeys((names[position] for position in kept), pa.string())
+        labels = dict.fromkeys((names[position] for position in coded), pa.dictionary(pa.int32(), pa.string()))
         _unfinished += 1
         try:
             reader = arrow.open_csv(
@@ -107,14 +107,14 @@ class CsvRows:
             _unfinished -= 1
         except pa.ArrowInvalid as error:
             why = str(error)
-        # Outside the block: the error of arrow quotes the row, and would stay in the chain.
+        # Outside the block: the error of arrow quotes the row, and would be shown as the cause.
         if why and not self._body.is_empty:
-            raise self._explained(why, bad, last)
+            raise self._error(why, bad, last)
         if self._body.quotes % 2:
             raise _no_csv("a quotation mark is not closed", self.name)
 
-    def _explained(self, why: str, bad: list[Any], last: int) -> ModelFileError:
-        """What arrow refuses, in our words."""
+    def _error(self, why: str, bad: list[Any], last: int) -> ModelFileError:
+        """Error for a table that pyarrow cannot read: its message, its invalid rows, the last row before it."""
         if bad:
             where = f"{self.name}, row {bad[0].number + 1}"
             what = f"the row has {bad[0].actual_columns} fields, the header {len(self.columns)}"
@@ -129,7 +129,7 @@ class CsvRows:
 
 
 class _Body:
-    """What follows the header, as a stream: line breaks at the end are left out, quotation marks are counted."""
+    """The stream after the header, without line breaks at its end; counts quotation marks."""
 
     closed = False
 
@@ -138,47 +138,39 @@ class _Body:
         self.quotes, self.is_empty = rest.count(QUOTE), True
 
     def read(self, size: int) -> bytes:
-        """Read at least one byte, if there is one."""
+        """Read some bytes; none at the end of the stream."""
         while True:
             data = self._stream.read(size)
             self.quotes += data.count(QUOTE)
             whole = self._held + data
-            # Without data this is the end, where nothing is held that is not line breaks.
-            shown = whole.rstrip(BREAKS)
-            self._held = whole[len(shown) :] if data else b""
-            if shown or not data:
-                self.is_empty &= not shown
-                return shown
+            # Without data this is the end: only line breaks are held back, and these are left out.
+            found = whole.rstrip(BREAKS)
+            self._held = whole[len(found) :] if data else b""
+            if found or not data:
+                self.is_empty &= not found
+                return found
 
     def close(self) -> None:
-        """Leave the stream open: it belongs to another."""
+        """Leave the stream open for its owner."""
 
     def flush(self) -> None:
         """Nothing is written."""
 
 
 def _split_header(stream: IO[bytes], name: str) -> tuple[bytes, bytes]:
-    """First line, without its end, and what was read beyond it."""
+    """Return the first line without its line break, and the bytes that were read after it."""
     head, start = b"", 0
     while len(head) <= MAX_HEADER:
         more = stream.read(1 << 16)
         head = (head + more).removeprefix(MARK) if not start else head + more
-        for place in _breaks(head, start):
-            is_inside = head.count(QUOTE, 0, place) % 2
-            if not is_inside and (place + 1 < len(head) or not more):
-                end = place + 1 + (head[place : place + 2] == BREAKS)
-                return head[:place], head[end:]
+        for at in range(start, len(head)):
+            is_end = head[at] in BREAKS and head.count(QUOTE, 0, at) % 2 == 0
+            if is_end and (at + 1 < len(head) or not more):
+                return head[:at], head[at + 1 + (head[at : at + 2] == BREAKS) :]
         if not more:
             return head, b""
         start = max(1, len(head) - 1)
     raise ModelFileError(f"the header has more than {MAX_HEADER:,} bytes", where=name, do="pass a table with lines")
-
-
-def _breaks(text: bytes, start: int) -> Iterator[int]:
-    """Places of line breaks."""
-    for place in range(start, len(text)):
-        if text[place] in BREAKS:
-            yield place
 
 
 def _no_csv(why: str, where: str) -> ModelFileError:
@@ -186,7 +178,7 @@ def _no_csv(why: str, where: str) -> ModelFileError:
 
 
 def as_csv(columns: Sequence[pa.Array]) -> bytes:
-    """Columns as lines of CSV; fields are quoted where they must be."""
+    """Write columns as lines of CSV; only fields that need it are quoted."""
     if not len(columns[0]):
         return b""
     if len(columns) == 1:
@@ -197,7 +189,7 @@ def as_csv(columns: Sequence[pa.Array]) -> bytes:
 
 
 def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Write a column; of a dictionary-encoded one each label only once."""
+    """Write a column; in a dictionary-encoded one each label is written only once."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
@@ -208,7 +200,7 @@ def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Arr
 
 
 def _glued(*parts: Any, by: str = "") -> pa.Array:
-    """Texts joined row by row."""
+    """Join texts row by row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -218,7 +210,7 @@ def _glued(*parts: Any, by: str = "") -> pa.Array:
 
 
 def _quoted(column: pa.Array, alone: bool = False) -> pa.Array:
-    """A column as fields of CSV."""
+    """Write a column as fields of CSV; a field that is ``alone`` in its line is quoted if it is empty."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""One reader and one writer for tables in files: CSV or Parquet by the ending, in batches, whole or not at all."""
+"""Read and write tables in files, CSV or Parquet by the ending, in batches; a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,29 +10,60 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from ldpopt.errors import ModelFileError, shows_values
 from ldpopt.foundation.files import readable, replacing
 from ldpopt.foundation.labels import NUMBER, suggestion
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.csv_ import CsvRows, as_csv
-from ldpopt.tables.kinds import PARQUET_MARK, kind_of
 from ldpopt.tables.origin import KEY, remove_beside, text_of_origin, write_beside
+from ldpopt.tables.parquet import ENDINGS as PARQUET_ENDINGS
 from ldpopt.tables.parquet import ParquetFile, ParquetRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Rows = CsvRows | ParquetRows
+Kind = Literal["csv", "parquet"]
+
+CSV_ENDINGS = ("", ".csv", ".txt")
+
+PARQUET_MARK = b"PAR1"
+"""First bytes of a Parquet file."""
 
 SPOOL = 1 << 24
-"""Bytes of a table for stdout that are kept in memory."""
+"""Bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file."""
+
+
+def kind_of(path: str) -> Kind:
+    """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV.
+
+    Examples
+    --------
+    >>> kind_of("answers.parquet"), kind_of("-")
+    ('parquet', 'csv')
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in CSV_ENDINGS + PARQUET_ENDINGS:
+        raise ModelFileError(f"a table cannot have the ending {ending!r}", where=path, do="use .csv or .parquet")
+    return "parquet" if ending in PARQUET_ENDINGS else "csv"
+
+
+def require_other_file(source: str, target: str) -> None:
+    """Refuse to replace the file that is read."""
+    if "-" in (source, target):
+        return
+    is_same = os.path.realpath(source) == os.path.realpath(target)
+    if is_same or (os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target)):
+        do = "name another file for the reports"
+        raise ModelFileError("the reports would replace the answers that they are made from", where=target, do=do)
 
 
 @contextmanager
 def reading(path: str) -> Iterator[Rows]:
-    """Open a table in a file, or on stdin where the path is ``-``."""
+    """Open a table in a file, or on stdin if the path is ``-``."""
     if os.path.isdir(path):
         do = "name a file in it; ldpopt.privatize_folder takes a folder of Parquet files"
         raise ModelFileError("cannot read the table: it is a folder", where=path, do=do)
@@ -56,8 +87,8 @@ def _stdin() -> IO[bytes]:
     return binary if binary is not None else io.BytesIO(sys.stdin.read().encode())
 
 
-def place_of(rows: Rows, column: str) -> int:
-    """Place of a column of a table by its name."""
+def position_of(rows: Rows, column: str) -> int:
+    """Position of a column in a table."""
     known = list(rows.columns)
     count = known.count(column)
     if count == 1:
@@ -68,15 +99,15 @@ def place_of(rows: Rows, column: str) -> int:
     if separator:
         do = f"the header has {separator!r} between names; save the table with commas"
     elif not shows_values() and (len(set(known)) < len(known) or any(map(_is_entry, known))):
-        do = "a number, no text, or one text twice is among its names, which may be answers: is there a header line?"
+        do = "the first line has a number, an empty field or one text twice; if it has answers, add a header line"
     else:
-        shown = ", ".join(map(_shortened, known[:12])) + (", ..." if len(known) > 12 else "")
-        do = f"{suggestion(column, [name for name in known if len(name) <= 60])}the columns are {shown}"
+        names = ", ".join(map(_shortened, known[:12])) + (", ..." if len(known) > 12 else "")
+        do = f"{suggestion(column, [name for name in known if len(name) <= 60])}the columns are {names}"
     raise ModelFileError(f"unknown column {short_repr(column)}", where=rows.name, do=do)
 
 
 def _is_entry(name: str) -> bool:
-    """Whether it looks like an entry: where there is no header, the names are what the first person answered."""
+    """Whether a column name looks like an answer, as in a file without a header line."""
     return not name.strip() or NUMBER.fullmatch(name) is not None
 
 
@@ -88,11 +119,10 @@ def _shortened(name: str) -> str:
 def writing(
     path: str, fields: Sequence[pa.Field], origin: dict[str, Any] | None = None
 ) -> Iterator[Callable[[Sequence[pa.Array]], None]]:
-    """Open a table for writing: call what is returned with the columns of each batch.
+    """Open a table for writing; the context is a function that writes the columns of a batch.
 
-    The origin is what the table says of itself, in its metadata or in a second file beside a CSV file.
-
-    The file appears, or is replaced, when the block ends; ``-`` is stdout, as CSV.
+    The file appears, or is replaced, when the block ends; ``-`` is stdout, as CSV. The origin is written into the
+    metadata of a Parquet file, or into a second file beside a CSV file.
     """
     if kind_of(path) == "parquet":
         notes = {} if origin is None else {KEY.decode(): text_of_origin(origin)}
@@ -103,19 +133,19 @@ def writing(
         head = io.StringIO()
         csv.writer(head, lineterminator="\n").writerow([field.name for field in fields])
         stream.write(head.getvalue().encode())
-        yield lambda columns: _ignored(stream.write(as_csv(columns)))
-        remove_beside(path)  # as late as can be: if the table is not written, the old one has to keep its origin
+
+        def write(columns: Sequence[pa.Array]) -> None:
+            stream.write(as_csv(columns))
+
+        yield write
+        remove_beside(path)  # only now: if the table is not written, the old one keeps its origin
     if origin is not None:
         write_beside(path, origin)
 
 
-def _ignored(_: Any) -> None:
-    """Give nothing back."""
-
-
 @contextmanager
 def _opened(path: str) -> Iterator[IO[bytes]]:
-    """Stream of bytes that are written atomically, also to stdout."""
+    """Open a stream of bytes that are written atomically, also to stdout."""
     if path != "-":
         with replacing(path, binary=True) as stream:
             yield stream

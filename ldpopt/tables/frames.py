@@ -1,8 +1,9 @@
-"""Dataframes of pandas, polars and pyarrow, through narwhals: columns read as codes, columns of labels put back."""
+"""Dataframes of pandas, polars and pyarrow, by narwhals, and of Dask: columns as codes, and codes as labels."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,12 +40,10 @@ def column_of(frame: nw.DataFrame[Any], column: Any) -> nw.Series[Any]:
 
 
 def as_arrow(values: Any) -> pa.Array | None:
-    """Turn a Series of polars or pandas, or an arrow vector, into an arrow array; None where arrow has no type for it.
+    """Convert a Series of polars or pandas, or an arrow vector, to an arrow array; None if arrow has no type for it.
 
-    A list or numpy array has no labels' type of its own and gives None, too.
+    None also for a list or numpy array, which has no type of labels.
     """
-    import sys
-
     import narwhals as nw
 
     if "pyarrow" not in sys.modules and not hasattr(values, "to_arrow") and not hasattr(values, "to_numpy"):
@@ -64,7 +63,7 @@ def as_arrow(values: Any) -> pa.Array | None:
 
 
 def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes:
-    """Codes of the labels of a column of any library; `MISSING` where there is no answer."""
+    """Codes of a column of any library."""
     column = as_arrow(series)
     if column is not None:
         return coder.codes(column, where, first_row)
@@ -77,7 +76,7 @@ def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes
 
 
 def with_labels(frame: nw.DataFrame[Any], columns: Mapping[Any, tuple[Sequence[Hashable], Codes]]) -> Any:
-    """Put labels, given by codes, in place of columns; the rest of the table, and its index, stay."""
+    """Replace columns by labels, given by their codes; other columns and the index are kept."""
     import narwhals as nw
     import pyarrow as pa
 
@@ -99,3 +98,47 @@ def with_labels(frame: nw.DataFrame[Any], columns: Mapping[Any, tuple[Sequence[H
                 values = values.to_numpy(zero_copy_only=False) if not values.null_count else values.to_pylist()
         made.append(nw.new_series(name, values, backend=frame.implementation))
     return frame.with_columns(*made).to_native()
+
+
+def is_partitioned(table: Any) -> bool:
+    """Whether a table is a dataframe of Dask; does not import Dask."""
+    if "dask" not in sys.modules or not type(table).__module__.startswith("dask"):
+        return False
+    import dask.dataframe as dd
+
+    return isinstance(table, dd.DataFrame)
+
+
+def mapped(table: Any, function: Callable[[Any, int], Any], like: Any) -> Any:
+    """Replace each partition lazily by a function of it and its number; index and divisions stay."""
+    import dask
+    import dask.dataframe as dd
+
+    shared = dask.delayed(_Once(function), pure=False)
+    parts = [_call(shared, part, number) for number, part in enumerate(table.to_delayed())]
+    return dd.from_delayed(parts, meta=like, divisions=table.divisions, verify_meta=False)
+
+
+def gathered(table: Any, function: Callable[[Any, int], Any]) -> list[Any]:
+    """Results of a function of each partition and its number; only the results are sent here."""
+    import dask
+
+    shared = dask.delayed(_Once(function), pure=False)
+    return list(dask.compute(*(_call(shared, part, number) for number, part in enumerate(table.to_delayed()))))
+
+
+class _Once:
+    """Wrapper of a function, so that Dask sends it once for all partitions and does not take it for a task."""
+
+    def __init__(self, function: Callable[[Any, int], Any]) -> None:
+        self.function = function
+
+
+def _call(shared: Any, part: Any, number: int) -> Any:
+    import dask
+
+    return dask.delayed(_called, pure=False)(shared, part, number)
+
+
+def _called(shared: _Once, part: Any, number: int) -> Any:
+    return shared.function(part, number)

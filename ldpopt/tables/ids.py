@@ -1,4 +1,4 @@
-"""Ids of records in a column of a table: texts or whole numbers, each once."""
+"""Ids of records in a column of a table: distinct texts or whole numbers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ldpopt.tables.frames import as_arrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DO = "give each record an id of its own: the same id twice would draw the same report twice"
+DO = "give each record its own id: the same id twice would draw the same report twice"
 
 
 class Ids:
-    """Ids of the records of a table, taken batch by batch.
+    """Ids of the records of a table, read batch by batch.
 
     Parameters
     ----------
@@ -29,9 +29,8 @@ class Ids:
 
     Notes
     -----
-    Eight bytes a row are kept: that an id comes twice is told by 64-bit hashes. The hashes of two different ids are
-    equal in a table of ``n`` rows with probability below ``n^2 / 2^65``, and such a table would be refused; Python's
-    hashes differ from run to run.
+    Duplicate ids are found by 64-bit hashes, eight bytes a row. With probability below ``n^2 / 2^65`` two different ids
+    of ``n`` rows have the same hash and the table is refused; Python's hashes differ from run to run.
     """
 
     def __init__(self, where: str, first_row: int = 0) -> None:
@@ -39,7 +38,7 @@ class Ids:
         self._hashes: list[Any] = []
 
     def take(self, column: pa.Array) -> list[bytes]:
-        """Ids of a batch, in UTF-8; a whole number has the id of its digits."""
+        """Ids of a batch, in UTF-8; a whole number is read as its digits."""
         import pyarrow as pa
 
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -56,7 +55,7 @@ class Ids:
         return found
 
     def require_distinct(self) -> None:
-        """Refuse a table in which an id comes twice."""
+        """Refuse a table with duplicate ids."""
         hashes = np.concatenate(self._hashes) if self._hashes else np.empty(0, np.int64)
         ordered = np.sort(hashes)
         again = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -75,7 +74,7 @@ def ids_of(column: Any, where: str) -> list[bytes]:
         array = pa.array(column.to_list() if hasattr(column, "to_list") else column) if array is None else array
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         array = None
-    if array is None:  # outside the block: the error of arrow has an id, and would stay in the chain
+    if array is None:  # outside the block: the error of arrow has an id, and would be shown as the cause
         raise StatementError("the ids are of several kinds", where=where, do="make them texts")
     ids = Ids(where)
     found = ids.take(array)

@@ -1,4 +1,4 @@
-"""What a file of reports says of itself: in the metadata of a Parquet file, in a second file beside a CSV file."""
+"""The origin of reports, such as mechanism and key: in the metadata of a Parquet file, in a file beside a CSV file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ldpopt.errors import ModelFileError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.tables.kinds import kind_of
+from ldpopt.tables.parquet import ENDINGS
 
 FORMAT = "ldpopt reports 1"
 
@@ -22,21 +22,21 @@ KEY = b"ldpopt"
 """Key of the metadata of a Parquet file."""
 
 BESIDE = ".origin.json"
-"""What the name of the file beside a CSV file ends with."""
+"""Ending of the name of the file beside a CSV file."""
 
 MAX_FILE_BYTES = 2**24
 
 
 def text_of_origin(origin: dict[str, Any]) -> str:
-    """An origin as JSON."""
+    """Write an origin as JSON."""
     return json.dumps({"format": FORMAT, **origin}, indent=1, allow_nan=False)
 
 
 def read_origin(path: str) -> dict[str, Any] | None:
-    """What a file of reports says of itself; None if it says nothing."""
+    """Read the origin of a file of reports; None if it has none."""
     if path == "-" or not os.path.isfile(path):
         return None
-    if kind_of(path) == "parquet":
+    if _is_parquet(path):
         return _of_parquet(path)
     beside = next((name + BESIDE for name in (path, os.path.realpath(path)) if os.path.isfile(name + BESIDE)), None)
     if beside is None:
@@ -50,37 +50,37 @@ def read_origin(path: str) -> dict[str, Any] | None:
 
 
 def origin_of_table(table: Any) -> dict[str, Any] | None:
-    """What a table of pyarrow says of itself, as a Parquet file gave it; None of any other table."""
+    """The origin of a table of pyarrow that was read from a Parquet file; None for any other table."""
     found = (getattr(getattr(table, "schema", None), "metadata", None) or {}).get(KEY)
     return None if found is None else _parsed(found, "the table")
 
 
 def with_origin(table: Any, origin: Callable[[], dict[str, Any]]) -> Any:
-    """Let a table of pyarrow say where its reports come from, as its file will; no other table can."""
+    """Add the origin to a table of pyarrow, from where it reaches files; other tables cannot hold one."""
     if not hasattr(table, "replace_schema_metadata"):
         return table
     return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: text_of_origin(origin()).encode()})
 
 
 def require_raw(origin: dict[str, Any] | None, columns: Iterable[Any], known: Iterable[Any], where: str) -> None:
-    """Refuse to privatize reports: columns of the origin, or that may be those of the origin under a new name."""
+    """Refuse to privatize columns that are reports by the origin, or may be such columns under a new name."""
     if origin is None:
         return
     renamed = set(origin["questions"]) - set(map(str, known))
     for column in map(str, columns):
         if column in origin["questions"]:
-            what = f"column {column!r} has reports already: to privatize them again would spoil the estimates"
+            what = f"column {column!r} has reports already; privatizing them again would spoil the estimates"
         elif renamed and column not in origin.get("unprotected", ()):
             was = ", ".join(map(repr, sorted(renamed)))
-            what = f"column {column!r} may have the reports of {was}, which the table no longer has under this name"
+            what = f"column {column!r} may have the reports of {was}, which the table does not have under this name"
         else:
             continue
-        do = "pass the table of the answers; or state again (--again, again=True), and estimate with first.then(second)"
+        do = "pass the table of the answers; or pass --again (again=True), and estimate with first.then(second)"
         raise ModelFileError(what, where=where, do=do)
 
 
 def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
-    """The origin of a table that was made from one with an origin: copied reports stay what they are.
+    """The origin of a table that was made from a table with an origin; copied columns of reports keep theirs.
 
     Reports of reports have the digests of both mechanisms, with ``+`` between them.
     """
@@ -104,16 +104,16 @@ def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, A
     }
 
 
-def says_nothing(path: str) -> bool:
-    """Whether a table, or a file of a folder of Parquet files, does not say which mechanism drew its reports."""
+def lacks_origin(path: str) -> bool:
+    """Whether a table, or a file of a folder of Parquet files, has no origin."""
     if path == "-" or not os.path.isdir(path):
         return read_origin(path) is None
     names = (entry.path for entry in os.scandir(path) if entry.is_file() and not entry.name.startswith("."))
-    return any(read_origin(name) is None for name in names if Path(name).suffix in (".parquet", ".pq"))
+    return any(read_origin(name) is None for name in names if _is_parquet(name))
 
 
 def write_beside(path: str, origin: dict[str, Any]) -> None:
-    """Write the origin of a CSV file beside it; what is written to stdout or to a device has none."""
+    """Write the origin of a CSV file beside it; stdout and devices get none."""
     if os.path.isfile(path):
         with replacing(path + BESIDE) as stream:
             stream.write(text_of_origin(origin) + "\n")
@@ -126,6 +126,10 @@ def remove_beside(path: str) -> None:
             os.unlink(path + BESIDE)
 
 
+def _is_parquet(path: str) -> bool:
+    return Path(path).suffix.lower() in ENDINGS
+
+
 def _of_parquet(path: str) -> dict[str, Any] | None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -133,12 +137,12 @@ def _of_parquet(path: str) -> dict[str, Any] | None:
     try:
         found = (pq.read_metadata(path).metadata or {}).get(KEY)
     except (pa.ArrowException, OSError):
-        return None  # whoever reads the table says what is wrong
+        return None  # reading the table raises an error with the reason
     return None if found is None else _parsed(found, path)
 
 
 def _parsed(found: bytes, where: str) -> dict[str, Any]:
-    """An origin in metadata."""
+    """Read an origin in metadata."""
     try:
         return _checked(json.loads(found), where)
     except ValueError as error:
@@ -149,7 +153,7 @@ def _parsed(found: bytes, where: str) -> dict[str, Any]:
 
 def _checked(data: Any, where: str) -> dict[str, Any]:
     if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("questions"), dict):
-        stated = data.get("format") if isinstance(data, dict) else data
-        what = f"the origin of the table is of another format: {short_repr(stated)}, not {FORMAT!r}"
+        given = data.get("format") if isinstance(data, dict) else data
+        what = f"the origin of the table has another format: {short_repr(given)}, not {FORMAT!r}"
         raise ModelFileError(what, where=where, do="estimate with the version of ldpopt that privatized")
     return data

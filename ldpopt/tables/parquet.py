@@ -12,6 +12,8 @@ from ldpopt.tables.coding import is_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
+ENDINGS = (".parquet", ".pq")
+
 ROWS = 1 << 17
 """Rows per batch."""
 
@@ -32,7 +34,7 @@ class ParquetRows:
     Raises
     ------
     ModelFileError
-        If it is no Parquet file.
+        If it is not a Parquet file.
     """
 
     first_row = 1
@@ -48,22 +50,22 @@ class ParquetRows:
             coded = [field.name for field in self._schema if is_text(field.type)]
             self._file = pq.ParquetFile(stream, read_dictionary=coded)
         except (pa.ArrowException, OSError) as error:
-            raise _no_parquet(error, name) from None
+            raise _invalid(error, name) from None
         self.columns = self._schema.names
 
-    def is_text(self, place: int) -> bool:
+    def is_text(self, position: int) -> bool:
         """Whether a column has texts."""
-        return is_text(self._schema.field(place).type)
+        return is_text(self._schema.field(position).type)
 
-    def fields(self, places: Sequence[int]) -> list[pa.Field]:
+    def fields(self, positions: Sequence[int]) -> list[pa.Field]:
         """Names and types of columns."""
-        return [self._schema.field(place) for place in places]
+        return [self._schema.field(position) for position in positions]
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
-        """Yield columns by their places: first the coded ones, then the kept ones in their own type."""
+        """Yield columns by their positions: first the coded ones, then the kept ones in their own type."""
         import pyarrow as pa
 
-        names = [self.columns[place] for place in (*coded, *kept)]
+        names = [self.columns[position] for position in (*coded, *kept)]
         kinds = [None] * len(coded) + [field.type for field in self.fields(kept)]
         try:
             for batch in self._file.iter_batches(ROWS, columns=list(dict.fromkeys(names)), use_threads=False):
@@ -72,16 +74,16 @@ class ParquetRows:
                     one if kind in (None, one.type) else one.cast(kind) for one, kind in zip(found, kinds, strict=True)
                 ]
         except (pa.ArrowException, OSError) as error:
-            raise _no_parquet(error, self.name) from None
+            raise _invalid(error, self.name) from None
 
 
 class ParquetFile:
-    """A Parquet file that is written in batches, which are collected to groups of rows.
+    """A Parquet file to write in batches, which are collected into groups of rows.
 
     Parameters
     ----------
     stream : binary file
-        Where to.
+        The file to write.
     fields : sequence of pyarrow.Field
         Names and types of the columns; labels may come dictionary-encoded.
     notes : mapping of str, optional
@@ -115,21 +117,21 @@ class ParquetFile:
             self._flush()
 
     def _flush(self) -> None:
-        """Write a group of rows. Dictionaries are written as they are, but readers are told of plain labels."""
+        """Write a group of rows; dictionaries are stored as such, but the schema for readers has plain labels."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         if self._writer is None:
-            plain = pa.schema(self._fields, self._notes)  # with notes, as readers take those of tables from here
+            plain = pa.schema(self._fields, self._notes)  # with notes: readers take the notes of a table from here
             schema = self._batches[0].schema if self._batches else plain
             self._writer = pq.ParquetWriter(self._stream, schema, store_schema=False)
-            stated = base64.b64encode(plain.serialize().to_pybytes()).decode()
-            self._writer.add_key_value_metadata({"ARROW:schema": stated, **self._notes})
+            text = base64.b64encode(plain.serialize().to_pybytes()).decode()
+            self._writer.add_key_value_metadata({"ARROW:schema": text, **self._notes})
         if self._waiting:
             self._writer.write_table(pa.Table.from_batches(self._batches))
         self._batches, self._waiting = [], 0
 
 
-def _no_parquet(error: Exception, name: str) -> ModelFileError:
+def _invalid(error: Exception, name: str) -> ModelFileError:
     why = str(error).splitlines()[0] if str(error) else type(error).__name__
     return ModelFileError(f"not a Parquet table: {why}", where=name, do="save it as .parquet again, or as .csv")

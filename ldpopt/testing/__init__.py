@@ -1,4 +1,4 @@
-"""Checks of what a plug-in must keep, without a test framework: `check_solver`, `check_notion`; synthetic cities."""
+"""Conformance checks of plug-ins without a test framework, `check_solver` and `check_notion`; synthetic cities."""
 
 from ldpopt.testing.cities import City, synthetic_city
 from ldpopt.testing.notions import check_notion

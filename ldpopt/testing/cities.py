@@ -13,13 +13,13 @@ from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 
 RADIUS = 10.0
-"""Kilometers from the middle of the city within which its centers lie."""
+"""Radius in kilometers around the middle of the city that contains its centers."""
 
 SPREAD = 1.0
 """Standard deviation of the places around a center, in kilometers."""
 
 SCATTERED = 0.2
-"""Share of the places that belong to no center."""
+"""Share of the places that do not belong to a center."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class City:
     prior: Float = field(repr=False)
 
     def problem(self, epsilon: float | str, metric: PointMetric = "euclidean") -> Problem:
-        """State metric privacy with ``epsilon`` nats per kilometer, and the distance as the loss."""
+        """Problem of metric privacy with ``epsilon`` nats per kilometer, and the distance as the loss."""
         privacy = MetricDP.of_points(epsilon, self.points, metric)
         return Problem(self.prior, Utility(privacy.matrix(range(len(self.prior))), "loss"), privacy)
 
@@ -78,6 +78,6 @@ def synthetic_city(n: int, rng: Any = None) -> City:
     scattered = source.random(n) < SCATTERED
     points[scattered] = source.uniform(-RADIUS, RADIUS, (int(scattered.sum()), 2))
     apart = ((points[:, None] - centers[None]) ** 2).sum(axis=2)
-    liveliness = np.exp(-apart / (2 * SPREAD**2)) @ weights + 0.01
-    prior = liveliness * source.gamma(2.0, size=n)
+    density = np.exp(-apart / (2 * SPREAD**2)) @ weights + 0.01
+    prior = density * source.gamma(2.0, size=n)
     return City(frozen(points), frozen(prior / prior.sum()))

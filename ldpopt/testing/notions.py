@@ -29,13 +29,13 @@ from ldpopt.solvers import Status, find
 from ldpopt.solving.certify import certify
 from ldpopt.solving.formulation import add_rows, formulate
 from ldpopt.solving.solve import solve
-from ldpopt.testing.chosen import known_checks
+from ldpopt.testing.conditions import chosen_checks, require, require_none
 
 EPSILON_STEP = 0.01
-"""Reduction of epsilon in the test that a notion is not stricter than it states."""
+"""Reduction of epsilon in the test that a notion is not stricter than its epsilon."""
 
 TOLERANCE = 1e-7
-"""Largest probability mass that making a solver's channel private may move, and largest difference of values."""
+"""Largest probability mass that a repair may move, and largest difference between values that should be equal."""
 
 CHANNELS = 12
 """Number of random channels on which rows and audit must agree."""
@@ -133,12 +133,11 @@ def check_notion(
     first = tuple(inputs) if inputs is not None else notion.alphabet or (0, 1, 2)
     checked = _Checked(notion, first, first if outputs is None else tuple(outputs))
     usual = [name for name in _CHECKS if post_processing or name != "post-processing"]
-    chosen = usual if only is None else known_checks(only, _CHECKS)
+    chosen = usual if only is None else chosen_checks(only, _CHECKS)
     wrong = _failure("results", checked) if "results" in chosen else ""
     # The other checks use the results.
     failures = [wrong] if wrong else [failure for title in chosen if (failure := _failure(title, checked))]
-    if failures:
-        raise AssertionError("\n".join([f"{notion!r} fails {len(failures)} of the checks", *failures]))
+    require_none(failures, repr(notion))
 
 
 def _failure(title: str, checked: _Checked) -> str:
@@ -150,21 +149,16 @@ def _failure(title: str, checked: _Checked) -> str:
     return ""
 
 
-def _require(holds: bool, what: str) -> None:
-    if not holds:
-        raise AssertionError(what)
-
-
 def _results(checked: _Checked) -> None:
-    """Every method returns what it should."""
+    """Every method returns an object of the right type and size."""
     notion, (n, m) = checked.notion, checked.shape
     uniform = Mechanism(np.full((n, m), 1 / m), checked.inputs, checked.outputs)
     _result(notion, "check", lambda: notion.check(checked.inputs, checked.outputs))
     notes = _result(notion, "notes", lambda: notion.notes(checked.inputs))
     is_text = isinstance(notes, tuple) and all(isinstance(note, str) for note in notes)
-    _require(is_text, f"{_shown(notion, 'notes', notes)}, not a tuple of sentences")
+    require(is_text, f"{_returned(notion, 'notes', notes)}, not a tuple of sentences")
     audit = _result(notion, "audit", lambda: notion.audit(uniform))
-    _require(isinstance(audit, Audit), f"{_shown(notion, 'audit', audit)}, not an Audit")
+    require(isinstance(audit, Audit), f"{_returned(notion, 'audit', audit)}, not an Audit")
     for method in ("ties", "definition"):
         describe = getattr(notion, method)
         ties = _result(notion, method, partial(describe, checked.inputs, checked.outputs))
@@ -189,26 +183,26 @@ def _result(notion: Notion, method: str, call: Callable[[], Any]) -> Any:
         raise AssertionError(what) from error
 
 
-def _shown(notion: Notion, method: str, found: Any) -> str:
-    shown = short_repr(found) if isinstance(found, (str, int, float, type(None))) else f"a {type(found).__name__}"
-    return f"{type(notion).__name__}.{method}() returned {shown}"
+def _returned(notion: Notion, method: str, found: Any) -> str:
+    value = short_repr(found) if isinstance(found, (str, int, float, type(None))) else f"a {type(found).__name__}"
+    return f"{type(notion).__name__}.{method}() returned {value}"
 
 
 def _require_ties(notion: Notion, method: str, ties: Any, n: int, m: int) -> None:
     """Require ties of the right size; `Ties` checks the rest itself."""
-    shown = _shown(notion, method, ties)
-    _require(isinstance(ties, Ties), f"{shown}, not Ties")
-    _require(ties.n == n, f"{shown} of {ties.n} inputs, not {n}")
+    returned = _returned(notion, method, ties)
+    require(isinstance(ties, Ties), f"{returned}, not Ties")
+    require(ties.n == n, f"{returned} of {ties.n} inputs, not {n}")
     if ties.owner is not None:
-        _require(np.shape(ties.owner) == (m,), f"{shown} with {np.size(ties.owner)} owners for {m} outputs")
+        require(np.shape(ties.owner) == (m,), f"{returned} with {np.size(ties.owner)} owners for {m} outputs")
 
 
 def _require_rows(notion: Notion, method: str, block: Any, n: int, m: int) -> None:
     """Require rows over the entries of a channel of the right shape."""
-    shown = _shown(notion, method, block)
-    _require(isinstance(block, RowBlock), f"{shown}, not a RowBlock")
+    returned = _returned(notion, method, block)
+    require(isinstance(block, RowBlock), f"{returned}, not a RowBlock")
     wrong = block.fault(n, m)
-    _require(not wrong, f"{shown}: {wrong}")
+    require(not wrong, f"{returned}: {wrong}")
 
 
 def _rows_and_audit(checked: _Checked) -> None:
@@ -217,7 +211,7 @@ def _rows_and_audit(checked: _Checked) -> None:
         _, channel = checked.best(gain, checked.rows)
         fixed = repair(channel, checked.notion, inputs=checked.inputs, outputs=checked.outputs)
         what = f"rows() allow a channel at distance {fixed.moved:.3g} from the channels that audit() certifies"
-        _require(fixed.moved <= TOLERANCE, what)
+        require(fixed.moved <= TOLERANCE, what)
     _, private = checked.best(checked.gains[0], checked.rows)
     for _ in range(CHANNELS):
         other = checked.rng.dirichlet(np.full(checked.shape[1], 0.5), checked.shape[0])
@@ -226,7 +220,7 @@ def _rows_and_audit(checked: _Checked) -> None:
         verdict = checked.audit(channel / channel.sum(axis=1, keepdims=True)).verdict
         if excess > 1e-6:
             what = f"audit() says {verdict!r} for a channel that violates a row by {excess:.3g}"
-            _require(verdict == "violated", what)
+            require(verdict == "violated", what)
 
 
 def _tightness(checked: _Checked) -> None:
@@ -235,20 +229,20 @@ def _tightness(checked: _Checked) -> None:
     gain = checked.gains[0]
     answer = solve(checked.problem(checked.notion, gain))
     found = checked.audit(answer.mechanism.channel)
-    _require(found.verdict == "certified", f"the optimum is {found.verdict} at its own budget")
+    require(found.verdict == "certified", f"the optimum is {found.verdict} at its own budget")
     if not is_budgeted or float(checked.notion.epsilon) <= EPSILON_STEP:
         return
     epsilon = float(checked.notion.epsilon)
-    _require(found.epsilon <= epsilon * (1 + 1e-12), f"audit() finds epsilon {found.epsilon:.17g} of {epsilon:.17g}")
+    require(found.epsilon <= epsilon * (1 + 1e-12), f"audit() finds epsilon {found.epsilon:.17g} of {epsilon:.17g}")
     less = with_epsilon(checked.notion, Budget(epsilon - EPSILON_STEP))
     lower = solve(checked.problem(less, gain))
-    _require(
+    require(
         lower.value <= answer.value + TOLERANCE,
         f"epsilon - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}",
     )
     if lower.value < answer.value - 1e-9:
         verdict = checked.audit(answer.mechanism.channel, less).verdict
-        _require(verdict == "violated", f"the optimum at epsilon is {verdict} at epsilon - {EPSILON_STEP}")
+        require(verdict == "violated", f"the optimum at epsilon is {verdict} at epsilon - {EPSILON_STEP}")
 
 
 def _ties(checked: _Checked) -> None:
@@ -269,7 +263,7 @@ def _ties(checked: _Checked) -> None:
             point = find("highs").solve(program).point
             found["the compact program"] = np.nan if point is None else float(program.objective @ point)
         for name, other in found.items():
-            _require(
+            require(
                 bool(abs(other - value) <= TOLERANCE), f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}"
             )
 
@@ -289,10 +283,10 @@ def _events(checked: _Checked) -> None:
                 "separate() finds no row that the identity channel violates, but audit() finds a violation"
             )
         least = float(block.violation(truth).min())
-        _require(least > 0, "separate() returned a row that the channel does not violate")
+        require(least > 0, "separate() returned a row that the channel does not violate")
     block = checked.notion.separate(private, checked.inputs)
     worst = 0.0 if block is None else float(block.violation(private).max())
-    _require(worst <= TOLERANCE, f"separate() returns a row that a private channel violates by {worst:.3g}")
+    require(worst <= TOLERANCE, f"separate() returns a row that a private channel violates by {worst:.3g}")
 
 
 def _table(checked: _Checked) -> None:
@@ -301,26 +295,26 @@ def _table(checked: _Checked) -> None:
     if not is_dataclass(notion) and kind.to_plain is Notion.to_plain:
         return
     plain = notion.to_plain(checked.inputs)
-    _require(isinstance(plain, dict), f"to_plain() returned {type(plain).__name__}, not a dict")
+    require(isinstance(plain, dict), f"to_plain() returned {type(plain).__name__}, not a dict")
     try:
         table = json.loads(json.dumps(plain, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise AssertionError(f"to_plain() returned a value that JSON cannot hold: {error}") from None
-    _require(table == plain, f"to_plain() returned values that change in JSON: {plain}")
+    require(table == plain, f"to_plain() returned values that change in JSON: {plain}")
     again = kind.from_plain(table, checked.inputs)
-    _require(type(again) is kind, f"from_plain() returned a {type(again).__name__}")
+    require(type(again) is kind, f"from_plain() returned a {type(again).__name__}")
     rows = _Checked(again, checked.inputs, checked.outputs).rows
     parts = ("row", "x", "y", "coefficient", "lower", "upper")
     same = all(np.array_equal(getattr(rows, part), getattr(checked.rows, part)) for part in parts)
-    _require(same, "the notion read from its table has different rows")
+    require(same, "the notion read from its table has different rows")
 
 
 def _certificate(checked: _Checked) -> None:
     """The optimum is certified."""
     for gain in checked.gains:
         proof = certify(solve(checked.problem(checked.notion, gain)))
-        _require(proof.audit.verdict == "certified", f"the audit says {proof.audit.verdict}")
-        _require(proof.relative_gap <= TOLERANCE, f"the certified gap is {proof.relative_gap:.3g}")
+        require(proof.audit.verdict == "certified", f"the audit says {proof.audit.verdict}")
+        require(proof.relative_gap <= TOLERANCE, f"the certified gap is {proof.relative_gap:.3g}")
 
 
 def _post_processing(checked: _Checked) -> None:
@@ -330,7 +324,7 @@ def _post_processing(checked: _Checked) -> None:
         channel = solve(checked.problem(checked.notion, gain)).mechanism.channel
         for after in (checked.rng.dirichlet(np.full(m, 0.3), m), np.eye(m)[checked.rng.integers(0, m, m)]):
             fixed = repair(channel @ after, checked.notion, inputs=checked.inputs, outputs=checked.outputs)
-            _require(
+            require(
                 fixed.moved <= 1e-9,
                 f"the channel with randomized reports is at distance {fixed.moved:.3g} from private channels",
             )

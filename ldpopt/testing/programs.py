@@ -19,7 +19,7 @@ def dense_program(
     column_upper: ArrayLike = np.inf,
     maximize: bool = True,
 ) -> LinearProgram:
-    r"""Write a small program by hand: optimise ``objective @ v`` over ``row_lower <= rows @ v <= row_upper``.
+    r"""Small program from dense arrays: optimize ``objective @ v`` over ``row_lower <= rows @ v <= row_upper``.
 
     Parameters
     ----------
@@ -28,16 +28,16 @@ def dense_program(
     rows : array_like, shape (rows, columns)
         Coefficients; zeros are left out.
     row_lower, row_upper : array_like
-        Bounds of the rows, infinite if there is none; a number stands for all.
+        Bounds of the rows, infinite if there is none; a number applies to all.
     column_lower, column_upper : array_like
-        Bounds of the columns; a number stands for all; default: ``0.0`` and ``np.inf``.
+        Bounds of the columns; a number applies to all; default: ``0.0`` and ``np.inf``.
     maximize : bool
-        Whether the objective is maximised; default: ``True``.
+        Whether the objective is maximized; default: ``True``.
 
     Returns
     -------
     LinearProgram
-        With rows ``row[0]``, ... and columns ``v[0]``, ...
+        Program with rows ``row[0]``, ... and columns ``v[0]``, ...
 
     Examples
     --------

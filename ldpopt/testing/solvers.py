@@ -8,19 +8,20 @@ solver for channels may raise `NotRepresentableError` for any other program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import NotRepresentableError, SolverOptionError
+from ldpopt.errors import LdpoptError, NotRepresentableError, SolverOptionError
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Solver, Status, find
 from ldpopt.solvers.program import LinearProgram
+from ldpopt.solvers.solver import check_outcome, require_solver
 from ldpopt.solving.formulation import formulate
-from ldpopt.testing.chosen import known_checks
+from ldpopt.testing.conditions import chosen_checks, require, require_none
 from ldpopt.testing.programs import dense_program, diet, factory, mixed
 
 BOUND_STEP = 2.0**-7
@@ -60,21 +61,19 @@ class _Checked:
         """Solve, and check types and shapes of the result."""
         before = [np.copy(a) for a in _arrays(program)]
         outcome = self.solver.solve(program, **options)
-        _require(isinstance(outcome, Outcome), f"solve() returned {type(outcome).__name__}, not an Outcome")
-        _require(isinstance(outcome.status, Status), f"the status is {outcome.status!r}, not a Status")
+        try:
+            check_outcome(outcome, self.solver, program)
+        except LdpoptError as error:
+            raise AssertionError(error.what) from None
         unchanged = all(np.array_equal(a, b) for a, b in zip(before, _arrays(program), strict=True))
-        _require(unchanged, "the solver has changed the program it was given")
-        rows, columns = program.shape
-        for name, size in (("point", columns), ("row_duals", rows), ("column_duals", columns)):
-            array = getattr(outcome, name)
-            _require(array is None or np.shape(array) == (size,), f"{name} has shape {np.shape(array)}, not ({size},)")
+        require(unchanged, "the solver has changed the program it was given")
         return outcome
 
     def expect_status(self, program: LinearProgram, status: Status, **options: Any) -> Outcome:
         """Solve and require a status."""
         outcome = self.solve(program, **options)
         ended = f"{outcome.status.value} ({outcome.raw_status!r})"
-        _require(outcome.status is status, f"status {ended}, not {status.value}")
+        require(outcome.status is status, f"status {ended}, not {status.value}")
         return outcome
 
     def value(self, program: LinearProgram, expected: float) -> Outcome:
@@ -83,10 +82,10 @@ class _Checked:
         if outcome.point is None:
             raise AssertionError("optimal, but there is no point")
         violation = program.residual(outcome.point)
-        _require(violation <= self.tolerances.residual, f"the point violates a row or bound by {violation:.3g}")
+        require(violation <= self.tolerances.residual, f"the point violates a row or bound by {violation:.3g}")
         found = float(program.objective @ outcome.point)
         relative_error = abs(found - expected) / max(1.0, abs(expected))
-        _require(relative_error <= self.tolerances.value, f"value {found:.15g}, not {expected:.15g}")
+        require(relative_error <= self.tolerances.value, f"value {found:.15g}, not {expected:.15g}")
         return outcome
 
 
@@ -117,20 +116,17 @@ def check_solver(
     --------
     >>> check_solver("highs", only=["optimum of a maximum", "infeasible"])
     """
-    found = find(solver) if isinstance(solver, str) else solver
-    name = getattr(found, "name", None)
-    _require(isinstance(name, str) and bool(name), f"{type(found).__name__} has no name")
+    found = find(solver) if isinstance(solver, str) else require_solver(solver)
     checked = _Checked(found, tolerances or Tolerances())
     failures = []
-    for title in known_checks(only, _CHECKS):
+    for title in chosen_checks(only, _CHECKS):
         try:
             _CHECKS[title](checked)
         except NotRepresentableError:
             continue
         except AssertionError as error:
             failures.append(f"  {title}: {error}")
-    if failures:
-        raise AssertionError("\n".join([f"solver {name!r} fails {len(failures)} of the checks", *failures]))
+    require_none(failures, f"solver {found.name!r}")
 
 
 def checks() -> tuple[str, ...]:
@@ -139,7 +135,7 @@ def checks() -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        What `check_solver` takes as ``only``.
+        Values for ``only`` of `check_solver`.
 
     Examples
     --------
@@ -147,11 +143,6 @@ def checks() -> tuple[str, ...]:
     ('optimum of a maximum', 'optimum of a minimum')
     """
     return tuple(_CHECKS)
-
-
-def _require(holds: bool, what: str) -> None:
-    if not holds:
-        raise AssertionError(what)
 
 
 def _arrays(program: LinearProgram) -> tuple[Any, ...]:
@@ -206,7 +197,7 @@ def _two_sided(solver: _Checked) -> None:
         outcome = solver.value(program, expected)
         if outcome.row_duals is not None:
             dual = float(outcome.row_duals[0])
-            _require(abs(dual - 1) <= solver.tolerances.dual, f"dual {dual:.6g} of the active side, not 1")
+            require(abs(dual - 1) <= solver.tolerances.dual, f"dual {dual:.6g} of the active side, not 1")
 
 
 def _equalities(solver: _Checked) -> None:
@@ -239,8 +230,8 @@ def _time_limit(solver: _Checked) -> None:
     distance = np.abs(np.subtract.outer(weights, weights)) ** 1.5
     program = formulate(Problem(weights / weights.sum(), -distance, PureLDP(1.0)))
     outcome = solver.solve(program, time_limit=limit)
-    _require(outcome.status is not Status.OPTIMAL, f"optimal within {limit} s: the limit was ignored, or not reported")
-    _require(outcome.status is Status.LIMIT, f"status {outcome.status.value} ({outcome.raw_status!r}), not limit")
+    require(outcome.status is not Status.OPTIMAL, f"optimal within {limit} s: the limit was ignored, or not reported")
+    require(outcome.status is Status.LIMIT, f"status {outcome.status.value} ({outcome.raw_status!r}), not limit")
     solver.value(factory(), 36.0)
     solver.expect_status(factory(), Status.OPTIMAL, time_limit=60.0)
 
@@ -261,7 +252,7 @@ def _duals(solver: _Checked) -> None:
         for row in range(program.shape[0]):
             slope = _slope(solver, program, "row", row)
             what = f"dual {found[row]:.9g} of row {row}, but the value moves by {slope:.9g}"
-            _require(_near(found[row], slope, solver), what)
+            require(_near(found[row], slope, solver), what)
 
 
 def _reduced_costs(solver: _Checked) -> None:
@@ -270,30 +261,30 @@ def _reduced_costs(solver: _Checked) -> None:
         if outcome.row_duals is None or outcome.column_duals is None:
             raise AssertionError("there are no reduced costs")
         residual = program.objective - program.matrix.T @ outcome.row_duals - outcome.column_duals
-        _require(_near(np.abs(residual).max(), 0.0, solver), "reduced costs are not objective - A.T @ duals")
+        require(_near(np.abs(residual).max(), 0.0, solver), "reduced costs are not objective - A.T @ duals")
         for column in range(program.shape[1]):
             slope, cost = _slope(solver, program, "column", column), outcome.column_duals[column]
             what = f"reduced cost {cost:.9g} of column {column}, but the value moves by {slope:.9g}"
-            _require(_near(cost, slope, solver), what)
+            require(_near(cost, slope, solver), what)
 
 
 def _optimal(solver: _Checked, program: LinearProgram) -> Outcome:
     return solver.expect_status(program, Status.OPTIMAL)
 
 
-def _slope(solver: _Checked, program: LinearProgram, kind: str, place: int) -> float:
+def _slope(solver: _Checked, program: LinearProgram, kind: str, index: int) -> float:
     """Change of the optimal value for each unit by which a row's or column's finite bounds are raised."""
-    expect_status = []
+    values = []
     for step in (-BOUND_STEP, BOUND_STEP):
         sides = f"{kind}_lower", f"{kind}_upper"
         moved: dict[str, Any] = {side: np.copy(getattr(program, side)) for side in sides}
         for side in moved.values():
-            side[place] += step
+            side[index] += step
         point = _optimal(solver, replace(program, **moved)).point
         if point is None:
             raise AssertionError("optimal, but there is no point")
-        expect_status.append(float(program.objective @ point))
-    return (expect_status[1] - expect_status[0]) / (2 * BOUND_STEP)
+        values.append(float(program.objective @ point))
+    return (values[1] - values[0]) / (2 * BOUND_STEP)
 
 
 def _near(found: float, expected: float, solver: _Checked) -> bool:
@@ -301,22 +292,20 @@ def _near(found: float, expected: float, solver: _Checked) -> bool:
     return abs(found - expected) <= solver.tolerances.dual * max(1.0, abs(expected)) + roughness
 
 
-def _titles() -> Iterator[tuple[str, Callable[[_Checked], None]]]:
-    yield "optimum of a maximum", _maximum
-    yield "optimum of a minimum", _minimum
-    yield "infeasible", _infeasible
-    yield "unbounded", _unbounded
-    yield "degenerate", _degenerate
-    yield "badly scaled", _badly_scaled
-    yield "free columns", _free
-    yield "two-sided rows", _two_sided
-    yield "equations", _equalities
-    yield "empty rows and columns", _empty
-    yield "channel programs", _channel
-    yield "time limit", _time_limit
-    yield "unknown option", _unknown_option
-    yield "signs of duals", _duals
-    yield "reduced costs", _reduced_costs
-
-
-_CHECKS: dict[str, Callable[[_Checked], None]] = dict(_titles())
+_CHECKS: dict[str, Callable[[_Checked], None]] = {
+    "optimum of a maximum": _maximum,
+    "optimum of a minimum": _minimum,
+    "infeasible": _infeasible,
+    "unbounded": _unbounded,
+    "degenerate": _degenerate,
+    "badly scaled": _badly_scaled,
+    "free columns": _free,
+    "two-sided rows": _two_sided,
+    "equations": _equalities,
+    "empty rows and columns": _empty,
+    "channel programs": _channel,
+    "time limit": _time_limit,
+    "unknown option": _unknown_option,
+    "signs of duals": _duals,
+    "reduced costs": _reduced_costs,
+}

@@ -155,7 +155,7 @@ def is_near(checked: Any) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(thorough_or(10, 60)))
-def test_a_changed_value_is_judged_as_by_the_library(tmp_path: Path, seed: int) -> None:
+def test_changed_values_have_the_same_verdict_as_in_the_library(tmp_path: Path, seed: int) -> None:
     proof = certificate(seed)
     if proof is None:
         pytest.skip("no channel fits")
@@ -169,7 +169,7 @@ def test_a_changed_value_is_judged_as_by_the_library(tmp_path: Path, seed: int) 
 
 
 @pytest.mark.parametrize("name", designs())
-def test_designs_hold_and_changed_ones_are_judged_alike(tmp_path: Path, name: str) -> None:
+def test_designs_hold_and_changed_ones_have_the_same_verdict(tmp_path: Path, name: str) -> None:
     """As the library writes them; one that is changed is judged alike, but for what only this checker proves."""
     path = tmp_path / "design.json"
     path.write_text(saved(name))
@@ -191,7 +191,7 @@ def test_designs_hold_and_changed_ones_are_judged_alike(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("name", designs())
-def test_tampering_is_judged_alike(tmp_path: Path, name: str) -> None:
+def test_tampering_has_the_same_verdict_in_the_library(tmp_path: Path, name: str) -> None:
     data = json.loads(saved(name))
     if data["format"] != checker.FORMATS[0]:
         pytest.skip("the library writes an older format")
@@ -240,7 +240,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert "the independent checker" in done.stderr
 
 
-def test_what_a_reader_would_misread_is_refused(tmp_path: Path) -> None:
+def test_ambiguous_numbers_are_refused(tmp_path: Path) -> None:
     """Numbers as text that is no hexadecimal, no epsilon, a tiny claim beyond the proof, log(1)."""
     path = tmp_path / "proof.json"
     distance = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))

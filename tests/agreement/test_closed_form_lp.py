@@ -131,7 +131,7 @@ def test_bins_is_the_least_loss(loss, table, epsilon):
         assert (weighted * form.channel).sum() == pytest.approx(form.value, abs=1e-12)
 
 
-def test_bins_with_a_loss_of_ones_own_is_the_least_loss():
+def test_bins_with_a_callable_loss_is_the_least_loss():
     def lopsided(truth, report):
         return 3 * (report - truth) if report > truth else (truth - report) ** 0.5
 
@@ -168,7 +168,7 @@ def test_path_graph_is_the_optimum(epsilon):
         assert form.channel.sum(axis=1) == pytest.approx(np.ones(n))
 
 
-def test_kernel_is_the_optimum_where_it_applies_and_says_where_it_does_not():
+def test_kernel_is_the_optimum_or_raises():
     applied = refused = 0
     graphs = [nx.path_graph(5), nx.complete_graph(4), nx.cycle_graph(5), nx.star_graph(4), nx.grid_2d_graph(2, 3)]
     for graph, epsilon, seed in itertools.product(graphs, (0.4, 1.5, 3.0), range(2)):

@@ -33,7 +33,7 @@ class HereClient:
 
 @pytest.fixture
 def small_is_large(monkeypatch):
-    monkeypatch.setattr(generation, "VIEWED", 20)
+    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     monkeypatch.setattr(coarse, "GROUPED", 60)
     monkeypatch.setattr(coarse, "LEAST_INPUTS", 60)
 
@@ -85,8 +85,8 @@ def test_after_the_deadline_blocks_come_back_as_they_are():
         np.arange(2), np.zeros((2, 3), np.int16), np.zeros((2, 3), np.int8), np.zeros((2, 3), bool)
     )
     loss = np.array([[np.inf, 1, 1], [1, np.inf, 1], [1, 1, np.inf]])
-    places = cluster.Places(np.arange(2), rng.random((2, 3)), loss, np.arange(3), np.zeros(3, int), np.ones(3))
-    back = cluster._priced(places, block, np.zeros(3), np.zeros(2), 0.0)
+    places = cluster.SharedData(np.arange(2), rng.random((2, 3)), loss, np.arange(3), np.zeros(3, int), np.ones(3))
+    back = cluster._improved(places, block, np.zeros(3), np.zeros(2), 0.0)
     assert back.pivots == 0
     assert not back.seen.any()
     assert not back.price.any()

@@ -25,7 +25,7 @@ def test_patterns_and_extreme_points_have_the_same_maximum(n, ratio):
         assert best_listed(points, utility).value == pytest.approx(found.bound, rel=1e-9)
 
 
-def test_fewer_outputs_are_worth_no_more():
+def test_fewer_outputs_do_not_increase_the_maximum():
     utility = mutual_information([0.4, 0.3, 0.2, 0.1])
     values = [best_listed(extreme_points(PureLDP("log(9)"), 4, m), utility).value for m in (1, 2, 3, 4)]
     assert values[0] == pytest.approx(0, abs=1e-15)

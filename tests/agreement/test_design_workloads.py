@@ -1,4 +1,4 @@
-"""`frequencies` and `mean.designed` are two of design's workloads; symmetric peers against their listed channels."""
+"""`frequencies` and `mean.designed` agree with the designs for their workloads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from ldpopt import PureLDP, Workload, design
-from ldpopt.designing import peers, symmetric_peers
 from ldpopt.frequencies import RandomizedResponse, SubsetSelection
 from ldpopt.mean import designed
 
@@ -50,22 +49,3 @@ def test_a_designed_mean_is_never_better_and_converges(objective: str, values: l
     assert excess[2] < 3e-3  # a fine grid
     assert excess[2] <= excess[0] + 1e-9
     assert excess[3] < 1e-5  # the design's own values, up to rounding
-
-
-@pytest.mark.parametrize("n", [2, 3, 6, 9])
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
-def test_symmetric_peers_have_the_variances_of_their_channels(n: int, epsilon: float) -> None:
-    workload = Workload.prefix(n) + 3 * Workload.mean(np.arange(n) ** 2.0)
-    diagonal, r = symmetric_peers.centered_diagonal(workload), np.full(n, 1 / n)
-    size = max(1, n // 2)
-    pairs = [
-        (symmetric_peers.subset_law(n, epsilon, size), peers.subset_selection(n, epsilon, size)),
-        (symmetric_peers.subset_law(n, epsilon, 1), peers.randomized_response(n, epsilon)),
-        (symmetric_peers.unary_law(n, epsilon), peers.unary_encoding(n, epsilon)),
-        (symmetric_peers.hashing_law(n, epsilon), peers.local_hashing(n, epsilon)),
-    ]
-    for law, channel in pairs:
-        estimator = workload.matrix @ peers.left_inverse(channel, r)
-        plain = channel @ (estimator**2).sum(axis=0) - (workload.matrix**2).sum(axis=0)
-        assert symmetric_peers.variances(law, diagonal) == pytest.approx(plain, rel=1e-9)
-        assert peers.variances_of(workload, channel, r) == pytest.approx(plain, rel=1e-9)

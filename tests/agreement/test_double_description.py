@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 from builders import pairwise_rows
-from ldpopt.polytope.double_description import enumerate_vertices
+from ldpopt.polytope.double_description import enumerate_vertices, rank
 from ldpopt.polytope.halfspaces import halfspaces, vertex_channels
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
 
@@ -58,7 +58,7 @@ def by_ppl(polytope):
 
 @pytest.mark.parametrize("epsilon", RATIOS)
 @pytest.mark.parametrize("case", CASES)
-def test_counts_and_the_independent_tool(case, epsilon):
+def test_counts_agree_with_an_independent_tool(case, epsilon):
     privacy, n, m, count = CASES[case]
     polytope = halfspaces(privacy(epsilon), n, m)
     found = polytope.vertices.points
@@ -92,7 +92,7 @@ def test_four_by_four_has_904():
 
 
 @pytest.mark.parametrize("epsilon", RATIOS)
-def test_three_letters_by_non_zero_columns(epsilon):
+def test_three_inputs_by_number_of_used_columns(epsilon):
     channels = list(vertex_channels(halfspaces(PureLDP(epsilon), 3)))
     columns = Counter(sum(any(column) for column in zip(*channel, strict=True)) for channel in channels)
     assert columns == {1: 3, 2: 18, 3: 12}
@@ -109,6 +109,50 @@ def test_the_eight_binary_points(form, alpha, delta):
     assert {(p[0][0], p[1][1]) for p in vertex_channels(halfspaces(privacy, 2))} == named
 
 
+def is_vertex_by_components(polytope, channel):
+    """Second test of a vertex, for delta = 0: in each column connect the inputs of every tight tie.
+
+    Each component of a column has one free scale. The channel is extreme if and only if the row sums determine all
+    scales.
+    """
+    if min(polytope.slacks(channel)) < 0:
+        return False
+    components = []
+    for column in zip(*channel, strict=True):
+        graph = nx.Graph()
+        graph.add_nodes_from(x for x in range(polytope.n) if column[x])
+        graph.add_edges_from(
+            (tie.first, tie.second)
+            for tie in polytope.ties
+            if column[tie.first] and column[tie.first] == tie.factor * column[tie.second]
+        )
+        components += [
+            [entry if x in part else 0 for x, entry in enumerate(column)] for part in nx.connected_components(graph)
+        ]
+    return len(components) <= polytope.n and rank(components) == len(components)
+
+
+def test_vertices_are_distinguished_from_other_points():
+    polytope = halfspaces(PureLDP("log(3)"), 2)
+    response, constant = ((F(3, 4), F(1, 4)), (F(1, 4), F(3, 4))), ((1, 0), (1, 0))
+    half = tuple(
+        tuple((a + b) / 2 for a, b in zip(*rows, strict=True)) for rows in zip(response, constant, strict=True)
+    )
+    for channel, expected in [(response, True), (constant, True), (half, False), (((1, 0), (0, 1)), False)]:
+        assert polytope.is_vertex(channel) is expected
+        assert is_vertex_by_components(polytope, channel) is expected
+
+
+def test_a_vertex_can_have_three_levels_in_a_column():
+    """Eight inputs, four used outputs: an extreme point that is not a staircase."""
+    rows = ["1331", "1113", "1113", "1312", "3311", "1113", "3112", "3131"]
+    theta = [F(1, 9), F(1, 9), F(1, 9), F(2, 9)]
+    channel = [[t * int(level) for t, level in zip(theta, row, strict=True)] for row in rows]
+    polytope = halfspaces(PureLDP("log(3)"), 8, 4)
+    assert polytope.is_vertex(channel)
+    assert is_vertex_by_components(polytope, channel)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_every_vertex_is_private_and_has_full_rank(case):
     privacy, n, m, _ = CASES[case]
@@ -120,7 +164,7 @@ def test_every_vertex_is_private_and_has_full_rank(case):
     for channel in channels[:: max(1, len(channels) // 40)]:
         assert polytope.is_vertex(channel)
         if not polytope.delta:
-            assert polytope.is_vertex_by_components(channel)
+            assert is_vertex_by_components(polytope, channel)
     if len(channels) > 1:
         middle = [[(a + b) / 2 for a, b in zip(*rows, strict=True)] for rows in zip(*channels[:2], strict=True)]
         assert not polytope.is_vertex(middle)

@@ -1,4 +1,4 @@
-"""Every fast form against the plain one, every solver against the others, every exported model against the value."""
+"""Compact programs against the definition, solvers against each other, exported models against the value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMS = ["compact", "pairwise"]
 
 
 def plain(problem, ratio, delta=0.0, events="entry"):
-    """Optimal value by scipy, from the definition: every pair, every event, nothing shared, nothing dropped."""
+    """Optimal value by scipy from the definition: every pair and every event."""
     matrix, (n, m) = problem.utility.matrix, problem.utility.shape
     sign = -1.0 if problem.utility.sense == "gain" else 1.0
     rows, sides = [], []
@@ -70,7 +70,7 @@ def statement(seed, privacy, n=None, m=None):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 4.0])
-def test_pure_compact_is_pairwise_is_plain(seed, epsilon):
+def test_pure_forms_agree_with_the_definition(seed, epsilon):
     problem = statement(seed, lambda n: lo.PureLDP(epsilon))
     values = [lo.solve(problem, form=form).value for form in FORMS]
     assert values[0] == pytest.approx(values[1], abs=1e-10)
@@ -79,7 +79,7 @@ def test_pure_compact_is_pairwise_is_plain(seed, epsilon):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("epsilon, delta", [(0.3, 0.05), (1.0, 0.2), (0.0, 0.1), (1.0, 1.0)])
-def test_entry_compact_is_pairwise_is_plain(seed, epsilon, delta):
+def test_entry_wise_forms_agree_with_the_definition(seed, epsilon, delta):
     problem = statement(seed, lambda n: lo.ApproximateLDP(epsilon, delta, "entry"))
     values = [lo.solve(problem, form=form).value for form in FORMS]
     assert values[0] == pytest.approx(values[1], abs=1e-10)
@@ -88,7 +88,7 @@ def test_entry_compact_is_pairwise_is_plain(seed, epsilon, delta):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("epsilon, delta", [(0.3, 0.05), (1.0, 0.2), (0.0, 0.1), (2.0, 0.01)])
-def test_events_generated_are_events_listed_are_plain(seed, epsilon, delta):
+def test_generated_events_agree_with_all_events_and_the_definition(seed, epsilon, delta):
     problem = statement(seed, lambda n: lo.ApproximateLDP(epsilon, delta))
     generated, listed = (lo.solve(problem, form=form) for form in FORMS)
     assert generated.value == pytest.approx(listed.value, abs=1e-10)
@@ -100,7 +100,7 @@ def test_events_generated_are_events_listed_are_plain(seed, epsilon, delta):
     assert sign * generated.value <= sign * lo.solve(entry).value + 1e-10
 
 
-def test_events_and_entries_differ_where_they_should():
+def test_event_wise_and_entry_wise_optima_differ():
     loss = lo.utility.absolute_error(range(4))
     notions = [lo.ApproximateLDP(0.5, 0.3, form) for form in ("event", "entry")]
     values = [lo.solve(lo.Problem([0.24, 0.43, 0.01, 0.32], loss, notion)).value for notion in notions]
@@ -118,7 +118,7 @@ GRAPHS = {
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.5])
 @pytest.mark.parametrize("name", GRAPHS)
-def test_a_graph_is_its_hop_distance_is_plain(name, epsilon):
+def test_a_graph_agrees_with_its_hop_distance_and_the_definition(name, epsilon):
     graph = GRAPHS[name]
     hops = dict(nx.all_pairs_shortest_path_length(graph))
     distance = np.array([[hops[x][k] for k in range(5)] for x in range(5)], float)
@@ -133,7 +133,7 @@ def test_a_graph_is_its_hop_distance_is_plain(name, epsilon):
 
 
 class AllPairs(lo.MetricDP):
-    """Metric privacy with every pair written down, implied or not."""
+    """Metric privacy with all pairs, implied or not."""
 
     def ties(self, inputs, outputs=None, deadline=None):
         distance = self.matrix(inputs)
@@ -142,7 +142,7 @@ class AllPairs(lo.MetricDP):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_dropping_implied_pairs_changes_nothing(seed):
+def test_dropping_implied_pairs_does_not_change_the_optimum(seed):
     rng = np.random.default_rng(seed)
     points = rng.integers(0, 4, (5, 2)) + 0.1 * np.arange(5)[:, None]
     distance = np.abs(points[:, None] - points[None]).sum(axis=2)
@@ -153,7 +153,7 @@ def test_dropping_implied_pairs_changes_nothing(seed):
     assert lo.solve(some).value == pytest.approx(plain(every, np.exp(0.7 * distance)), abs=1e-8)
 
 
-def test_implied_pairs_are_dropped_and_others_are_not():
+def test_only_implied_pairs_are_dropped():
     line = hops(6)
     first, second = lo.MetricDP(1.0, line).ties(range(6)).pairs()
     assert set(zip(first.tolist(), second.tolist(), strict=True)) == {
@@ -163,7 +163,7 @@ def test_implied_pairs_are_dropped_and_others_are_not():
     assert len(lo.MetricDP(1.0, ring).ties(range(4)).pairs()[0]) == 12
 
 
-def test_where_the_triangle_inequality_fails_shortest_paths_count():
+def test_shortest_paths_replace_distances_that_violate_the_triangle_inequality():
     distance = np.array([[0, 1, 9], [1, 0, 1], [9, 1, 0]], float)
     shortest = np.array([[0, 1, 2], [1, 0, 1], [2, 1, 0]], float)
     one, other = (lo.Problem([0.3, 0.3, 0.4], "identity", lo.MetricDP(0.8, d)) for d in (distance, shortest))
@@ -193,7 +193,7 @@ def test_solvers_agree(notion, seed):
 
 @pytest.mark.parametrize("notion", NOTIONS)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_repair_keeps_the_definition_and_the_value(notion, seed):
+def test_a_repaired_channel_is_private_and_near(notion, seed):
     rng = np.random.default_rng(seed)
     problem = statement(seed, NOTIONS[notion])
     answer = lo.solve(problem)
@@ -213,7 +213,7 @@ def exported(seed):
 
 
 @pytest.mark.parametrize("kind", range(3))
-def test_live_models_have_the_same_value_and_take_a_row_more(kind):
+def test_exported_models_have_the_same_value_and_accept_another_row(kind):
     problem = exported(kind)
     program, value = formulate(problem), lo.solve(problem).value
     highs = program.to_highs()
@@ -227,7 +227,7 @@ def test_live_models_have_the_same_value_and_take_a_row_more(kind):
     cvxpy_model = program.to_cvxpy()
     assert cvxpy_model.solve(solver="CLARABEL") == pytest.approx(value, abs=1e-6)
     assert {v.name() for v in cvxpy_model.variables()} == {span.name for span in program.columns}
-    # A row of one's own: the likeliest entry is forbidden.
+    # An additional row forbids the likeliest entry.
     likeliest = int(np.argmax(highs.getSolution().col_value[:9]))
     highs.addRow(0.0, 0.0, 1, np.array([likeliest], np.int32), np.array([1.0]))
     highs.run()
@@ -241,7 +241,7 @@ def test_live_models_have_the_same_value_and_take_a_row_more(kind):
 
 @pytest.mark.parametrize("ending", ["lp", "mps", "LP"])
 @pytest.mark.parametrize("kind", range(3))
-def test_files_read_back_with_the_value_and_the_names(tmp_path, kind, ending):
+def test_exported_files_have_the_same_value_and_names(tmp_path, kind, ending):
     problem = exported(kind)
     path = tmp_path / f"model.{ending}"
     program = formulate(problem)
@@ -259,7 +259,7 @@ def test_files_read_back_with_the_value_and_the_names(tmp_path, kind, ending):
 
 
 def readable(name):
-    """Ways to write a name in a file: LP files know no brackets."""
+    """Possible spellings of a name in a file: LP files have no brackets."""
     plain = name.replace(" ", "_")
     return {plain, plain.replace("[", "(").replace("]", ")")}
 
@@ -268,7 +268,7 @@ def readable(name):
     "labels", [["3a", "é"], ["x\ty", "z"], ["a|b", "c\\d"], ["a b", "a_b"]], ids=["accent", "tab", "bar", "twin"]
 )
 @pytest.mark.parametrize("ending", ["lp", "mps"])
-def test_files_with_strange_labels_read_back(tmp_path, labels, ending):
+def test_exported_files_with_unusual_labels_can_be_read(tmp_path, labels, ending):
     path = tmp_path / f"model.{ending}"
     formulate(lo.Problem([0.5, 0.5], "identity", lo.PureLDP("log(3)"), inputs=labels)).write(path)
     reader = highspy.Highs()

@@ -68,7 +68,7 @@ def test_all_pairs_are_kept_where_a_sample_has_no_implied_ones(monkeypatch):
 
 
 @pytest.mark.parametrize("is_alike", [True, False])
-def test_facts_of_all_pairs_are_those_of_any_pairs(monkeypatch, is_alike):
+def test_shortcuts_for_all_pairs_agree(monkeypatch, is_alike):
     distance = np.random.default_rng(0).uniform(1, 2, (6, 6))
     if is_alike:
         distance = np.minimum(distance, distance.T)
@@ -137,7 +137,7 @@ GRAPHS = [nx.star_graph(40), nx.grid_2d_graph(6, 7), nx.gnp_random_graph(45, 0.3
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=["star", "grid", "random", "parts"])
 @pytest.mark.parametrize("objective", ["expected", "worst_case"])
-def test_it_agrees_with_simplex_whatever_the_levels(graph, objective):
+def test_interior_point_agrees_with_simplex_for_any_levels(graph, objective):
     n = len(graph)
     privacy = lo.GraphDP(1.0, nx.convert_node_labels_to_integers(graph), parts="separate")
     case = random_problem(privacy, n, 3, rng=n, objective=objective)
@@ -149,7 +149,7 @@ def test_it_agrees_with_simplex_whatever_the_levels(graph, objective):
 
 
 @pytest.mark.parametrize("graph", [nx.path_graph(9), nx.star_graph(8), nx.hypercube_graph(3), nx.cycle_graph(7)])
-def test_solve_takes_it_for_large_graphs_and_certifies(graph):
+def test_large_graphs_are_solved_by_the_interior_point_and_certified(graph):
     labels, rng = list(graph.nodes), np.random.default_rng(1)
     case = lo.Problem(rng.dirichlet(np.ones(len(labels))), "identity", lo.GraphDP("log(2)", graph), inputs=labels)
     answer = lo.solve(case, limits=SMALL_IS_LARGE)
@@ -164,7 +164,7 @@ def solved(case, **settings):
     return GraphInteriorPoint().solve(Task(case, ProblemForm.of(case), **settings))
 
 
-def test_other_programs_stay_with_simplex():
+def test_other_programs_are_solved_by_simplex():
     utility = lo.Utility(np.eye(4))
     compact = lo.Problem([0.25] * 4, utility, lo.PureLDP(1.0))
     assert lo.solve(compact, limits=SMALL_IS_LARGE).solver == "highs (compact)"
@@ -177,7 +177,7 @@ def test_other_programs_stay_with_simplex():
         solved(lo.Problem([0.25] * 4, utility, lo.MetricDP(1.0, manhattan(2))), options={"presolve": "off"})
 
 
-def test_a_time_limit_ends_it():
+def test_a_time_limit_ends_the_interior_point():
     case = random_problem(lo.MetricDP(1.0, manhattan(4)), 16, 17, rng=2)
     assert solved(case, deadline=Deadline(0.0)).outcome.status is Status.LIMIT
 
@@ -189,7 +189,7 @@ def test_a_time_limit_ends_it():
     st.sampled_from(["expected", "worst_case"]),
 )
 @cases(25)
-def test_what_it_calls_optimal_has_a_small_certified_gap(seed, scale, epsilon, objective):
+def test_optimal_solutions_have_a_small_certified_gap(seed, scale, epsilon, objective):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(2, 9, 2)
     places = rng.random((n, 2)) * 3

@@ -1,4 +1,4 @@
-"""Closed forms of every mean protocol against 50-digit integrals of their laws, and against simulation."""
+"""Closed forms of every mean protocol against 50-digit integrals of their densities, and against simulation."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ def _digits():
         yield
 
 
-class Law:
+class Distribution:
     """Atoms and a density with its break points, written from the definition in the paper."""
 
     def __init__(self, atoms=(), density=None, breaks=()):
@@ -43,22 +43,22 @@ class Law:
         return total
 
 
-def law(kind, epsilon, x):
+def distribution(kind, epsilon, x):
     e, x = mpf(epsilon), mpf(x)
     big, s = mp.exp(e), mp.exp(e / 2)
     if kind is mean.Duchi:
         c = (big + 1) / (big - 1)
-        return Law({c: (c + x) / (2 * c), -c: (c - x) / (2 * c)})
+        return Distribution({c: (c + x) / (2 * c), -c: (c - x) / (2 * c)})
     if kind is mean.RandomCensoring:
         one = ((big - 1) * x + 1) / (big + 1)
-        return Law({1: one, 0: 1 - one})
+        return Distribution({1: one, 0: 1 - one})
     if kind is mean.Laplace:
         ends = [x + sign * reach / e for sign in (-1, 1) for reach in (0, 10, 40, 150)]  # beyond: exp(-75)
-        return Law((), lambda y: e / 4 * mp.exp(-abs(y - x) * e / 2), set(ends))
+        return Distribution((), lambda y: e / 4 * mp.exp(-abs(y - x) * e / 2), set(ends))
     if kind is mean.SquareWave:
         w = (e * big - big + 1) / (2 * big * (big - 1 - e))
         q = 1 / (2 * w * big + 1)
-        return Law((), lambda y: q * big if abs(y - x) <= w else q, {-w, x - w, x + w, 1 + w})
+        return Distribution((), lambda y: q * big if abs(y - x) <= w else q, {-w, x - w, x + w, 1 + w})
     c = (s + 1) / (s - 1)
     left = (c + 1) / 2 * x - (c - 1) / 2
     high = s / (s + 1) / (c - 1)
@@ -66,11 +66,13 @@ def law(kind, epsilon, x):
     inside = lambda y: left <= y <= left + c - 1  # noqa: E731
     breaks = {-c, left, left + c - 1, c}
     if kind is mean.Piecewise:
-        return Law((), lambda y: high if inside(y) else low, breaks)
-    two = law(mean.Duchi, epsilon, x)
+        return Distribution((), lambda y: high if inside(y) else low, breaks)
+    two = distribution(mean.Duchi, epsilon, x)
     if e <= mpf("0.6093525"):
         return two
-    return Law({y: p / s for y, p in two.atoms.items()}, lambda y: (1 - 1 / s) * (high if inside(y) else low), breaks)
+    return Distribution(
+        {y: p / s for y, p in two.atoms.items()}, lambda y: (1 - 1 / s) * (high if inside(y) else low), breaks
+    )
 
 
 def places(protocol):
@@ -89,7 +91,7 @@ def places(protocol):
 def test_mean_and_variance(kind, epsilon):
     protocol = kind(epsilon)
     for x in places(protocol):
-        exact = law(kind, epsilon, x)
+        exact = distribution(kind, epsilon, x)
         assert abs(exact.integral(lambda y: mpf(1)) - 1) < 1e-20
         first = exact.integral(lambda y: y)
         assert float(first) == pytest.approx(protocol.offset + protocol.slope * x, rel=1e-9, abs=1e-12)
@@ -102,12 +104,12 @@ def test_mean_and_variance(kind, epsilon):
 def test_epsilon_and_delta(kind, epsilon):
     protocol = kind(epsilon)
     audit = protocol.audit()
-    laws = [law(kind, epsilon, x) for x in places(protocol)]
+    rows = [distribution(kind, epsilon, x) for x in places(protocol)]
     assert audit.epsilon == pytest.approx(epsilon, rel=1e-9)
     assert audit.epsilon <= epsilon
-    assert max(a.excess(b, mp.exp(mpf(epsilon))) for a in laws for b in laws) < 1e-30
+    assert max(a.excess(b, mp.exp(mpf(epsilon))) for a in rows for b in rows) < 1e-30
     for budget in (0.0, epsilon / 2, 0.999 * epsilon):
-        worst = max(a.excess(b, mp.exp(mpf(budget))) for a in laws for b in laws)
+        worst = max(a.excess(b, mp.exp(mpf(budget))) for a in rows for b in rows)
         assert worst > 0
         assert audit.delta_at(budget) == pytest.approx(float(worst), rel=1e-9, abs=1e-14)
 

@@ -73,7 +73,7 @@ CASES = [(kind, seed) for kind in ("one-sided", "utility-optimized") for seed in
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5, 5.0])
 @pytest.mark.parametrize("kind, seed", CASES)
-def test_compact_is_pairwise_is_plain(kind, seed, epsilon):
+def test_compact_pairwise_and_plain_programs_agree(kind, seed, epsilon):
     problem, tied, own = statement(seed, kind, epsilon)
     value = plain(problem, tied, own)
     for form in ("compact", "pairwise"):
@@ -87,7 +87,7 @@ def test_compact_is_pairwise_is_plain(kind, seed, epsilon):
 
 
 @pytest.mark.parametrize("kind, seed", CASES[::2])
-def test_rationals_enclose_it(kind, seed):
+def test_exact_optima_lie_between_value_and_bound(kind, seed):
     problem, _, _ = statement(seed, kind, "log(3)" if seed % 4 else 0.7)
     low, high = exact_optimum(problem)
     proof = lo.certify(lo.solve(problem, solver="highs"))
@@ -98,7 +98,7 @@ def test_rationals_enclose_it(kind, seed):
 
 
 @pytest.mark.parametrize("kind, seed", CASES)
-def test_any_multipliers_bound_it(kind, seed):
+def test_any_multipliers_give_a_bound(kind, seed):
     problem, tied, own = statement(seed, kind, 1.0)
     value, rng = plain(problem, tied, own), np.random.default_rng(seed)
     n = len(problem.inputs)
@@ -110,7 +110,7 @@ def test_any_multipliers_bound_it(kind, seed):
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc", "cvxpy"])
-def test_every_solver_takes_it(solver):
+def test_every_solver_agrees(solver):
     check_solver(solver, Tolerances(value=1e-6, residual=1e-6), only=["optimum of a maximum"])
     for kind in ("one-sided", "utility-optimized"):
         problem, tied, own = statement(1, kind, 1.0)

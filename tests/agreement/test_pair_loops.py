@@ -37,7 +37,7 @@ def test_audits_of_pairs_agree(n, m, seed):
 
 
 @pytest.mark.parametrize(("unit", "verdict"), [(-1, "certified"), (0, "certified"), (1, "violated")])
-def test_one_unit_decides_where_all_rows_are_compared_at_once(unit, verdict, monkeypatch):
+def test_one_unit_decides_if_all_rows_are_compared_at_once(unit, verdict, monkeypatch):
     monkeypatch.setattr(row_ratios, "MIN_ENTRIES", 0)
     rng = np.random.default_rng(unit + 1)
     masses = rng.integers(2**30, 2**40, 70) * np.array([[1], [2], [8]])
@@ -49,7 +49,7 @@ def test_one_unit_decides_where_all_rows_are_compared_at_once(unit, verdict, mon
     assert (audit.epsilon > np.log(2) + 1e-15) == (verdict == "violated")
 
 
-def test_many_pairs_are_the_worst_and_the_bound_is_no_less(monkeypatch):
+def test_with_many_worst_pairs_the_bound_is_an_upper_bound(monkeypatch):
     distance = np.abs(np.subtract.outer(np.arange(6), np.arange(6))).astype(float)
     channel = 2.0**-distance
     channel /= channel.sum(axis=1, keepdims=True)

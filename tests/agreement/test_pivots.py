@@ -1,4 +1,4 @@
-"""Pivots in a table of losses against the definition: what stops a subtree, and the ties that are counted."""
+"""Pivots with a table of losses against the definition: the tie that stops a subtree, and the counts of ties."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import ldpopt as lo
 from builders import cases
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.pivot_loops import _pivot, _stop
-from ldpopt.solving.methods.rays.tree_loops import below, count_tie, grow, loaded, new_room, sum_up
+from ldpopt.solving.methods.rays.tree_loops import build, count_tie, list_subtree, load_tree, new_workspace, sum_costs
 from ldpopt.solving.methods.rays.trees import Trees
 
 
@@ -26,27 +26,27 @@ def counted(tree):
 
 @cases(30)
 @given(st.integers(3, 40), st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 3.0]), st.booleans())
-def test_few_nodes_stop_a_subtree_as_soon_as_all_do(n, seed, epsilon, is_grid):
+def test_the_compared_nodes_stop_a_subtree_as_soon_as_all_nodes(n, seed, epsilon, is_grid):
     rng = np.random.default_rng(seed)
-    places = rng.permutation(100)[:n, None] // [1, 10] % 10.0 if is_grid else rng.normal(0, 3, (n, 2))
-    distance = np.sqrt(((places[:, None] - places) ** 2).sum(axis=2))
+    points = rng.permutation(100)[:n, None] // [1, 10] % 10.0 if is_grid else rng.normal(0, 3, (n, 2))
+    distance = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
     first, second = np.nonzero(distance > 0)
     cone = Cone(n, first, second, epsilon * distance[first, second], is_of_metric=True)
     assert cone.is_metric
     root = int(rng.integers(n))
     trees = Trees(cone, np.array([root]))
     trees.improve(rng.standard_normal((1, n)) + 0.3, np.zeros(n), most=int(rng.integers(3 * n)))
-    tree = loaded(root, trees.parent[0], trees.side[0], new_room(n))
-    grow(tree, cone.lengths)
+    tree = load_tree(root, trees.parent[0], trees.side[0], new_workspace(n))
+    build(tree, cone.lengths)
     tree.own[:] = rng.standard_normal(n)
     for at in range(n - 1, 0, -1):
-        sum_up(tree.order[at], tree.parent[tree.order[at]], tree)
+        sum_costs(tree.order[at], tree.parent[tree.order[at]], tree)
     for top in rng.permutation(n):
         if top == root:
             continue
         assert (tree.lower, tree.higher) == tuple(pytest.approx(ones) for ones in counted(tree))
         sign, left = -int(tree.side[top]), int(tree.parent[top])
-        moving = tree.order[: below(top, tree.first, tree.after, tree.order)].copy()
+        moving = tree.order[: list_subtree(top, tree.first, tree.after, tree.order)].copy()
         staying = np.setdiff1d(np.arange(n), moving)
         room = cone.lengths.table[np.ix_(moving, staying)]
         room = room - sign * (tree.log[moving][:, None] - tree.log[staying])
@@ -67,7 +67,7 @@ def test_few_nodes_stop_a_subtree_as_soon_as_all_do(n, seed, epsilon, is_grid):
         assert not tree.inside.any()
 
 
-def test_a_table_with_missing_ties_has_no_nodes_that_are_left_out():
+def test_all_nodes_are_compared_if_ties_are_missing():
     rng = np.random.default_rng(0)
     distance = rng.uniform(1, 3, (12, 12))
     distance = np.minimum(distance, distance.T)
@@ -84,7 +84,7 @@ def test_a_table_with_missing_ties_has_no_nodes_that_are_left_out():
     assert (ratio >= np.exp(-distance[first, second]) * (1 - 1e-9)).all()
 
 
-def test_some_outputs_are_priced_as_all_are():
+def test_prices_of_some_outputs_are_those_of_all():
     rng = np.random.default_rng(1)
     privacy = lo.MetricDP.of_points(1.0, rng.normal(0, 2, (30, 2)))
     trees = Trees(Cone.of(privacy.ties(range(30))), np.arange(30))

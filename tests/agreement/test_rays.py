@@ -1,4 +1,4 @@
-"""Rays against the program of all pairs: least prices, the bound in every round, and the optimum."""
+"""Rays against the program of all pairs: smallest prices, the bound of every round, and the optimum."""
 
 import networkx as nx
 import numpy as np
@@ -15,11 +15,10 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.privacy import Ties
 from ldpopt.solvers import Status
-from ldpopt.solving.methods.rays.coarse import prepared
+from ldpopt.solving.methods.rays.coarse import coarse_start
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.generation import Generation
+from ldpopt.solving.methods.rays.generation import Generation, Scale
 from ldpopt.solving.methods.rays.method import _normalized
-from ldpopt.solving.methods.rays.scale import Scale
 from ldpopt.solving.methods.rays.trees import Trees
 
 RAYS = lo.Limits(rays_entries=0)
@@ -45,13 +44,13 @@ def least_price(costs, root, distance, epsilon):
     return linprog(costs, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=bounds, method="highs").fun
 
 
-def plain_optimum(prior, worth, distance, epsilon):
+def plain_optimum(prior, loss, distance, epsilon):
     """Least expected cost over all private channels, by the definition."""
-    n, m = worth.shape
+    n, m = loss.shape
     pairs = all_pairs(distance, epsilon)
     rows = np.kron(pairs, np.eye(m))
     sums = np.kron(np.eye(n), np.ones(m))
-    objective = (prior[:, None] * worth).reshape(-1)
+    objective = (prior[:, None] * loss).reshape(-1)
     return linprog(objective, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=sums, b_eq=np.ones(n), method="highs").fun
 
 
@@ -82,29 +81,29 @@ def statements(draw):
         distance = np.abs(places[:, None] - places).sum(axis=2)
         privacy = lo.MetricDP(epsilon, distance)
     prior = rng.dirichlet(np.full(n, draw(st.sampled_from([0.3, 1.0, 100.0]))))
-    worth = rng.random((n, m)) if draw(st.booleans()) else np.abs(np.arange(n)[:, None] - np.arange(m)[None])
-    return prior, worth.astype(float), privacy, distance, epsilon
+    table = rng.random((n, m)) if draw(st.booleans()) else np.abs(np.arange(n)[:, None] - np.arange(m)[None])
+    return prior, table.astype(float), privacy, distance, epsilon
 
 
-def generation(prior, worth, privacy, epsilon):
+def generation(prior, table, privacy, epsilon):
     ties = privacy.ties(range(len(prior)))
     if ties.first is None:
         first, second = ties.pairs()
         ties = Ties(Budget(epsilon), len(prior), first, second, np.ones(len(first)))
-    costs = (prior[:, None] * worth).T
+    costs = (prior[:, None] * table).T
     least = costs.min(axis=0)
     unit = float((costs - least).max()) or 1.0
-    roots = (worth - worth.min(axis=1, keepdims=True)).argmin(axis=0)
+    roots = (table - table.min(axis=1, keepdims=True)).argmin(axis=0)
     work = Generation(Cone.of(ties), np.ascontiguousarray(costs - least) / unit, roots, Scale(least.sum(), unit, 1e-3))
     return work, float(least.sum()), unit
 
 
 @cases(20)
 @given(statements(), st.integers(0, 10**6))
-def test_the_best_ray_has_the_least_price(statement, seed):
-    prior, worth, privacy, distance, epsilon = statement
-    assume(epsilon * distance.max() < 12)  # beyond it simplex violates rows by its tolerance
-    work, _, _ = generation(prior, worth, privacy, epsilon)
+def test_the_best_ray_has_the_smallest_price(statement, seed):
+    prior, table, privacy, distance, epsilon = statement
+    assume(epsilon * distance.max() < 12)  # with larger losses simplex violates rows by its tolerance
+    work, _, _ = generation(prior, table, privacy, epsilon)
     trees: Trees = work.trees
     for scale in (1.0, 0.1):
         costs = scale * np.random.default_rng(seed).standard_normal(work.costs.shape)
@@ -115,14 +114,14 @@ def test_the_best_ray_has_the_least_price(statement, seed):
         for y, root in enumerate(trees.roots):
             expected = least_price(costs[y], root, distance, epsilon)
             assert costs[y] @ rays[y] == pytest.approx(expected, rel=1e-6, abs=1e-6)
-        # The multipliers leave costs that are not negative, but for the price at the root, less what is spared.
+        # The multipliers leave costs that are not negative, except for the price at the root, less the spare.
         price, size = (costs * rays).sum(axis=1), []
         for spare in (0.0, 0.1):
             found = trees.multipliers(costs, zero, spare)
             assert (found.value > 0).all()
             left = costs.copy()
-            np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
-            np.subtract.at(left, (found.y, found.second), found.value)
+            np.add.at(left, (found.output, found.first), np.exp(-found.loss) * found.value)
+            np.subtract.at(left, (found.output, found.second), found.value)
             left[np.arange(len(costs)), trees.roots] -= np.minimum(price, 0.0) - spare
             assert left.min() > -1e-12 * max(1.0, float((np.abs(costs) * rays).sum(axis=1).max()))
             size.append(len(found.value))
@@ -131,17 +130,17 @@ def test_the_best_ray_has_the_least_price(statement, seed):
 
 @cases(15)
 @given(statements())
-def test_every_round_encloses_the_optimum(statement):
-    prior, worth, privacy, distance, epsilon = statement
-    work, offset, unit = generation(prior, worth, privacy, epsilon)
-    optimum = plain_optimum(prior, worth, distance, epsilon)
+def test_value_and_bound_of_every_round_enclose_the_optimum(statement):
+    prior, table, privacy, distance, epsilon = statement
+    work, offset, unit = generation(prior, table, privacy, epsilon)
+    optimum = plain_optimum(prior, table, distance, epsilon)
     master = work._first_master()
     bounds, values = [work.bound], [work.value]
     for _ in range(8):
         master = work._round(master, 1e-9, Deadline())
         bounds.append(work.bound)
         values.append(work.value)
-    slack = 1e-6  # what simplex tolerates
+    slack = 1e-6  # the tolerance of simplex
     assert bounds == sorted(bounds)
     assert values == sorted(values, reverse=True)
     assert offset + unit * bounds[-1] <= optimum + slack
@@ -151,14 +150,14 @@ def test_every_round_encloses_the_optimum(statement):
 @cases(40)
 @given(statements(), st.sampled_from(["loss", "gain"]))
 def test_rays_find_the_optimum_of_all_pairs(statement, sense):
-    prior, worth, privacy, distance, epsilon = statement
+    prior, table, privacy, distance, epsilon = statement
     if privacy.ties(range(len(prior))).first is None:
         return  # a complete graph has a compact program
     sign = 1.0 if sense == "loss" else -1.0
-    problem = lo.Problem(prior, lo.utility.table(worth, sense), privacy)
+    problem = lo.Problem(prior, lo.utility.table(table, sense), privacy)
     answer = lo.solve(problem, limits=RAYS)
     assert answer.steps[0].startswith("rays: ")
-    expected = sign * plain_optimum(prior, sign * worth, distance, epsilon)
+    expected = sign * plain_optimum(prior, sign * table, distance, epsilon)
     assert answer.status is Status.OPTIMAL
     assert answer.value == pytest.approx(expected, rel=1e-6, abs=1e-6)
     proof = lo.certify(answer)
@@ -167,30 +166,30 @@ def test_rays_find_the_optimum_of_all_pairs(statement, sense):
     assert recheck(proof).holds
 
 
-class Looks(Deadline):
-    """A deadline that is over after some looks at it."""
+class CheckedDeadline(Deadline):
+    """A deadline that is over after some checks."""
 
-    def __init__(self, looks):
+    def __init__(self, checks):
         super().__init__()
-        self.__dict__["looks"] = looks
+        self.__dict__["checks"] = checks
 
     def before(self, seconds):
         return self
 
     @property
     def is_over(self):
-        self.__dict__["looks"] -= 1
-        return self.looks < 0
+        self.__dict__["checks"] -= 1
+        return self.checks < 0
 
 
 @cases(25)
 @given(statements(), st.integers(0, 60))
-def test_a_deadline_at_any_moment_leaves_a_channel_and_a_bound(statement, looks):
-    prior, worth, privacy, distance, epsilon = statement
-    work, offset, unit = generation(prior, worth, privacy, epsilon)
-    found = work.run(1e-9, Looks(looks))
-    optimum = plain_optimum(prior, worth, distance, epsilon)
-    value = float((prior[:, None] * worth * found.channel).sum())
+def test_a_deadline_at_any_moment_leaves_a_channel_and_a_bound(statement, checks):
+    prior, table, privacy, distance, epsilon = statement
+    work, offset, unit = generation(prior, table, privacy, epsilon)
+    found = work.run(1e-9, CheckedDeadline(checks))
+    optimum = plain_optimum(prior, table, distance, epsilon)
+    value = float((prior[:, None] * table * found.channel).sum())
     assert offset + unit * work.bound <= optimum + 1e-6
     assert value >= optimum - 1e-6
     assert value == pytest.approx(offset + unit * work.value, abs=1e-7)
@@ -212,13 +211,13 @@ def test_a_time_limit_gives_the_best_private_mechanism_with_its_gap(time_limit):
     assert answer.status is Status.OPTIMAL or proof.relative_gap > 0
 
 
-def test_rays_whose_root_has_a_tiny_entry_do_not_stop_the_master():
+def test_rays_with_a_tiny_entry_at_the_root_do_not_stop_the_master():
     rng = np.random.default_rng(1)
-    places = np.stack(np.divmod(np.arange(144), 12), axis=1) * 3 + rng.normal(0, 0.6, (144, 2))
+    points = np.stack(np.divmod(np.arange(144), 12), axis=1) * 3 + rng.normal(0, 0.6, (144, 2))
     network = nx.convert_node_labels_to_integers(nx.grid_2d_graph(12, 12))
     for u, v in network.edges:
-        network.edges[u, v]["length"] = float(np.linalg.norm(places[u] - places[v]))
-    loss = np.linalg.norm(places[:, None] - places, axis=2)
+        network.edges[u, v]["length"] = float(np.linalg.norm(points[u] - points[v]))
+    loss = np.linalg.norm(points[:, None] - points, axis=2)
     prior = rng.dirichlet(np.ones(144))
     problem = lo.Problem(prior, lo.utility.table(loss, "loss"), lo.MetricDP.of_network(0.6, network))
     answer = lo.solve(problem, gap=1e-3)
@@ -227,7 +226,7 @@ def test_rays_whose_root_has_a_tiny_entry_do_not_stop_the_master():
     assert lo.certify(answer).relative_gap < 1e-3
 
 
-def test_a_gap_is_a_goal():
+def test_graphs_are_solved_to_the_requested_gap():
     rng = np.random.default_rng(1)
     grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(7, 7))
     loss = hop_distance(grid) ** 0.5
@@ -241,56 +240,55 @@ def test_a_gap_is_a_goal():
 
 @cases(15)
 @given(statements(), st.integers(0, 10**6), st.integers(0, 3))
-def test_trees_that_are_not_the_best_prove_a_bound(statement, seed, most):
-    prior, worth, privacy, distance, epsilon = statement
-    work, offset, unit = generation(prior, worth, privacy, epsilon)
+def test_trees_that_are_not_optimal_prove_a_bound(statement, seed, most):
+    prior, table, privacy, distance, epsilon = statement
+    work, offset, unit = generation(prior, table, privacy, epsilon)
     sums = np.random.default_rng(seed).random(len(prior)) * work.costs.max()
     work.trees.improve(work.costs, sums, most=most)
     prices = work.trees.prices(work.costs, sums)
     proved = offset + unit * float((sums + prices.share).sum())
-    assert proved <= plain_optimum(prior, worth, distance, epsilon) + 1e-6
+    assert proved <= plain_optimum(prior, table, distance, epsilon) + 1e-6
     # The multipliers leave at least the shares of every output's costs.
     found, left = work.trees.multipliers(work.costs, sums), work.costs - sums
-    np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
-    np.subtract.at(left, (found.y, found.second), found.value)
+    np.add.at(left, (found.output, found.first), np.exp(-found.loss) * found.value)
+    np.subtract.at(left, (found.output, found.second), found.value)
     assert (left >= prices.share - 1e-12).all()
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
-def test_clustered_places_do_not_stall(epsilon):
-    """Near places and far ones: the first master, begun from constant reports alone, led nowhere."""
+def test_clustered_points_do_not_stall(epsilon):
+    """A first master of constant reports alone does not lead to a feasible one here."""
     city = lo.testing.synthetic_city(50, rng=1)
     distance = np.asarray(lo.MetricDP.of_points(1.0, city.points).distance)
-    worth = lo.utility.table(distance, sense="loss")
-    answer = lo.solve(lo.Problem(city.prior, worth, lo.MetricDP.of_points(epsilon, city.points)), gap=1e-2, limits=RAYS)
+    table = lo.utility.table(distance, sense="loss")
+    answer = lo.solve(lo.Problem(city.prior, table, lo.MetricDP.of_points(epsilon, city.points)), gap=1e-2, limits=RAYS)
     assert answer.solver.startswith("rays")
     assert lo.certify(answer).relative_gap <= 1e-2
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
-def test_a_coarse_start_changes_no_bound_and_begins_closer(epsilon):
-    """Few places stand for all: their rays are extended to rays, and the bound stays below the optimum."""
+def test_a_coarse_start_gives_private_rays_and_a_valid_bound(epsilon):
     city = lo.testing.synthetic_city(90, rng=2)
     problem = city.problem(epsilon)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
     roots = np.arange(90)
-    work = prepared(cone, costs, roots, scale, Deadline())
+    work = coarse_start(cone, costs, roots, scale, Deadline())
     loss = epsilon * np.asarray(problem.privacy.distance)
-    assert len(work.known) > 2 * 90
-    assert (work.known[:, :, None] >= np.exp(-loss) * work.known[:, None, :] * (1 - 1e-9)).all()
+    assert len(work.initial_rays) > 2 * 90
+    assert (work.initial_rays[:, :, None] >= np.exp(-loss) * work.initial_rays[:, None, :] * (1 - 1e-9)).all()
     rays = work.trees.rays(np.arange(90))
     assert rays[np.arange(90), roots] == pytest.approx(1.0)
     assert (rays[:, :, None] >= np.exp(-loss) * rays[:, None, :] * (1 - 1e-8)).all()
     plain = Generation(cone, costs, roots, scale)
     found, usual = work.run(1e-3), plain.run(1e-6)
-    assert found.ended == usual.ended == "gap"
+    assert found.ending == usual.ending == "gap"
     assert work.bound <= plain.value + 1e-9
     assert work.value >= plain.bound - 1e-9
 
 
-def test_reports_that_are_all_worth_the_same():
+def test_utilities_that_do_not_depend_on_the_report():
     x = np.arange(70.0)
-    for worth in (np.zeros((70, 70)), np.repeat(x[:, None], 70, axis=1)):
-        problem = lo.Problem(np.full(70, 1 / 70), lo.Utility(worth, "loss"), lo.MetricDP(0.1, np.abs(x[:, None] - x)))
+    for table in (np.zeros((70, 70)), np.repeat(x[:, None], 70, axis=1)):
+        problem = lo.Problem(np.full(70, 1 / 70), lo.Utility(table, "loss"), lo.MetricDP(0.1, np.abs(x[:, None] - x)))
         found = lo.solve(problem)
         assert (found.solver, found.status, lo.certify(found).gap) == ("rays (pairwise)", Status.OPTIMAL, 0)

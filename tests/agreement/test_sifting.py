@@ -1,4 +1,4 @@
-"""Interior point, sifting and simplex on compact programs: one value, and each with a certificate of its own."""
+"""Interior point, sifting and simplex on compact programs: the same value, each with its own certificate."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from builders import cases
 from ldpopt.solving.methods.output_sifting import SiftingProblem
 
 FEW_AT_FIRST = lo.Limits(whole_entries=0)
-"""Sift at any size: so small, all outputs would be tried at once."""
+"""Limits with which small programs, too, are solved on few outputs first."""
 
-WAYS = {
+METHODS = {
     "interior": {"solver": "interior", "form": "compact"},
     "sifted": {"solver": "interior", "limits": FEW_AT_FIRST},
     "sifted simplex": {"solver": "highs", "form": "sifted"},
@@ -66,12 +66,12 @@ def statement(seed, shape, utility, prior, epsilon, delta=None, scale=1.0, offse
     return lo.Problem(weights / weights.sum(), lo.Utility(matrix, sense), notion(epsilon, delta))
 
 
-def agree(problem, ways=WAYS):
-    """Solve in every way, and by simplex on the whole program; return the answers."""
+def agree(problem, methods=METHODS):
+    """Solve by these methods, and by simplex on the whole program; return the answers."""
     plain = lo.solve(problem, solver="highs", form="compact")
     matrix = problem.utility.matrix
     stake = float(problem.prior @ (matrix.max(axis=1) - matrix.min(axis=1)))
-    answers = {name: lo.solve(problem, **WAYS[name]) for name in ways}
+    answers = {name: lo.solve(problem, **METHODS[name]) for name in methods}
     for name, answer in answers.items():
         assert answer.value == pytest.approx(plain.value, rel=1e-10, abs=1e-10 * stake), name
         assert lo.certify(answer, exact=False).relative_gap <= 1e-9, name
@@ -88,14 +88,14 @@ CASES = [
 
 
 @pytest.mark.parametrize("seed, shape, utility, prior", CASES)
-def test_one_value_and_a_certificate(seed, shape, utility, prior):
+def test_all_methods_agree_and_are_certified(seed, shape, utility, prior):
     epsilon, delta = EPSILONS[5 * seed % 11], DELTAS[max(0, 7 * seed % 10 - 4)]
     agree(statement(seed, shape, utility, prior, epsilon, delta))
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", DELTAS)
-def test_any_budget(epsilon, delta):
+def test_budgets_of_any_size(epsilon, delta):
     seed = DELTAS.index(delta)
     utility = ["random", "squared", "ties", "identity"][EPSILONS.index(epsilon) % 4]
     answers = agree(statement(seed, (6, 6), utility, "dirichlet", epsilon, delta), ["interior"])
@@ -104,46 +104,46 @@ def test_any_budget(epsilon, delta):
 
 @pytest.mark.parametrize("scale", [1e-60, 1e-6, 1e-3, 1e3, 1e6, 1e300])
 @pytest.mark.parametrize("utility", ["random", "absolute"])
-def test_any_unit(scale, utility):
+def test_utilities_in_any_unit(scale, utility):
     for delta in (None, 0.05):
         agree(statement(1, (8, 12), utility, "dirichlet", 1.0, delta, scale))
 
 
 @pytest.mark.parametrize("delta", [None, 0.05])
-def test_an_offset_changes_nothing_but_the_value(delta):
+def test_an_offset_of_the_utility_changes_only_the_value(delta):
     for utility in ("random", "identity"):
         plain = statement(3, (8, 8), utility, "dirichlet", 1.0, delta)
         lifted = statement(3, (8, 8), utility, "dirichlet", 1.0, delta, offset=1e6)
         for name, answer in agree(lifted).items():
-            assert answer.value - 1e6 == pytest.approx(lo.solve(plain, **WAYS[name]).value, abs=1e-4), name
+            assert answer.value - 1e6 == pytest.approx(lo.solve(plain, **METHODS[name]).value, abs=1e-4), name
 
 
 @pytest.mark.parametrize("utility", [name for name in UTILITIES if name != "ragged"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-def test_few_steps_are_needed(utility, epsilon):
+def test_the_interior_point_takes_few_steps(utility, epsilon):
     for shape, prior, delta in (((60, 60), "dirichlet", None), ((60, 60), "ragged", 0.01), ((30, 50), "zeros", None)):
-        answer = lo.solve(statement(5, shape, utility, prior, epsilon, delta), **WAYS["interior"])
+        answer = lo.solve(statement(5, shape, utility, prior, epsilon, delta), **METHODS["interior"])
         assert int(answer.raw_status.split()[0]) <= 80
         assert float(answer.raw_status.split()[-1]) <= 1e-10
 
 
 @pytest.mark.parametrize("utility", ["random", "absolute", "identity"])
-def test_sifting_prices_outputs_that_it_never_tries(utility):
+def test_sifting_solves_on_some_outputs_only(utility):
     problem = statement(1, (16, 200), utility, "dirichlet", 0.3)
     for answer in agree(problem).values():
         if answer.program.structure.shape[1] < 200:
             assert f"{answer.program.structure.shape[1]} of 200 outputs" in answer.solver
-    assert lo.solve(problem, **WAYS["sifted"]).program.structure.shape[1] < 200
+    assert lo.solve(problem, **METHODS["sifted"]).program.structure.shape[1] < 200
 
 
-def test_a_poor_start_is_made_good(monkeypatch):
+def test_poor_initial_outputs_are_corrected(monkeypatch):
     monkeypatch.setattr(SiftingProblem, "initial_outputs", lambda whole: np.array([whole.costs.shape[1] - 1]))
     for utility, delta in itertools.product(["random", "absolute", "identity", "ties"], [None, 0.05]):
         for answer in agree(statement(1, (10, 25), utility, "dirichlet", 1.0, delta)).values():
             assert answer.program.structure.shape[1] > 1
 
 
-def test_auto_takes_simplex_for_few_entries_and_sifts_many():
+def test_auto_uses_simplex_for_small_problems_and_sifts_large_ones():
     small, large = (statement(1, (n, n), "random", "dirichlet", 1.0) for n in (20, 60))
     assert lo.solve(small).solver == "highs (compact)"
     answer = lo.solve(large, limits=FEW_AT_FIRST)
@@ -152,7 +152,7 @@ def test_auto_takes_simplex_for_few_entries_and_sifts_many():
     assert answer.value == pytest.approx(lo.solve(large, solver="highs").value, rel=1e-10)
 
 
-def test_auto_asks_simplex_where_the_interior_point_fails(monkeypatch):
+def test_auto_uses_simplex_if_the_interior_point_fails(monkeypatch):
     from ldpopt.solvers import Outcome, Status
     from ldpopt.solving.interior import compact
 
@@ -164,7 +164,7 @@ def test_auto_asks_simplex_where_the_interior_point_fails(monkeypatch):
 
 
 @pytest.mark.parametrize("solver", ["interior", "highs"])
-def test_the_end_of_the_rounds_is_no_optimum_but_hands_out_what_it_has(solver):
+def test_the_last_round_is_returned_at_the_limit_of_rounds(solver):
     problem = statement(1, (30, 60), "random", "dirichlet", 3.0)
     limits = lo.Limits(whole_entries=0, sifting_rounds=0)
     answer = lo.solve(problem, solver=solver, form="sifted", limits=limits)
@@ -188,7 +188,7 @@ def statements(draw):
 
 @cases(15)
 @given(statements())
-def test_every_way_finds_the_optimum(problem):
+def test_all_methods_find_the_optimum(problem):
     agree(problem)
 
 
@@ -200,21 +200,21 @@ def test_the_order_of_inputs_and_outputs_does_not_matter(problem, random):
     random.shuffle(columns)
     utility = lo.Utility(problem.utility.matrix[np.ix_(rows, columns)], problem.utility.sense)
     moved = lo.Problem(problem.prior[rows], utility, problem.privacy)
-    one, other = (lo.solve(p, **WAYS["sifted"]) for p in (problem, moved))
+    one, other = (lo.solve(p, **METHODS["sifted"]) for p in (problem, moved))
     stake = float(np.abs(problem.utility.matrix).max())
     assert one.value == pytest.approx(other.value, rel=1e-10, abs=1e-10 * stake)
 
 
 @cases(15)
 @given(statements())
-def test_an_output_worse_than_all_changes_nothing(problem):
+def test_an_output_worse_than_all_others_changes_nothing(problem):
     matrix, gain = problem.utility.matrix, problem.utility.sense == "gain"
     worst = (matrix.min(axis=1) if gain else matrix.max(axis=1))[:, None]
     wider = lo.Problem(problem.prior, lo.Utility(np.hstack([worst, matrix]), problem.utility.sense), problem.privacy)
     stake = float(np.abs(matrix).max())
-    value = lo.solve(wider, **WAYS["sifted"]).value
+    value = lo.solve(wider, **METHODS["sifted"]).value
     if problem.privacy.__class__ is lo.PureLDP:
-        assert value == pytest.approx(lo.solve(problem, **WAYS["sifted"]).value, rel=1e-10, abs=1e-10 * stake)
+        assert value == pytest.approx(lo.solve(problem, **METHODS["sifted"]).value, rel=1e-10, abs=1e-10 * stake)
     else:
-        best = lo.solve(problem, **WAYS["sifted"]).value
+        best = lo.solve(problem, **METHODS["sifted"]).value
         assert (value >= best - 1e-10 * stake) if gain else (value <= best + 1e-10 * stake)

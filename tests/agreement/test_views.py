@@ -1,4 +1,4 @@
-"""Views against exact prices: what they prove is never more, their rays are in the cone and never cost less."""
+"""Views against exact prices: proved prices are never higher, and their rays are in the cone and never cost less."""
 
 import networkx as nx
 import numpy as np
@@ -15,8 +15,8 @@ from ldpopt.solving.methods.rays.trees import Trees
 from ldpopt.solving.methods.rays.views import Views, farthest_first
 
 
-def places(n, seed, epsilon):
-    """Losses, cone and random costs of places in the plane."""
+def random_points(n, seed, epsilon):
+    """Losses, cone and random costs of points in the plane."""
     rng = np.random.default_rng(seed)
     notion = lo.MetricDP.of_points(epsilon, rng.normal(0, 3, (n, 2)))
     cone = Cone.of(notion.ties(range(n)))
@@ -31,19 +31,19 @@ def places(n, seed, epsilon):
     st.sampled_from([0.0, 1.0]),
     st.booleans(),
 )
-def test_views_enclose_the_exact_price(n, seed, epsilon, gap, covers):
-    loss, cone, costs = places(n, seed, epsilon)
+def test_views_bound_the_exact_price_on_both_sides(n, seed, epsilon, gap, covers):
+    loss, cone, costs = random_points(n, seed, epsilon)
     roots, zero, everything = np.arange(n), np.zeros(n), np.arange(n)
     exact, trees = Trees(cone, roots), Trees(cone, roots)
     assert exact.improve(costs, zero).all()
     least = exact.prices(costs, zero).least
     views = Views(trees, np.ones(n))
     begun = int(views.seen.sum())
-    assert views.spared == pytest.approx(0.1 / n)
+    assert views.unproved == pytest.approx(0.1 / n)
     if covers:
-        views.spare_covered(np.ones(n))
-        assert views.spared == pytest.approx(0.03 * np.exp(-loss).sum(axis=1) / n)
-    for _ in range(2):  # the second time from what was found
+        views.expect_covering(np.ones(n))
+        assert views.unproved == pytest.approx(0.03 * np.exp(-loss).sum(axis=1) / n)
+    for _ in range(2):  # the second time from the trees found first
         price = views.improve(costs, zero, gap)
         proved = trees.prices(costs, zero)
         rays = trees.rays(everything) if views.seen.all() else views.rays(everything)
@@ -52,25 +52,25 @@ def test_views_enclose_the_exact_price(n, seed, epsilon, gap, covers):
         assert ((costs * rays).sum(axis=1) >= least - slack).all()
         assert (rays[:, :, None] >= np.exp(-loss) * rays[:, None, :] * (1 - 1e-9)).all()
         assert rays[everything, roots] == pytest.approx(1.0)
-        # Each price is proved, or its ray is good enough: half as low at least.
-        is_proved = proved.least >= -gap * views.spared - slack
+        # Each price is proved, or its ray's price is at most half of the proved one.
+        is_proved = proved.least >= -gap * views.unproved - slack
         assert (is_proved | (price <= 0.5 * proved.least + slack)).all()
         assert (is_proved | (np.abs((costs * rays).sum(axis=1) - price) <= 1e3 * slack)).all()
     assert views.seen.sum() >= begun
-    # The multipliers leave at least the shares of every output's costs, whatever is seen.
+    # The multipliers leave at least the shares of every output's costs.
     found, left = trees.multipliers(costs, zero), costs.copy()
-    np.add.at(left, (found.y, found.first), np.exp(-found.loss) * found.value)
-    np.subtract.at(left, (found.y, found.second), found.value)
+    np.add.at(left, (found.output, found.first), np.exp(-found.loss) * found.value)
+    np.subtract.at(left, (found.output, found.second), found.value)
     moved = np.abs(costs)
-    np.add.at(moved, (found.y, found.first), np.exp(-found.loss) * found.value)
-    np.add.at(moved, (found.y, found.second), found.value)
+    np.add.at(moved, (found.output, found.first), np.exp(-found.loss) * found.value)
+    np.add.at(moved, (found.output, found.second), found.value)
     assert (left >= proved.share - 1e-9 * moved).all()
 
 
 @cases(20)
 @given(st.integers(2, 30), st.integers(0, 10**6))
-def test_each_input_is_the_farthest_from_those_before(n, seed):
-    loss, cone, _ = places(n, seed, 1.0)
+def test_each_input_is_the_farthest_from_the_earlier_ones(n, seed):
+    loss, cone, _ = random_points(n, seed, 1.0)
     order, above, radius = farthest_first(cone.lengths.table, np.ones(n))
     assert sorted(order) == list(range(n))
     for k in range(1, n):
@@ -82,8 +82,8 @@ def test_each_input_is_the_farthest_from_those_before(n, seed):
         assert loss[order[k], above[order[k]]] == pytest.approx(near[0])
 
 
-def test_implied_pairs_of_places_on_a_line_are_proved_too(monkeypatch):
-    monkeypatch.setattr(generation, "VIEWED", 20)
+def test_implied_pairs_of_points_on_a_line_are_proved(monkeypatch):
+    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     city = lo.testing.synthetic_city(64, rng=5)
     points = np.concatenate([city.points, [[0.0, 20.0], [1.0, 20.0], [2.0, 20.0]]])
     privacy = lo.MetricDP.of_points(1.0, points)
@@ -92,13 +92,13 @@ def test_implied_pairs_of_places_on_a_line_are_proved_too(monkeypatch):
     cone = Cone.of(ties)
     assert cone.is_metric
     assert cone.lengths.table[64, 66] == pytest.approx(2.0)
-    worth = lo.utility.table(np.asarray(privacy.distance), sense="loss")
-    answer = lo.solve(lo.Problem(np.append(city.prior, [0.3, 0.0, 0.3]) / 1.6, worth, privacy), gap=1e-2)
+    table = lo.utility.table(np.asarray(privacy.distance), sense="loss")
+    answer = lo.solve(lo.Problem(np.append(city.prior, [0.3, 0.0, 0.3]) / 1.6, table, privacy), gap=1e-2)
     assert answer.solver.startswith("rays")
     assert lo.certify(answer).relative_gap <= 1e-2
 
 
-def test_a_graph_that_is_nearly_complete_has_no_further_ties():
+def test_a_nearly_complete_graph_gets_no_further_ties():
     graph = nx.complete_graph(50)
     graph.remove_edge(0, 1)
     cone = Cone.of(lo.GraphDP(1.0, graph).ties(range(50)))
@@ -106,8 +106,8 @@ def test_a_graph_that_is_nearly_complete_has_no_further_ties():
     assert not cone.is_metric
 
 
-def test_a_city_of_places_is_solved_to_a_small_gap_by_views(monkeypatch):
-    monkeypatch.setattr(generation, "VIEWED", 20)
+def test_a_city_is_solved_to_a_small_gap_by_views(monkeypatch):
+    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     answer = lo.solve(lo.testing.synthetic_city(64, rng=3).problem(0.6), gap=1e-6)
     assert answer.status.value == "optimal"
     assert lo.certify(answer).relative_gap <= 1e-6

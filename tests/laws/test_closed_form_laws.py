@@ -1,4 +1,4 @@
-"""Laws of the closed forms, for priors and budgets that hypothesis makes up."""
+"""Properties of the closed forms, for random priors and budgets."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_the_float_dual_is_the_exact_one(prior, epsilon):
 
 
 @given(priors, budgets, deltas)
-def test_the_channel_reaches_the_value_and_keeps_the_budget(prior, epsilon, delta):
+def test_the_channel_reaches_the_value_and_is_private(prior, epsilon, delta):
     form = top_k(prior, epsilon, delta)
     channel = form.channel
     assert np.abs(channel.sum(axis=1) - 1).max() <= 1e-12
@@ -114,7 +114,7 @@ def test_the_channel_reaches_the_value_and_keeps_the_budget(prior, epsilon, delt
 @given(priors, budgets, deltas)
 def test_the_sampler_is_exactly_private_and_nearly_optimal(prior, epsilon, delta):
     form = top_k(prior, epsilon, delta)
-    alpha, laws = form.epsilon.enclosure()[0], [form.sampler.law(x) for x in range(len(prior))]
+    alpha, laws = form.epsilon.enclosure()[0], [form.sampler.probabilities(x) for x in range(len(prior))]
     assert all(sum(law.values()) == 1 for law in laws)
     for one, other in itertools.permutations(laws, 2):
         excess = sum((max(Fraction(0), p - alpha * other.get(y, Fraction(0))) for y, p in one.items()), Fraction(0))
@@ -127,7 +127,7 @@ def test_the_sampler_is_exactly_private_and_nearly_optimal(prior, epsilon, delta
 def test_randomized_response_is_private_for_any_size(n, epsilon):
     letters = np.arange(n)
     budget = Budget(epsilon)
-    law = ResponseSampler(range(n), letters, letters, budget).law(0)
+    law = ResponseSampler(range(n), letters, letters, budget).probabilities(0)
     assert sum(law.values()) == 1
     if n > 1:
         assert law[1] <= law[0] <= budget.enclosure()[0] * law[1]
@@ -172,13 +172,13 @@ def test_the_worst_prior_of_a_box_is_majorized_by_all_others(box, seed):
 
 @cases(40)
 @given(priors, budgets)
-def test_the_path_is_worth_more_than_the_complete_graph_and_its_sampler_is_private(prior, epsilon):
+def test_the_path_has_a_larger_value_than_the_complete_graph_and_a_private_sampler(prior, epsilon):
     form = path_graph(prior, epsilon)
     low, high = form.exact_value()
     assert low <= high <= low * (1 + Fraction(1, 2**150)) + Fraction(1, 2**1000)
     assert abs(form.value - float(low)) <= 1e-14
     assert high >= top_k(prior, epsilon).exact_value()[0]
-    alpha, laws = form.epsilon.enclosure()[0], [form.sampler.law(x) for x in range(len(prior))]
+    alpha, laws = form.epsilon.enclosure()[0], [form.sampler.probabilities(x) for x in range(len(prior))]
     assert all(sum(law.values()) == 1 for law in laws)
     for one, other in itertools.pairwise(laws):
         for y in {*one, *other}:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from builders import cases
 from ldpopt import PureLDP, Workload, design
-from ldpopt.certificate.design_bound import Statement
+from ldpopt.certificate.design_statement import Statement
 from ldpopt.certificate.design_value import value_of
-from ldpopt.designing import peers
+from ldpopt.designing import literature
 
 ROUNDING = 1e-9
 """Relative size of what floats may add to a number that is compared with a proved one."""
@@ -34,7 +34,7 @@ def workloads(draw, most=5):
 
 
 @st.composite
-def stated(draw, most=5):
+def questions(draw, most=5):
     """A workload and weights of its answers, perhaps zeros."""
     rows = draw(workloads(most))
     weights = np.array(draw(st.lists(st.sampled_from([0, 1, 1, 2, 5]), min_size=rows.shape[1], max_size=rows.shape[1])))
@@ -73,7 +73,7 @@ def private_channel(n, m, epsilon, rng):
 
 
 @cases(3)
-@given(stated(), EPSILONS)
+@given(questions(), EPSILONS)
 def test_proved_private_unbiased(question, epsilon):
     rows, weights = question
     made = best(rows, epsilon, weights)
@@ -90,7 +90,7 @@ def test_proved_private_unbiased(question, epsilon):
 
 
 @cases(3)
-@given(stated(4), st.floats(0.1, 5.0))
+@given(questions(4), st.floats(0.1, 5.0))
 def test_value_and_bias_are_those_of_the_estimator_in_use(question, epsilon):
     """In rationals, of ``w_1 + sum_x (w_x - w_1) X[x, y]`` as a report counts; the estimator in floats is near."""
     rows, weights = question
@@ -111,7 +111,7 @@ def test_value_and_bias_are_those_of_the_estimator_in_use(question, epsilon):
 
 
 @cases(3)
-@given(stated(4), st.floats(0.1, 5.0), st.integers(-(2**20), 2**20))
+@given(questions(4), st.floats(0.1, 5.0), st.integers(-(2**20), 2**20))
 def test_constants_added_to_a_workload_change_nothing(question, epsilon, constant):
     """The rows are on a grid, so that the sums are exact."""
     rows, weights = question
@@ -132,7 +132,7 @@ def exact(array):
 
 
 @cases(3)
-@given(stated(), EPSILONS, st.integers(2, 12), st.integers(0, 10**6))
+@given(questions(), EPSILONS, st.integers(2, 12), st.integers(0, 10**6))
 def test_no_private_channel_is_better(question, epsilon, m, seed):
     """Whatever its number of reports; and merging reports at random does not help either."""
     rows, weights = question
@@ -155,8 +155,8 @@ def least_variance(rows, channel, weights):
 
 
 @cases(3)
-@given(stated(), EPSILONS, st.integers(0, 10**6))
-def test_only_what_is_asked_decides(question, epsilon, seed):
+@given(questions(), EPSILONS, st.integers(0, 10**6))
+def test_the_design_depends_on_the_gram_matrix_only(question, epsilon, seed):
     """The order of the answers and a rotation of the rows do not, nor does a constant; a factor counts squared."""
     rows, weights = question
     rng = np.random.default_rng(seed)
@@ -171,15 +171,15 @@ def test_only_what_is_asked_decides(question, epsilon, seed):
 
 
 @cases(3)
-@given(stated(), st.floats(0.1, 4.0), st.floats(0.01, 1.0))
+@given(questions(), st.floats(0.1, 4.0), st.floats(0.01, 1.0))
 def test_a_larger_budget_is_never_worse(question, epsilon, more):
     rows, weights = question
     assert best(rows, epsilon + more, weights).bound <= best(rows, epsilon, weights).value
 
 
 @cases(3)
-@given(stated(), workloads(), EPSILONS)
-def test_asking_more_costs_more(question, others, epsilon):
+@given(questions(), workloads(), EPSILONS)
+def test_a_larger_workload_has_a_larger_variance(question, others, epsilon):
     """Two questions to the same people cost at least what each costs alone; the same one twice costs it twice."""
     rows, weights = question
     n = rows.shape[1]
@@ -192,8 +192,8 @@ def test_asking_more_costs_more(question, others, epsilon):
 
 
 @cases(3)
-@given(stated(), EPSILONS, st.integers(0, 10**6))
-def test_answers_that_are_alike_count_as_one(question, epsilon, seed):
+@given(questions(), EPSILONS, st.integers(0, 10**6))
+def test_answers_that_the_workload_does_not_distinguish_count_as_one(question, epsilon, seed):
     rows, weights = question
     twin = np.random.default_rng(seed).integers(rows.shape[1])
     doubled = np.hstack([rows, rows[:, [twin]]])
@@ -206,8 +206,8 @@ def test_answers_that_are_alike_count_as_one(question, epsilon, seed):
 
 
 @cases(3)
-@given(stated(), EPSILONS)
-def test_an_answer_that_nobody_gives_costs_nothing_less(question, epsilon):
+@given(questions(), EPSILONS)
+def test_leaving_out_an_answer_of_weight_zero_does_not_raise_the_variance(question, epsilon):
     """Leaving out an answer of weight 0 leaves fewer demands."""
     rows, weights = question
     assume(rows.shape[1] > 2 and not weights.all())
@@ -218,7 +218,7 @@ def test_an_answer_that_nobody_gives_costs_nothing_less(question, epsilon):
 
 
 @cases(3)
-@given(stated(), EPSILONS, st.integers(0, 10**6))
+@given(questions(), EPSILONS, st.integers(0, 10**6))
 def test_uncertain_weights_are_no_easier_than_the_average(question, epsilon, seed):
     """The least average variance is a minimum of linear functions of the weights: concave."""
     rows, weights = question
@@ -243,13 +243,17 @@ def test_worst_case_is_the_largest_average(rows, epsilon, seed):
 
 
 @cases(3)
-@given(stated(), st.floats(0.2, 4.0))
-def test_no_peer_is_better(question, epsilon):
+@given(questions(), st.floats(0.2, 4.0))
+def test_no_mechanism_of_the_literature_is_better(question, epsilon):
     rows, weights = question
     n, workload = rows.shape[1], Workload(rows)
     made = best(rows, epsilon, weights)
-    channels = [peers.randomized_response(n, epsilon), peers.unary_encoding(n, epsilon)]
-    channels += [peers.subset_selection(n, epsilon, size) for size in range(1, n)]
-    channels += [peers.local_hashing(n, epsilon), peers.hadamard_response(n, epsilon), peers.hierarchy(n, epsilon)]
+    channels = [literature.randomized_response(n, epsilon).channel, literature.unary_encoding(n, epsilon).channel]
+    channels += [literature.subset_selection(n, epsilon, size).channel for size in range(1, n)]
+    channels += [
+        literature.local_hashing(n, epsilon).channel,
+        literature.hadamard_response(n, epsilon),
+        literature.hierarchy(n, epsilon),
+    ]
     for channel in channels:
-        assert peers.variance_of(workload, channel, weights) >= made.bound * (1 - ROUNDING)
+        assert literature.variance_of(workload, channel, weights) >= made.bound * (1 - ROUNDING)

@@ -1,4 +1,4 @@
-"""Labels decide, positions never do: every place that takes numbers takes them by label, in any order and container."""
+"""Labels decide, positions never do: every function takes numbers by label, in any order and container."""
 
 import numpy as np
 import pandas as pd
@@ -33,17 +33,17 @@ TRUTHFUL = repair([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]], lo.PureLD
 PURE = lo.PureLDP(1.0)
 
 
-def stated(problem):
+def numbers_of(problem):
     """Everything that a solver sees of a problem."""
     distance = problem.privacy.matrix(problem.inputs) if hasattr(problem.privacy, "matrix") else 0
     rows = [(b.row, b.x, b.y, b.coefficient, b.lower, b.upper) for b in problem.constraints]
     return problem.prior, problem.utility.matrix, problem.inputs, problem.outputs, distance, rows
 
 
-def problem(prior=None, worth=GAIN, privacy=PURE, inputs=INPUTS, outputs=None, **more):
-    outputs = outputs or (OUTPUTS if worth is GAIN else INPUTS)
+def problem(prior=None, payoff=GAIN, privacy=PURE, inputs=INPUTS, outputs=None, **more):
+    outputs = outputs or (OUTPUTS if payoff is GAIN else INPUTS)
     objective = "worst_case" if prior is None else "expected"
-    return stated(lo.Problem(prior, worth, privacy, inputs=inputs, outputs=outputs, objective=objective, **more))
+    return numbers_of(lo.Problem(prior, payoff, privacy, inputs=inputs, outputs=outputs, objective=objective, **more))
 
 
 def found(form):
@@ -135,7 +135,7 @@ ALIGNED = {
         lambda p: mean.designed(NUMBERS, [-3, -1, 0, 1, 3], 1.5, prior=p, objective="expected").grid_variance,
     ),
 }
-"""Places that know the alphabet: an argument in its order, and what comes out; wrong labels are refused."""
+"""Functions with a known alphabet: an argument in its order, and the result; wrong labels are refused."""
 
 STATING = {
     "Workload": (ASKED, lambda w: named(lo.Workload(w).align(INPUTS))),
@@ -160,7 +160,7 @@ STATING = {
     "robust_value": (PRIORS, lambda p: found(closed_forms.robust_value(p, 1.0))),
     "epsilon_breakpoints": (PRIOR, lambda p: [r.k for r in regions.epsilon_breakpoints(p)]),
 }
-"""Places whose argument states the alphabet itself: the order of its labels does not matter by label."""
+"""Functions whose argument defines the alphabet: the order of its labels does not change results by label."""
 
 TABLES_OF_PRIORS = ("read_priors", "sweep", "robust_value", "robust_value(inputs=)")
 """One prior in each row: only the columns have labels that matter."""

@@ -1,4 +1,4 @@
-"""Laws of breadth-first layers on random connected graphs."""
+"""Properties of breadth-first layers on random connected graphs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def connected(draw, most=10):
 def test_lemma_1_neighbors_layers_differ_by_at_most_one(graph, kinds, seed):
     values = dict(zip(graph, np.random.default_rng(seed).integers(0, kinds, len(graph)).tolist(), strict=True))
     inputs, _, levels = level_matrix(graph, values)
-    place = {node: k for k, node in enumerate(inputs)}
+    index = {node: k for k, node in enumerate(inputs)}
     for x, other in graph.edges:
-        assert np.abs(levels[place[x]] - levels[place[other]]).max() <= 1
+        assert np.abs(levels[index[x]] - levels[index[other]]).max() <= 1
 
 
 @cases(25)

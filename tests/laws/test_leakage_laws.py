@@ -104,7 +104,7 @@ def test_shannon_capacity_has_its_closed_forms(channel, capacity):
     assert found.gap <= 1e-9
 
 
-def test_names_decide_and_senses_are_told_apart():
+def test_labels_decide_and_gains_are_distinguished_from_losses():
     coin = lo.Mechanism([[0.75, 0.25], [0.5, 0.5]], ["no", "yes"])
     gain = pd.DataFrame([[0.0, 1.0], [1.0, 0.0]], index=["yes", "no"], columns=["no", "yes"])
     found = coin.leakage({"yes": 0.4, "no": 0.6}, gain)
@@ -167,8 +167,8 @@ def test_libqif_agrees():
         found = channel.leakage(prior)
         assert found.posterior_vulnerability == pytest.approx(measures.bayes_vuln.posterior(prior, matrix))
         assert channel.bayes_capacity == pytest.approx(measures.bayes_vuln.mult_capacity(matrix))
-        worth = channel.leakage(prior, gain)
-        assert worth.multiplicative == pytest.approx(measures.g_vuln.mult_leakage(gain.T.copy(), prior, matrix))
+        leakage = channel.leakage(prior, gain)
+        assert leakage.multiplicative == pytest.approx(measures.g_vuln.mult_leakage(gain.T.copy(), prior, matrix))
         bits = measures.shannon.add_leakage(prior, matrix)
         assert channel.mutual_information(prior) == pytest.approx(bits * math.log(2))
         assert uniform.value == pytest.approx(measures.shannon.add_capacity(matrix)[0] * math.log(2), abs=1e-6)

@@ -1,4 +1,4 @@
-"""Laws of additive noise: exact levels, moments, densities, and what is really drawn."""
+"""Properties of additive noise: exact levels, moments, densities and draws."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_integer_levels_against_search():
         assert noise.normalizer == pytest.approx(float(z), rel=1e-12)
 
 
-def laws():
+def continuous_noises():
     yield NeighborPartition([(0, 1), (20, 21)], 1.0).noise(0.7)
     yield NeighborPartition([(0, 1), (7, 9), (20, 21)], 0.5).noise(1.3)
     yield NeighborPartition([(3, 4)], 0.25).noise(0.4)
@@ -92,7 +92,7 @@ def laws():
     yield Laplace(3.0, 0.8)
 
 
-@pytest.mark.parametrize("noise", list(laws()), ids=repr)
+@pytest.mark.parametrize("noise", list(continuous_noises()), ids=repr)
 def test_density_distribution_and_moments_agree(noise):
     # A grid of 1/64 meets every border of these sets but those of the staircase and the smooth density.
     far = 60 * noise.sensitivity / float(noise.epsilon)
@@ -110,7 +110,7 @@ def test_density_distribution_and_moments_agree(noise):
     assert noise.pdf(0) == pytest.approx(1 / noise.normalizer)
 
 
-@pytest.mark.parametrize("noise", list(laws()), ids=repr)
+@pytest.mark.parametrize("noise", list(continuous_noises()), ids=repr)
 def test_simulated_values_follow_the_distribution(noise):
     r = noise.sample(100_000, rng=3)
     u = noise.cdf(r)

@@ -1,4 +1,4 @@
-"""Zhou, Lu and Wu 2019, sections 2.2.2 and 3.2.2: the proof by bases, checked in rationals and symbolically."""
+"""Zhou, Lu and Wu 2019, sections 2.2.2 and 3.2.2: the proof by bases, in rationals and with symbols."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ldpopt.solving.exact.simplex import MODEL_I, MODEL_II, binary_standard_form
 
 
 def as_printed(model, name, alpha, delta, first, second):
-    """``(x1, x2)`` and the reduced costs of equations (7)-(9) and (16)-(18), as they stand in the paper."""
+    """``(x1, x2)`` and the reduced costs of equations (7)-(9) and (16)-(18), as printed in the paper."""
     f = alpha**2 - 1
     s, t = (first - second * alpha) / f, (second - first * alpha) / f
     middle = (alpha + delta) / (alpha + 1)
@@ -38,7 +38,7 @@ def draw(rng, model):
     return alpha, delta, first
 
 
-def test_matrix_of_equation_5():
+def test_equation_5_matrix():
     form = binary_standard_form(["1/5", "4/5"], "log(3)")
     rows = [
         (3, 1, -1, 0, 0, 0, 0, 0),
@@ -68,7 +68,7 @@ def test_basic_solutions_and_reduced_costs_symbolically(model, bases, name):
 
 
 @every_basis
-def test_the_sign_pattern_gives_exactly_the_region(model, bases, name):
+def test_each_basis_is_optimal_exactly_in_its_region(model, bases, name):
     rng = random.Random(name + model)
     for _ in range(20):
         alpha, delta, _ = draw(rng, model)
@@ -102,7 +102,7 @@ def test_the_optimum_at_an_irrational_ratio_is_a_lower_bound_of_the_closed_form(
 
 
 @pytest.mark.parametrize("delta", [F(0), F(1, 5)])
-def test_equations_10_to_12_whole_segments_tie(delta):
+def test_equations_10_to_12_segments_of_optima(delta):
     bases = MODEL_II if delta else MODEL_I
     for alpha in (F(3, 2), F(3), F(7, 2)):
         for region in ("first", "last"):
@@ -124,7 +124,7 @@ def test_equations_10_to_12_whole_segments_tie(delta):
 
 
 def test_erratum_printed_right_hand_side_of_model_2():
-    """Rows 3 and 4 need ``e^eps + delta``; as printed, the vertices are others than the text says."""
+    """Rows 3 and 4 need ``e^eps + delta``; with the printed side, the vertices differ from the text."""
     alpha, delta = F(3), F(1, 5)
     first = {"B1": F(1, 2), "B2": F(9, 10), "B3": F(1, 10)}
     wrong = {"B1": (F(3, 4), F(3, 4)), "B2": (1, 0), "B3": (0, 1)}
@@ -161,7 +161,7 @@ def test_the_other_bases_of_model_2_hold_at_epsilon_0():
 
 
 def test_theorem_1_is_only_sufficient_at_a_degenerate_vertex():
-    """At C = (1, 0) of Model I three rows are tight, and x2 = 0 besides: bases of one point disagree."""
+    """At C = (1, 0) of Model I three rows are tight, and x2 = 0: two bases of the same point disagree."""
     form = binary_standard_form(["9/10", "1/10"], "log(3)")
     passes = canonical_form(form, MODEL_I["B3"].columns)
     fails = canonical_form(form, ["x1", "x2", "x3", "x5", "x6", "x8"])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.from_columns import from_columns
 from ldpopt.designing.limits import DesignLimits
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
+from ldpopt.designing.realize import raw_design
 
 
 class BlockDesign(DesignMethod):
@@ -14,18 +14,18 @@ class BlockDesign(DesignMethod):
     name = "block design"
 
     def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
-        """Pure privacy, every permutation a symmetry, a design known."""
-        return form.blocks is not None
+        """Pure privacy, every permutation a symmetry, a block design known."""
+        return form.balanced is not None
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
         """Symmetry."""
-        assert form.blocks is not None
+        assert form.balanced is not None
         return (
             "no permutation of the answers changes the problem: "
-            f"{len(form.blocks.q)} sets of one size, every two answers together equally often"
+            f"{len(form.balanced.q)} sets of one size, every two answers together equally often"
         )
 
     def solve(self, task: DesignTask) -> RawDesign:
         """The sets, each equally likely."""
-        assert task.form.blocks is not None
-        return from_columns(task, task.form.blocks)
+        assert task.form.balanced is not None
+        return raw_design(task, task.form.balanced)

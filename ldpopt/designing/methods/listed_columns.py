@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from ldpopt.designing.column_generation import generate
+from ldpopt.designing.average import optimize_average
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.fewer_reports import with_fewer_for_all, with_fewer_reports
-from ldpopt.designing.from_columns import from_columns
+from ldpopt.designing.fewer_reports import with_fewer_reports, with_fewer_reports_for_all
 from ldpopt.designing.limits import DesignLimits
-from ldpopt.designing.listed_rays import ListedRays
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
-from ldpopt.designing.worst import generate_worst
+from ldpopt.designing.realize import raw_design
+from ldpopt.designing.worst_case import optimize_worst_case
 
 FEWER = 0.3
-"""Share of the time left in which columns that the value does not need are sought; the rest is for the proof."""
+"""Share of the time left in which columns that the value does not need are dropped; the rest is for the proof."""
 
 
 class ListedColumns(DesignMethod):
@@ -27,16 +26,16 @@ class ListedColumns(DesignMethod):
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
         """Number of columns."""
-        cone = form.allowed.cone
-        if isinstance(cone, ListedRays):
-            return f"the private columns are sums of {len(cone.all):,} extreme rays, all of which are priced"
+        rays = form.private_columns.rays
+        if rays is not None:
+            return f"the private columns are sums of {len(rays.below):,} extreme rays, all of which are priced"
         return f"all sets of the {form.n} answers are priced: the bound is exact"
 
     def solve(self, task: DesignTask) -> RawDesign:
-        """Generate columns, then leave out those that the value does not need."""
-        form, gap = task.form, task.gap
+        """Generate columns, then drop those that the value does not need."""
+        form, cone, gap = task.form, task.form.private_columns.cone, task.gap
         if form.is_worst_case:
-            optimum, _ = generate_worst(form.gram, form.allowed.cone, gap=gap / 2, deadline=task.deadline)
-            return from_columns(task, with_fewer_for_all(optimum, gap, task.deadline.share(FEWER)))
-        optimum = generate(form.contrasts, form.allowed.cone, form.hints, gap=gap / 2, deadline=task.deadline)
-        return from_columns(task, with_fewer_reports(optimum, gap, task.deadline.share(FEWER)))
+            optimum, _ = optimize_worst_case(form.gram, cone, gap=gap / 2, deadline=task.deadline)
+            return raw_design(task, with_fewer_reports_for_all(optimum, gap, task.deadline.share(FEWER)))
+        optimum = optimize_average(form.contrasts, cone, form.hints, gap=gap / 2, deadline=task.deadline)
+        return raw_design(task, with_fewer_reports(optimum, gap, task.deadline.share(FEWER)))

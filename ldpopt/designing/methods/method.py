@@ -17,52 +17,28 @@ from ldpopt.frequencies.subset_selection import SubsetSelection
 
 @dataclass(frozen=True, eq=False)
 class DesignTask:
-    """A design problem, and the settings for every method.
-
-    Attributes
-    ----------
-    form : DesignForm
-        The problem and its facts.
-    gap : float
-        Relative gap of value and bound at which to stop.
-    deadline : Deadline
-        When the search has to end.
-    limits : DesignLimits
-        Measured thresholds.
-    """
+    """A design problem, and the settings for every method."""
 
     form: DesignForm
-    gap: float = 1e-6
+    gap: float = 1e-6  # relative gap of value and bound at which to stop
     deadline: Deadline = NO_LIMIT
     limits: DesignLimits = DESIGN_LIMITS
 
 
 @dataclass(frozen=True, eq=False)
 class RawDesign:
-    """What a method found; nothing of it is trusted.
+    """Result of a method, all of which `prove_design` checks.
 
-    Attributes
-    ----------
-    channel : ndarray, shape (c, m), or SubsetSelection
-        Probabilities of the reports for each class of answers, in multiples of ``2**-53``; or a protocol whose channel
-        is too large to list, with a left inverse and a bound of its own.
-    left_inverse : ndarray, shape (c, m), or None
-        ``X``; the estimator is ``W X``.
-    weights : ndarray, shape (n,)
-        Weights of the answers for which the bound holds.
-    bounds : iterable of Bound
-        Multipliers, the tightest first: the first ones that exact arithmetic confirms prove the bound.
-    rounds : int
-        Of pricing.
-    notes : tuple of str
-        What was done, and why it ended.
+    The channel has a row for each class of answers, in multiples of ``2**-53``; or it is a protocol whose channel is
+    too large to list, with an estimator and a bound of its own. Of the bounds, the tightest first, the first one that
+    exact arithmetic confirms is used.
     """
 
-    channel: Float | SubsetSelection
-    left_inverse: Float | None
-    weights: Float
+    channel: Float | SubsetSelection  # (c, m)
+    left_inverse: Float | None  # X, shape (c, m); the estimator is W X
+    weights: Float  # of the answers for which the bounds hold, shape (n,)
     bounds: Iterable[Bound] = ()
-    rounds: int = 0
+    rounds: int = 0  # of pricing
     notes: tuple[str, ...] = ()
 
 
@@ -74,7 +50,7 @@ class DesignMethod(ABC):
     """Whether the optimum is known in closed form, so that no other method is planned after it."""
 
     can_refine: ClassVar[bool] = False
-    """Whether a smaller gap asked for brings a smaller one."""
+    """Whether a second run with a smaller gap can end with a smaller gap."""
 
     @abstractmethod
     def suits(self, form: DesignForm, limits: DesignLimits) -> bool:

@@ -1,4 +1,4 @@
-"""Frequencies of many answers, weighted alike: subset selection is optimal, in closed form."""
+"""Frequencies of many answers with equal weights: subset selection is optimal, in closed form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SubsetSelectionDesign(DesignMethod):
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
         """Closed form."""
-        return f"optimal in closed form for frequencies of more than {limits.listed_answers} answers, weighted alike"
+        return f"optimal in closed form for frequencies of more than {limits.listed_answers} answers with equal weights"
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Sets of the best size."""

@@ -195,9 +195,9 @@ class LatticeNoise:
         draws = (geometric_draws(self._decay_numerator, size, source) for _ in range(self.dimension))
         levels = np.sum(list(draws), axis=0)
         bounds = self._acceptance_bound * (levels + 1) ** (self.dimension - 1)
-        numbers, place = np.unique(levels, return_inverse=True)
+        numbers, index = np.unique(levels, return_inverse=True)
         sizes = np.array([self.size(int(t)) for t in numbers], dtype=np.int64)
-        return levels, uniform_below(bounds, size, source) < sizes[place]
+        return levels, uniform_below(bounds, size, source) < sizes[index]
 
     def _series(self, head: list[int], differences: tuple[int, ...]) -> float:
         x, rest = np.exp(-float(self.epsilon)), -np.expm1(-float(self.epsilon))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt import solvers
+from ldpopt.closed_forms.kernel import hop_distances
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError
 from ldpopt.foundation.numbers import Float, is_whole
 from ldpopt.foundation.rows import Int
@@ -155,13 +156,7 @@ def _set_distances(case: RepairInput) -> list[Int]:
 def _hop_distances(case: RepairInput) -> Int:
     if case.value is None:
         return case.levels
-    import networkx as nx
-
-    index = {node: k for k, node in enumerate(case.problem.inputs)}
-    hops = np.zeros((len(index), len(index)), dtype=np.int64)
-    for node, reached in nx.all_pairs_shortest_path_length(case.problem.privacy.graph):
-        hops[index[node], [index[other] for other in reached]] = list(reached.values())
-    return hops
+    return hop_distances(case.problem.privacy.graph, case.problem.inputs).astype(np.int64)
 
 
 def _best_column_weights(case: RepairInput, columns: Float, reports: Int) -> Float:

@@ -1,4 +1,4 @@
-"""Columns of a cone, all with the same base, so that their differences have no cancellation."""
+"""Columns of a cone with a common base, so that their differences have no cancellation."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ class Columns:
     spread: float
 
     def __len__(self) -> int:
-        """How many."""
+        """Number of columns."""
         return len(self.shapes)
 
     @property
     def vectors(self) -> Float:
-        """The columns themselves, one a row."""
+        """The columns, one in each row."""
         return self.base + self.spread * self.shapes
 
     def mass(self, r: Float) -> Float:
-        """``r.v`` of each."""
+        """Mass ``r.v`` of each column ``v``."""
         return np.asarray(self.base + self.spread * (self.shapes @ r))
 
-    def said(self, r: Float) -> Float:
-        """``v / (r.v) - 1`` of each, without cancellation."""
+    def scores(self, r: Float) -> Float:
+        """Score vectors ``v / (r.v) - 1``, without cancellation."""
         centered = self.shapes - (self.shapes @ r)[:, None]
         return np.asarray(centered * (self.spread / self.mass(r))[:, None])
 
-    def take(self, places: NDArray[np.int64]) -> Columns:
-        """Some of them."""
-        return Columns(self.shapes[places], self.base, self.spread)
+    def take(self, positions: NDArray[np.int64]) -> Columns:
+        """The columns at some positions."""
+        return Columns(self.shapes[positions], self.base, self.spread)
 
     def with_more(self, shapes: Float) -> Columns:
-        """These and others."""
+        """These columns and columns of other shapes."""
         return Columns(np.vstack([self.shapes, shapes]), self.base, self.spread)

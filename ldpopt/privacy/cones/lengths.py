@@ -1,7 +1,8 @@
-"""Lengths of the ties of a notion, as integers over one unit: never shorter than the notion's own.
+"""Lengths of the ties of a notion as integers over one unit, never shorter than the distances of the notion.
 
-Longer or fewer ties allow more columns, so a bound for them holds for the notion too. That is used to take distances
-for equal, or for sums of others, that differ by the rounding of floats only: a grid would else have many more rays.
+Longer or fewer ties allow more columns, so a bound for them holds for the notion too. So distances may be rounded up:
+those that differ only by the rounding of floats become equal, or sums of others. Otherwise a grid would have many more
+rays.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from ldpopt.privacy.ties import Ties
 Int = NDArray[np.int64]
 
 BITS = 52
-"""Bits of the longest tie."""
+"""Bits of the longest length."""
 
 SAME = 38
-"""Lengths that differ by less than this many bits count as equal."""
+"""Lengths are equal if they agree in so many leading bits."""
 
 FAR = np.int64(2**61)
-"""Length of what is not tied."""
+"""Length between answers that no chain of ties connects."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """Ties both ways that no chain of others implies.
+    """Mutual ties that no chain of other ties implies.
 
     Attributes
     ----------
@@ -37,9 +38,9 @@ class Lengths:
     length : int array, shape (t,)
         Length of each, positive.
     unit : Fraction
-        What a length is counted in.
+        Distance of length 1.
     paths : int array, shape (n, n)
-        Lengths of the shortest chains, ``FAR`` between answers of different parts.
+        Lengths of the shortest chains; ``FAR`` between answers of different parts.
     """
 
     first: Int
@@ -50,12 +51,12 @@ class Lengths:
 
     @property
     def parts(self) -> list[Int]:
-        """Answers that are tied to each other, however far."""
+        """Answers that are connected by ties, part by part."""
         _, part = np.unique(self.paths < FAR, axis=0, return_inverse=True)
         return [np.flatnonzero(part.ravel() == k) for k in range(part.max() + 1)]
 
     def within(self, part: Int) -> Lengths:
-        """The ties of one part, whose answers are numbered anew."""
+        """The ties of one part, whose answers are renumbered."""
         place = np.full(len(self.paths), -1)
         place[part] = np.arange(len(part))
         kept = place[self.first] >= 0
@@ -69,7 +70,7 @@ class Lengths:
 
 
 def lengths_of(ties: Ties) -> Lengths:
-    """Read mutual ties.
+    """Lengths of mutual ties.
 
     Examples
     --------
@@ -94,7 +95,7 @@ def lengths_of(ties: Ties) -> Lengths:
 
 
 def _whole(distance: NDArray[np.float64]) -> tuple[Int, Fraction]:
-    """Distances rounded up to integers, those that are nearly equal to the largest of them."""
+    """Distances rounded up to integers, nearly equal ones to the largest of them, and the unit."""
     if not len(distance):
         return np.empty(0, np.int64), Fraction(1)
     exponent = int(np.frexp(distance.max())[1]) - BITS
@@ -111,7 +112,7 @@ def _whole(distance: NDArray[np.float64]) -> tuple[Int, Fraction]:
 
 
 def _needed(n: int, first: Int, second: Int, length: Int) -> tuple[Int, Int]:
-    """Ties that no chain of shorter ones implies, and the shortest chains."""
+    """Positions of the ties that no chain of shorter ones implies, and the shortest chains."""
     paths = np.full((n, n), FAR)
     np.fill_diagonal(paths, 0)
     kept = []

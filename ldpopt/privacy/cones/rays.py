@@ -17,11 +17,11 @@ from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.privacy import TiedNotion
 from ldpopt.privacy.cones.columns import Columns
 from ldpopt.privacy.cones.lengths import Int, lengths_of
-from ldpopt.privacy.cones.vertices import MOST, vertices
+from ldpopt.privacy.cones.vertices import MAX_RAYS, vertices
 from ldpopt.privacy.ties import Ties
 
 ZERO = -1
-"""Marks an answer that does not give a report."""
+"""Marks an entry that is 0: the answer never gives the report."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class Rays:
     budget : Budget
         epsilon.
     unit : Fraction
-        What ``below`` counts.
+        Distance of 1 in ``below``.
     below : int array, shape (k, n)
-        How far each answer is below the largest one, ``ZERO`` where the column is 0.
+        Logarithms: an entry is ``exp(-epsilon unit below)``, and the largest one is 1; ``ZERO`` marks an entry 0.
     nearest : int
         Length of the shortest tie.
     """
@@ -52,7 +52,7 @@ class Rays:
 
     @cached_property
     def columns(self) -> Columns:
-        """The columns in floats, their differences without cancellation."""
+        """The columns in floats."""
         nats = float(self.budget) * float(self.unit) * self.below
         values = np.exp(-nats)
         if (self.below == ZERO).any():
@@ -62,15 +62,15 @@ class Rays:
 
     @cached_property
     def response(self) -> Float:
-        """Shapes of randomized response for the shortest tie, which keeps every other one."""
+        """Shapes of randomized response for the shortest tie, which satisfies all others."""
         n, columns = self.below.shape[1], self.columns
         low = np.exp(-float(self.budget) * float(self.unit) * self.nearest)
         return np.asarray(((1 - low) * np.eye(n) + low - columns.base) / columns.spread)
 
 
-def rays_of(privacy: Any, inputs: Sequence[Hashable], *, most: int = MOST, deadline: Deadline = NO_LIMIT) -> Rays:
+def rays_of(privacy: Any, inputs: Sequence[Hashable], *, most: int = MAX_RAYS, deadline: Deadline = NO_LIMIT) -> Rays:
     """List the extreme rays of a notion, from its definition."""
-    ties = definition_of(privacy, inputs)
+    ties = cone_ties(privacy, inputs)
     if ties.capped is not None and ties.first is None:
         return _one_sided(ties, most)
     lengths = lengths_of(ties)
@@ -84,26 +84,26 @@ def rays_of(privacy: Any, inputs: Sequence[Hashable], *, most: int = MOST, deadl
     return Rays(ties.budget, lengths.unit, np.vstack(rows), nearest)
 
 
-def definition_of(privacy: Any, inputs: Sequence[Hashable]) -> Ties:
-    """All ties of a notion whose columns are a cone."""
+def cone_ties(privacy: Any, inputs: Sequence[Hashable]) -> Ties:
+    """All ties of a notion whose columns form a cone."""
     ties = privacy.definition(inputs) if isinstance(privacy, TiedNotion) else None
     is_cone = ties is not None and ties.delta == 0 and ties.owner is None and not ties.is_shared
     if ties is None or not is_cone or not (ties.is_mutual or ties.first is None):
         raise NotRepresentableError(
-            f"designs are not known for {short_repr(privacy)}: its columns are not one cone",
+            f"designs are not known for {short_repr(privacy)}: its columns do not form a cone",
             do="use PureLDP, GraphDP, MetricDP or OneSided",
         )
     return ties
 
 
 def _one_sided(ties: Ties, most: int) -> Rays:
-    """Unit columns of the answers that are not sensitive; sets of sensitive ones, the others at their least."""
+    """Rays of one-sided privacy: sets of sensitive answers, with all other answers at the minimum, and unit columns."""
     assert ties.capped is not None
     sensitive = np.flatnonzero(ties.capped)
     if len(sensitive) > np.log2(most):
         raise NotRepresentableError(
             f"the cone of {len(sensitive)} sensitive answers has 2**{len(sensitive)} extreme rays",
-            do="join sensitive answers into at most 16",
+            do="merge sensitive answers into at most 16",
         )
     sets = np.arange(1, 2 ** len(sensitive))
     below = np.ones((len(sets), ties.n), np.int64)
@@ -112,13 +112,13 @@ def _one_sided(ties: Ties, most: int) -> Rays:
     return Rays(ties.budget, Fraction(1), np.vstack([below, others]))
 
 
-def require_said(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> None:
-    """Refuse weights of 0 for all answers that may give some report."""
+def require_weights(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> None:
+    """Refuse weights of 0 for all answers that some report has a positive probability for."""
     silent = np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)
     if len(silent):
         x = int(np.argmax(rays.below[silent[0]] != ZERO))
         raise StatementError(
-            "the weight of the answer is 0, and so are those of all answers that it is hidden among",
-            where=f"answer {inputs[x]!r}",
+            f"answer {inputs[x]!r} and all answers that it is protected against have weight 0",
+            where="the weights",
             do="give it a positive weight: reports may reveal it",
         )

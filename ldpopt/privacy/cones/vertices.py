@@ -1,9 +1,9 @@
 """All extreme rays of a cone of mutual ties, in logarithms: the vertices of an alcoved polytope.
 
-With ``c = exp(u)`` the ties are ``u_x - u_z <= length(x, z)``. A column is an extreme ray where its tight ties connect
-all answers. From such a vertex every edge of the polytope raises a set ``S`` of answers by the same amount, where
-``S`` and the other answers stay connected by tight ties and no tight tie holds ``S`` back. Edges connect all vertices,
-so that walking along them finds each: in integers, with whatever degeneracy.
+With ``c = exp(u)`` the ties are ``u_x - u_z <= length(x, z)``. A column is an extreme ray if its tight ties connect all
+answers. Every edge of the polytope that begins at such a vertex raises a set ``S`` of answers by the same amount; tight
+ties connect ``S``, connect its complement, and none of them leads out of ``S``. The search walks along all edges, in
+integers, so that degenerate vertices are no problem.
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.privacy.cones.lengths import Int, Lengths
 
-MOST = 100_000
-"""Most extreme rays that are listed."""
+MAX_RAYS = 100_000
+"""Largest number of extreme rays that are listed."""
 
-SUBSETS = 16
-"""Most answers whose sets are listed at each vertex."""
+MAX_ANSWERS = 16
+"""Largest number of answers of which all sets are listed at each vertex."""
 
 CELLS = 2**21
-"""Numbers at a time."""
+"""Number of array entries that are computed at once."""
 
 
-def vertices(ties: Lengths, *, most: int = MOST, deadline: Deadline = NO_LIMIT) -> Int:
-    """List the extreme rays of a connected cone.
-
-    Result: (k, n).
+def vertices(ties: Lengths, *, most: int = MAX_RAYS, deadline: Deadline = NO_LIMIT) -> Int:
+    """List the extreme rays of a connected cone, shape (k, n).
 
     Examples
     --------
@@ -40,9 +38,9 @@ def vertices(ties: Lengths, *, most: int = MOST, deadline: Deadline = NO_LIMIT) 
     n = len(ties.paths)
     if len(ties.first) == 2 * (n - 1):
         return _of_tree(ties, most)
-    if n > SUBSETS:
+    if n > MAX_ANSWERS:
         raise _too_many(n, most)
-    # As near to the first answer as its ties ask for: tight along the shortest chains.
+    # The first vertex: the ties along the shortest chains from the first answer are tight.
     frontier = _lowered(ties.paths[None, :, 0])
     found = {frontier[0].tobytes()}
     while len(frontier):
@@ -51,7 +49,7 @@ def vertices(ties: Lengths, *, most: int = MOST, deadline: Deadline = NO_LIMIT) 
         for part in range(0, len(frontier), size):
             if deadline.is_over:
                 what = f"the extreme rays of the cone of {n} answers were not listed within the time limit"
-                raise NotRepresentableError(what, do="state a longer time_limit")
+                raise NotRepresentableError(what, do="give a longer time_limit")
             moved = np.ascontiguousarray(_neighbors(ties, frontier[part : part + size]))
             fresh.update(set(moved.view(f"V{8 * n}").ravel().tolist()) - found)
             if len(found) + len(fresh) > most:
@@ -68,17 +66,17 @@ def _read(rows: set[bytes], n: int) -> Int:
 def _too_many(n: int, most: int) -> NotRepresentableError:
     return NotRepresentableError(
         f"the cone of columns of {n} answers has more than {most} extreme rays",
-        do="join answers into at most 10, leave out ties or make distances equal, or use PureLDP",
+        do="merge answers into at most 10, leave out ties or make distances equal, or use PureLDP",
     )
 
 
 def _lowered(rows: Int) -> Int:
-    """Below the largest entry of each row."""
+    """Differences to the largest entry of each row."""
     return np.asarray(rows.max(axis=1, keepdims=True) - rows)
 
 
 def _of_tree(ties: Lengths, most: int) -> Int:
-    """Ties without a cycle are all tight, each one way or the other."""
+    """Vertices of ties without a cycle: each tie is tight in one of its two directions."""
     n = len(ties.paths)
     if 2 ** (n - 1) > most:
         raise _too_many(n, most)
@@ -96,17 +94,17 @@ def _of_tree(ties: Lengths, most: int) -> Int:
 
 
 def _neighbors(ties: Lengths, below: Int) -> Int:
-    """Vertices at the other ends of all edges from some vertices."""
+    """The other ends of all edges from some vertices."""
     n = below.shape[1]
     spare = ties.length - (below[:, ties.second] - below[:, ties.first])
     tight = spare == 0
-    simple = tight.sum(axis=1) == n - 1
-    places, others = np.flatnonzero(simple), np.flatnonzero(~simple)
-    at, sets = _edges_of_trees(ties, tight[places], n)
+    is_tree = tight.sum(axis=1) == n - 1
+    trees, others = np.flatnonzero(is_tree), np.flatnonzero(~is_tree)
+    at, sets = _edges_of_trees(ties, tight[trees], n)
     further, more = _edges(ties, tight[others], n)
-    at, sets = np.concatenate([places[at], others[further]]), np.concatenate([sets, more])
+    at, sets = np.concatenate([trees[at], others[further]]), np.concatenate([sets, more])
     inside = ((sets[:, None] >> np.arange(n)) & 1).astype(bool)
-    # Raising a set stops at the first tie that leads out of it.
+    # A set is raised until the first tie that leads out of it is tight.
     leads_out = inside[:, ties.first] & ~inside[:, ties.second]
     length = np.where(leads_out, spare[at], np.iinfo(np.int64).max).min(axis=1)
     moved = below[at] - inside * length[:, None]
@@ -114,7 +112,7 @@ def _neighbors(ties: Lengths, below: Int) -> Int:
 
 
 def _edges_of_trees(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
-    """Where the tight ties are a tree, each leads away along one edge: what hangs on its lower end is raised."""
+    """Edges from vertices whose tight ties are a tree: for each tie, the subtree at its lower end is raised."""
     bits = np.int64(1) << np.arange(n)
     touching = _touching(ties, tight, n, bits)
     at, tie = np.nonzero(tight)
@@ -128,7 +126,7 @@ def _edges_of_trees(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[In
 
 
 def _touching(ties: Lengths, tight: NDArray[np.bool_], n: int, bits: Int) -> Int:
-    """Answers tied tightly to each answer, as sets."""
+    """Answers with a tight tie to each answer, as bit sets."""
     touching = np.zeros((len(tight), n), bits.dtype)
     for k, (x, z) in enumerate(zip(ties.first, ties.second, strict=True)):
         touching[:, x] |= np.where(tight[:, k], bits[z], 0)
@@ -137,7 +135,7 @@ def _touching(ties: Lengths, tight: NDArray[np.bool_], n: int, bits: Int) -> Int
 
 
 def _edges(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
-    """Vertices and sets that may be raised, of which both sides are connected."""
+    """Vertices, and sets that may be raised: tight ties connect the set and its complement."""
     bits = np.int64(1) << np.arange(n)
     lower = np.zeros((len(tight), n), np.int64)
     for k, (x, z) in enumerate(zip(ties.first, ties.second, strict=True)):
@@ -154,7 +152,7 @@ def _edges(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
 
 
 def _joined(masks: Int) -> Int:
-    """Union of the masks of every set of answers, by its number."""
+    """Union of the masks of the answers in each set, by the number of the set."""
     joined = np.zeros((len(masks), 1), np.int64)
     for mask in masks.T:
         joined = np.concatenate([joined, joined | mask[:, None]], axis=1)
@@ -162,7 +160,7 @@ def _joined(masks: Int) -> Int:
 
 
 def _is_connected(reach: Int, at: Int, sets: Int) -> NDArray[np.bool_]:
-    """Whether a set hangs together: what its lowest answer reaches inside it is all of it."""
+    """Whether the lowest answer of each set reaches all of the set inside it."""
     seen = sets & -sets
     while True:
         more = seen | (reach[at, seen] & sets)

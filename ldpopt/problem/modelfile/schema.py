@@ -1,223 +1,404 @@
-"""The schema of model files, table by table; everything else is refused."""
+"""The tables of a model file: their keys and values, and the objects that they stand for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, TypeVar, get_args
+import math
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
-from ldpopt.errors import ModelFileError
-from ldpopt.foundation.labels import suggestion
+from ldpopt.errors import StatementError
+from ldpopt.foundation.labels import label_numbers, nearest, suggestion
+from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import KINDS
-from ldpopt.problem.modelfile.text import Key, Page, dotted, short
+from ldpopt.privacy.plain import MisstatedError
+from ldpopt.problem import constraints
+from ldpopt.problem import utility as utilities
+from ldpopt.problem.modelfile.page import Key, Page, dotted
+from ldpopt.problem.utility import Utility
+from ldpopt.problem.workload import Workload
 
 Label = str | int | float
+Labels = list[Any]
+Numbers = list[float]
 S = TypeVar("S", bound="Section")
 
 
 class Section(BaseModel):
     """A table with fixed keys, without conversion of types and without nan."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_keys(cls, table: Any) -> Any:
+        for key in table if isinstance(table, dict) else ():
+            if key not in cls.model_fields:
+                what, do = unknown_key(key, cls.model_fields, is_top=cls is ModelFile)
+                raise PydanticCustomError("unknown", "{what}", {"what": what, "do": do, "key": key})
+        return table
+
+    def require_one_of(self, name: str, *forms: str) -> None:
+        """Require exactly one of some keys."""
+        given = [form for form in forms if getattr(self, form) is not None]
+        if len(given) != 1:
+            what = f"[{name}] has {' and '.join(given)} at once" if given else f"[{name}] is empty"
+            raise _wrong(what, f"give one of {', '.join(forms)}", key=given[1] if given else "")
 
 
-class StatedAlphabet(Section):
+class AlphabetTable(Section):
     """``[alphabet]``: labels; outputs default to the inputs."""
 
     inputs: list[Label] | None = Field(default=None, min_length=1)
     outputs: list[Label] | None = Field(default=None, min_length=1)
 
 
-class StatedPrior(Section):
+class PriorTable(Section):
     """``[prior]``: one of four forms."""
 
     dataset: str | None = None
-    values: list[float] | None = None
+    values: Numbers | None = None
     weights: dict[str, float] | None = None
     uniform: Literal[True] | None = None
 
+    @model_validator(mode="after")
+    def _check(self) -> PriorTable:
+        self.require_one_of("prior", "dataset", "values", "weights", "uniform")
+        return self
 
-class StatedUtility(Section):
-    """``[utility]``: a name, with or without values of the labels, or a matrix."""
+
+class UtilityTable(Section):
+    """``[utility]``: a kind, perhaps with numbers of the labels, or a matrix."""
 
     kind: str | None = None
-    values: list[float] | None = None
-    outputs: list[float] | None = None
-    gain: list[list[float]] | None = None
-    loss: list[list[float]] | None = None
+    values: Numbers | None = None
+    outputs: Numbers | None = None
+    gain: list[Numbers] | None = None
+    loss: list[Numbers] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> UtilityTable:
+        self.require_one_of("utility", "kind", "gain", "loss")
+        if self.kind is not None and self.kind not in utilities.NAMED:
+            raise _wrong(f"unknown kind {self.kind!r}", nearest(self.kind, utilities.NAMED), key="kind")
+        if self.kind in (None, "identity"):
+            form = "kind = 'identity'" if self.kind else "a gain matrix" if self.gain is not None else "a loss matrix"
+            for key in ("values", "outputs"):
+                if getattr(self, key) is not None:
+                    raise _wrong(f"{key} has no effect together with {form}", f"remove {key}", key=key)
+        elif self.outputs is not None and self.values is None:
+            raise _wrong("outputs needs values too", "add the numbers of the inputs as values", key="outputs")
+        return self
+
+    def read(self) -> str | Utility:
+        """Name of the utility, or the utility itself if there are numbers."""
+        if self.gain is not None:
+            return Utility(self.gain, "gain")  # type: ignore[arg-type]
+        if self.loss is not None:
+            return Utility(self.loss, "loss")  # type: ignore[arg-type]
+        assert self.kind is not None
+        if self.values is None:
+            return self.kind
+        build = utilities.absolute_error if self.kind == "absolute_error" else utilities.squared_error
+        return build(self.values, self.outputs)
 
 
-class StatedUnbiased(Section):
+class UnbiasedTable(Section):
     """``[[constraints]]`` of kind ``unbiased``: values, or numeric labels."""
 
-    kind: str
-    values: list[float] | None = None
-    outputs: list[float] | None = None
+    kind: Literal["unbiased"]
+    values: Numbers | None = None
+    outputs: Numbers | None = None
+
+    def read(self, inputs: Labels, outputs: Labels) -> RowBlock:
+        """Rows of the constraint."""
+        values = numbers_of_labels(self.values, inputs, "values")
+        return constraints.unbiased(values, numbers_of_labels(self.outputs, outputs, "outputs"))
 
 
-class StatedLinear(Section):
+class LinearTable(Section):
     """``[[constraints]]`` of kind ``linear``: bounds of one sum over the channel."""
 
-    kind: str
-    coefficients: list[list[float]]
-    lower: float | None = None
-    upper: float | None = None
+    kind: Literal["linear"]
+    coefficients: list[Numbers]
+    lower: float = -math.inf
+    upper: float = math.inf
     name: str = "linear"
 
+    def read(self, inputs: Labels, outputs: Labels) -> RowBlock:
+        """The row of the constraint."""
+        return constraints.linear(self.coefficients, self.lower, self.upper, self.name)
 
-class StatedOrder(Section):
-    """``[workload]`` of kind ``frequencies``, ``prefix`` or ``ranges``: the alphabet says all."""
 
-    kind: str
+class OrderTable(Section):
+    """``[workload]`` of kind ``frequencies``, ``prefix`` or ``ranges``."""
+
+    kind: Literal["frequencies", "prefix", "ranges"]
     weight: float = 1.0
 
+    def read(self, inputs: Labels) -> Workload:
+        """The workload about the inputs."""
+        build = {"frequencies": Workload.frequencies, "prefix": Workload.prefix, "ranges": Workload.ranges}
+        return build[self.kind](inputs)
 
-class StatedMean(Section):
+
+class MeanTable(Section):
     """``[workload]`` of kind ``mean``: values, by order or by label, or numeric labels."""
 
-    kind: str
-    values: list[float] | dict[str, float] | None = None
+    kind: Literal["mean"]
+    values: Numbers | dict[str, float] | None = None
     weight: float = 1.0
 
+    def read(self, inputs: Labels) -> Workload:
+        """The workload about the inputs."""
+        values = numbers_of_labels(self.values, inputs, "values")
+        return Workload.mean(_in_order(values, inputs, "values"), inputs)
 
-class StatedMeans(Section):
+
+class MeansTable(Section):
     """``[workload]`` of kind ``means``: values of each, by name."""
 
-    kind: str
-    values: dict[str, list[float] | dict[str, float]] = Field(min_length=1)
+    kind: Literal["means"]
+    values: dict[str, Numbers | dict[str, float]] = Field(min_length=1)
     weight: float = 1.0
 
+    def read(self, inputs: Labels) -> Workload:
+        """The workload about the inputs."""
+        rows: dict[Hashable, Any] = {name: _in_order(row, inputs, "values", name) for name, row in self.values.items()}
+        return Workload.means(rows, inputs)
 
-class StatedMarginals(Section):
-    """``[workload]`` of kind ``marginals``: attributes with their numbers of values, or with these."""
 
-    kind: str
+class MarginalsTable(Section):
+    """``[workload]`` of kind ``marginals``: attributes with the numbers of their values, or with these."""
+
+    kind: Literal["marginals"]
     shape: list[int | list[Label]] | dict[str, int | list[Label]] = Field(min_length=1)
     k: int
     weight: float = 1.0
 
+    def read(self, inputs: Labels) -> Workload:
+        """The workload about the inputs."""
+        shape: Any = self.shape
+        return Workload.marginals(shape, self.k, inputs)
 
-class StatedRows(Section):
+
+class RowsTable(Section):
     """``[workload]`` of kind ``matrix``: rows with names beside them, or by name."""
 
-    kind: str
-    rows: list[list[float]] | dict[str, list[float] | dict[str, float]] = Field(min_length=1)
+    kind: Literal["matrix"]
+    rows: list[Numbers] | dict[str, Numbers | dict[str, float]] = Field(min_length=1)
     names: list[Label] | None = None
     weight: float = 1.0
 
+    def read(self, inputs: Labels) -> Workload:
+        """The workload about the inputs."""
+        if not isinstance(self.rows, Mapping):
+            return Workload(self.rows, inputs, self.names)
+        if self.names is not None:
+            raise StatementError("names has no effect together with rows by name", do="remove names")
+        rows: dict[Hashable, Any] = {name: _in_order(row, inputs, "rows", name) for name, row in self.rows.items()}
+        return Workload.means(rows, inputs)
 
-class StatedStack(Section):
-    """``[[workload.part]]``: the rows of several workloads."""
 
-    part: list[dict[str, Any]] = Field(min_length=1)
+WorkloadTable = Annotated[OrderTable | MeanTable | MeansTable | MarginalsTable | RowsTable, Field(discriminator="kind")]
+ConstraintTable = Annotated[UnbiasedTable | LinearTable, Field(discriminator="kind")]
 
 
-class StatedSolver(Section):
+class SolverTable(Section):
     """``[solver]``."""
 
     name: str = "auto"
     time_limit: float | None = Field(default=None, gt=0)
 
 
-class StatedExpect(Section):
+class ExpectTable(Section):
     """``[expect]``: the value of the utility, the variance of the workload, and their tolerance."""
 
     value: float | None = None
     variance: float | None = None
     tolerance: float = Field(default=1e-9, ge=0)
 
+    @model_validator(mode="after")
+    def _check(self) -> ExpectTable:
+        if self.value is None and self.variance is None:
+            raise _wrong("[expect] is empty", "give value, or variance for a workload")
+        return self
 
-class StatedFile(Section):
-    """A whole file; privacy and constraints are checked by kind afterwards."""
+
+class ModelFile(Section):
+    """A whole file; `ldpopt.privacy` reads the table of the notion."""
 
     title: str = ""
     source: str = ""
     objective: Literal["expected", "average", "worst_case"] = "expected"
-    alphabet: StatedAlphabet = StatedAlphabet()
-    prior: StatedPrior | None = None
-    utility: StatedUtility | None = None
-    workload: dict[str, Any] | None = None
+    alphabet: AlphabetTable = AlphabetTable()
+    prior: PriorTable | None = None
+    utility: UtilityTable | None = None
+    workload: list[WorkloadTable] = []
     privacy: dict[str, Any]
-    constraints: list[dict[str, Any]] = []
-    solver: StatedSolver = StatedSolver()
-    expect: StatedExpect | None = None
+    constraints: list[ConstraintTable] = []
+    solver: SolverTable = SolverTable()
+    expect: ExpectTable | None = None
+
+    @field_validator("workload", mode="before")
+    @classmethod
+    def _parts(cls, table: Any) -> Any:
+        """A workload is a list of parts, one if it is a single table."""
+        if not isinstance(table, dict) or "part" not in table:
+            return [table]
+        for key in table:
+            if key != "part":
+                what, do = unknown_key(key, ["part"])
+                raise PydanticCustomError("unknown", "{what}", {"what": what, "do": do, "key": key})
+        if not isinstance(table["part"], list) or not table["part"]:
+            raise _wrong(f"workload.part = {_short(table['part'])}: should be a list of tables", "", key="part")
+        return table["part"]
+
+    @property
+    def has_utility(self) -> bool:
+        """Whether single reports have a utility: the identity, if the file has neither a utility nor a workload."""
+        return self.utility is not None or not self.workload
+
+    @model_validator(mode="after")
+    def _check(self) -> ModelFile:
+        """Refuse tables that contradict each other, and a missing prior."""
+        if self.objective == "worst_case" and self.prior is not None:
+            raise _wrong("a worst case has no prior", 'remove [prior], or write objective = "expected"', key="prior")
+        if self.objective != "worst_case" and self.prior is None and self.has_utility:
+            do = 'add [prior], or write objective = "worst_case" at the top of the file'
+            raise _wrong("the table [prior] is missing", do, key="prior")
+        if self.objective == "average" and not self.workload:
+            do = 'write "expected", or add [workload]'
+            raise _wrong('objective = "average" is for a workload', do, key="objective")
+        if not self.has_utility:
+            do = "remove it, or add [utility]"
+            if self.alphabet.outputs:
+                raise _wrong("the reports of a design are found, not given", do, key="alphabet.outputs")
+            if self.constraints:
+                raise _wrong("constraints are for a utility, and this model has none", do, key="constraints")
+            if self.solver.name != "auto":
+                raise _wrong("a workload needs no solver", do, key="solver.name")
+        if self.expect is not None and self.expect.variance is not None:
+            if not self.workload:
+                raise _wrong("a variance is that of a workload, and there is none", "give value", key="expect.variance")
+            if not self.has_utility and self.expect.value is not None:
+                what = "a value is that of a utility, and there is none"
+                raise _wrong(what, "give variance only", key="expect.value")
+        return self
 
 
-CONSTRAINTS: dict[str, type[Section]] = {"unbiased": StatedUnbiased, "linear": StatedLinear}
-WORKLOADS: dict[str, type[Section]] = {
-    "frequencies": StatedOrder,
-    "prefix": StatedOrder,
-    "ranges": StatedOrder,
-    "mean": StatedMean,
-    "means": StatedMeans,
-    "marginals": StatedMarginals,
-    "matrix": StatedRows,
-}
-TABLES: dict[str, tuple[type[Section], ...]] = {
-    "alphabet": (StatedAlphabet,),
-    "prior": (StatedPrior,),
-    "utility": (StatedUtility,),
-    "workload": (*WORKLOADS.values(), StatedStack),
-    "constraints": tuple(CONSTRAINTS.values()),
-    "solver": (StatedSolver,),
-    "expect": (StatedExpect,),
-}
+def numbers_of_labels(given: Any, labels: Labels, name: str) -> Any:
+    """The given numbers, one for each label; else the labels themselves, if they are numbers."""
+    if given is None:
+        numbers = label_numbers(labels)
+        if numbers is None:
+            raise StatementError(f"{name} is missing, and the labels are not numbers", do=f"add {name}")
+        return numbers
+    if len(given) != len(labels):
+        raise StatementError(f"{name} has {len(given)} entries for {len(labels)} labels")
+    return given
+
+
+def _in_order(row: Any, inputs: Labels, *key: str) -> Numbers:
+    """Numbers in the order of the answers; the keys of a TOML table are text."""
+    if not isinstance(row, Mapping):
+        if len(row) != len(inputs):
+            raise MisstatedError(f"{len(row)} numbers for {len(inputs)} answers", *key)
+        return list(row)
+    known = {str(label): label for label in inputs}
+    unknown, missing = [name for name in row if name not in known], [name for name in known if name not in row]
+    if unknown:
+        what = f"{short_repr(unknown[0])} is not an answer"
+        raise MisstatedError(what, *key, unknown[0], do=nearest(unknown[0], known))
+    if missing:
+        raise MisstatedError(f"the answer {short_repr(missing[0])} has no number", *key, do="add it")
+    return [row[name] for name in known]
 
 
 def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
-    """Validate a table against its schema, or refuse it with the most specific of the errors."""
+    """Validate a table, or refuse it with the most specific of the errors."""
     try:
         return schema.model_validate(data)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False)
-    # A misspelled key is missing under its right name too: the misspelling is the news.
-    found.sort(key=lambda e: {"extra_forbidden": 0, "missing": 2}.get(e["type"], 1))
+        found = error.errors(include_url=False)
+    # A misspelled required key gives two errors, "unknown" and "missing": the first one is reported.
+    found.sort(key=lambda e: {"unknown": 0, "missing": 2}.get(e["type"], 1))
     first = found[0]
     place, value = _place(data, first["loc"])
-    if first["type"] == "extra_forbidden":
-        raise _unknown(page, (*key, *place), schema)
+    if first["type"] in ("unknown", "wrong"):
+        inner = first["ctx"]["key"]
+        place = (*place, *(inner.split(".") if first["type"] == "wrong" else [inner])) if inner else place
+        raise page.error((*key, *place), first["ctx"]["what"], first["ctx"]["do"])
+    if first["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        raise _wrong_kind(page, (*key, *place), value)
     if first["type"] == "missing":
         place = (*place, str(first["loc"][-1]))
         raise page.error((*key, *place), f"the key {dotted((*key, *place))} is missing", "add it")
     same = [e["msg"] for e in found if _place(data, e["loc"])[0] == place and e["type"] != "missing"]
     wanted = " or ".join(dict.fromkeys(message.removeprefix("Input should be ") for message in same))
-    what = f"{dotted((*key, *place))} = {short(value)}: should be {wanted}"
+    wanted = re.sub("a valid dictionary( or object to extract fields from)?", "a table", wanted)
+    what = f"{dotted((*key, *place))} = {_short(value)}: should be {wanted}"
     raise page.error((*key, *place), what, "see `Model files` in the documentation")
 
 
+def _wrong(what: str, do: str = "", *, key: str = "") -> PydanticCustomError:
+    """Error of a validator; ``key`` leads to the value from the table, with dots."""
+    return PydanticCustomError("wrong", "{what}", {"what": what, "do": do, "key": key})
+
+
 def _place(data: Any, location: Iterable[Any]) -> tuple[Key, Any]:
-    """Follow a location as long as it exists in the file: pydantic adds names of union members to it."""
+    """Follow a location as far as it exists in the file: pydantic adds kinds and types to it."""
     place: Key = ()
     for part in location:
+        if isinstance(part, int) and isinstance(data, dict) and "part" in data:  # of a workload
+            place, data = (*place, "part"), data["part"]
         if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int)):
             place, data = (*place, part), data[part]
     return place, data
 
 
-def _unknown(page: Page, key: Key, schema: type[Section]) -> ModelFileError:
-    """Refuse a key that is unknown to the schema, or to an inner schema."""
-    inner = schema
-    for part in key[:-1]:
-        field = inner.model_fields.get(str(part))
-        annotation = field.annotation if field else None
-        forms = [form for form in (*get_args(annotation), annotation) if _is_schema(form)]
-        inner = forms[0] if forms else inner
-    return unknown_key(page, key, inner.model_fields)
+def _wrong_kind(page: Page, key: Key, table: Any) -> Any:
+    """Error for a table without a known kind."""
+    name, kind = str(key[0]), table.get("kind")
+    known = [kind for form in FORMS[name] for kind in get_args(form.model_fields["kind"].annotation)]
+    if not isinstance(kind, str):
+        what, do = f"the key {dotted((*key, 'kind'))} is missing or not a text", f"give one of {', '.join(known)}"
+    else:
+        what, do = f"unknown {name.removesuffix('s')} {kind!r}", nearest(kind, known)
+    return page.error((*key, "kind"), what, do)
 
 
-def unknown_key(page: Page, key: Key, names: Iterable[str]) -> ModelFileError:
-    """Name the nearest known key, or the table that the key belongs to."""
-    name, known = str(key[-1]), sorted(names)
-    near = suggestion(name, known)
-    home = [f"[{table}]" for table, forms in TABLES.items() if any(name in form.model_fields for form in forms)]
-    home += ["[privacy]"] if name in set().union(*(notion.keys() for notion in KINDS.values())) else []
-    home = ["the top of the file"] if name in StatedFile.model_fields and len(key) > 1 else home
-    hint = near or (f"it belongs to {' or '.join(home)}; " if home else "")
-    if not hint and key[:-1] == ("prior",):
-        hint = f'answers stand in a table of weights: weights = {{"{name[:30]}" = 0.3, ...}}; '
-    return page.error(key, f"unknown key {name!r}", f"{hint}known here: {', '.join(known)}")
+FORMS: dict[str, tuple[type[Section], ...]] = {
+    "alphabet": (AlphabetTable,),
+    "prior": (PriorTable,),
+    "utility": (UtilityTable,),
+    "workload": (OrderTable, MeanTable, MeansTable, MarginalsTable, RowsTable),
+    "constraints": (UnbiasedTable, LinearTable),
+    "solver": (SolverTable,),
+    "expect": (ExpectTable,),
+}
+"""Forms of each table."""
 
 
-def _is_schema(form: Any) -> bool:
-    return isinstance(form, type) and issubclass(form, Section)
+def unknown_key(name: str, names: Iterable[str], *, is_top: bool = False) -> tuple[str, str]:
+    """Message and advice for an unknown key: the nearest known one, or the table that it belongs to."""
+    known = sorted(names)
+    hint = suggestion(name, known)
+    if not hint:
+        home = [f"[{table}]" for table, forms in FORMS.items() if any(name in form.model_fields for form in forms)]
+        home += ["[privacy]"] if name in set().union(*(notion.keys() for notion in KINDS.values())) else []
+        home = ["the top of the file"] if name in ModelFile.model_fields and not is_top else home
+        hint = f"it belongs to {' or '.join(home)}; " if home else ""
+    if not hint and known == sorted(PriorTable.model_fields):
+        hint = f'weights of answers are a table: weights = {{"{name[:30]}" = 0.3, ...}}; '
+    return f"unknown key {name!r}", f"{hint}known here: {', '.join(known)}"
+
+
+def _short(value: Any) -> str:
+    """A value of a file in at most 60 characters."""
+    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 60 else text[:56] + " ..."

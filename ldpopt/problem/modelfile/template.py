@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ldpopt.foundation.budget import Budget
+from ldpopt.privacy.notion import KINDS
 from ldpopt.privacy.plain import plain_budget
-from ldpopt.problem.modelfile.text import format_value
+from ldpopt.problem.modelfile.write import format_value
 
 TEMPLATE = """\
-# A model of ldpopt: who answers what, what a report is worth, and how private it has to be.
-# Next:  ldpopt check FILE     reads it, and says how it would be solved
+# A model of ldpopt: the answers, the utility of the reports, and the privacy.
+# Next:  ldpopt check FILE     reads it, and prints how it would be solved
 #        ldpopt {verb} FILE    {promise}
 # All keys: `Model files` in the documentation. Ready models: `ldpopt models`.
 
@@ -26,11 +27,11 @@ uniform = true                    # what you assume about the answers before ask
 
 {aim}
 [privacy]
-kind = "pure"                     # every answer is protected against every other; also "approximate", "graph",
-                                  # "metric", "one_sided", "utility_optimized"
+kind = "pure"                     # every answer is protected against every other
+# other kinds: {kinds}
 epsilon = {epsilon}  # nats, or "log(3)": a report changes the odds of two answers by at most e^epsilon
 
-# [expect]                        # `ldpopt {verb}` fails where the result is another one
+# [expect]                        # `ldpopt {verb}` fails if the result is another one
 # {expect}
 """
 
@@ -56,7 +57,7 @@ COMMENT = 34
 
 
 def template(title: str, inputs: Sequence[str], epsilon: str | float, *, estimate: bool = False) -> str:
-    """Text of a model file with comments, which reads as it is.
+    """Text of a model file with comments.
 
     Examples
     --------
@@ -67,6 +68,7 @@ def template(title: str, inputs: Sequence[str], epsilon: str | float, *, estimat
     matrix = [[float(x == y) for y in range(len(inputs))] for x in range(len(inputs))]
     text = TEMPLATE.format(
         verb=verb,
+        kinds=", ".join(kind for kind in KINDS if kind != "pure"),
         promise="finds the best mechanism, with a proof",
         title=format_value(title),
         inputs=format_value(list(inputs)),
@@ -79,6 +81,6 @@ def template(title: str, inputs: Sequence[str], epsilon: str | float, *, estimat
 
 
 def _aligned(line: str) -> str:
-    """Line with its comment at the column of the others."""
+    """Move the comment of a line to the column of the others."""
     entry, mark, comment = line.rpartition("  # ")
     return f"{entry.rstrip():<{COMMENT - 1}} # {comment.strip()}" if mark and entry.strip() else line

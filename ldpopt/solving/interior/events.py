@@ -51,16 +51,8 @@ class EventPoint(Point):
     worst: Float  # (1,): value of the worst case, free
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset({"p", "s", "t", "f", "e", "worst"})
-
-    @property
-    def slacks(self) -> tuple[Float, ...]:
-        """Primal variables that stay positive."""
-        return self.p, self.s, self.t, self.f, self.e
-
-    @property
-    def multipliers(self) -> tuple[Float, ...]:
-        """Multipliers of the slacks, in the same order."""
-        return self.z, self.shares, self.ties, self.pairs, self.prior
+    SLACKS: ClassVar[tuple[str, ...]] = ("p", "s", "t", "f", "e")
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ("z", "shares", "ties", "pairs", "prior")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import few_threads
-from ldpopt.solving.interior.graph_program import GraphProgram
+from ldpopt.solving.interior.graph_program import GraphProgram, add_multiplier_steps, add_weights, write_steps
 from ldpopt.solving.interior.levels import LevelFactors
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 
@@ -61,13 +61,13 @@ def solve_graph(
 ) -> GraphResult:
     """Follow the central path, and return the best point in any case."""
     m, n = data.shape
-    room = np.empty((m, data.levels.numbers))
+    workspace = np.empty((m, data.levels.numbers))
     # Near the end of the accuracy numbers may overflow; such a step is not used.
     with few_threads(n), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = follow_path(
             GraphPoint.start(data),
             lambda at: data.gap(at.p, at.ties, at.prior),
-            lambda at: GraphSystem(data, at, room),
+            lambda at: GraphSystem(data, at, workspace),
             gap=gap,
             steps=steps,
             stalled_steps=STALLED_STEPS,
@@ -113,6 +113,8 @@ class GraphPoint(Point):
     sums: Float  # (n,): multipliers of the row sums, free
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset({"p", "t", "e", "worst"})
+    SLACKS: ClassVar[tuple[str, ...]] = ("t", "e")
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ("ties", "prior")
 
     @classmethod
     def start(cls, data: GraphProgram) -> GraphPoint:
@@ -130,44 +132,32 @@ class GraphPoint(Point):
         sums = data.priced(prior).max(axis=0)
         return cls(np.full((m, n), 1 / m), t, e, worst, size * float(t.mean()) / t, prior, sums)
 
-    @property
-    def slacks(self) -> tuple[Float, ...]:
-        """Slacks of ties and expectations."""
-        return self.t, self.e
-
-    @property
-    def multipliers(self) -> tuple[Float, ...]:
-        """Multipliers of ties and expectations."""
-        return self.ties, self.prior
-
 
 class GraphSystem(NewtonSystem[GraphPoint]):
-    """The linear system of one iteration, factored at a point; ``room``, shape (m, numbers), is memory for factors."""
+    """The linear system of one iteration, factored at a point; ``workspace`` (m, numbers) is memory for the factors."""
 
     corrections, reach = 4, 0.3  # more than elsewhere, as a factorization costs ten times as much as a correction
 
-    def __init__(self, data: GraphProgram, at: GraphPoint, room: Float) -> None:
+    def __init__(self, data: GraphProgram, at: GraphPoint, workspace: Float) -> None:
         self.data, self.at = data, at
         self.sum_residual = 1 - at.p.sum(axis=0)
         self.dual_residual = data.priced(at.prior) - at.sums + data.adjoint(at.ties)
         self.prior_residual = 0.0 if data.gain is None else 1 - float(at.prior.sum())
         if data.gain is not None:
             self.worst_residual = (data.gain * at.p).sum(axis=0) - at.worst - at.e
-        self._factor(room)
+        self._factor(workspace)
 
-    def _factor(self, room: Float) -> None:
+    def _factor(self, workspace: Float) -> None:
         """Factor each output's matrix, and the Schur complement of the rows that couple the outputs."""
-        from ldpopt.solving.interior import tie_loops
-
         data, at = self.data, self.at
         (m, n), levels = data.shape, data.levels
         off = np.zeros((m, len(levels.low)))
-        data.over_ties(tie_loops.weigh, (data.ratio, levels.pair_edge), at.t, at.ties, off)
+        data.over_ties(add_weights, (data.ratio, levels.pair_edge), at.t, at.ties, off)
         scale = np.maximum(at.p, LEAST_ENTRY)
         excess = scale * data.adjoint(at.ties)
         largest = np.abs(excess).argmax(axis=1)
         excess[np.arange(m), largest] += (at.t * at.ties).sum(axis=1) - excess.sum(axis=1)
-        self.factors = LevelFactors.of(levels, scale, excess, off, data.gain, room)
+        self.factors = LevelFactors.of(levels, scale, excess, off, data.gain, workspace)
         schur = self.factors.sums[0]
         if data.gain is not None:
             _, one, both = self.factors.sums
@@ -200,16 +190,14 @@ class GraphSystem(NewtonSystem[GraphPoint]):
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> GraphPoint:
         """Newton step that changes the products of slacks and multipliers by these amounts, refined if inaccurate."""
-        from ldpopt.solving.interior import tie_loops
-
         data, at, (aim_tie, aim_worst) = self.data, self.at, aims
         fixed = at.p, at.t, at.ties, aim_tie
         right = self.dual_residual.copy()
-        data.over_ties(tie_loops.add_multiplier_steps, data.pairs, *fixed, np.zeros(data.shape), right)
+        data.over_ties(add_multiplier_steps, data.pairs, *fixed, np.zeros(data.shape), right)
         worst = None if data.gain is None else aim_worst / at.prior - self.worst_residual
         p, y, prior, w = self._solve_coupled(right, self.sum_residual, worst, self.prior_residual)
         entry_residual = self.dual_residual - y
-        data.over_ties(tie_loops.add_multiplier_steps, data.pairs, *fixed, p, entry_residual)
+        data.over_ties(add_multiplier_steps, data.pairs, *fixed, p, entry_residual)
         expectation_residual = None
         if data.gain is not None and worst is not None:
             entry_residual += data.gain * prior
@@ -222,7 +210,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
             )
             p, y, prior, w = p + change[0], y + change[1], prior + change[2], w + change[3]
         t, ties, e = np.empty(at.t.shape), np.empty(at.t.shape), np.zeros(0)
-        data.over_ties(tie_loops.steps, data.pairs, *fixed, p, t, ties)
+        data.over_ties(write_steps, data.pairs, *fixed, p, t, ties)
         if data.gain is not None:
             e = (data.gain * p).sum(axis=0) - w + self.worst_residual
         return GraphPoint(p, t, e, w, ties, prior, y)

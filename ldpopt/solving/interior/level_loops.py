@@ -170,14 +170,14 @@ def factor(
     for i in range(1, count):
         widest = max(widest, start[i + 1] - start[i])
     upper = np.empty((GROUP, widest * widest * count))
-    inverses, room = np.empty((GROUP, blocks.shape[1])), np.empty((GROUP, 2, n * widest))
+    inverses, workspace = np.empty((GROUP, blocks.shape[1])), np.empty((GROUP, 2, n * widest))
     for j in range(0, len(scale), GROUP):
         outputs = min(GROUP, len(scale) - j)
         for k in range(outputs):
             one = j + k
             fixed = start, low, high, inner, cross, scale[one], excess[one], off[one]
             _factor_one(*fixed, blocks[one], widest, upper[k], inverses[k])
-        _add_inverses(start, inverses[:outputs], upper, widest, room, gain[j : j + outputs], total)
+        _add_inverses(start, inverses[:outputs], upper, widest, workspace, gain[j : j + outputs], total)
 
 
 @compiled
@@ -282,7 +282,7 @@ def _couple(
 
 @compiled
 def _add_inverses(
-    start: Int, inverses: Float, upper: Float, widest: int, room: Float, gain: Float, total: Float
+    start: Int, inverses: Float, upper: Float, widest: int, workspace: Float, gain: Float, total: Float
 ) -> None:
     """Add the inverses of some outputs to the sum, from the last level to the first."""
     count = len(start) - 1
@@ -294,7 +294,7 @@ def _add_inverses(
         square -= size * size
         place -= rows * size
         for j in range(len(inverses)):
-            column = room[j, flip, : rows * size].reshape(rows, size)
+            column = workspace[j, flip, : rows * size].reshape(rows, size)
             own = inverses[j, square : square + size * size].reshape(size, size)
             if i == count - 1:
                 column[:] = own
@@ -302,13 +302,13 @@ def _add_inverses(
                 below = start[i + 2] - start[i + 1]
                 base = (i + 1) * widest * widest
                 across = upper[j, base : base + below * size].reshape(below, size)
-                last = room[j, 1 - flip, : (rows - size) * below].reshape(rows - size, below)
+                last = workspace[j, 1 - flip, : (rows - size) * below].reshape(rows - size, below)
                 np.dot(last, across, column[size:])
                 column[:size] = own + np.dot(across.T, column[size : size + below])
             if len(total) > 1:
                 _add_weighted(column, gain[j], left, total, place)
         if len(total) == 1:
-            _add_columns(room[: len(inverses), flip, : rows * size], total[0, place : place + rows * size])
+            _add_columns(workspace[: len(inverses), flip, : rows * size], total[0, place : place + rows * size])
         flip = 1 - flip
 
 

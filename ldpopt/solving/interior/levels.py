@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads, over_rows, parts_of
+from ldpopt.solving.interior import level_loops
 
 SWEEPS = 8
 """Largest number of searches for a vertex far from all others."""
@@ -110,36 +111,34 @@ class LevelFactors:
 
     @classmethod
     def of(
-        cls, levels: Levels, scale: Float, excess: Float, off: Float, weights: Float | None, room: Float
+        cls, levels: Levels, scale: Float, excess: Float, off: Float, weights: Float | None, workspace: Float
     ) -> LevelFactors:
         """Factor the matrices with these entries off the diagonal whose products with ``scale`` are ``excess / scale``.
 
-        ``scale``, ``excess`` and ``weights`` have the shape (m, n), ``off`` (m, edges), and ``room``, memory for the
-        factors, (m, numbers). With ``s`` the size of a level this takes ``n s**2`` operations per output, and
+        ``scale``, ``excess`` and ``weights`` have the shape (m, n), ``off`` (m, edges); ``workspace``, (m, numbers), is
+        memory for the factors. With ``s`` the size of a level this takes ``n s**2`` operations per output, and
         ``n**2 s`` for its inverse.
         """
-        from ldpopt.solving.interior import level_loops
-
         m, n = scale.shape
         parts = parts_of(m, float(n) ** 2 * float(levels.sizes.max()))
         totals = np.zeros((len(parts), 1 if weights is None else 4, levels.sum_numbers))
         weights = np.zeros((0, n)) if weights is None else weights
 
         def work(part: slice, total: Float) -> None:
-            arrays = scale[part], excess[part], off[part], room[part], weights[part]
+            arrays = scale[part], excess[part], off[part], workspace[part], weights[part]
             level_loops.factor(*_shape(levels), *arrays, total)
 
         in_threads(lambda one: work(*one), list(zip(parts, totals, strict=True)))
         total = totals.sum(axis=0)  # in the order of the parts, so the same on any number of cores
         plain = levels.unpacked(total[0], total[0])
         if len(total) == 1:
-            return cls(levels, off, room, (plain,))
-        return cls(levels, off, room, (plain, levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3])))
+            return cls(levels, off, workspace, (plain,))
+        return cls(
+            levels, off, workspace, (plain, levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3]))
+        )
 
     def solve(self, right: Float) -> Float:
         """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""
-        from ldpopt.solving.interior import level_loops
-
         found = np.empty(right.shape)
         arrays = self.off, self.blocks, np.array(right, order="C"), found
         over_rows(level_loops.solve, _shape(self.levels), arrays, 2.0 * self.levels.numbers)

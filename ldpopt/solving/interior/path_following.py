@@ -28,24 +28,25 @@ BLOCK = 1 << 15
 
 
 @dataclass(frozen=True)
-class Point(ABC):
-    """A point of the iteration, or a step: arrays of primal and dual variables.
-
-    `slacks` and `multipliers` correspond to each other one by one; both stay positive.
-    """
+class Point:
+    """A point of the iteration, or a step: arrays of primal and dual variables."""
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset()
-    """Names of the fields on the primal side."""
+    """Names of the primal fields."""
+    SLACKS: ClassVar[tuple[str, ...]] = ()
+    """Names of the primal fields that stay positive."""
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ()
+    """Names of the slacks' multipliers, in the same order; these stay positive, too."""
 
     @property
-    @abstractmethod
     def slacks(self) -> tuple[Float, ...]:
         """Primal variables that stay positive."""
+        return tuple(getattr(self, name) for name in self.SLACKS)
 
     @property
-    @abstractmethod
     def multipliers(self) -> tuple[Float, ...]:
         """Multipliers of the slacks, in the same order."""
+        return tuple(getattr(self, name) for name in self.MULTIPLIERS)
 
     @property
     def complementary_pairs(self) -> list[tuple[Float, Float]]:

@@ -17,7 +17,10 @@ from ldpopt.foundation.numbers import Float
 
 
 def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float = 0.0) -> float:
-    r"""Upper bound :math:`\sum_x y_x + n t` with the best shift ``t``, plus the part of the slack; up to rounding."""
+    r"""Upper bound :math:`\sum_x y_x + n t` with the best shift ``t``, plus the part of the slack; up to rounding.
+
+    ``costs`` have the shape (n, m), the multipliers ``duals`` (n,).
+    """
     n = len(duals)
     prices = Prices.of(costs, duals)
     # Newton's method approaches the root from the left, so only the first step may be negative.

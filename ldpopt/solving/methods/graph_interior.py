@@ -40,7 +40,7 @@ class GraphInteriorPoint(Method):
     loops: ClassVar[Loops] = Loops(name, lambda: GraphInteriorPoint().solve(small_task()))
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Mutual ties of sufficient length, two or more inputs, no side rows, no delta."""
+        """Mutual ties with losses that floats resolve, two or more inputs, no side rows, no delta."""
         return form.n > 1 and not form.has_side_rows and form.fits_graph_interior(limits)
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:

@@ -75,7 +75,7 @@ class RowGeneration(Method):
 
 
 class _Generation:
-    """One run: the program so far, the inner point, and the rows seen."""
+    """One run: the program so far, the inner point, and the rows added."""
 
     def __init__(self, task: Task, solver: str, may_switch: bool) -> None:
         self.task, self.solver, self.may_switch = task, solver_named(solver), may_switch

@@ -11,19 +11,19 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import Ties
-from ldpopt.studies.literature.statements import exactly_private, read_statement, require_plain_ties
+from ldpopt.studies.literature.problems import exactly_private, read_problem, require_mutual_ties
 
 BLOCK = 1 << 22
 """Number of differences of gains that are computed at once."""
 
 MAX_DOUBLINGS = 60
-"""Doublings of the factor after which the best answers are reported with certainty."""
+"""Number of doublings of the factor after which it counts as infinite: the best report is certain."""
 
 BISECTIONS = 60
 """Halvings of the interval of the factor: its relative width is then below the accuracy of floats."""
 
 
-def exponential(statement: Any) -> Mechanism:
+def exponential(problem: Any) -> Mechanism:
     r"""Report an answer with a probability that grows exponentially with its gain.
 
     .. math:: P(x, y) \propto e^{\epsilon u(x, y) / (2 \Delta)}, \qquad
@@ -31,8 +31,8 @@ def exponential(statement: Any) -> Mechanism:
 
     Parameters
     ----------
-    statement : Problem or MetricDP
-        Pure, graph or metric privacy. A metric alone stands for its distance as the loss; then
+    problem : Problem or MetricDP
+        Pure, graph or metric privacy. A metric alone has its distance as the loss; then
         ``P(x, y)`` is proportional to ``exp(-epsilon d(x, y) / 2)``.
 
     Returns
@@ -47,7 +47,7 @@ def exponential(statement: Any) -> Mechanism:
 
     Notes
     -----
-    The factor 2 of the proof is for the sum in the denominator; `sharpened_exponential` computes what is needed.
+    The factor 2 allows for the denominator in the proof; `sharpened_exponential` computes the largest private factor.
     O(pairs m).
 
     References
@@ -60,12 +60,12 @@ def exponential(statement: Any) -> Mechanism:
     >>> exponential(MetricDP("log(4)", [[0, 1], [1, 0]])).channel.round(9).tolist()
     [[0.666666667, 0.333333333], [0.333333333, 0.666666667]]
     """
-    problem = read_statement(statement)
-    scores = _Scores.of(require_plain_ties(problem), problem.utility.gain)
+    problem = read_problem(problem)
+    scores = _Scores.of(require_mutual_ties(problem), problem.utility.gain)
     return exactly_private(problem, scores.channel(scores.proved), problem.outputs)
 
 
-def sharpened_exponential(statement: Any) -> Mechanism:
+def sharpened_exponential(problem: Any) -> Mechanism:
     r"""Raise the factor of the exponential mechanism as long as the channel is private.
 
     .. math:: P(x, y) = e^{t u(x, y)} / Z_x(t), \qquad
@@ -74,19 +74,19 @@ def sharpened_exponential(statement: Any) -> Mechanism:
 
     Parameters
     ----------
-    statement : Problem or MetricDP
+    problem : Problem or MetricDP
         As in `exponential`.
 
     Returns
     -------
     Mechanism
         Exactly private, shape ``(n, m)``. The factor is at least that of `exponential`; doubling and bisection find a
-        factor above which the channel is no longer private. Where every factor is private the best answer is reported.
+        factor above which the channel is no longer private. If every factor is private, the best report is certain.
 
     Raises
     ------
     NotRepresentableError
-        As `exponential`.
+        For the reasons of `exponential`.
 
     Notes
     -----
@@ -98,8 +98,8 @@ def sharpened_exponential(statement: Any) -> Mechanism:
     >>> sharpened_exponential(MetricDP("log(4)", [[0, 1], [1, 0]])).channel.round(9).tolist()
     [[0.8, 0.2], [0.2, 0.8]]
     """
-    problem = read_statement(statement)
-    scores = _Scores.of(require_plain_ties(problem), problem.utility.gain)
+    problem = read_problem(problem)
+    scores = _Scores.of(require_mutual_ties(problem), problem.utility.gain)
     return exactly_private(problem, scores.channel(scores.largest()), problem.outputs)
 
 

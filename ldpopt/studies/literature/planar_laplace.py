@@ -1,7 +1,16 @@
-"""The planar Laplace mechanism for places: noise in the plane, then the nearest place."""
+r"""The planar Laplace mechanism for places: noise in the plane, then the nearest place.
+
+The density :math:`\frac{\epsilon^2}{2\pi} e^{-\epsilon r}` is minus the divergence of the field
+:math:`\frac{S(r)}{2 \pi r}` along the ray, :math:`S(r) = (1 + \epsilon r) e^{-\epsilon r}`. The mass of a cell is thus
+what flows in through its walls, and 1 more in the cell of the source. Walls lie on lines: at distance h from the
+source, with :math:`t = h \sinh u` along the line, the flow is :math:`\frac{1}{2\pi} \int S(h \cosh u) / \cosh u \, du`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,26 +22,31 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import MetricDP, Ties
 from ldpopt.privacy.places import read_points
 from ldpopt.problem.problem import Problem
-from ldpopt.studies.literature.cells import cell_masses
-from ldpopt.studies.literature.statements import exactly_private, read_statement, require_plain_ties
+from ldpopt.studies.literature.problems import exactly_private, read_problem, require_mutual_ties
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
+"""Gauss-Legendre rule of a panel of length 1 in ``u``: its error is below the rounding of floats."""
+
+UNDERFLOW = 745.0
+"""Exponent from which the exponential of its negative is 0."""
 
 PLANAR = 0.01
-"""Largest share of a distance by which points found in the plane may miss it."""
+"""Largest relative error of the distances between the points that are found in the plane."""
 
 
-def planar_laplace(statement: Any, points: Any = None) -> Mechanism:
+def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
     r"""Add planar Laplace noise to a place and report the place that is nearest to the result.
 
     .. math:: P(x, y) = \int_{V_y} \frac{\epsilon^2}{2 \pi} e^{-\epsilon \|z - p_x\|} \, dz
 
-    where :math:`V_y` has the points that are nearer to place y than to any other.
+    where :math:`V_y`, the cell of y, has the points that are nearer to place y than to any other.
 
     Parameters
     ----------
-    statement : Problem or MetricDP
+    problem : Problem or MetricDP
         Metric privacy; with ``points`` also graph or pure privacy.
     points : array_like, shape (n, 2), or DataFrame or mapping label -> coordinates, optional
-        Places in a plane; default: computed from the distances, where they are those of a plane within one percent.
+        Places in a plane; default: computed from the distances, if they are those of a plane within one percent.
 
     Returns
     -------
@@ -51,7 +65,7 @@ def planar_laplace(statement: Any, points: Any = None) -> Mechanism:
     Points outside the region go to the nearest place as well: this truncation reads the noisy point only, so it costs
     no privacy. Before it the noise is off by ``2 / epsilon`` on average.
 
-    Where the distance is not that of the points, the noise has the largest epsilon for which
+    If the distance is not that of the points, the noise has the largest epsilon for which
     ``epsilon' |p_x - p_x'| <= epsilon d(x, x')`` holds for all tied pairs. The integral is computed along the borders
     of the cells, with an error of about 1e-15: O(n^2) integrals.
 
@@ -65,9 +79,9 @@ def planar_laplace(statement: Any, points: Any = None) -> Mechanism:
     >>> planar_laplace(MetricDP.of_points(1.0, [(0, 0), (1, 0), (0, 1)])).channel.round(4).tolist()
     [[0.4254, 0.2873, 0.2873], [0.2226, 0.5624, 0.215], [0.2226, 0.215, 0.5624]]
     """
-    problem = read_statement(statement)
-    ties = require_plain_ties(problem)
-    places = points_in_plane(problem) if points is None else _read(points, problem)
+    problem = read_problem(problem)
+    ties = require_mutual_ties(problem)
+    places = points_in_plane(problem) if points is None else _coordinates(points, problem)
     epsilon = noise_epsilon(ties, places)
     return exactly_private(problem, cell_masses(places, epsilon), problem.inputs)
 
@@ -75,7 +89,7 @@ def planar_laplace(statement: Any, points: Any = None) -> Mechanism:
 def noise_epsilon(ties: Ties, places: Float) -> float:
     """Largest epsilon of noise in the plane that is private for the ties."""
     if not ties.budget:
-        raise NotRepresentableError("at epsilon = 0 there is no planar Laplace noise", do="state epsilon > 0")
+        raise NotRepresentableError("at epsilon = 0 there is no planar Laplace noise", do="use epsilon > 0")
     first, second = ties.pairs()
     if not len(first):
         return float(ties.budget)
@@ -111,11 +125,90 @@ def points_in_plane(problem: Problem) -> Float:
     return places
 
 
-def _read(points: Any, problem: Problem) -> Float:
-    """Coordinates in the order of the inputs."""
+def _coordinates(points: Any, problem: Problem) -> Float:
+    """Coordinates in the order of the inputs, shape (n, 2)."""
     values, names = read_points(points)
     places = Labelled(values, (names, None), "list of points", ("input", "coordinate")).to(problem.inputs, None)
     if places.shape != (len(problem.inputs), 2):
         what = f"the points have shape {places.shape}; {len(problem.inputs)} places in the plane are needed"
         raise StatementError(what, do="pass one row of two coordinates for each input")
     return places
+
+
+def cell_masses(points: Float, epsilon: float) -> Float:
+    """Probability, shape (n, n), that planar Laplace noise around a place x ends in the cell of a place y."""
+    masses = np.eye(len(points))
+    for wall in walls(points):
+        flow = wall.flow(points, epsilon)
+        masses[:, wall.one] -= flow
+        masses[:, wall.other] += flow
+    return np.maximum(masses, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Wall:
+    """Border between the cells of two places: points ``middle + t along`` with ``low <= t <= high``."""
+
+    one: int
+    other: int
+    middle: Float
+    along: Float
+    low: float
+    high: float
+
+    def flow(self, sources: Float, epsilon: float) -> Float:
+        """Mass of the noise that flows from the cell of ``one`` into that of ``other``, for each source, shape (n,)."""
+        across = np.array([-self.along[1], self.along[0]])
+        height = (self.middle - sources) @ across
+        foot = (sources - self.middle) @ self.along
+        flows = np.zeros(len(sources))
+        seen = np.flatnonzero((height != 0) & (epsilon * np.abs(height) < UNDERFLOW))
+        if not len(seen):
+            return flows
+        h = np.abs(height[seen])
+        reach = np.arccosh(np.maximum(UNDERFLOW / (epsilon * h), 1.0))
+        start = np.clip(np.arcsinh((self.low - foot[seen]) / h), -reach, reach)
+        end = np.clip(np.arcsinh((self.high - foot[seen]) / h), -reach, reach)
+        panels = max(1, int(np.ceil((end - start).max())))
+        half = (end - start) / (2 * panels)
+        total = np.zeros(len(seen))
+        for panel in range(panels):
+            u = (start + (2 * panel + 1) * half)[:, None] + half[:, None] * NODES
+            stretch = np.cosh(u)
+            distance = epsilon * h[:, None] * stretch
+            total += ((1 + distance) * np.exp(-distance) / stretch) @ WEIGHTS * half
+        flows[seen] = np.sign(height[seen]) * total / (2 * np.pi)
+        return flows
+
+
+def walls(points: Float) -> Iterator[Wall]:
+    """Yield the walls between the cells of the places: segments, rays or lines."""
+    for one, other in _neighbors(points):
+        step = points[other] - points[one]
+        length = float(np.hypot(*step))
+        along = np.array([step[1], -step[0]]) / length  # `Wall.flow` turns it to the left: from one to the other
+        others = np.delete(points, [one, other], axis=0) - points[one]
+        slope, room = 2 * others @ along, (others**2).sum(axis=1) - others @ step
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = room / slope
+        low, high = ends[slope < 0].max(initial=-np.inf), ends[slope > 0].min(initial=np.inf)
+        if low < high and (room[slope == 0] >= 0).all():
+            yield Wall(one, other, points[one] + step / 2, along, float(low), float(high))
+
+
+def _neighbors(points: Float) -> list[tuple[int, int]]:
+    """Pairs of places whose cells may touch: the edges of the Delaunay triangulation.
+
+    All pairs if it leaves out places, which happens if they are on a line or two almost coincide.
+    """
+    from scipy.spatial import Delaunay, QhullError
+
+    try:
+        triangulation = Delaunay(points) if len(points) > 2 else None
+    except QhullError:
+        triangulation = None
+    if triangulation is None or len(triangulation.coplanar):
+        return list(combinations(range(len(points)), 2))
+    triangles = triangulation.simplices
+    ends = np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [0, 2]]]), axis=1)
+    return [(int(x), int(k)) for x, k in np.unique(ends, axis=0)]

@@ -20,12 +20,12 @@ def laplace(scale):
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-def test_it_is_nearly_tight_on_an_honest_box(epsilon):
+def test_bounds_are_nearly_tight(epsilon):
     bound = audit_sampler(coin(epsilon), 0, 1, draws=1_000_000, confidence=0.99, rng=7)
     assert 0.98 * epsilon <= bound <= epsilon
 
 
-def test_it_reads_the_same_from_a_mechanism():
+def test_mechanisms_are_black_boxes_too():
     mechanism = lo.closed_forms.randomized_response(4, 1.0).mechanism
     box = lambda x, size, rng: mechanism.sample([x] * size, rng=rng)  # noqa: E731
     assert 0.9 < audit_sampler(box, 0, 1, draws=100_000, rng=3) <= 1.0
@@ -37,14 +37,14 @@ def test_noise_of_half_the_scale_is_found():
     assert audit_sampler(laplace(1.0), 0.0, 1.0, draws=10_000, confidence=0.99, rng=1) <= 1.0
 
 
-def test_false_alarms_keep_the_level():
+def test_false_alarms_are_as_rare_as_stated():
     """2000 honest boxes at confidence 0.95: the alarms are at most binomial(2000, 0.05), exceeded once in a million."""
     box = coin(1.0)
     alarms = sum(audit_sampler(box, 0, 1, draws=400, confidence=0.95, rng=seed) > 1.0 for seed in range(2000))
     assert alarms <= 150
 
 
-def test_an_output_that_gives_the_answer_away():
+def test_an_output_of_one_answer_only_is_found():
     box = lambda x, size, rng: np.where(rng.random(size) < 0.1, x, 2)  # noqa: E731
     assert audit_sampler(box, 0, 1, draws=10_000, rng=0) > 4
 
@@ -55,11 +55,11 @@ def test_labels_and_no_difference():
 
 
 @pytest.mark.parametrize("settings", [{"draws": 10}, {"draws": 1000, "confidence": 1.0}, {"draws": 1e4}])
-def test_statements_that_prove_nothing(settings):
+def test_bad_arguments_are_refused(settings):
     with pytest.raises(StatementError):
         audit_sampler(coin(1.0), 0, 1, **settings)
 
 
-def test_a_box_of_another_size():
+def test_a_wrong_number_of_reports_is_refused():
     with pytest.raises(StatementError, match="shape"):
         audit_sampler(lambda x, size, rng: np.zeros(3), 0, 1, draws=100)

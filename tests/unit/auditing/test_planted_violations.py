@@ -212,7 +212,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_violation_is_flagged_and_its_honest_twin_is_not(name):
+def test_planted_violations_are_found_and_correct_twins_are_not(name):
     good, claim, bad, wrong = PLANTED[name]()
     assert audit(good, claim).verdict == "certified"
     found = audit(bad, wrong)
@@ -224,7 +224,7 @@ def test_a_planted_violation_is_flagged_and_its_honest_twin_is_not(name):
 
 
 @pytest.mark.parametrize("delta1, delta2", [(0.5, 0.5 / math.e), (0.1, 0.1), (1.0, 1 / math.e)])
-def test_every_interval_of_the_paper_is_flagged(delta1, delta2):
+def test_every_interval_of_the_paper_is_a_violation(delta1, delta2):
     assert mean.RandomCensoring(1.0).audit().verdict == "certified"
     found = mean.RandomCensoring(1.0, delta1, delta2).audit()
     assert found.verdict == "violated"
@@ -285,7 +285,7 @@ def nudged(rng, mechanism):
     return Mechanism(counts / 2.0**53)
 
 
-def test_no_certified_mechanism_is_flagged():
+def test_no_certified_mechanism_is_a_violation():
     rng = np.random.default_rng(11)
     for _ in range(thorough_or(150, 1000)):
         n, m = rng.integers(2, 6, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,14 +13,16 @@ import pytest
 
 from ldpopt import GraphDP, PureLDP, Workload, design, load_design, save_design
 from ldpopt.certificate import design_bound as proof
-from ldpopt.certificate.answer_classes import merge
-from ldpopt.certificate.design_bound import FormBound, NoBound, Statement
+from ldpopt.certificate.design_bound import FormBound, NoBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
+from ldpopt.certificate.design_statement import AnswerClasses, Statement
 from ldpopt.certificate.design_value import DesignValue, value_of, with_first_row
+from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.errors import CertificateError, ModelFileError
-from ldpopt.foundation.budget import round_up
+from ldpopt.foundation.budget import Budget, round_up
 from ldpopt.foundation.documents import Entry
+from ldpopt.privacy.cones.rays import Rays
 
 TINY = Fraction(1, 2**500)
 NOTHING = FormBound(np.zeros((3, 3)), np.zeros(3))
@@ -27,7 +30,7 @@ NOTHING = FormBound(np.zeros((3, 3)), np.zeros(3))
 
 def statement(matrix, weights):
     matrix = np.array(matrix, dtype=float)
-    return Statement.of(matrix, np.array(weights, dtype=float), merge(matrix))
+    return Statement.of(matrix, np.array(weights, dtype=float), AnswerClasses.of(matrix))
 
 
 PREFIX = statement([[1, 0, 0], [1, 1, 0]], [0.5, 0.25, 0.25])
@@ -154,16 +157,16 @@ def test_the_first_row_is_the_nearest_float():
     assert with_first_row(left)[0].tolist() == [1.0, 0.4]
 
 
-def test_a_claim_that_is_off_by_a_hair_is_named(certificate):
+def test_the_smallest_wrong_claim_is_named(certificate):
     matrix = certificate.workload.matrix
-    proved = certificate.multipliers.below(Statement.of(matrix, certificate.weights, merge(matrix)))
+    proved = certificate.multipliers.value(Statement.of(matrix, certificate.weights, AnswerClasses.of(matrix)))
     assert replace(certificate, bound=proved).recheck() == ()
     assert replace(certificate, bound=proved + TINY).recheck() == ("the multipliers prove less than the bound claimed",)
     found = replace(certificate, achieved=certificate.bound).recheck()
     assert found == ("the estimator has a larger variance than claimed",)
 
 
-def test_multipliers_that_prove_nothing_prove_that_no_variance_is_negative(certificate):
+def test_without_a_proof_the_bound_is_zero(certificate):
     idle = replace(certificate, multipliers=NOTHING, bound=Fraction(0))
     assert idle.recheck() == ()
     assert replace(idle, bound=TINY).recheck() == ("the multipliers prove less than the bound claimed",)
@@ -176,7 +179,7 @@ def test_the_gap_is_relative_to_the_value(certificate, achieved, bound):
     assert claim.relative_gap == round_up((achieved - bound) / achieved)
 
 
-def test_a_value_of_nothing_has_no_gap(certificate):
+def test_a_value_of_zero_has_a_gap_of_zero(certificate):
     assert replace(certificate, achieved=Fraction(0), bound=Fraction(0)).relative_gap == 0.0
 
 
@@ -191,7 +194,7 @@ def test_multipliers_of_unknown_keys_are_refused():
     for bound, value in ((NoBound, {"line": []}), (FormBound, {"line": [0.0]}), (ProductBound, {})):
         with pytest.raises(ModelFileError):
             bound.read(Entry(value, "file"), 1)
-    assert NoBound.read(Entry({}, "file"), 1).stated() == {}
+    assert NoBound.read(Entry({}, "file"), 1).plain() == {}
 
 
 def test_no_bound_is_that_no_variance_is_negative(certificate):
@@ -222,7 +225,7 @@ def test_rays_of_no_cost_are_no_failure():
 
 
 @pytest.mark.parametrize("sizes", [(6,), (2, 3)])
-def test_a_gram_matrix_beside_the_scheme_costs_a_little_more(sizes):
+def test_a_gram_matrix_near_the_scheme_has_a_slightly_lower_bound(sizes):
     """Whatever the workload, the bound of the scheme holds for every set."""
     base, scheme = Fraction(1, 3), Scheme(sizes)
     rng = np.random.default_rng(0)
@@ -235,9 +238,85 @@ def test_a_gram_matrix_beside_the_scheme_costs_a_little_more(sizes):
         found = ProductBound.best(spectrum, base)
         assert found.holds(given, base)
         assert not replace(found, level=np.nextafter(found.level, 0)).holds(given, base)
-        form = FormBound(scheme.form(found.eigenvalues.reshape(scheme.shape)), np.full(6, found.level * (1 + 1e-12)))
+        form = FormBound(scheme.matrix(found.eigenvalues.reshape(scheme.shape)), np.full(6, found.level * (1 + 1e-12)))
         assert form.holds(given, base)
-        bounds.append(float(found.below(given)))
+        bounds.append(float(found.value(given)))
     assert bounds[1] == pytest.approx(bounds[0], rel=1e-7)
     assert bounds[2] < bounds[0]
     assert Spectrum.of(Statement.of(exactly, np.arange(1.0, 7.0)), scheme) is None
+
+
+# Extreme rays.
+
+
+def exactly(array: Any, denominator: int = 1) -> Rationals:
+    return Rationals(np.array(array, dtype=object), denominator)
+
+
+def rational(given: Rationals) -> Any:
+    return given.whole * Fraction(1, given.denominator)
+
+
+def scaled(given: Rationals, factor: Fraction) -> Rationals:
+    return Rationals(given.whole * factor.numerator, given.denominator * factor.denominator)
+
+
+def worst(form: Any, line: Any, weights: Any, vs: Any) -> Fraction:
+    """Largest ``v N v / ((y.v)(r.v))``."""
+    return max((v @ form @ v) / ((line @ v) * (weights @ v)) for v in vs)
+
+
+def test_entries_are_known_from_below() -> None:
+    """To ``RELATIVE`` bits and ``ROUNDED`` units of the last one, as the proof has it."""
+    for budget, unit in ((Budget(0.3), Fraction(1, 7)), (Budget("log(3)"), Fraction(1)), (Budget(2**-9), Fraction(1))):
+        table = proof._Exponentials(Rays(budget, unit, np.zeros((1, 1), int)), 300)
+        for size in (0, 1, 40, 255, 256, 257, 511, 700, 65536 // 300, 1000):
+            low, high = (1 / end for end in reversed(budget.enclosure(unit * size)))
+            found = Fraction(int(table.of(np.array([[size]]))[0, 0]), 1 << 300)
+            assert found <= high
+            assert low <= found * (1 + Fraction(1, 1 << proof.RELATIVE)) + Fraction(proof.ROUNDED, 1 << 300)
+        assert table.of(np.array([[proof.ZERO, 0], [0, 0]])).tolist() == [[0, 1 << 300], [1 << 300, 1 << 300]]
+
+
+@pytest.mark.parametrize("depth", [0, 100])
+@pytest.mark.parametrize("weights", [[0, 5], [3, 3]])
+def test_a_ray_that_may_cost_more_is_refused(depth: int, weights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One entry is as far below as it may be, the other such that the ray costs too much by a last bit."""
+    rays, r = Rays(Budget(1.0), Fraction(1), np.array([[0, depth]])), exactly(weights, 5)
+    for form, line in (
+        (exactly([[4, 0], [0, 0]], 3), exactly([0, 3], 2)),
+        (exactly([[0, 0], [0, 0]], 1000), exactly([-3, 3], 2)),
+        (exactly([[0, 700], [700, 0]], 1000), exactly([0, 3], 2)),
+        (exactly([[10**9, -(10**9)], [-(10**9), 10**9]], 1000), exactly([0, 3], 2)),
+    ):
+
+        def spare(v: Any, form: Rationals = form, line: Rationals = line) -> Fraction:
+            return (rational(line) @ v) * (rational(r) @ v) - v @ rational(form) @ v
+
+        def found(self: Any, below: Any, spare: Any = spare) -> Any:
+            first, low, high = Fraction(1 << self.bits), 1 << (self.bits // 2), 1 << self.bits
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if spare(np.array([first, Fraction(middle)])) >= 0 else (middle, high)
+            assert spare(np.array([first, Fraction(low)])) < 0
+            least = int((first - proof.ROUNDED) / (1 + Fraction(1, 1 << proof.RELATIVE)))
+            return np.array([[least + 1, low]], dtype=object)
+
+        monkeypatch.setattr(proof._Exponentials, "of", found)
+        assert not proof._rays_hold(form, line, r, rays)
+
+
+@pytest.mark.parametrize("budget", [Budget(0.3), Budget("log(3)"), Budget(30.0)])
+def test_rays_hold_up_to_little(budget: Budget) -> None:
+    """Entries 1 and ``exp(-epsilon)``: the cost of one, and what it may be."""
+    rays = Rays(budget, Fraction(1), np.array([[1, 0], [0, 1], [0, 0]]))
+    form, weights, base = exactly([[1, 0], [0, 0]], 3), exactly([1, 2], 7), 1 / budget.enclosure()[0]
+    line = exactly([2, 1], 5)
+    vs = [np.array(v) for v in ((base, Fraction(1)), (Fraction(1), base), (Fraction(1), Fraction(1)))]
+    most = 1 / worst(rational(form), rational(line), rational(weights), vs)
+    for factor, holds in (
+        (most * (1 - Fraction(1, 1 << 150)), True),
+        (most, False),
+        (most * (1 + Fraction(1, 1 << 150)), False),
+    ):
+        assert proof._rays_hold(scaled(form, factor), line, weights, rays) == holds

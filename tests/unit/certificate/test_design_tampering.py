@@ -71,7 +71,7 @@ def changed(data, key, value):
 
 
 @pytest.mark.parametrize("which", ["small", "large"])
-def test_as_saved_it_holds(which, request, tmp_path):
+def test_a_saved_certificate_holds(which, request, tmp_path):
     assert not fails(request.getfixturevalue(which), tmp_path / "proof.json")
 
 
@@ -187,7 +187,7 @@ def test_a_smaller_claim_is_still_true(small, tmp_path):
         ("achieved", "9" * 5000, 2),
     ],
 )
-def test_the_command_line_says_it_in_a_line(small, key, value, code, tmp_path):
+def test_the_command_line_prints_one_line(small, key, value, code, tmp_path):
     """Exit 1 for a claim that does not hold, 2 for a file that is none."""
     path = tmp_path / "proof.json"
     path.write_text(json.dumps(sealed(changed(small, key, value)) if code == 2 else changed(small, key, value)))
@@ -202,7 +202,7 @@ HUGE = '{"format": "ldpopt design certificate 3", "digest": "", "inputs": [1e999
 
 
 @pytest.mark.parametrize("text", [DEEP, HUGE, "", "{", "[]", "null", "[1", '{"format": "ldpopt design certificate 2"}'])
-def test_what_is_no_certificate(text, tmp_path):
+def test_other_files_are_not_certificates(text, tmp_path):
     path = tmp_path / "proof.json"
     path.write_text(text)
     with pytest.raises(LdpoptError):

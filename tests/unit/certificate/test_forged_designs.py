@@ -56,7 +56,7 @@ def refused(data, path, *, seal=True):
         return True
 
 
-def test_as_saved_it_holds(saved):
+def test_a_saved_certificate_holds(saved):
     data, path = saved
     assert not refused(data, path)
 
@@ -95,7 +95,7 @@ def test_other_estimators(saved):
     assert refused({**data, "left_inverse": bent.tolist()}, path)
 
 
-def test_claims_of_more(saved):
+def test_better_claims_are_refused(saved):
     data, path = saved
     achieved, bound = Fraction(data["achieved"]), Fraction(data["bound"])
     assert refused({**data, "achieved": str(achieved * (1 - Fraction(1, 10**12)))}, path)

@@ -13,12 +13,12 @@ import pytest
 
 import ldpopt as lo
 from ldpopt import PureLDP, Workload
-from ldpopt.certificate.design_bound import least_ratio
-from ldpopt.certificate.frequency_certificate import FrequencyCertificate, SubsetLaw, best_size
+from ldpopt.certificate.design_statement import least_ratio
+from ldpopt.certificate.frequency_certificate import FrequencyCertificate, SubsetRandomizer, best_size
 from ldpopt.errors import LdpoptError
 
 
-def test_it_is_saved_and_checked_again(tmp_path):
+def test_a_certificate_is_saved_and_checked_again(tmp_path):
     proof = lo.design(2 * lo.Workload.frequencies(50), lo.PureLDP("log(4)")).certificate
     proof.save(tmp_path / "proof.json")
     read = FrequencyCertificate.load(tmp_path / "proof.json")
@@ -31,16 +31,16 @@ def test_it_is_saved_and_checked_again(tmp_path):
     [
         lambda proof: {"bound": proof.bound + Fraction(1, 10**9)},
         lambda proof: {"achieved": proof.achieved - Fraction(1, 10**9)},
-        lambda proof: {"law": SubsetLaw.of(30, proof.size + 4, proof.privacy.epsilon)},
-        lambda proof: {"law": replace(proof.law, mass=proof.law.mass + 1)},
-        lambda proof: {"law": replace(proof.law, mass=proof.law.mass - 2**40)},
+        lambda proof: {"randomizer": SubsetRandomizer.of(30, proof.size + 4, proof.privacy.epsilon)},
+        lambda proof: {"randomizer": replace(proof.randomizer, mass=proof.randomizer.mass + 1)},
+        lambda proof: {"randomizer": replace(proof.randomizer, mass=proof.randomizer.mass - 2**40)},
         lambda proof: {"multipliers": replace(proof.multipliers, level=np.nextafter(proof.multipliers.level, 0))},
         lambda proof: {"multipliers": replace(proof.multipliers, sizes=(29,))},
         lambda proof: {"workload": 1.01 * proof.workload},
         lambda proof: {"privacy": lo.PureLDP(0.9)},
     ],
 )
-def test_a_claim_of_more_is_refused(change):
+def test_a_better_claim_is_refused(change):
     proof = lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0)).certificate
     assert replace(proof, **change(proof)).recheck() != ()
 
@@ -62,8 +62,8 @@ def test_many_sets_are_refused_in_words():
 def test_the_best_size_is_the_best_of_all_sizes(epsilon):
     budget = PureLDP(epsilon).epsilon
     for n in range(2, 12):
-        values = {k: SubsetLaw.of(n, k, budget) for k in range(1, n)}
-        values = {k: law.total_variance for k, law in values.items() if law.p > law.q}
+        values = {k: SubsetRandomizer.of(n, k, budget) for k in range(1, n)}
+        values = {k: one.total_variance for k, one in values.items() if one.p > one.q}
         assert values[best_size(n, budget)] <= min(values.values()) * (1 + Fraction(1, 10**6))
 
 
@@ -73,16 +73,18 @@ def test_the_bound_is_the_closed_formula(epsilon):
     for n in (2, 7, 30, 200):
         privacy = PureLDP(epsilon)
         proof, b = FrequencyCertificate.of(Workload.frequencies(n), privacy), least_ratio(privacy.epsilon)
-        told = max((1 - b) ** 2 * k * (1 - Fraction(k, n)) / (b + (1 - b) * Fraction(k, n)) ** 2 for k in range(1, n))
-        formula = (n - 1) ** 2 / told - (1 - Fraction(1, n))
+        information = max(
+            (1 - b) ** 2 * k * (1 - Fraction(k, n)) / (b + (1 - b) * Fraction(k, n)) ** 2 for k in range(1, n)
+        )
+        formula = (n - 1) ** 2 / information - (1 - Fraction(1, n))
         assert formula * (1 - Fraction(1, 10**13)) <= proof.bound <= formula
         assert proof.recheck() == ()
 
 
 def test_the_value_is_the_variance_of_the_listed_channel():
-    law, n = SubsetLaw.of(5, 2, PureLDP(1.0).epsilon), 5
+    drawn, n = SubsetRandomizer.of(5, 2, PureLDP(1.0).epsilon), 5
     sets = [set(part) for part in itertools.combinations(range(n), 2)]
-    p, q = law.p, law.q
+    p, q = drawn.p, drawn.q
     assert sum(p / 4 if 0 in part else (1 - p) / 6 for part in sets) == 1
     for x in (0, 3):
         found = [
@@ -90,10 +92,10 @@ def test_the_value_is_the_variance_of_the_listed_channel():
         ]
         assert [sum(share * values[z] for share, values in found) for z in range(n)] == [z == x for z in range(n)]
         total = sum(share * sum((values[z] - (z == x)) ** 2 for z in range(n)) for share, values in found)
-        assert total == law.total_variance
+        assert total == drawn.total_variance
 
 
-def test_the_relative_gap_is_rounded_up_and_that_of_nothing_is_nothing():
+def test_the_relative_gap_is_rounded_up():
     proof = FrequencyCertificate.of(Workload.frequencies(5), PureLDP(1.0))
     assert Fraction(proof.relative_gap) >= proof.gap / proof.achieved
     assert 0 <= proof.relative_gap <= 1e-12

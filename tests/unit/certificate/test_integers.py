@@ -1,6 +1,9 @@
-"""Products by digits are those of Python's integers, and floats are read exactly."""
+"""Products by digits are those of Python's integers, floats are read exactly, and roundings have the right side."""
 
 from __future__ import annotations
+
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,7 +12,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from builders import cases
-from ldpopt.certificate.integers import MASK, TERMS, Digits, Exactly, fraction_bits, product
+from ldpopt.certificate.integers import (
+    GRID,
+    MASK,
+    TERMS,
+    Digits,
+    Rationals,
+    exact_grid,
+    fraction_bits,
+    integers,
+    product,
+)
 from ldpopt.errors import CertificateError
 
 edges = st.sampled_from([0, -1, 2**18, -(2**18)])
@@ -39,7 +52,7 @@ def test_sums_of_products(left, right):
 @given(arrays(np.float64, (2, 5), elements=st.floats(-1e200, 1e200)))
 def test_floats_are_read_exactly(array):
     bits = fraction_bits(array)
-    plain = Exactly.of(array)
+    plain = Rationals.of(array)
     for more in (bits, bits + 7):
         assert np.array_equal(Digits.read(array, more).whole() * plain.denominator, plain.whole << more)
     assert bits == 0 or (Digits.read(array, bits).whole() % 2).any()
@@ -73,3 +86,21 @@ def test_long_sums_of_the_largest_digits_are_exact(sign):
     many = 2 * TERMS + 3
     row = np.full((1, many), 2**54 - 1, dtype=object)
     assert product(row, sign * row.T)[0, 0] == sign * many * (2**54 - 1) ** 2
+
+
+def test_floats_of_every_exponent_are_on_their_sides_of_the_grid():
+    for exponent in range(-340, -240):
+        for mantissa in (1.0, 2 - 2.0**-52, -1.0, -1.5):
+            value = math.ldexp(mantissa, exponent)
+            exactly = Fraction(value) * 2**GRID
+            assert integers([value]).tolist() == [math.floor(exactly)]
+            assert integers([value], up=True).tolist() == [math.ceil(exactly)]
+
+
+def test_the_grid_is_as_fine_as_the_finest_float_needs():
+    full = 1 - 2.0**-53
+    assert exact_grid(np.array([full])) == GRID
+    assert exact_grid(np.array([full * 2.0**-267])) == GRID
+    assert exact_grid(np.array([full * 2.0**-268])) == GRID + 1
+    assert exact_grid(np.array([1.0, 0.0]), np.array([full * 2.0**-400, 3.0])) == 453
+    assert exact_grid(np.zeros(3)) == exact_grid(np.zeros(0)) == GRID

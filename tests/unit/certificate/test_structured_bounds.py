@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction as F
-from itertools import permutations, product
+from itertools import product
 from math import isqrt
 from typing import Any
 
@@ -14,13 +14,11 @@ import pytest
 
 import ldpopt as lo
 import ldpopt_check as checker
-from ldpopt.certificate.answer_classes import merge
-from ldpopt.certificate.design_bound import Statement
 from ldpopt.certificate.design_bound_mean import MeanBound, _compare, _holds, _root, _sign
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
-from ldpopt.certificate.integers import Exactly
+from ldpopt.certificate.design_statement import AnswerClasses, Statement
+from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
-from ldpopt.designing.methods.product.realize import information
 from ldpopt.designing.pricing import indicators
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.documents import Entry
@@ -36,7 +34,7 @@ def fractions(array: Any) -> Any:
     return np.array([F(float(value)) for value in np.ravel(array)], dtype=object).reshape(np.shape(array))
 
 
-def rational(given: Exactly) -> Any:
+def rational(given: Rationals) -> Any:
     return given.whole * F(1, given.denominator)
 
 
@@ -92,7 +90,7 @@ def test_slopes_without_weight_hold_up_to_equality(seed: int, base: F) -> None:
 
 
 @pytest.mark.parametrize("y", [[1, -3], [1, -2]])
-def test_lines_below_nought_do_not_hold(y: Any) -> None:
+def test_negative_lines_do_not_hold(y: Any) -> None:
     none, base = np.array([0, 0], dtype=object), F(1, 2) if y[1] == -3 else F(9, 10)
     for r in ([1, 1], [1, 0], [0, 1]):
         assert not _holds(none, np.array(y, dtype=object), np.array(r, dtype=object), base)
@@ -104,11 +102,11 @@ def mean_statement(rng: Any, n: int) -> tuple[Any, Any, Statement]:
     numbers = rng.permutation(np.arange(n) ** 2 + rng.integers(0, 2, n) * 0.5) / 4
     weights = rng.integers(1, 6, n).astype(float)
     matrix = np.outer([2.0, -1.5], numbers) + np.array([[1.0], [3.0]])
-    return numbers, weights, Statement.of(matrix, weights, merge(matrix))
+    return numbers, weights, Statement.of(matrix, weights, AnswerClasses.of(matrix))
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_a_line_holds_where_it_holds_for_every_set(seed: int) -> None:
+def test_a_line_holds_if_and_only_if_it_holds_for_every_set(seed: int) -> None:
     """Near the threshold, to ``2**-30``."""
     rng = np.random.default_rng(seed)
     n, base = 2 + seed % 4, [F(1, 3), F(1, 50), F(9, 10)][seed % 3]
@@ -135,21 +133,21 @@ def test_the_bound_of_a_mean_is_that_of_the_definition(seed: int) -> None:
     numbers = rng.permutation(np.arange(n) ** 2) / 4
     weights = rng.integers(1, 6, n).astype(float)
     matrix = np.outer([2.0, -1.5], numbers) + 1.0
-    statement, r = Statement.of(matrix, weights, merge(matrix)), fractions(weights) / F(float(weights.sum()))
+    statement, r = Statement.of(matrix, weights, AnswerClasses.of(matrix)), fractions(weights) / F(float(weights.sum()))
     w = fractions(numbers)
     centered, factor = w - r @ w, F(2) ** 2 + F(3, 2) ** 2
     spread = factor * (r @ centered**2)
     assert spread == statement.spread
     k, y = rng.integers(-8, 9, n) / 8, rng.integers(1, 9, n) / 4
     given = MeanBound(numbers, k, y)
-    assert given.below(statement) == factor * (2 * fractions(k) @ centered - fractions(y).sum()) - spread
+    assert given.value(statement) == factor * (2 * fractions(k) @ centered - fractions(y).sum()) - spread
     enough = replace(given, slope=k / 1024, line=y * 1e6)
     assert enough.holds(statement, F(1, 3))
     for wrong in (numbers + 2.0**-40 * np.eye(n)[0], np.zeros(n), numbers[1:]):
         assert not replace(enough, numbers=wrong).holds(statement, F(1, 3))
     assert replace(enough, numbers=numbers + 5.0).holds(statement, F(1, 3))
     one = np.arange(n)[None] ** 3.0 + numbers
-    assert not enough.holds(Statement.of(one, weights, merge(one)), F(1, 3))
+    assert not enough.holds(Statement.of(one, weights, AnswerClasses.of(one)), F(1, 3))
 
 
 # Marginals.
@@ -186,7 +184,7 @@ CASES = [((4,), [0, 16]), ((2, 3), [0, 4, 1, 16]), ((3, 2), [0, 4, 0, 16]), ((2,
 
 @pytest.mark.parametrize(("sizes", "mu"), CASES)
 @pytest.mark.parametrize("base", [F(0), F(1, 3), F(1, 50), F(9, 10)])
-def test_the_least_level_of_costs_alike_is_that_of_every_set(sizes: Any, mu: Any, base: F) -> None:
+def test_the_least_level_is_that_of_every_set(sizes: Any, mu: Any, base: F) -> None:
     statement = product_statement(sizes, mu)
     spectrum = spectrum_of(statement, sizes)
     scale = F(spectrum.mu[-1], mu[-1])
@@ -206,7 +204,7 @@ def test_the_least_level_of_costs_alike_is_that_of_every_set(sizes: Any, mu: Any
         found = ProductBound(sizes, sigma.astype(float), float(given))
         assert found.holds(statement, base) == (F(float(given)) >= least)
         trace = (s @ rational(statement.gram)).trace()
-        assert found.below(statement) == 2 * trace - n * F(float(given)) - statement.spread
+        assert found.value(statement) == 2 * trace - n * F(float(given)) - statement.spread
 
 
 @pytest.mark.parametrize("base", [F(1, 10**6), F(1, 3), F(99, 100)])
@@ -226,7 +224,7 @@ def test_the_best_multipliers_are_the_best_multiple(sizes: Any, mu: Any) -> None
     for factor in (0.99, 1.01):
         sigma = factor * best.eigenvalues
         other = ProductBound(sizes, sigma, float(spectrum.least_level(fractions(sigma), base)))
-        assert other.below(statement) < best.below(statement)
+        assert other.value(statement) < best.value(statement)
 
 
 def test_other_weights_and_sizes_have_no_level() -> None:
@@ -236,60 +234,9 @@ def test_other_weights_and_sizes_have_no_level() -> None:
         assert found is not None
         assert (found.beside == 0) == is_in
     assert Spectrum.of(statement, Scheme((2, 2))) is None
-    uneven = Statement(statement.rows, statement.unit, Exactly(np.array([2, 1, 1, 1, 1, 1], dtype=object), 7))
+    uneven = Statement(statement.rows, statement.unit, Rationals(np.array([2, 1, 1, 1, 1, 1], dtype=object), 7))
     assert Spectrum.of(uneven, Scheme((2, 3))) is None
     assert not ProductBound((2, 3), np.ones(4), 1e9).holds(uneven, F(1, 2))
-
-
-def orbit(sizes: tuple[int, ...], members: set[tuple[int, ...]]) -> list[list[int]]:
-    """All sets that come of one by orders of the values of each attribute."""
-    answers = list(np.ndindex(*sizes))
-    found = {
-        tuple(tuple(order[value] for order, value in zip(orders, answer, strict=True)) in members for answer in answers)
-        for orders in product(*(list(permutations(range(size))) for size in sizes))
-    }
-    return [[int(inside) for inside in part] for part in sorted(found)]
-
-
-def masses_of(sizes: tuple[int, ...], sets: list[tuple[int, int, set[tuple[int, ...]]]]) -> Any:
-    """Columns with a high and a low mass, in an odd order, without regard to the sums of rows."""
-    rows = [[low + (high - low) * x for x in part] for high, low, members in sets for part in orbit(sizes, members)]
-    return np.array(rows[::2] + rows[1::2], dtype=np.int64).T
-
-
-SETS = [(9 << 44, 2 << 44, {(0, 0), (0, 1), (1, 2)}), (5 << 44, 3 << 44, {(0, 0)}), (8 << 44, 2 << 44, {(1, 1)})]
-
-
-def test_information_is_that_of_the_definition() -> None:
-    """``n sum_a c_a c_a^T / 1.c_a`` in every eigenspace but that of constants."""
-    sizes = (2, 3)
-    for sets in (SETS, SETS[1:], [*SETS, (7 << 44, 7 << 44, {(0, 0)})], [(9 << 44, 2 << 44, {(0, 0)}), SETS[0]]):
-        masses = masses_of(sizes, sets)
-        told = information(Scheme(sizes), masses)
-        shares = masses.astype(object) * F(1, 2**53)
-        whole = sum(6 * np.outer(c, c) / c.sum() for c in shares.T)
-        assert told is not None
-        for (kept, part), have in zip(projections(sizes).items(), told, strict=True):
-            assert not any(kept) or (part @ whole == have * part).all()
-
-
-def test_information_of_three_attributes() -> None:
-    masses = masses_of((2, 2, 2), [(9 << 44, 2 << 44, {(0, 0, 0), (0, 1, 1)})])
-    told = information(Scheme((2, 2, 2)), masses)
-    shares = masses.astype(object) * F(1, 2**53)
-    whole = sum(8 * np.outer(c, c) / c.sum() for c in shares.T)
-    assert told is not None
-    assert len(told) == 8
-    for (kept, part), have in zip(projections((2, 2, 2)).items(), told, strict=True):
-        assert not any(kept) or (part @ whole == have * part).all()
-
-
-def test_information_beside_the_scheme_is_refused() -> None:
-    masses = masses_of((2, 3), SETS)
-    assert information(Scheme((3, 2)), masses) is None
-    assert information(Scheme((2, 3)), masses[:, 1:]) is None
-    masses[0, 0] += 1
-    assert information(Scheme((2, 3)), masses) is None
 
 
 @pytest.mark.parametrize(
@@ -302,7 +249,7 @@ def test_sizes_make_all_answers(sizes: list[int], holds: bool) -> None:
     if holds:
         found = ProductBound.read(table, 6)
         assert (found.sizes, found.eigenvalues.tolist(), found.level) == (tuple(sizes), numbers, 2.0)
-        assert found.stated() == values
+        assert found.plain() == values
     else:
         with pytest.raises(ModelFileError):
             ProductBound.read(table, 6)
@@ -310,15 +257,15 @@ def test_sizes_make_all_answers(sizes: list[int], holds: bool) -> None:
 
 @pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 2), (3, 3), (2, 5)])
 @pytest.mark.parametrize("base", [F(1, 3), F(1, 50)])
-def test_of_two_attributes_each_by_itself_ferrers_diagrams_cost_most(sizes: Any, base: F) -> None:
+def test_ferrers_diagrams_have_the_largest_cost_for_two_separate_attributes(sizes: Any, base: F) -> None:
     """The level is that of every set, gone through one by one."""
     scheme, rng = Scheme(sizes), np.random.default_rng(sum(sizes))
     for _ in range(5):
         sigma = [F(0), *(F(int(rng.integers(1, 30)), 7) for _ in range(2)), F(5)]
         mu = (F(0), *(F(int(rng.integers(0, 30)), 3) for _ in range(2)), F(0))
         spectrum = Spectrum(scheme, mu, F(0))
-        assert spectrum.sees_single_attributes
-        form = scheme.form(np.array([float(s * s * m) for s, m in zip(sigma, mu, strict=True)]).reshape(2, 2))
+        assert spectrum.is_separable
+        form = scheme.matrix(np.array([float(s * s * m) for s, m in zip(sigma, mu, strict=True)]).reshape(2, 2))
         sets = indicators(np.arange(1, 2**scheme.n - 1), scheme.n)
         mass = float(base) * scheme.n + (1 - float(base)) * sets.sum(axis=1)
         cost = scheme.n * (1 - float(base)) ** 2 * np.einsum("ax,xz,az->a", sets, form, sets, optimize=True) / mass**2
@@ -337,3 +284,24 @@ def test_two_questions_of_five_answers_reach_the_gap(tmp_path: Any) -> None:
     (tmp_path / "design.json").write_text(json.dumps(with_digest(data)))
     assert checker.main([str(tmp_path / "design.json")]) == 1
     assert lo.load_design(tmp_path / "design.json").certificate.recheck()
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 4), (2, 2, 3), (5,)])
+def test_eigenvalues_and_energies_are_those_of_the_projections(sizes):
+    scheme, n = Scheme(sizes), int(np.prod(sizes))
+    rng = np.random.default_rng(0)
+    values = rng.random(scheme.shape)
+    form = scheme.matrix(values)
+    assert np.allclose(scheme.eigenvalues(form), values)
+    assert np.trace(form) == pytest.approx(np.sum(values * scheme.ranks))
+    functions = rng.random((3, n))
+    energies = scheme.energies(functions)
+    for part in product((0, 1), repeat=len(sizes)):
+        one = np.zeros(scheme.shape)
+        one[part] = 1
+        projection = scheme.matrix(one)
+        assert np.allclose(projection @ projection, projection)
+        assert np.allclose(
+            np.einsum("ax,xy,ay->a", functions, projection, functions) / n, energies[(slice(None), *part)]
+        )
+    assert scheme.eigenvalues(form + np.diag(np.arange(n))) is None

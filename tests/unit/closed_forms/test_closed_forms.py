@@ -1,4 +1,4 @@
-"""Closed forms: the small families, what all have in common, and how little they build."""
+"""Closed forms: the small families, exact privacy of all families, and what importing them loads."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class TestBinary:
         assert form.vertices == ((0, 1), (1, 0))
         assert set(form.face) == {(0, 1), (1, 0)}
 
-    def test_a_letter_that_never_occurs_leaves_an_edge(self):
+    def test_an_answer_of_probability_zero_gives_an_optimal_edge(self):
         assert closed_forms.binary([0.0, 1.0], 1.0, 0.2).face == ((0, 1), (0.2, 1))
 
-    def test_delta_one_is_the_truth(self):
+    def test_at_delta_one_the_truth_is_optimal(self):
         form = closed_forms.binary([0.3, 0.7], 0.5, 1.0)
         assert form.value == 1
         assert form.channel.tolist() == [[1, 0], [0, 1]]
 
-    def test_needs_two_letters(self):
+    def test_other_than_two_answers_are_rejected(self):
         with pytest.raises(StatementError, match="two answers"):
             closed_forms.binary([0.2, 0.3, 0.5], 1.0)
 
@@ -39,8 +39,8 @@ class TestBinary:
     def test_sampler_follows_the_channel(self, prior):
         form = closed_forms.binary(prior, 0.4, 0.1)
         for x in (0, 1):
-            law = [float(form.sampler.law(x).get(y, 0)) for y in (0, 1)]
-            assert law == pytest.approx(form.channel[x], abs=1e-15)
+            probabilities = [float(form.sampler.probabilities(x).get(y, 0)) for y in (0, 1)]
+            assert probabilities == pytest.approx(form.channel[x], abs=1e-15)
 
 
 class TestBins:
@@ -51,7 +51,7 @@ class TestBins:
         assert one.value == pytest.approx(other.value, abs=1e-15)
         assert values[one.bins].tolist() == values[order][other.bins].tolist()
 
-    def test_large_budgets_tell_the_truth(self):
+    def test_at_large_budgets_the_truth_is_optimal(self):
         form = closed_forms.bins([0.25] * 4, [0, 1, 2, 3], 1e4)
         assert form.value == 0
         assert form.bins.tolist() == [0, 1, 2, 3]
@@ -65,11 +65,11 @@ class TestBins:
             ([0, 1, 2], lambda v, w: float((v - w) % 2), "not monotone"),
         ],
     )
-    def test_refuses(self, values, loss, what):
+    def test_wrong_values_and_losses_are_rejected(self, values, loss, what):
         with pytest.raises(StatementError, match=what):
             closed_forms.bins([0.2, 0.3, 0.5], values, 1.0, loss)
 
-    def test_hundreds_of_letters(self):
+    def test_value_is_the_loss_of_the_channel_for_250_answers(self):
         n = 250
         prior = np.random.default_rng(0).dirichlet(np.ones(n))
         form = closed_forms.bins(prior, np.arange(n), 1.0, "squared")
@@ -85,30 +85,30 @@ class TestClassics:
             assert form.delta_at(budget) == pytest.approx(0.75 - math.exp(budget) / 4, abs=1e-15)
         assert form.delta_at("log(3)") == form.delta_at(2.0) == 0
 
-    def test_the_budget_is_two_sided(self):
-        """At 1/4 the report "yes" tells more, (5/8)/(1/8) against (7/8)/(3/8); at 3/4 the report "no" does."""
+    def test_budget_is_the_larger_ratio_of_both_reports(self):
+        """At 1/4 the report "yes" has the larger ratio, (5/8)/(1/8) against (7/8)/(3/8); at 3/4 the report "no"."""
         assert closed_forms.coin("1/2", "1/4").epsilon.ratio == 5
         assert closed_forms.coin("1/2", "3/4").epsilon.ratio == 5
 
-    def test_an_honest_coin_hides_nothing(self):
+    def test_a_coin_that_reveals_an_answer_has_an_infinite_budget(self):
         assert closed_forms.coin(1, "1/2").epsilon == math.inf
         assert closed_forms.coin("1/2", 0).epsilon == math.inf
         assert closed_forms.coin("1/2", 0).delta_at(5.0) == 0.5
         assert closed_forms.coin(0, "1/2").epsilon == 0
 
     @pytest.mark.parametrize("arguments", [(1.5,), (0.5, -0.1), ("x",), (math.nan,), (math.inf,)])
-    def test_refuses_what_is_no_probability(self, arguments):
+    def test_wrong_probabilities_are_rejected(self, arguments):
         with pytest.raises(StatementError, match="not a probability"):
             closed_forms.coin(*arguments)
 
     @pytest.mark.parametrize("n", [0, -1, 2.0, True])
-    def test_refuses_what_is_no_size(self, n):
+    def test_wrong_alphabet_sizes_are_rejected(self, n):
         with pytest.raises(StatementError, match="alphabet size"):
             closed_forms.randomized_response(n, 1.0)
 
 
 def test_mechanisms_are_certified():
-    """What is handed out keeps the claim in exact arithmetic and costs next to nothing."""
+    """Mechanisms are private in exact arithmetic, and have the value of the formula."""
     forms = [
         closed_forms.binary([0.2, 0.8], 0.1, 0.15),
         closed_forms.binary([0.5, 0.5], 1.0),
@@ -144,7 +144,7 @@ def test_exact_sum(size):
 
 
 def test_nothing_heavy_is_imported():
-    """A package of the same path without its front door: only what the closed forms import themselves is loaded."""
+    """Without the package's own `__init__` only the imports of the closed forms themselves are loaded."""
     code = f"""
 import sys, types
 package = types.ModuleType("ldpopt")

@@ -1,4 +1,4 @@
-"""Samplers of closed forms: their law is the channel, and draws follow it."""
+"""Samplers of closed forms: their probabilities are the channel, and draws follow them."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class TestSamplers:
             closed_forms.path_graph([0.5, 0.5], 0.0),
         ]
 
-    def test_law_is_the_channel_up_to_rounding(self):
+    def test_probabilities_are_the_channel_up_to_rounding(self):
         for form in self.forms():
             for x, row in enumerate(form.channel):
-                law = form.sampler.law(x)
-                assert [float(law.get(y, 0)) for y in range(len(row))] == pytest.approx(row, abs=1e-14)
+                probabilities = form.sampler.probabilities(x)
+                assert [float(probabilities.get(y, 0)) for y in range(len(row))] == pytest.approx(row, abs=1e-14)
 
     @pytest.mark.parametrize("rng", [5, None], ids=["seeded", "system"])
-    def test_draws_follow_the_law(self, rng):
+    def test_draws_follow_the_probabilities(self, rng):
         for form in self.forms():
             n, size = len(form.inputs), 20_000
             for x in range(n):
-                law = form.sampler.law(x)
+                probabilities = form.sampler.probabilities(x)
                 counts = np.bincount(form.sampler.draw(np.full(size, x), rng=rng), minlength=n)
-                assert counts.sum() == counts[sorted(law)].sum()
-                if len(law) > 1:
-                    expected = np.array([float(law[y]) for y in sorted(law)]) * size
-                    assert not rejects(50, stats.chisquare(counts[sorted(law)], expected).pvalue)
+                assert counts.sum() == counts[sorted(probabilities)].sum()
+                if len(probabilities) > 1:
+                    expected = np.array([float(probabilities[y]) for y in sorted(probabilities)]) * size
+                    assert not rejects(50, stats.chisquare(counts[sorted(probabilities)], expected).pvalue)
 
     def test_a_seed_repeats_and_a_generator_advances(self):
         sampler, answers = closed_forms.randomized_response(9, 1.0).sampler, np.arange(9).repeat(20)
@@ -53,13 +53,13 @@ class TestSamplers:
         assert (sampler.draw(answers, rng=generator) != sampler.draw(answers, rng=generator)).any()
 
     @pytest.mark.parametrize("answers", [[3], [-1], [0.5], [[0]], ["a"]])
-    def test_refuses_codes_out_of_range(self, answers):
+    def test_wrong_codes_are_rejected(self, answers):
         with pytest.raises(StatementError):
             closed_forms.randomized_response(3, 1.0).sampler.sample(answers)
 
     def test_no_answers_no_reports(self):
         assert len(closed_forms.randomized_response(3, 1.0).sampler.sample([])) == 0
 
-    def test_tiny_budgets_fall_back_to_the_uniform_law(self):
+    def test_tiny_budgets_give_uniform_reports(self):
         sampler = closed_forms.minimax(3, 1e-17).sampler
-        assert sampler.law(0) == {0: Fraction(1, 3), 1: Fraction(1, 3), 2: Fraction(1, 3)}
+        assert sampler.probabilities(0) == {0: Fraction(1, 3), 1: Fraction(1, 3), 2: Fraction(1, 3)}

@@ -1,16 +1,14 @@
-"""The best answer for any prior: facts, refusals, a million letters, and the budget that a value takes."""
+"""Top-k: results, wrong arguments, a million answers, and the least budget for a value."""
 
 from __future__ import annotations
 
 import math
-import time
 import tracemalloc
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from builders import seconds
 from ldpopt import closed_forms
 from ldpopt.errors import StatementError
 
@@ -18,7 +16,7 @@ MILLION = 10**6
 
 
 class TestTopK:
-    def test_facts(self):
+    def test_results_for_three_answers(self):
         form = closed_forms.top_k([0.2, 0.5, 0.3], 1.0)
         assert form.k == 2
         assert form.members.tolist() == [1, 2]
@@ -68,32 +66,30 @@ class TestTopK:
             (["x"], "not a rectangular array"),
         ],
     )
-    def test_refuses_what_is_no_prior(self, prior, what):
+    def test_wrong_priors_are_rejected(self, prior, what):
         with pytest.raises(StatementError, match=what):
             closed_forms.top_k(prior, 1.0)
 
     @pytest.mark.parametrize("delta", [-0.1, 1.1, math.nan, "much"])
-    def test_refuses_what_is_no_delta(self, delta):
+    def test_wrong_deltas_are_rejected(self, delta):
         with pytest.raises(StatementError, match="delta"):
             closed_forms.top_k([0.5, 0.5], 1.0, delta)
 
-    def test_refuses_a_matrix_that_does_not_fit(self):
+    def test_a_matrix_that_does_not_fit_into_memory_is_rejected(self):
         form = closed_forms.top_k(np.full(MILLION, 1 / MILLION), 1.0)
         with pytest.raises(StatementError, match="GiB"):
             _ = form.mechanism
 
-    def test_a_million_letters_are_quick_and_small(self):
+    def test_a_million_answers_need_little_memory(self):
         weights = 1 / np.arange(1, MILLION + 1) ** 1.1
         prior = np.random.default_rng(1).permutation(weights / weights.sum())
         tracemalloc.start()
-        began = time.process_time()
         form = closed_forms.top_k(prior, 8.0, 0.01)
         reports = form.sampler.sample(np.arange(0, MILLION, 10), rng=1)
-        took, peak = time.process_time() - began, tracemalloc.get_traced_memory()[1]
+        peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert form.k == np.count_nonzero(form.thresholds <= math.exp(8))
         assert np.isin(reports, form.members).mean() > 0.98
-        assert took < seconds(3)  # about 0.3 s unmeasured: tracing and a busy machine take their share
         assert peak < 250e6
 
 
@@ -114,6 +110,6 @@ class TestLeastEpsilon:
     def test_values(self, prior, value, delta, epsilon):
         assert closed_forms.least_epsilon(prior, value, delta) == pytest.approx(epsilon, rel=1e-14)
 
-    def test_refuses_what_is_no_share(self):
+    def test_values_above_one_are_rejected(self):
         with pytest.raises(StatementError, match=r"value = 1.5 is not in \[0, 1\]"):
             closed_forms.least_epsilon([0.5, 0.5], 1.5)

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from ldpopt import GraphDP, MetricDP, OneSided, PureLDP, Workload, design
-from ldpopt.designing.masters import AverageMaster, MinimaxMaster, half_inverse
+from ldpopt.designing.average import AverageMaster
+from ldpopt.designing.masters import half_inverse
+from ldpopt.designing.worst_case import MinimaxMaster
 
 PREFIX = np.tril(np.ones((4, 4)))
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import ldpopt as lo
 from ldpopt import DesignLimits, DesignProblem, Workload, plan_design
-from ldpopt.cli.verbs import app
+from ldpopt.cli.app import app
 from ldpopt.designing.methods.method import DesignMethod, RawDesign
 from ldpopt.designing.plan import METHODS
 from ldpopt.errors import NotRepresentableError, StatementError
@@ -56,7 +56,7 @@ def test_every_method_has_a_problem():
 @pytest.mark.parametrize(
     ("name", "problem"), [(name, problem) for name, problems in CASES.items() for problem in problems]
 )
-def test_the_plan_is_what_runs_and_what_check_prints(name, problem, tmp_path):
+def test_the_plan_that_is_printed_is_the_one_that_runs(name, problem, tmp_path):
     plan = plan_design(problem)
     assert plan[0].method.name == name
     found = lo.design(**vars(problem), gap=1e-2)

@@ -78,10 +78,10 @@ def test_every_container_of_counts():
 
 
 @pytest.mark.parametrize("tally", [pd.Series([1, 2], [1, 0]), pd.Series([1, 2, 0], [2, 1, 0])])
-def test_nothing_is_guessed(tally):
+def test_an_ambiguous_series_is_refused(tally):
     with pytest.raises(StatementError, match="could hold reports, or counts"):
         Counts.of(STARS, tally)
-    with pytest.raises(StatementError, match="state column="):
+    with pytest.raises(StatementError, match="give column="):
         Counts.of(STARS, pl.DataFrame({"a": [1, 2], "b": [0, 1]}))
 
 
@@ -182,7 +182,7 @@ def test_no_reports_are_refused_where_they_are_needed():
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "ldpopt counts 2"}', '{"format": 1, "source": 2}'])
-def test_files_that_are_no_counts(tmp_path, text):
+def test_files_without_counts_are_refused(tmp_path, text):
     (tmp_path / "c.json").write_text(text)
     with pytest.raises(ModelFileError):
         Counts.load(tmp_path / "c.json")
@@ -216,7 +216,7 @@ def test_a_design_reads_a_column_as_its_mechanism_does(tmp_path):
     assert Counts.of(best, frame, column="a") == Counts.of(best.mechanism, frame, column="a")
 
 
-def test_reports_without_a_form_in_tables_are_no_column():
+def test_reports_without_a_form_in_tables_are_refused():
     with pytest.raises(StatementError, match="the reports of a protocol are not a column of a table"):
         Counts.of(UnaryEncoding(LABELS, 1.0), pd.DataFrame({"a": [1]}), column="a")
     with pytest.raises(StatementError, match="a int cannot draw reports"):

@@ -55,12 +55,12 @@ def test_raw_answers_and_foreign_reports_are_flagged():
 
 
 def test_the_bound_by_hand():
-    # All reports "no": the nearest law has 3/4 of them, so G = N log(4/3), and m - 1 = 1.
+    # All reports "no": the nearest distribution has 3/4 of them, so G = N log(4/3), and m - 1 = 1.
     excess = 100 * np.log(4 / 3)
     assert goodness_of_fit(COIN, {"no": 100}) == pytest.approx(np.exp(-excess) * np.e * excess, rel=1e-6)
 
 
-def test_what_has_no_value():
+def test_counts_without_a_p_value_are_refused():
     with pytest.raises(StatementError, match="no reports"):
         goodness_of_fit(COIN, [])
     with pytest.raises(StatementError, match="weighted"):

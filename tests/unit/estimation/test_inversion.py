@@ -11,7 +11,8 @@ import pytest
 
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.estimation import likelihood
-from ldpopt.estimation.inversion import Estimate, estimate_frequencies, normal_quantile
+from ldpopt.estimation.estimate import Estimate, normal_quantile
+from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.mechanism.mechanism import Mechanism
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
@@ -42,7 +43,7 @@ class TestInversion:
     @pytest.mark.parametrize("mechanism", [randomized_response(4, 1.0), randomized_response(9, 0.1), wide()])
     def test_unbiased(self, mechanism):
         # The estimate is linear in the counts, so unbiased means: exact report frequencies give the exact prior.
-        # Masses over 2**53 are whole counts, so these frequencies can be stated exactly.
+        # Masses over 2**53 are whole counts, so these frequencies are exact.
         for x, masses in enumerate(mechanism.masses):
             reports = dict(zip(mechanism.outputs, masses, strict=True))
             found = estimate_frequencies(mechanism, reports).values
@@ -286,7 +287,7 @@ class TestEstimate:
 
 
 class TestCountsOrReports:
-    """A Series may hold reports or counts: what it holds is told by rule, and never guessed."""
+    """A Series of reports is distinguished from one of counts by rules; an ambiguous one is refused."""
 
     SEEN = pandas.Series([0] * 60 + [1] * 40)
     NUMBERED = Mechanism([[0.75, 0.25], [0.25, 0.75]])
@@ -301,7 +302,7 @@ class TestCountsOrReports:
         for reports in (self.SEEN, self.SEEN.sample(frac=1, random_state=1), self.SEEN[self.SEEN.index > 20]):
             assert estimate_frequencies(self.NUMBERED, reports).n_reports == len(reports)
 
-    def test_what_could_be_both_is_refused(self):
+    def test_an_ambiguous_series_is_refused(self):
         digits = Mechanism(np.eye(10) / 2 + 1 / 20)
         for series in (pandas.Series([3, 1, 2]), pandas.Series([3, 3, 0]).value_counts()):
             with pytest.raises(StatementError, match=r"do: pass dict\(series\) for counts, series\.to_list\(\)"):

@@ -38,9 +38,9 @@ def test_the_variance_is_that_of_surveys():
     mechanism, p, rng = design(Workload.frequencies(4), PureLDP(1.0)).mechanism, np.array([0.5, 0.3, 0.2, 0.0]), 7
     seen = np.random.default_rng(rng).multinomial(2000, p @ mechanism.channel, size=400)
     values = [estimate_frequencies(mechanism, dict(enumerate(row))).values for row in seen]
-    stated = precision(mechanism, prior=p).variances / 2000
+    expected = precision(mechanism, prior=p).variances / 2000
     # A variance from 400 values is known to 7 %; five times that.
-    assert np.var(values, axis=0) == pytest.approx(stated, rel=0.35)
+    assert np.var(values, axis=0) == pytest.approx(expected, rel=0.35)
     assert (precision(mechanism).variances >= precision(mechanism, prior=p).variances - 1e-12).all()
 
 
@@ -87,7 +87,7 @@ def test_bad_statements(more, words):
         plan_sample(COIN, **more)
 
 
-def test_what_cannot_be_estimated_is_not_planned():
+def test_a_mechanism_without_information_is_refused():
     with pytest.raises(StatementError, match="rank 1"):
         plan_sample(Mechanism([[0.5, 0.5], [0.5, 0.5]]), half_width=0.1)
     with pytest.raises(StatementError, match="cannot draw reports"):

@@ -1,4 +1,4 @@
-"""Budgets: exact reading, rational enclosures of e**epsilon against 400-bit arithmetic, refusals."""
+"""Budgets: exact reading, enclosures of e**epsilon and logarithms against 200 digits, every rounding step, refusals."""
 
 from __future__ import annotations
 
@@ -14,11 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation import budget as module
 from ldpopt.foundation.budget import Budget, log_enclosure, round_down, round_up
 
 TIGHT = 1 + Fraction(1, 2**180)
 
+HAIR = Fraction(1, 2**640)
+"""Far below the last of the bits that an enclosure keeps, and above the error of 200 digits."""
+
+NATS = [2.0**-185, 1e-40, 1e-17, 1e-9, 0.1, 0.49, 0.51, 1.0, 3.7, 25.0, 700.0, 745.0, 1000.0]
+
 fractions = st.fractions(min_value=1, max_value=10**6, max_denominator=10**6)
+
+
+@pytest.fixture(autouse=True)
+def many_digits():
+    with mpmath.workdps(200):
+        yield
 
 
 def real(value):
@@ -26,51 +38,64 @@ def real(value):
 
 
 def encloses(low, high, truth):
-    """Compare with a relative guard far below the width that is claimed, and far above 400-bit rounding."""
-    guard = mpmath.mpf(2) ** -380 * abs(truth)
+    """Compare with a relative guard far below the width that is claimed, and above the rounding of 200 digits."""
+    guard = mpmath.mpf(2) ** -600 * abs(truth)
     return real(low) <= truth + guard and truth - guard <= real(high)
 
 
-@pytest.fixture(autouse=True)
-def bits():
-    with mpmath.workprec(400):
-        yield
+def fraction(value):
+    """A number of mpmath, exactly."""
+    mantissa, exponent = mpmath.mpf(value).man_exp
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def beside(nats, seed):
+    """A number of 192 bits near ``exp(nats)``, its last unit, and nats a hair below and above its logarithm."""
+    unit = Fraction(2) ** (math.floor(nats / math.log(2)) - 191)
+    number = math.floor(fraction(mpmath.exp(nats)) / unit) * unit + seed * unit
+    log = fraction(mpmath.log1p(real(number - 1)) if nats < 1 else mpmath.log(real(number)))
+    return number, unit, log - HAIR, log + HAIR
+
+
+def assert_within_a_unit(nats, seed):
+    number, unit, below, above = beside(nats, seed)
+    low, high = module._exp_enclosure(below)
+    assert number - unit <= low < number <= high <= number + unit
+    low, high = module._exp_enclosure(above)
+    assert number - unit <= low <= number < high <= number + unit
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-9, 1e-6, 0.1, 0.5, math.log(2), 1.0, 25, 37, 700.5, 745.2, 1e4])
-def test_enclosure_holds_the_exponential_and_nothing_else(epsilon):
+def test_enclosures_are_tight(epsilon):
     low, high = Budget(epsilon).enclosure()
     assert low <= high <= low * TIGHT
     assert encloses(low, high, mpmath.exp(mpmath.mpf(epsilon)))
 
 
 @given(st.floats(0, 1e4, allow_subnormal=True), st.fractions(0, 3, max_denominator=1000))
-def test_enclosure_of_any_budget_and_multiple(epsilon, multiple):
+def test_enclosures_of_multiples(epsilon, multiple):
     low, high = Budget(epsilon).enclosure(multiple)
-    with mpmath.workprec(400):
-        assert low <= high <= low * TIGHT
-        assert encloses(low, high, mpmath.exp(mpmath.mpf(epsilon) * real(multiple)))
+    assert low <= high <= low * TIGHT
+    assert encloses(low, high, mpmath.exp(mpmath.mpf(epsilon) * real(multiple)))
 
 
 @given(fractions, st.fractions(Fraction(1, 100), 80, max_denominator=1000))
-def test_enclosure_of_a_power_of_a_known_ratio(ratio, multiple):
+def test_enclosures_of_powers_of_a_rational(ratio, multiple):
     low, high = Budget(f"log({ratio})").enclosure(multiple)
-    with mpmath.workprec(400):
-        assert low <= high <= low * TIGHT
-        assert encloses(low, high, mpmath.power(real(ratio), real(multiple)))
+    assert low <= high <= low * TIGHT
+    assert encloses(low, high, mpmath.power(real(ratio), real(multiple)))
 
 
 @given(fractions)
 def test_logarithms_are_enclosed(ratio):
     low, high = log_enclosure(ratio)
-    with mpmath.workprec(400):
-        assert low <= high
-        assert encloses(low, high, mpmath.log(real(ratio)))
-        assert real(high - low) <= mpmath.mpf(2) ** -180 * max(1, real(high))
+    assert low <= high
+    assert encloses(low, high, mpmath.log(real(ratio)))
+    assert real(high - low) <= mpmath.mpf(2) ** -180 * max(1, real(high))
 
 
 @pytest.mark.parametrize("tiny", [Fraction(1, 2**60), Fraction(1, 2**90), Fraction(1, 10**50), Fraction(1, 2**1000)])
-def test_the_logarithm_of_nearly_one(tiny):
+def test_logarithms_near_one(tiny):
     low, high = log_enclosure(1 + tiny)
     assert tiny - tiny**2 / 2 <= high
     assert low <= tiny - tiny**2 / 2 + tiny**3 / 3
@@ -79,13 +104,13 @@ def test_the_logarithm_of_nearly_one(tiny):
     assert round_up(high) in (float(tiny), math.nextafter(float(tiny), 1))
 
 
-def test_a_known_ratio_is_exact():
+def test_rational_exponentials_are_exact():
     budget = Budget("log(7/2)")
     assert budget.enclosure() == (Fraction(7, 2), Fraction(7, 2))
     assert budget.enclosure(3) == (Fraction(343, 8), Fraction(343, 8))
     assert float(budget) == math.log(3.5)
-    assert Budget(0).enclosure() == (1, 1)
-    assert Budget(1.0).enclosure(0) == (1, 1)
+    assert Budget(0).enclosure() == Budget("log(1)").enclosure() == Budget(1.0).enclosure(0) == (1, 1)
+    assert module._exp_enclosure(Fraction(1, 10**300))[0] == 1 < module._exp_enclosure(Fraction(1, 10**300))[1]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +186,7 @@ def test_refusals_say_why(epsilon, why):
         Fraction(10) ** 4000,
     ],
 )
-def test_the_float_of_a_ratio_is_its_logarithm_to_the_last_digits(ratio):
+def test_floats_of_rational_exponentials_are_correct_to_the_last_digits(ratio):
     log = mpmath.log1p(real(ratio - 1)) if ratio < 2 else mpmath.log(real(ratio))
     assert abs(mpmath.mpf(float(Budget(Fraction(0) if ratio == 1 else f"log({ratio})"))) - log) <= log * 2.0**-51
 
@@ -181,7 +206,7 @@ def test_copies_and_pickles_are_the_same_budget(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.1, "log(3)", 1e-300, 3])
-def test_what_is_shown_reads_back(epsilon):
+def test_representations_read_back(epsilon):
     assert Budget(eval(repr(Budget(epsilon)))) == Budget(epsilon)
 
 
@@ -197,7 +222,7 @@ def test_b_is_below_and_beta_above_by_an_ulp_at_most(epsilon):
 
 
 @given(st.fractions())
-def test_rounding_is_to_the_neighbour_on_the_stated_side(value):
+def test_rounding_up_and_down(value):
     down, up = round_down(value), round_up(value)
     assert Fraction(down) <= value <= Fraction(up)
     assert up in (down, math.nextafter(down, math.inf))
@@ -208,3 +233,118 @@ def test_rounding_at_the_ends_of_the_range():
     assert round_up(Fraction(1, 10**400)) == math.ulp(0)
     assert round_down(Fraction(1, 10**400)) == 0
     assert round_up(Fraction(0)) == 0
+
+
+@pytest.mark.parametrize("nats", NATS)
+def test_ends_near_the_exponential_are_rounded_outward(nats):
+    for seed in range(1, 13):
+        assert_within_a_unit(nats, seed)
+
+
+@pytest.mark.parametrize("nats", NATS)
+def test_squares_are_rounded_outward(nats, monkeypatch):
+    # With a series that is exact to the last unit, nothing hides the rounding of the squares.
+    def exactly(x, bits):
+        return fraction(mpmath.exp(mpmath.mpf(x) / 2**bits)) * 2**bits
+
+    monkeypatch.setattr(module, "_taylor_down", lambda x, bits: math.floor(exactly(x, bits)))
+    monkeypatch.setattr(module, "_taylor_up", lambda x, bits: math.ceil(exactly(x, bits)))
+    module._exp_enclosure.cache_clear()
+    for seed in range(20, 50):
+        assert_within_a_unit(nats, seed)
+    module._exp_enclosure.cache_clear()
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 8, 208, 230])
+def test_series_are_rounded_outward_by_little(bits):
+    half = 1 << bits - 1
+    for x in {0, 1, 2, 3, half // 2, half - 1, half, *range(0, half, max(1, half // 37))} - {-1}:
+        exact = mpmath.exp(mpmath.mpf(min(x, half)) / 2**bits) * 2**bits
+        down, up = module._taylor_down(min(x, half), bits), module._taylor_up(min(x, half), bits)
+        assert 0 <= exact - down < 2 + bits / 2
+        assert 0 <= up - exact < 2 + bits / 2
+
+
+def test_numbers_are_shortened_up_or_down():
+    for mantissa in range(1, 200):
+        for bits in (1, 3, 6):
+            for up in (False, True):
+                short, exponent = module._shorten(mantissa, -5, bits, up=up)
+                assert (short.bit_length() <= bits) or (up and short == 1 << bits)
+                error = short * Fraction(2) ** exponent - mantissa * Fraction(2) ** -5
+                assert error >= 0 if up else error <= 0
+                assert abs(error) < Fraction(2) ** exponent
+                assert exponent == -5 or mantissa.bit_length() - bits == exponent + 5
+
+
+def test_ends_are_rounded_outward_by_less_than_a_unit():
+    for low, high in (
+        (Fraction(1, 3), Fraction(2, 3)),
+        (Fraction(-1, 3), Fraction(5, 7)),
+        (Fraction(1), Fraction(3, 2)),
+    ):
+        below, above = module._outward(low, high, 5)
+        assert low - Fraction(1, 32) < below <= low <= high <= above < high + Fraction(1, 32)
+
+
+def test_the_text_one_tenth_is_not_the_float():
+    low, high = Budget("0.1").enclosure()
+    tenth = mpmath.exp(mpmath.mpf(1) / 10)
+    assert real(low) <= tenth <= real(high)
+    assert Fraction(0.1) != Budget("0.1").nats
+    assert Budget(0.1).enclosure() != (low, high)
+
+
+@pytest.mark.parametrize("ratio", [Fraction(3), Fraction(7, 2), 1 + Fraction(1, 10**30), Fraction(10**300)])
+@pytest.mark.parametrize("multiple", [Fraction(1, 3), Fraction(65), Fraction(129, 2)])
+def test_powers_of_a_rational_are_enclosed_tightly(ratio, multiple):
+    low, high = Budget(f"log({ratio})").enclosure(multiple)
+    power = mpmath.power(real(ratio), real(multiple))
+    assert real(low) <= power <= real(high)
+    assert high <= low * (1 + Fraction(1, 2**180))
+
+
+def test_whole_powers_of_a_rational_are_exact_up_to_64():
+    budget = Budget("log(3)")
+    assert budget.enclosure(64) == (3**64, 3**64)
+    low, high = budget.enclosure(65)
+    assert low < 3**65 < high
+    low, high = budget.enclosure(Fraction(1, 2))
+    assert low * low < 3 < high * high
+
+
+def test_the_largest_multiple_is_included():
+    module._exp_enclosure.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MAX_NATS", 100)
+        assert Budget(1.0).enclosure(100)[0] > 0
+        with pytest.raises(Exception, match="too many digits"):
+            Budget(1.0).enclosure(Fraction(101))
+
+
+@pytest.mark.parametrize("nats", [2.0**-70, 1e-9, 0.3, 0.6, 1.0, 20.0, 300.0])
+def test_logarithms_are_rounded_outward_by_little(nats):
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        ratio = 1 + Fraction(math.expm1(nats)) * Fraction(int(rng.integers(10**9, 2 * 10**9)), 10**9)
+        low, high = log_enclosure(ratio)
+        log = mpmath.log1p(real(ratio - 1))
+        assert real(low) < log < real(high)
+        assert real(high - low) < max(1, log) * mpmath.mpf(2) ** -189
+
+
+def test_logarithms_of_one_and_two():
+    assert log_enclosure(Fraction(1)) == (0, 0)
+    low, high = log_enclosure(Fraction(2))
+    assert real(low) < mpmath.log(2) < real(high)
+
+
+@pytest.mark.parametrize("nats", [1e-9, 0.1, 1.0, 3.0, 37.0, 700.0])
+def test_budgets_near_a_float_are_rounded_up(nats):
+    exponential = fraction(mpmath.exp(nats))
+    for hair in (Fraction(1, 2**230), Fraction(1, 2**300)):
+        above = Budget(f"log({(exponential * (1 + hair)).limit_denominator(10**180)})")
+        assert above.rounded_up == math.nextafter(nats, math.inf)
+        below = Budget(f"log({(exponential * (1 - hair)).limit_denominator(10**180)})")
+        assert below.rounded_up in (nats, math.nextafter(nats, math.inf))
+    assert Budget(nats).rounded_up == nats

@@ -16,7 +16,7 @@ from ldpopt.foundation.labels import nearest, suggestion
 DAY = np.datetime64("2020-01-01")
 SPAN = np.timedelta64(3, "s")
 HUGE = 10**5000
-NO_NUMBERS = {
+NON_NUMBERS = {
     "truth": True,
     "numpy's truth": np.bool_(True),
     "a table of one truth": np.array(True),
@@ -36,7 +36,7 @@ NO_NUMBERS = {
 }
 
 
-@pytest.fixture(params=NO_NUMBERS.values(), ids=NO_NUMBERS.keys())
+@pytest.fixture(params=NON_NUMBERS.values(), ids=NON_NUMBERS.keys())
 def no_number(request):
     return request.param
 
@@ -58,12 +58,12 @@ class TestRealArray:
         assert given[0] == 0
 
     @pytest.mark.parametrize("wrap", [lambda v: [1.0, v], lambda v: [[1.0], [v]], lambda v: ((1.0, v),)])
-    def test_one_entry_that_is_none(self, wrap, no_number):
+    def test_one_entry_that_is_not_a_number(self, wrap, no_number):
         with pytest.raises(StatementError, match="the table is not a rectangular array of real numbers"):
             numbers.real_array(wrap(no_number), "table")
 
     @pytest.mark.parametrize("kind", [bool, str, bytes, complex, "datetime64[D]", "timedelta64[D]"])
-    def test_a_table_of_another_kind(self, kind):
+    def test_arrays_of_other_types(self, kind):
         with pytest.raises(StatementError, match="rectangular"):
             numbers.real_array(np.zeros(2, int).astype(kind), "table")
 
@@ -72,7 +72,7 @@ class TestRealArray:
         [[[1], [1, 2]], [1, [2]], [10**400], {"a": 1}, {1.0}, np.array([1, True], object), np.array([1, "2"], object),
          np.ma.masked_less([0.5, -1.0], 0)],
     )  # fmt: skip
-    def test_what_is_no_table_of_numbers(self, values):
+    def test_ragged_lists_are_refused(self, values):
         with pytest.raises(StatementError, match="rectangular"):
             numbers.real_array(values, "table")
 
@@ -88,7 +88,7 @@ class TestRealNumber:
     def test_numbers_of_any_kind(self, value):
         assert numbers.real_number(value, "delta", 0, 1) == 0.5
 
-    def test_what_is_none(self, no_number):
+    def test_other_objects_are_refused(self, no_number):
         with pytest.raises(StatementError, match=r"delta = .* is not a number"):
             numbers.real_number(no_number, "delta")
 
@@ -121,13 +121,13 @@ class TestWholeNumber:
         assert numbers.is_whole(value, 3, 3)
         assert type(numbers.whole_number(value, "size")) is int
 
-    def test_what_is_none(self, no_number):
+    def test_other_objects_are_refused(self, no_number):
         assert not numbers.is_whole(no_number)
         with pytest.raises(StatementError, match=r"size = .* is not a whole number"):
             numbers.whole_number(no_number, "size")
 
     @pytest.mark.parametrize("value", [2.0, 2.5, np.float64(2), Fraction(2), np.array(2)])
-    def test_what_is_a_number_only(self, value):
+    def test_numbers_that_are_not_whole_are_refused(self, value):
         assert not numbers.is_whole(value)
 
     @pytest.mark.parametrize("least, most, fits", [(None, None, True), (5, None, True), (6, None, False),
@@ -139,15 +139,15 @@ class TestWholeNumber:
     @pytest.mark.parametrize(
         "value, limits, words, do",
         [
-            (0, (1,), "size = 0 is less than 1", "state a whole number, at least 1"),
-            (4, (1, 3), "size = 4 is more than 3", "state a whole number from 1 to 3"),
-            (2.0, (1, 3), "size = 2.0 is not a whole number", "state a whole number from 1 to 3"),
-            (10**30, (), "is more than 9223372036854775807", "state a whole number, at least 0"),
+            (0, (1,), "size = 0 is less than 1", "give a whole number, at least 1"),
+            (4, (1, 3), "size = 4 is more than 3", "give a whole number from 1 to 3"),
+            (2.0, (1, 3), "size = 2.0 is not a whole number", "give a whole number from 1 to 3"),
+            (10**30, (), "is more than 9223372036854775807", "give a whole number, at least 0"),
             (
                 -HUGE,
                 (),
                 r"too many digits \(int\) is less than 0",
-                "state a whole number, at least 0",
+                "give a whole number, at least 0",
             ),
         ],
         ids=["less", "more", "none", "beyond", "huge"],
@@ -158,13 +158,13 @@ class TestWholeNumber:
         assert caught.value.do == do
 
 
-def test_what_is_shown_is_short():
+def test_long_representations_are_shortened():
     for value in (HUGE, [HUGE], Fraction(1, HUGE), "9" * 100_000, list(range(10**5)), np.eye(3)):
         assert len(numbers.short_repr(value)) <= 60
         assert "\n" not in numbers.short_repr(value)
 
 
-def test_what_is_short_is_shown_as_it_is():
+def test_short_representations_are_unchanged():
     assert numbers.short_repr("yes") == "'yes'"
     assert numbers.short_repr("9" * 58) == repr("9" * 58)
 
@@ -174,7 +174,7 @@ def test_frozen_arrays_are_read_only():
         numbers.frozen(np.zeros(2))[0] = 1
 
 
-def test_memory_is_asked_for_first():
+def test_arrays_larger_than_the_memory_are_refused():
     numbers.require_memory(1.0, "a byte")
     with pytest.raises(StatementError, match=r"a table would take 1e\+06 GiB of memory") as caught:
         numbers.require_memory(1e6 * 2**30, "a table")

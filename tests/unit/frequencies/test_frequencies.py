@@ -16,13 +16,11 @@ from ldpopt.frequencies.local_hashing import PRIME, collision_probability, hash_
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.problem.problem import Problem
 
+SHORT = {"RandomizedResponse": "grr", "UnaryEncoding": "oue", "LocalHashing": "olh", "SubsetSelection": "ss"}
 KINDS = {
-    "grr": frequencies.RandomizedResponse,
-    "oue": frequencies.UnaryEncoding,
+    **{SHORT.get(kind.__name__, kind.__name__): kind for kind in frequencies.FrequencyProtocol.PUBLISHED},
     "sue": lambda d, epsilon: frequencies.UnaryEncoding(d, epsilon, kind="symmetric"),
-    "olh": frequencies.LocalHashing,
     "blh": lambda d, epsilon: frequencies.LocalHashing(d, epsilon, buckets=2),
-    "ss": frequencies.SubsetSelection,
 }
 LISTED = ("grr", "oue", "sue", "ss")
 
@@ -74,7 +72,7 @@ def test_certified_and_tight(kind, epsilon):
 
 
 def rows(protocol):
-    """The exact law of the reports that is behind `p`, in rationals, over subsets of the labels."""
+    """The exact probabilities of the reports behind `p` and `q`, in rationals, over subsets of the labels."""
     d, p, q = len(protocol.inputs), protocol.p, protocol.q
     for own in range(d):
         found = {}
@@ -95,32 +93,32 @@ def rows(protocol):
 
 @pytest.mark.parametrize("kind", LISTED)
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
-def test_audit_and_variance_from_the_whole_law(kind, epsilon):
+def test_audit_and_variance_from_all_probabilities(kind, epsilon):
     protocol = KINDS[kind](5, epsilon)
-    laws = list(rows(protocol))
-    assert all(sum(law.values()) == 1 for law in laws)
-    ratio = max(first[y] / second[y] for first, second in itertools.permutations(laws, 2) for y in first)
+    table = list(rows(protocol))
+    assert all(sum(row.values()) == 1 for row in table)
+    ratio = max(first[y] / second[y] for first, second in itertools.permutations(table, 2) for y in first)
     assert ratio == protocol._ratio() <= protocol.epsilon.enclosure()[0]
     for budget in (0.0, 0.1, 0.25):
         alpha = Fraction(math.exp(budget))
         worst = max(
             sum(max(first[y] - alpha * second[y], Fraction(0)) for y in first)
-            for first, second in itertools.permutations(laws, 2)
+            for first, second in itertools.permutations(table, 2)
         )
         assert protocol.audit().delta_at(budget) == pytest.approx(float(worst), abs=1e-15)
-    # The estimator is linear: its moments follow from the law, label by label.
+    # The estimator is linear: its moments follow from the probabilities, label by label.
     for label, own in itertools.product(range(5), range(2)):
         supports = [Fraction(y[label] if len(y) == 5 else label in y) if isinstance(y, tuple) else Fraction(y == label)
-                    for y in laws[own]]  # fmt: skip
+                    for y in table[own]]  # fmt: skip
         values = [(support - protocol.q) / (protocol.p - protocol.q) for support in supports]
-        mean = sum(v * mass for v, mass in zip(values, laws[own].values(), strict=True))
-        square = sum(v**2 * mass for v, mass in zip(values, laws[own].values(), strict=True))
+        mean = sum(v * mass for v, mass in zip(values, table[own].values(), strict=True))
+        square = sum(v**2 * mass for v, mass in zip(values, table[own].values(), strict=True))
         assert mean == (label == own)
         assert float(square - mean**2) == pytest.approx(protocol.variance(float(label == own)), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", LISTED)
-def test_the_channel_is_private_and_says_the_same(kind):
+def test_the_channel_is_private_and_has_the_same_supports(kind):
     protocol = KINDS[kind](["a", "b", "c", "d"], 1.0)
     audit = protocol.mechanism.audit(PureLDP(1.0))
     assert audit.verdict == "certified"
@@ -147,9 +145,9 @@ def test_simulation_agrees(kind, epsilon):
     assert (np.abs(values.var(axis=0, ddof=1) / variance - 1) < 5 * math.sqrt(2 / (repeats - 1))).all()
     total = protocol.total_variance / n
     assert abs(values.var(axis=0, ddof=1).sum() / total - 1) < 5 * math.sqrt(2 / (repeats - 1))
-    # The stated error is for people drawn at random: that of the fixed crowd and f (1 - f) / n.
-    stated = np.mean([estimate.std_error**2 for estimate in found], axis=0)
-    assert np.allclose(stated, variance + shares * (1 - shares) / n, rtol=0.1)
+    # The standard error is for people drawn at random: that of the fixed crowd and f (1 - f) / n.
+    squared = np.mean([estimate.std_error**2 for estimate in found], axis=0)
+    assert np.allclose(squared, variance + shares * (1 - shares) / n, rtol=0.1)
     assert (found[0].labels, found[0].n_reports) == (tuple(range(6)), n)
 
 
@@ -200,7 +198,7 @@ def test_subsets_are_uniform():
 
 
 def test_randomized_response_is_the_programs_optimum():
-    """And best for frequencies too where d < 3 E + 2; subset selection is never worse."""
+    """And best for frequencies too if d < 3 E + 2; subset selection is never worse."""
     for epsilon in (0.5, 1.0, 3.0):
         best = solve(Problem(np.full(7, 1 / 7), "identity", PureLDP(epsilon))).value
         assert frequencies.RandomizedResponse(7, epsilon).mechanism.channel[0, 0] == pytest.approx(best, abs=1e-12)
@@ -234,7 +232,7 @@ def test_no_ratio_beyond_the_budget(kind, d, epsilon):
 
 @pytest.mark.parametrize("kind", ["grr", "oue", "ss"])
 def test_the_black_box_agrees(kind):
-    """A lower bound on epsilon from reports alone, each told by its support of the first two labels."""
+    """A lower bound on epsilon from reports alone, each reduced to its support of the first two labels."""
     protocol = KINDS[kind](4, 1.0)
 
     def randomize(x, size, rng):

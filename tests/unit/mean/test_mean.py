@@ -1,4 +1,4 @@
-"""Mean protocols: statements, reports, estimates, extreme budgets."""
+"""Mean protocols: arguments, reports, estimates, extreme budgets."""
 
 import math
 from fractions import Fraction
@@ -106,9 +106,9 @@ def test_answers_are_a_vector(kind):
 def test_reports_of_another_budget_are_refused():
     with pytest.raises(StatementError, match="cannot come from"):
         mean.Duchi(2.0).estimate(mean.Duchi(1.0).privatize([0.0, 0.5], rng=1))
-    with pytest.raises(StatementError, match="neither"):
+    with pytest.raises(StatementError, match="not one of the 2 values"):
         mean.Duchi(1.0).estimate([0.5])
-    with pytest.raises(StatementError, match="neither"):
+    with pytest.raises(StatementError, match="not one of the 2 values"):
         mean.RandomCensoring(1.0).estimate([0.5])
 
 
@@ -188,14 +188,14 @@ class TestDesigned:
         assert made.grid_variance <= mean.Duchi(epsilon).worst_case_variance * (1 + 1e-6)
         assert made.bias <= 1e-6 * size
 
-    def test_bad_statements(self):
+    def test_bad_arguments(self):
         for values, outputs in (([0], [-9, 9]), ([0, 0], [-9, 9]), ([0, 1], [9]), ([0, math.nan], [-9, 9])):
             with pytest.raises(StatementError):
                 mean.designed(values, outputs, 1.0)
         with pytest.raises(StatementError, match="prior"):
             mean.designed([-1, 1], [-3, 3], 1.0, prior=[0.5, 0.5])
         made = mean.designed([-1, 1], [-3, 3], 1.0)
-        with pytest.raises(StatementError, match="outputs"):
+        with pytest.raises(StatementError, match="not one of the 2 values"):
             made.estimate([0.5])
         with pytest.raises(StatementError, match="outside"):
             made.privatize([1.2])

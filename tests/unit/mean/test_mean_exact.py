@@ -1,4 +1,4 @@
-"""What mean protocols draw, on grids so small that every probability can be written down."""
+"""Draws of mean protocols, on grids so small that every probability can be listed."""
 
 import itertools
 import math
@@ -73,12 +73,12 @@ class TestBanded:
         low, high = protocol.domain
         centers = protocol.middle + (2 * np.arange(protocol.cells) - protocol.cells + 1) * protocol.half_cell
         for x, row in zip(np.linspace(low, high, protocol.steps + 1), band_rows(protocol), strict=True):
-            law = np.array(row, dtype=float)
-            first = law @ centers
+            masses = np.array(row, dtype=float)
+            first = masses @ centers
             assert first == pytest.approx(protocol.offset + protocol.slope * x, abs=1e-12 * protocol.report_range[1])
-            assert protocol.variance(x) == pytest.approx(law @ (centers - first) ** 2 / protocol.slope**2, rel=1e-9)
+            assert protocol.variance(x) == pytest.approx(masses @ (centers - first) ** 2 / protocol.slope**2, rel=1e-9)
 
-    def test_draws_follow_the_law(self, kind, epsilon):
+    def test_draws_follow_the_distribution(self, kind, epsilon):
         protocol = kind(epsilon)
         low, high = protocol.domain
         for start in (0, protocol.steps // 3, protocol.steps):
@@ -108,17 +108,17 @@ class TestLaplace:
         protocol = SmallLaplace(epsilon)
         reports = (np.arange(-400, protocol.points + 400) + 0.5) * 2 / protocol.points - 1
         for x, row in zip(np.linspace(-1, 1, protocol.points + 1), laplace_rows(protocol, 400), strict=True):
-            law = np.array(row, dtype=float)
-            assert law @ reports == pytest.approx(x, abs=1e-6)
-            assert protocol.variance(x) == pytest.approx(law @ (reports - x) ** 2, rel=1e-6)
+            masses = np.array(row, dtype=float)
+            assert masses @ reports == pytest.approx(x, abs=1e-6)
+            assert protocol.variance(x) == pytest.approx(masses @ (reports - x) ** 2, rel=1e-6)
 
-    def test_draws_follow_the_law(self, epsilon):
+    def test_draws_follow_the_distribution(self, epsilon):
         protocol = SmallLaplace(epsilon)
         reports = protocol.privatize(np.full(40_000, -1.0), rng=2)
         places = np.rint((reports + 1) * protocol.points / 2 - 0.5).astype(int)
         kept = places[np.abs(places) <= 60]
-        law = np.array(laplace_rows(protocol, 60)[0][:121])
-        assert chisquare(np.bincount(kept + 60, minlength=121), law / law.sum() * len(kept)).pvalue > 1e-6
+        row = np.array(laplace_rows(protocol, 60)[0][:121])
+        assert chisquare(np.bincount(kept + 60, minlength=121), row / row.sum() * len(kept)).pvalue > 1e-6
 
 
 def test_rounded_answers_stay_among_the_points():

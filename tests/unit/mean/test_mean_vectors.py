@@ -43,7 +43,7 @@ class TestSampled:
         ratio, plain = (mean.sampled(bits, attributes=36, method=m) for m in ("ratio", "horvitz_thompson"))
         assert 1.3 < math.sqrt(plain.variance(0.5) / ratio.variance(0.5)) < math.sqrt(2)
 
-    def test_bad_statements(self):
+    def test_bad_arguments(self):
         protocol = mean.sampled(mean.Duchi(1.0), attributes=3)
         for x in (np.zeros(3), np.zeros((2, 4)), np.full((2, 3), 1.5), np.full((2, 3), math.nan)):
             with pytest.raises(StatementError):
@@ -89,11 +89,11 @@ class TestSeveral:
         assert joint.epsilon == pytest.approx(k * 0.8, rel=1e-9)
         # Masses of the events "in the band of the one", "of the other", "elsewhere", from the single curve.
         likely = alone.audit().delta_at(0.0) / -math.expm1(-0.8)
-        law = np.array([likely, likely * math.exp(-0.8), 1 - likely * (1 + math.exp(-0.8))])
-        other = law[[1, 0, 2]]
+        masses = np.array([likely, likely * math.exp(-0.8), 1 - likely * (1 + math.exp(-0.8))])
+        other = masses[[1, 0, 2]]
         for budget in (0.0, 0.5, 1.5, 2.3):
             excess = sum(
-                max(0.0, math.prod(law[list(c)]) - math.exp(budget) * math.prod(other[list(c)]))
+                max(0.0, math.prod(masses[list(c)]) - math.exp(budget) * math.prod(other[list(c)]))
                 for c in itertools.product(range(3), repeat=k)
             )
             assert joint.delta_at(budget) == pytest.approx(excess, rel=1e-9, abs=1e-15)
@@ -139,7 +139,7 @@ def signs(m):
 
 
 def corner_rows(protocol):
-    """Law of the report for each corner, from the definition: a share for the open half-space, the rest for all."""
+    """Probabilities of the reports of each corner: a share for the open half-space, the rest for all."""
     share, corners = Fraction(protocol.levels.mass, TOTAL), signs(protocol.attributes)
     near = int(np.count_nonzero(corners @ corners[0] > 0))
     return [[share / near * bool(z @ v > 0) + (1 - share) / len(corners) for z in corners] for v in corners]
@@ -148,7 +148,7 @@ def corner_rows(protocol):
 class TestDuchiVector:
     @pytest.mark.parametrize("epsilon", [0.5, "log(3)", 3.0])
     @pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
-    def test_law(self, m, epsilon):
+    def test_audit_and_mean(self, m, epsilon):
         protocol = mean.DuchiVector(epsilon, m)
         rows, corners, audit = corner_rows(protocol), signs(m), protocol.audit()
         assert all(sum(row) == 1 for row in rows)
@@ -163,7 +163,7 @@ class TestDuchiVector:
             assert audit.delta_at(budget) == pytest.approx(max(excess), rel=1e-9, abs=1e-15)
 
     @pytest.mark.parametrize("m", [1, 2, 3, 4])
-    def test_draws_follow_the_law(self, m):
+    def test_draws_follow_the_distribution(self, m):
         protocol, n = mean.DuchiVector(1.0, m), 40_000
         for v, row in zip(signs(m), corner_rows(protocol), strict=True):
             reports = protocol.privatize(np.tile(v, (n, 1)), rng=3)
@@ -200,7 +200,7 @@ class TestDuchiVector:
         assert protocol.size * math.tanh(0.5) == pytest.approx(math.sqrt(math.pi * 1500) - math.tanh(0.5), rel=1e-3)
         assert protocol.privatize(np.zeros((50, 3000)), rng=1).shape == (50, 3000)
 
-    def test_bad_statements(self):
+    def test_bad_arguments(self):
         protocol = mean.DuchiVector(1.0, 2)
         for x in (np.zeros(2), np.zeros((3, 3)), [[0.0, 1.5]], [[0.0, math.nan]]):
             with pytest.raises(StatementError):
@@ -216,12 +216,12 @@ class TestDuchiVector:
 
 @pytest.mark.parametrize("m", [2, 4])
 def test_a_border_makes_the_uncorrected_mechanism_less_private_for_even_numbers(m):
-    """Half-spaces chosen with odds exp(epsilon): the border in both is worth ln(E + 1), in one ln(E (1+t) / (1-t))."""
+    """Half-spaces chosen with odds exp(epsilon): the border in both costs ln(E + 1), in one ln(E (1+t) / (1-t))."""
     epsilon, corners, border = 1.0, signs(m), math.comb(m, m // 2) / 2**m
     product, big = corners @ corners.T, math.exp(epsilon)
     for near, expected in ((product >= 0, big + 1), (product > 0, big * (1 + border) / (1 - border))):
         sides = ((big / (big + 1), near), (1 / (big + 1), product <= 0))
-        law = sum(p * side / side.sum(axis=1, keepdims=True) for p, side in sides)
-        assert np.allclose(law.sum(axis=1), 1)
-        assert (law.max(axis=0) / law.min(axis=0)).max() == pytest.approx(expected)
+        masses = sum(p * side / side.sum(axis=1, keepdims=True) for p, side in sides)
+        assert np.allclose(masses.sum(axis=1), 1)
+        assert (masses.max(axis=0) / masses.min(axis=0)).max() == pytest.approx(expected)
     assert mean.DuchiVector(epsilon, m).audit().epsilon <= epsilon

@@ -32,7 +32,7 @@ def listed(column):
     return column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
 
 
-def test_the_words_are_those_of_the_stated_hash() -> None:
+def test_words_are_the_documented_hash() -> None:
     words = KeyedDraws(KEY, "smokes", [b"17", b"x"]).words(COIN.digest, np.array([1, 0]))
     for word, code, name in zip(words.tolist(), (1, 0), (b"17", b"x"), strict=True):
         message = (6).to_bytes(8, "little") + b"smokes" + bytes.fromhex(COIN.digest) + code.to_bytes(8, "little") + name
@@ -111,20 +111,20 @@ def test_missing_answers_draw_nothing_and_a_survey_draws_each_question_by_its_na
         ([[1], [2], [3]], "ids are texts or whole numbers"),
     ],
 )
-def test_ids_that_are_none_are_refused(ids, what) -> None:
+def test_invalid_ids_are_refused(ids, what) -> None:
     frame = pd.DataFrame({"a": ["no"] * 3, "id": pd.Series(ids, dtype=None if ids[0] == 1.0 else object)})
     with pytest.raises(StatementError, match=what):
         COIN.privatize(frame, "a", key=KEY, id="id")
 
 
-def test_a_constant_column_is_no_column_of_ids_in_a_file(tmp_path: Path) -> None:
+def test_repeated_ids_in_a_file_are_refused(tmp_path: Path) -> None:
     pd.DataFrame({"a": ["no"] * 5, "country": ["x"] * 5}).to_csv(tmp_path / "in.csv", index=False)
     with pytest.raises(StatementError, match=r"rows 2 and 3 have the same id; 4 rows repeat an id"):
         privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", {"a": Question(COIN)}, keyed=Keyed(KEY, "country"))
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_a_key_alone_a_seed_beside_it_and_what_is_no_key_are_refused() -> None:
+def test_arguments_that_contradict_each_other_are_refused() -> None:
     frame = pd.DataFrame({"a": ["no"], "id": [1]})
     for arguments, what in (
         ({"key": KEY}, "key is given without id"),
@@ -209,7 +209,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_a_changed_key_is_refused_and_not_told(tmp_path: Path, name: str) -> None:
+def test_a_changed_key_is_refused_and_not_shown(tmp_path: Path, name: str) -> None:
     assert SecretKey.load(written(tmp_path / "whole.key")) == KEY
     with pytest.raises(ModelFileError, match="the key was changed") as refused:
         SecretKey.load(written(tmp_path / "a.key", **CHANGED[name]))
@@ -217,7 +217,7 @@ def test_a_changed_key_is_refused_and_not_told(tmp_path: Path, name: str) -> Non
     assert DIGITS[:32] not in str(refused.value)
 
 
-def test_a_file_that_was_cut_is_refused_wherever(tmp_path: Path) -> None:
+def test_a_file_cut_at_any_place_is_refused(tmp_path: Path) -> None:
     text = written(tmp_path / "whole.key").read_text()
     for size in range(len(text)):
         path = tmp_path / "cut.key"
@@ -225,8 +225,10 @@ def test_a_file_that_was_cut_is_refused_wherever(tmp_path: Path) -> None:
         path.chmod(0o600)
         with pytest.raises(ModelFileError) as refused:
             SecretKey.load(path)
-        told = [str(part) + repr(vars(part)) for part in (refused.value, refused.value.__context__) if part is not None]
-        assert DIGITS[:16] not in "".join(told)
+        shown = [
+            str(part) + repr(vars(part)) for part in (refused.value, refused.value.__context__) if part is not None
+        ]
+        assert DIGITS[:16] not in "".join(shown)
     data = json.loads(text)
     del data["name"]
     path.write_text(json.dumps(data))
@@ -258,7 +260,7 @@ def test_a_full_disk_leaves_no_file_that_blocks_the_next_try(
     assert [one.name for one in tmp_path.iterdir()] == ["survey.key"]
 
 
-def test_a_real_full_device_is_told(tmp_path: Path) -> None:
+def test_a_full_device_is_reported(tmp_path: Path) -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("no such device")
     with pytest.raises(ModelFileError, match="never replaced"):
@@ -280,16 +282,16 @@ def test_a_file_system_without_links_has_keys_too(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(("size", "chance"), [(2, 0.61), (4, 0.77), (10, 0.90)])
-def test_a_changed_answer_shows_as_often_as_the_promises_say(size: int, chance: float) -> None:
+def test_a_changed_answer_shows_as_often_as_documented(size: int, chance: float) -> None:
     """The report changes with probability 1 - sum_y P(y|x) P(y|x'), and never if the answer stays."""
     response = randomized_response(size, 1.0).mechanism
     first, second = response.channel[:2]
-    told = 1 - float(first @ second)
-    assert round(told, 2) == chance
+    expected = 1 - float(first @ second)
+    assert round(expected, 2) == chance
     people = 20_000
     ids = [f"p{place}" for place in range(people)]
     was, same, now = (response.sample([label] * people, key=KEY, id=ids) for label in (0, 0, 1))
     assert (was == same).all()
-    assert (was != now).mean() == pytest.approx(told, abs=0.02)
+    assert (was != now).mean() == pytest.approx(expected, abs=0.02)
     page = (Path(__file__).parents[3] / "docs" / "promises.md").read_text()
     assert f"{chance:.2f}" in page

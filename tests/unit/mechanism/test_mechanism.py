@@ -38,7 +38,7 @@ COIN = [[0.75, 0.25], [0.25, 0.75]]
     ],
     ids=str,
 )
-def test_no_channel(channel, words):
+def test_other_arrays_are_refused(channel, words):
     with pytest.raises(MechanismError, match=words) as caught:
         Mechanism(channel)
     assert "\n" not in caught.value.one_line
@@ -59,7 +59,7 @@ def test_labels_that_do_not_fit(inputs, outputs, words):
         Mechanism(COIN, inputs, outputs)
 
 
-def test_labels_default_to_places_and_outputs_to_inputs():
+def test_labels_default_to_positions_and_outputs_to_inputs():
     assert Mechanism(COIN).outputs == (0, 1)
     assert Mechanism(COIN, ["no", "yes"]).outputs == ("no", "yes")
     assert Mechanism([[0.5, 0.25, 0.25]] * 2, ["no", "yes"]).outputs == (0, 1, 2)
@@ -146,7 +146,9 @@ def test_sampling_is_of_labels():
 
 
 @pytest.mark.parametrize(
-    "inputs", [["no", "ja"], [1, 2], [0.5, 2.5], ['ü\n"', "b"], [(0, 1), ("a", 0.5)], None], ids=str
+    "inputs",
+    [["no", "ja"], [1, 2], [0.5, 2.5], [True, False], ['ü\n"', "b"], [(0, 1), ("a", 0.5)], [("a", ("b", 1)), 2], None],
+    ids=str,
 )
 def test_json_reads_back_the_same(tmp_path, inputs):
     mechanism = Mechanism([[0.1, 0.9], [1 / 3, 2 / 3]], inputs)
@@ -189,7 +191,7 @@ def test_labels_without_a_json_form_are_refused_and_the_old_file_stays(tmp_path)
     ],
     ids=lambda text: text[:60],
 )
-def test_files_that_are_no_mechanism(tmp_path, text):
+def test_files_without_a_mechanism_are_refused(tmp_path, text):
     path = tmp_path / "m.json"
     path.write_text(text)
     with pytest.raises(ModelFileError, match=r"m\.json") as caught:

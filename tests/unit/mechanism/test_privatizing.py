@@ -1,4 +1,4 @@
-"""Tables become reports: any library and file, one seed, the same reports; what is missing is never lost silently."""
+"""Tables become reports: the same seed gives the same reports in any library and file; missing answers are treated."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_bad_dataframes(name):
             COIN.privatize(make(columns), "a")
 
 
-def test_what_is_no_dataframe_is_refused():
+def test_other_tables_are_refused():
     for other in ([1, 2], {"a": ["no"]}, pl.LazyFrame({"a": ["no"]}), "answers.csv", None):
         with pytest.raises(StatementError, match="not a dataframe"):
             COIN.privatize(other, "a")

@@ -1,4 +1,4 @@
-"""Repair: any channel becomes an exactly private one nearby, or the notion is refused."""
+"""Repair: any channel becomes an exactly private one nearby, moved no farther than needed, or the notion is refused."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from builders import hops
-from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, PureLDP, audit
+from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, OneSided, PureLDP, UtilityOptimizedLDP, audit
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError, StatementError
-from ldpopt.mechanism.repair import repair
-from ldpopt.privacy import Notion
+from ldpopt.mechanism import repair as module
+from ldpopt.mechanism.repair import ROW_TOTAL, repair
+from ldpopt.mechanism.sampling import round_rows
+from ldpopt.privacy import Notion, Ties
+from ldpopt.privacy.notion import KINDS
 
 BUDGETS = [1e-9, 1e-6, 1e-3, 0.1, 1.0, "log(3)", 5.0, 20.0, 30.0, 36.0, 37.0, 100.0, 700.0, 1e4]
 
@@ -44,13 +47,13 @@ def test_the_float_formula_moves_by_rounding_only(epsilon):
     notion = PureLDP(epsilon)
     fixed = repair(response(4, float(notion.epsilon)), notion)
     assert sound(fixed, notion)
-    # Privacy at epsilon asks for a constant part of about 2**-53 / epsilon where the budget is small.
+    # Privacy at a small epsilon requires a constant part of about 2**-53 / epsilon.
     assert fixed.moved <= 1e-12 + 1e-14 / min(1.0, float(notion.epsilon))
 
 
 @pytest.mark.parametrize("epsilon", BUDGETS)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_solvers_dust_is_cleaned(epsilon, seed):
+def test_rounding_errors_of_a_solver_are_removed(epsilon, seed):
     rng = np.random.default_rng(seed)
     notion = PureLDP(epsilon)
     clean = np.hstack([response(4, float(notion.epsilon)), np.zeros((4, 2))])
@@ -108,7 +111,7 @@ def test_a_kernel_along_a_graph_or_metric_hardly_moves(epsilon):
         assert fixed.moved <= 1e-12 + 1e-13 / min(1.0, epsilon)
 
 
-def test_what_is_private_already_does_not_move():
+def test_a_private_channel_does_not_move():
     grid = np.array([[0.75, 0.25], [0.25, 0.75]])
     fixed = repair(grid, PureLDP("log(3)"), inputs=["no", "yes"], outputs=[0, 1])
     assert fixed.moved == 0
@@ -124,19 +127,19 @@ def test_a_repaired_channel_with_delta_does_not_move_again(delta, form):
     assert repair(once, notion).moved <= 2**-52
 
 
-def test_no_budget_asks_for_equal_rows():
+def test_budget_zero_requires_equal_rows():
     fixed = repair([[0.75, 0.25], [0.25, 0.75]], PureLDP(0))
     assert sound(fixed, PureLDP(0))
     assert (fixed.mechanism.channel[0] == fixed.mechanism.channel[1]).all()
 
 
-def test_negative_dust_is_cut_and_rows_are_normalised():
+def test_negative_entries_are_cut_and_rows_are_normalized():
     fixed = repair([[1.5, -1e-9], [0.5, 0.5]], ApproximateLDP(0, 1.0, "entry"))
     assert fixed.mechanism.channel.tolist() == [[1.0, 0.0], [0.5, 0.5]]
 
 
 @pytest.mark.parametrize("channel", [[[0.0, 0.0]], [[math.nan, 1.0]], [[math.inf, 1.0]], [0.5, 0.5], [[-1.0, 0.0]]])
-def test_what_is_no_channel_is_refused(channel):
+def test_other_arrays_are_refused(channel):
     with pytest.raises((MechanismError, StatementError), match="not a channel"):
         repair(channel, PureLDP(1.0))
 
@@ -238,3 +241,156 @@ def test_a_channel_far_from_private_for_a_metric_is_repaired():
     fixed = repair(np.array(percent) / 100, privacy)
     assert sound(fixed, privacy)
     assert fixed.moved <= 0.8  # of a row: the channel is nearly deterministic
+
+
+NOTIONS = {
+    "pure": PureLDP,
+    "graph": lambda epsilon: GraphDP(epsilon, nx.path_graph(4)),
+    "metric": lambda epsilon: MetricDP(epsilon, 0.37 * hops(4)),
+    "event": lambda epsilon: ApproximateLDP(epsilon, 0.2),
+    "entry": lambda epsilon: ApproximateLDP(epsilon, 0.2, "entry"),
+    "one-sided": lambda epsilon: OneSided(epsilon, [0, 2]),
+    "owned": lambda epsilon: UtilityOptimizedLDP(epsilon, [0, 1]),
+}
+
+
+@pytest.fixture
+def audits(monkeypatch):
+    """The channels that a repair has audited."""
+    seen = []
+    for notion in KINDS.values():
+        monkeypatch.setattr(
+            notion, "audit", lambda self, made, audit=notion.audit: seen.append(made) or audit(self, made)
+        )
+    return seen
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.001, 0.1, 1.0, "log(3)", 5.0, 30.0])
+@pytest.mark.parametrize("notion", ["pure", "graph", "event", "entry", "one-sided"])
+def test_randomized_response_moves_by_a_few_units_at_the_first_try(audits, notion, epsilon):
+    claim = NOTIONS[notion](epsilon)
+    fixed = repair(response(4, float(claim.epsilon)), claim)
+    assert fixed.moved * ROW_TOTAL <= 19
+    assert len(audits) <= 2
+
+
+FAR = {
+    ("pure", 0.1): (0.3027, 0.42),
+    ("graph", 0.1): (0.2943, 0.4037),
+    ("metric", 0.1): (0.305, 0.4255),
+    ("event", 0.1): (0.2097, 0.3587),
+    ("entry", 0.1): (0.1705, 0.2833),
+    ("one-sided", 0.1): (0.2912, 0.4182),
+    ("owned", 0.1): (0.3534, 0.4799),
+    ("pure", 1.0): (0.1535, 0.2455),
+    ("graph", 1.0): (0.0664, 0.2751),
+    ("metric", 1.0): (0.2076, 0.3614),
+    ("event", 1.0): (0.0711, 0.1683),
+    ("entry", 1.0): (0.0704, 0.1232),
+    ("one-sided", 1.0): (0.139, 0.2152),
+    ("owned", 1.0): (0.276, 0.4799),
+}
+"""Reference values of this implementation: how far two channels that are not private are moved."""
+
+
+@pytest.mark.parametrize("notion, epsilon", FAR)
+def test_a_channel_that_is_not_private_moves_no_farther_than_it_did(notion, epsilon):
+    for seed, before in zip((1, 2), FAR[notion, epsilon], strict=True):
+        channel = np.random.default_rng(seed).dirichlet(np.full(4, 0.5), size=4)
+        fixed = repair(channel, NOTIONS[notion](epsilon))
+        assert fixed.moved == pytest.approx(before, abs=2e-3)
+        assert fixed.moved == pytest.approx(np.maximum(fixed.mechanism.channel - channel, 0).sum(axis=1).max())
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_a_channel_that_is_private_is_rounded_and_no_more(audits, notion):
+    channel = np.random.default_rng(0).dirichlet(np.full(4, 9.0), size=4)
+    channel[:, 0] = 0.0 if notion == "owned" else channel[:, 0]
+    channel /= channel.sum(axis=1, keepdims=True)
+    fixed = repair(channel, NOTIONS[notion](9.0))
+    if notion != "owned":
+        assert fixed.mechanism.counts.tolist() == round_rows(channel).tolist()
+        assert len(audits) == 1
+    assert fixed.audit.verdict == "certified"
+
+
+def test_counts_that_are_one_unit_over_are_rejected_before_an_audit():
+    ties = Ties("log(3)", 2)
+    fits = np.array([[3.0, 1.0], [1.0, 3.0]]) * 2**51
+    assert not module._is_rejected(fits, ties)
+    assert module._is_rejected(fits + np.array([[1, -1], [0, 0]]), ties)
+    assert not module._is_rejected(fits + np.array([[1, -1], [0, 0]]), Ties("log(3)", 2, delta=0.1))
+    assert not module._is_rejected(fits[:, ::-1] * [[1, 4]], Ties("log(3)", 2, np.array([0]), np.array([1])))
+
+
+@pytest.mark.parametrize("total", [0.0, 2.0**53 - 1000])
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_raising_returns_the_least_array_of_the_cone_above(total, delta, pairs):
+    first, second = np.nonzero(~np.eye(3, dtype=bool))
+    ties = Ties(0.7, 3, first, second, delta=delta) if pairs else Ties(0.7, 3, delta=delta)
+    values = np.random.default_rng(1).dirichlet(np.full(4, 0.4), size=3)
+    values = np.floor(values * total) if total else values
+    raised = module._Cone.of(ties, values).raised(values, total)
+    unit = total or 1.0
+    assert (raised >= values).all()
+    if total:
+        assert (raised == np.floor(raised)).all()
+    allowed = np.exp(0.7) * raised[None] + delta * unit
+    assert (raised[:, None] <= allowed * (1 + 1e-15) + (1 if total and delta else 0)).all()
+    least = np.maximum(values, ((values - delta * unit) * np.exp(-0.7)).max(axis=0))
+    assert raised == pytest.approx(least, rel=1e-12, abs=3)
+
+
+@pytest.mark.parametrize("delta", [1e-9, 0.1, 1.0])
+def test_a_small_share_of_delta_is_enough_for_the_rounding(delta):
+    channel = response(4, 1.0)
+    first = next(module._by_slack(channel, delta, channel.mean(axis=0)))
+    assert first.sum(axis=1).tolist() == [ROW_TOTAL] * 4
+    assert (first == np.floor(first)).all()
+    moved = np.maximum(first - channel * ROW_TOTAL, 0).sum(axis=1).max()
+    assert moved <= 4 * 4 / delta + 2 * 4
+    assert audit(first / ROW_TOTAL, ApproximateLDP(1.0, delta)).verdict == "certified"
+
+
+def test_mixing_ends_with_the_mean_row():
+    channel = np.array([[0.75, 0.25, 0.0], [0.25, 0.25, 0.5]])
+    mean = channel.mean(axis=0)
+    family = list(module._by_mixing(channel, mean))
+    assert len(family) == 54
+    for counts in family:
+        assert counts.sum(axis=1).tolist() == [ROW_TOTAL] * 2
+        assert counts.min() >= 0
+    assert np.abs(family[0] - channel * ROW_TOTAL).max() <= 6
+    assert family[-2] / ROW_TOTAL == pytest.approx((channel + mean) / 2, abs=1e-14)
+    assert (family[-1] == mean * ROW_TOTAL).all()
+    distances = [np.abs(counts - channel * ROW_TOTAL).max() for counts in family]
+    assert distances == sorted(distances)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_columns_below_the_threshold_become_zeros(wide):
+    # Below 1e-12 an entry is a rounding error of the solver; in a small channel it may be meant, down to 2**-50.
+    for dust, kept in ((2.0**-51, False), (2.0**-49, not wide), (2e-12, True)):
+        channel = np.full((150 if wide else 3, 70), 1 / 69)
+        channel[:, 0] = dust
+        fixed = repair(channel / channel.sum(axis=1, keepdims=True), PureLDP(1.0))
+        assert fixed.mechanism.channel[:, 0].any() == kept
+        assert fixed.moved < 1e-11
+
+
+def test_slack_in_units_is_rounded_up_only_if_enough_of_delta_is_left():
+    total, m = ROW_TOTAL - 1000, 4
+    for delta, is_enough in ((1e-9, False), (0.011, False), (0.013, True), (1.0, True)):
+        cone = module._Cone.of_ties(Ties(1.0, 3, delta=delta))
+        units, found = delta * total, float(cone._integer_slack(total, m))
+        assert (units < found <= units + 2) if is_enough else (units * (1 - 2.0**-50) - 1 <= found <= units)
+
+
+def test_an_input_whose_reports_are_all_forbidden_reports_the_first_allowed_one():
+    notion = UtilityOptimizedLDP(1.0, [0])
+    channel = np.array([[0.0, 1.0, 0.0], [0.2, 0.4, 0.4], [0.2, 0.0, 0.8]])
+    fixed = repair(channel, notion)
+    assert fixed.audit.verdict == "certified"
+    assert fixed.mechanism.channel[0].tolist() == [1.0, 0.0, 0.0]
+    assert np.abs(fixed.mechanism.channel[1] - fixed.mechanism.channel[2]).max() > 0.1

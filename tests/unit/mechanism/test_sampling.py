@@ -84,7 +84,7 @@ class TestRoundRows:
         assert masses.min() >= 0
 
     @pytest.mark.parametrize("row", [[0.5, 0.4], [1.5, -0.5], [np.nan, 1.0], [np.inf, 0.0]])
-    def test_what_is_no_channel_is_refused(self, row):
+    def test_other_arrays_are_refused(self, row):
         with pytest.raises(MechanismError):
             round_rows(np.array([row]))
 
@@ -93,7 +93,7 @@ class TestRoundRows:
         with pytest.raises(MechanismError, match="expected \\(inputs, outputs\\)"):
             round_rows(np.full(shape, 0.25))
 
-    def test_the_place_of_what_is_no_probability_is_named(self):
+    def test_the_position_of_an_invalid_probability_is_named(self):
         with pytest.raises(MechanismError, match=r"P\[1, 0\] = -0.5 is"):
             round_rows(np.array([[0.5, 0.5], [-0.5, 1.5]]))
 
@@ -179,7 +179,7 @@ class TestAliasTable:
             (np.eye(1, 20, dtype=np.int64) * 16, "20 outputs"),
         ],
     )
-    def test_what_is_no_table_is_refused(self, masses, what):
+    def test_invalid_masses_are_refused(self, masses, what):
         with pytest.raises(MechanismError, match=what):
             AliasTable(masses, bits=4)
 
@@ -216,12 +216,12 @@ class TestRandomness:
         assert int(np.bitwise_or.reduce(words)) == (1 << bits) - 1
 
     @pytest.mark.parametrize("rng", [True, -1, 1.0, "7", np.random.RandomState(1), np.random])
-    def test_what_is_no_source_is_refused(self, rng):
+    def test_invalid_sources_are_refused(self, rng):
         with pytest.raises(StatementError, match="default_rng"):
             self.table.draw(self.codes, rng=rng)
 
     @pytest.mark.parametrize("codes", [[0, 20], [-1], [0.0], [[0]], ["a"], [True]])
-    def test_what_is_no_code_is_refused(self, codes):
+    def test_invalid_codes_are_refused(self, codes):
         with pytest.raises(StatementError):
             self.table.draw(np.array(codes), rng=1)
 

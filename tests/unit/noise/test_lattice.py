@@ -24,7 +24,7 @@ PLANES = [
 ]
 
 
-def literal(columns, depth):
+def layers_by_sets(columns, depth):
     """Layers by sets of tuples."""
     columns = [c if isinstance(c, tuple) else (c,) for c in columns]
     steps = [tuple(s * part for part in c) for c in columns for s in (1, -1)]
@@ -39,7 +39,7 @@ def literal(columns, depth):
 @pytest.mark.parametrize("columns", LINES + PLANES)
 def test_layers_against_sets(columns):
     metric = WordMetric(columns)
-    for number, layer in enumerate(literal(columns, 12)):
+    for number, layer in enumerate(layers_by_sets(columns, 12)):
         assert {tuple(p) for p in metric.layer(number).tolist()} == layer
         assert metric.size(number) == len(layer)
         assert metric.moment(number) == sum(sum(map(abs, p)) for p in layer)
@@ -65,7 +65,7 @@ def test_known_values():
 
 
 @pytest.mark.parametrize("columns", LINES + PLANES)
-def test_privacy_one_step_changes_the_level_by_at_most_one(columns):
+def test_one_step_changes_the_level_by_at_most_one(columns):
     metric = WordMetric(columns)
     points = np.concatenate([metric.layer(t) for t in range(9)])
     here = metric.level(points)
@@ -73,32 +73,32 @@ def test_privacy_one_step_changes_the_level_by_at_most_one(columns):
         assert np.abs(metric.level(points + column) - here).max() <= 1
 
 
-def test_pmf_is_the_law_of_the_group():
-    """A large cyclic group looks like the line near 0."""
+def test_pmf_is_that_of_a_large_cyclic_group():
+    """Near 0 a large cyclic group has the distances of the line."""
     n = 60
     noise = LatticeNoise([2, 3], 1.0)
     ring = nx.Graph([(x, (x + s) % n) for x in range(n) for s in (2, 3)])
     row = bfs_mechanism(ring, 1.0, repair="none").mechanism
-    law = dict(zip(row.outputs, row.channel[row.inputs.index(0)], strict=True))
-    assert noise.pmf([0, 1, -5, 7]) == pytest.approx([law[0], law[1], law[55], law[7]], rel=1e-3)
+    probabilities = dict(zip(row.outputs, row.channel[row.inputs.index(0)], strict=True))
+    assert noise.pmf([0, 1, -5, 7]) == pytest.approx([probabilities[x] for x in (0, 1, 55, 7)], rel=1e-3)
 
 
 @pytest.mark.parametrize(("columns", "epsilon"), [([2, 3], 0.7), ([1, 8], 2.0), (PLANES[1], 0.8), (PLANES[3], 1.5)])
-def test_draws_follow_the_law(columns, epsilon):
+def test_draws_follow_the_distribution(columns, epsilon):
     noise = LatticeNoise(columns, epsilon)
     draws = noise.sample(60_000, rng=7)
     levels = noise.words.level(draws)
-    law = np.array([math.exp(-epsilon * t) * noise.size(t) for t in range(60)]) / noise.normalizer
-    last = int(np.flatnonzero(law * len(draws) >= 10)[-1])
+    masses = np.array([math.exp(-epsilon * t) * noise.size(t) for t in range(60)]) / noise.normalizer
+    last = int(np.flatnonzero(masses * len(draws) >= 10)[-1])
     seen = np.bincount(np.minimum(levels, last + 1), minlength=last + 2)
-    assert stats.chisquare(seen, len(draws) * np.append(law[: last + 1], 1 - law[: last + 1].sum())).pvalue > 1e-6
+    assert stats.chisquare(seen, len(draws) * np.append(masses[: last + 1], 1 - masses[: last + 1].sum())).pvalue > 1e-6
     layer = [tuple(p) for p in noise.words.layer(1).tolist()]
     inside = [tuple(np.atleast_1d(p)) for p in draws[levels == 1]]
     assert stats.chisquare([inside.count(p) for p in layer]).pvalue > 1e-6
     assert np.array_equal(draws, noise.sample(60_000, rng=7))
 
 
-def test_draws_from_the_system_and_none_at_all():
+def test_shapes_of_draws():
     noise = LatticeNoise([(1, 0), (0, 1)], 1.0)
     assert noise.sample(5).shape == (5, 2)
     assert noise.sample(0, rng=1).shape == (0, 2)
@@ -115,16 +115,16 @@ def test_the_slope_of_the_tail_is_the_area_of_the_hull():
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [([0, 0], "all columns are zero"), ([0.5], "are not integers"), ([(1, 2, 3)], "3 numbers"),
      ([], "are not integers"), ([1 << 20], "2\\*\\*20")],
 )  # fmt: skip
-def test_mistakes(columns, said):
-    with pytest.raises(StatementError, match=said):
+def test_wrong_columns_are_rejected(columns, message):
+    with pytest.raises(StatementError, match=message):
         LatticeNoise(columns, 1.0)
 
 
-def test_what_has_no_answer(monkeypatch):
+def test_endless_searches_are_rejected(monkeypatch):
     with pytest.raises(StatementError, match="too small"):
         LatticeNoise([1], 0.0)
     with pytest.raises(StatementError, match="not a number of draws"):

@@ -1,4 +1,4 @@
-"""Finite mechanisms from graphs: what normalizing breaks, and that every repair holds."""
+"""Finite mechanisms from graphs: the privacy loss of normalizing, and the privacy of every repair."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_cycles_against_the_optimum(n, steps, epsilon, ratio):
 
 
 @pytest.mark.parametrize(("n", "steps"), [(30, [1, 6, 7]), (40, [1, 19, 20])])
-def test_widened_sets_reach_the_optimum_where_the_plain_mechanism_does_not(n, steps):
+def test_widened_sets_reach_an_optimum_that_the_plain_mechanism_misses(n, steps):
     found = bfs_mechanism(cayley(n, steps), 1.0, utility=around(n))
     assert found.repair == "balls"
     assert found.ratio == pytest.approx(1, abs=1e-8)
@@ -92,7 +92,7 @@ def test_a_gain_and_its_ratio():
 
 
 def test_a_query_on_histograms():
-    """Values shared by many data sets: outputs are values, levels go to the nearest data set that shows one."""
+    """Many data sets share a value; the level of a value is the distance to the nearest data set with it."""
     graph = histograms(2, 4)
     found = bfs_mechanism(graph, 1.0, value=lambda h: 2 * h[0] + 3 * h[1])
     assert set(found.mechanism.outputs) == {2 * a + 3 * b for a, b in graph}
@@ -104,7 +104,7 @@ def test_a_query_on_histograms():
             assert level == min(d for h, d in distance[x].items() if 2 * h[0] + 3 * h[1] == r)
 
 
-def test_mistakes():
+def test_wrong_arguments_are_rejected():
     with pytest.raises(StatementError, match="repair = 'magic'"):
         bfs_mechanism(path(range(3)), 1.0, repair="magic")
     with pytest.raises(StatementError, match="epsilon = 0"):

@@ -35,7 +35,7 @@ def test_levels_against_all_walks_and_the_program(seed):
     assert found.value <= found.descending_value * (1 + 1e-15)
 
 
-def test_a_mean_beyond_the_floats():
+def test_layer_means_may_exceed_the_floats():
     """A layer of almost no measure counts with its loss; its mean is not a float, and a warning is an error here."""
     found = optimal_levels([1.0, 1.0, 5e-324], [0.0, 1.0, 1.0], "log(2)")
     assert found.layer_means.tolist() == [0.0, 1.0, np.inf]
@@ -93,7 +93,7 @@ def test_lemma_3_and_theorem_1_fail_on_35_points():
     assert optimal_levels(m, q, 1.0).is_descending  # at moderate budgets Theorem 1 survives
 
 
-def test_the_program_is_what_it_says():
+def test_charnes_cooper_program_has_the_optimal_levels_as_its_optimum():
     program = charnes_cooper([1, 2, 2], [0, 2, 4], 1.0)
     v = np.full(3, 1 / (1 + 2 * np.exp(-1) + 2 * np.exp(-2)))
     assert program.residual(v) < 1e-12
@@ -113,6 +113,6 @@ def test_the_program_is_what_it_says():
         ([1, 0], [0, 1], 1.0, "layer 1 has a loss but no measure"),
     ],
 )
-def test_mistakes(m, q, epsilon, words):
+def test_wrong_layers_are_rejected(m, q, epsilon, words):
     with pytest.raises(StatementError, match=words):
         optimal_levels(m, q, epsilon)

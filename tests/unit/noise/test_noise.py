@@ -1,4 +1,4 @@
-"""Statements about noise: what is refused, and small cases by hand."""
+"""Noise for linear queries: wrong arguments, and small cases computed by hand."""
 
 from __future__ import annotations
 
@@ -54,29 +54,29 @@ def test_sets_are_read_by_absolute_value():
         ({1, 2**64}, 0, "too large"),
     ],
 )
-def test_refusals(intervals, widening, match):
+def test_wrong_sets_and_widenings_are_rejected(intervals, widening, match):
     with pytest.raises(StatementError, match=match):
         NeighborPartition(intervals, widening).steps  # noqa: B018
 
 
-@pytest.mark.parametrize("law", [Laplace, Staircase, Geometric])
-def test_parameters_are_checked(law):
+@pytest.mark.parametrize("noise", [Laplace, Staircase, Geometric])
+def test_parameters_are_checked(noise):
     for wrong in ((0, 1), (-1, 1), (1, 0), (1, math.inf), ("x", 1), (math.nan, 1)):
         with pytest.raises(StatementError):
-            law(*wrong)
+            noise(*wrong)
     with pytest.raises(StatementError):
-        law(1, 1).sample(-1)
+        noise(1, 1).sample(-1)
     with pytest.raises(StatementError):
-        law(1, 1).sample(3, rng="seed")
+        noise(1, 1).sample(3, rng="seed")
 
 
-def test_a_frame_is_read_by_its_rows_not_by_its_names():
+def test_rows_of_a_frame_are_intervals():
     frame = pd.DataFrame([[0, 3], [7, 9]])
     assert NeighborPartition(frame, 1.0).blocks == NeighborPartition([(0, 3), (7, 9)], 1.0).blocks
 
 
-def test_a_wide_table_of_whole_numbers_takes_no_time():
-    """Steps from deep inside the innermost layer lead nowhere new."""
+def test_wide_innermost_layers_of_whole_numbers():
+    """The search starts near the border of the innermost layer only."""
     part = NeighborPartition({1, 3}, 2_000_000)
     assert part.level([2_000_000, 2_000_001, 2_000_003, 2_000_004]).tolist() == [0, 1, 1, 2]
     assert part.noise(1.0).expected_abs == pytest.approx(1e6, rel=1e-5)
@@ -84,7 +84,7 @@ def test_a_wide_table_of_whole_numbers_takes_no_time():
 
 @pytest.mark.parametrize("unit", [1e-98, 1.0, 9e97])
 @pytest.mark.parametrize("epsilon", [1e-100, 1e-3, 1.0, 700.0])
-def test_no_unit_and_no_budget_leaves_the_floats(unit, epsilon):
+def test_extreme_units_and_budgets_do_not_overflow(unit, epsilon):
     noise = NeighborPartition([(0, unit)], unit / 2).noise(epsilon)
     plain = NeighborPartition([(0, 1)], 0.5).noise(epsilon)
     assert noise.normalizer / unit == pytest.approx(plain.normalizer, rel=1e-12)
@@ -92,7 +92,7 @@ def test_no_unit_and_no_budget_leaves_the_floats(unit, epsilon):
     assert noise.variance / unit / unit == pytest.approx(plain.variance, rel=1e-12) or noise.variance == math.inf
 
 
-def test_more_refusals():
+def test_other_wrong_arguments_are_rejected():
     for call in (
         lambda: Staircase(1, 1, gamma=1.5),
         lambda: Staircase(1, 1, loss="l3"),
@@ -122,9 +122,9 @@ def test_layers_by_hand():
     assert whole.layers[1] == ((1, 1), (5, 5))
 
 
-def test_a_broken_partition_is_not_certified():
+def test_wrong_layers_are_not_certified():
     part = NeighborPartition([(0, 1), (20, 21)], 0.5)
-    part.neighbor_layers.gaps_closed_at = 4  # an n that is assumed, not checked
+    part.neighbor_layers.gaps_closed_at = 4  # too few steps
     with pytest.raises(CertificateError, match="not converged"):
         part.certify()
     part = NeighborPartition([(0, 1), (7, 9), (20, 21)], 0.5)
@@ -151,7 +151,7 @@ def test_moments_match_the_layers():
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 8.0])
-def test_best_staircases(epsilon):
+def test_default_gamma_minimizes_the_loss(epsilon):
     for loss, value in (("l1", "expected_abs"), ("l2", "variance")):
         best = minimize_scalar(
             lambda g, value=value: getattr(Staircase(1.0, epsilon, g), value),
@@ -190,14 +190,14 @@ def test_large_budgets_have_a_limit(epsilon):
     assert part.noise(epsilon).rate == pytest.approx(math.sqrt(1 + 101**2 - 100**2) / 101, rel=1e-6)
 
 
-def test_a_grid_covers_rounded_answers():
+def test_noise_on_a_grid_covers_rounded_answers():
     part = NeighborPartition([(0, 0.3), (2.2, 2.5)], 0.5).noise(1.0).on_grid(0.25).partition
     assert part.blocks == [(0, 2), (8, 10)]
     assert part.widening == 2
     assert Laplace(1.0, 1.0).on_grid(0.3).sensitivity == 4
 
 
-def test_noise_of_a_partition_serves_all_budgets_at_once():
+def test_moments_are_computed_once_for_all_budgets():
     part = NeighborPartition([(0, 1), (20, 21)], 1.0)
     moments = part.moments
     assert part.noise(1.0).partition.moments is moments

@@ -246,7 +246,7 @@ def test_title_of_a_solution_is_its_notion() -> None:
 
 def test_title_of_a_heat_map_is_the_notion_or_the_audited_epsilon():
     import ldpopt
-    from ldpopt.cli.solving import heat_map
+    from ldpopt.cli.solve import heat_map
 
     coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]])
     assert heat_map(coin).get_title() == r"Audit: true $\varepsilon$ = 1.099"

@@ -46,7 +46,7 @@ def test_formulas_of_the_divergences():
 
 
 @pytest.mark.parametrize("least", [1e-160, 1e-300, 2.3e-308])
-def test_ratios_whose_squares_are_no_floats(least):
+def test_ratios_whose_squares_overflow(least):
     """The value is the definition's; a warning on the way would be an error here."""
     half, whole = np.array([0.5, 0.5]), np.eye(2)
     expected = 0.5 * (math.log(0.5) - math.log(least)) + 0.5 * math.log(0.5)
@@ -58,7 +58,7 @@ def test_ratios_whose_squares_are_no_floats(least):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_least_number_is_as_good_as_nothing(kind):
+def test_the_smallest_float_counts_as_zero(kind):
     """Ratios to it are not floats; under a budget of 1 all entries of a report's column are equal for every prior."""
     near, none = (f_divergence([0.5, 0.5], [least, 1.0], kind) for least in (5e-324, 0.0))
     assert math.isfinite(best_channel(near, 1.0).bound)
@@ -120,7 +120,7 @@ def test_total_variation_is_always_binary(n, epsilon):
     assert found.bound == pytest.approx(math.tanh(epsilon / 2) * np.abs(first - second).sum() / 2, rel=1e-10)
 
 
-def test_ten_inputs_and_no_more():
+def test_at_most_ten_inputs():
     weights = np.random.default_rng(3).dirichlet(np.ones(10))
     found = best_channel(mutual_information(weights), 2.0, inputs=list("abcdefghij"))
     assert abs(found.gap) < 1e-9
@@ -138,7 +138,7 @@ def test_best_of_listed_points_takes_any_convex_function():
         best_listed(points, lambda stack: stack)
 
 
-def test_statements_are_checked():
+def test_wrong_arguments_are_rejected():
     with pytest.raises(StatementError, match="epsilon = 0"):
         best_channel(mutual_information([0.5, 0.5]), 0.0)
     with pytest.raises(StatementError, match=r"prior sums to 1\.1, not 1"):

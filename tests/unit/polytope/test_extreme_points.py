@@ -1,4 +1,4 @@
-"""Extreme points: counts, structure, and what they are good for."""
+"""Extreme points: counts, structure, orbits and the best one for a problem."""
 
 import math
 from fractions import Fraction
@@ -9,7 +9,7 @@ import pytest
 
 import ldpopt as lo
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.polytope import balanced
+from ldpopt.polytope import staircase
 from ldpopt.polytope.staircase import FREE
 from ldpopt.polytope.vertices import ListedPoints, StaircasePoints, extreme_points
 
@@ -17,10 +17,10 @@ LOG3 = lo.PureLDP("log(3)")
 
 
 def orbit_sizes(points, most=None):
-    """How many collections of each size there are, from their orbits."""
+    """Number of collections of each size, from their orbits."""
     sizes = {}
-    for collection in balanced.collection_orbits(points, most):
-        moved = np.sort(balanced._images(points)[:, list(collection.sets)], axis=1)
+    for collection in staircase.collection_orbits(points, most):
+        moved = np.sort(staircase._images(points)[:, list(collection.sets)], axis=1)
         stabilizer = int((moved == np.array(collection.sets)).all(axis=1).sum())
         sizes[len(collection.sets)] = sizes.get(len(collection.sets), 0) + math.factorial(points) // stabilizer
     return sizes
@@ -31,7 +31,7 @@ class TestBalancedCollections:
         "points, sizes",
         [(2, {2: 1}), (3, {2: 3, 3: 2}), (4, {2: 7, 3: 12, 4: 22}), (5, {2: 15, 3: 50, 4: 250, 5: 976})],
     )
-    def test_their_number_is_the_known_one(self, points, sizes):
+    def test_their_numbers_are_the_known_ones(self, points, sizes):
         assert orbit_sizes(points) == sizes
 
     def test_six_points_with_few_sets(self):
@@ -39,20 +39,20 @@ class TestBalancedCollections:
 
     @pytest.mark.parametrize("points", [3, 4, 5])
     def test_weights_balance_every_point(self, points):
-        for collection in balanced.collection_orbits(points):
+        for collection in staircase.collection_orbits(points):
             for point in range(points):
                 held = [w for s, w in zip(collection.sets, collection.weights, strict=True) if s >> point & 1]
                 assert sum(held) == collection.total
             assert math.gcd(*collection.weights, collection.total) == 1
 
-    def test_dependent_or_unbalanced_sets_are_refused(self):
-        assert balanced.balance(3, (1, 2)) is None
-        assert balanced.balance(4, (3, 5, 10, 12)) is None
-        assert balanced.balance(3, (3, 5, 6)).weights == (1, 1, 1)
+    def test_dependent_or_unbalanced_sets_have_no_weights(self):
+        assert staircase.balance(3, (1, 2)) is None
+        assert staircase.balance(4, (3, 5, 10, 12)) is None
+        assert staircase.balance(3, (3, 5, 6)).weights == (1, 1, 1)
 
-    def test_what_would_not_end_is_refused_with_its_size(self):
+    def test_too_many_families_are_rejected_with_their_number(self):
         with pytest.raises(StatementError, match="families of up to 7 sets of 7 points"):
-            balanced.collection_orbits(7)
+            staircase.collection_orbits(7)
 
 
 class TestCounts:
@@ -61,7 +61,7 @@ class TestCounts:
         "n, by_columns, orbits",
         [(1, {1: 1}, 1), (2, {1: 2, 2: 2}, 2), (3, {1: 3, 2: 18, 3: 12}, 4), (4, {1: 4, 2: 84, 3: 288, 4: 528}, 10)],
     )
-    def test_by_number_of_outputs_used(self, n, by_columns, orbits, epsilon):
+    def test_counts_by_number_of_used_outputs(self, n, by_columns, orbits, epsilon):
         points = extreme_points(lo.PureLDP(epsilon), n)
         assert points.counts_by_columns == by_columns
         assert len(points.orbits) == orbits
@@ -76,13 +76,13 @@ class TestCounts:
         for orbit in extreme_points(LOG3, n, m).orbits:
             assert orbit.size * orbit.stabilizer == math.factorial(n) * math.factorial(m)
 
-    def test_epsilon_zero_leaves_the_constant_channels(self):
+    def test_at_epsilon_zero_only_constant_channels_are_private(self):
         assert extreme_points(lo.PureLDP(0), 3, 4).counts_by_columns == {1: 4}
 
 
 class TestPoints:
     @pytest.mark.parametrize("n, m", [(2, 2), (3, 3), (4, 4), (3, 5), (4, 2)])
-    def test_each_stands_once_and_is_a_private_channel(self, n, m):
+    def test_each_point_is_listed_once_and_is_private(self, n, m):
         points = extreme_points(LOG3, n, m)
         listed = [tuple(vertex.flat) for vertex in points.vertices]
         assert len(set(listed)) == len(listed) == points.count
@@ -91,7 +91,7 @@ class TestPoints:
             assert lo.audit(vertex, LOG3).verdict == "certified"
 
     @pytest.mark.parametrize("alpha", [Fraction(3), Fraction(7, 2)])
-    def test_free_entries_make_extreme_points_too(self, alpha):
+    def test_points_with_free_entries_are_extreme(self, alpha):
         """The tight ratios and row sums of each orbit's representative leave no direction to move in."""
         points = extreme_points(lo.PureLDP(f"log({alpha})"), 5)
         for orbit in points.orbits:
@@ -138,7 +138,7 @@ class TestBest:
         problem = lo.Problem([0.5, 0.3, 0.2], lo.utility.absolute_error([0, 1, 2]), LOG3)
         assert float(extreme_points(LOG3, 3).best(problem).value) == pytest.approx(lo.solve(problem).value, abs=1e-14)
 
-    def test_what_need_not_be_extreme_is_refused(self):
+    def test_problems_whose_optimum_need_not_be_extreme_are_rejected(self):
         worst = lo.Problem(None, np.eye(2), LOG3, objective="worst_case")
         with pytest.raises(NotRepresentableError):
             extreme_points(LOG3, 2).best(worst)
@@ -146,12 +146,12 @@ class TestBest:
             extreme_points(LOG3, 3).best(lo.Problem([0.5, 0.5], "identity", LOG3))
 
 
-def test_each_kind_has_its_lister():
+def test_pure_privacy_is_listed_by_its_structure():
     assert isinstance(extreme_points(lo.ApproximateLDP("log(3)", 0.0), 3), StaircasePoints)
     assert isinstance(extreme_points(lo.ApproximateLDP("log(3)", 0.1), 3), ListedPoints)
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, "3"])
-def test_sizes_that_cannot_be(n):
+def test_wrong_sizes_are_rejected(n):
     with pytest.raises(StatementError):
         extreme_points(LOG3, n)

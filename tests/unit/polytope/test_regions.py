@@ -47,12 +47,12 @@ def test_one_cell_for_each_set_of_answers(n):
     assert len({region.members for region in regions}) == len(regions) == 2**n - 1
 
 
-def test_vertices_of_the_same_worth_are_counted():
+def test_vertices_with_the_same_utilities_are_counted():
     regions = prior_regions(PureLDP("log(3)"), 3)
     assert [region.merged for region in regions] == [1, 1, 1, 2, 2, 2, 1]
 
 
-def test_listed_points_serve_as_well():
+def test_extreme_points_may_be_given():
     points = extreme_points(PureLDP("log(3)"), 3)
     for mine, other in zip(prior_regions(points), prior_regions(points.privacy, 3), strict=True):
         assert mine.corners == other.corners
@@ -77,13 +77,13 @@ def test_other_utilities_and_losses():
     assert single.corners == ((0, 1), (1, 0))
 
 
-def test_top_k_is_named_only_where_the_theorem_holds():
+def test_cells_are_named_top_k_only_if_the_theorem_holds():
     regions = prior_regions(GraphDP("log(3)", nx.path_graph(3)), 3)
     assert all(region.members is None for region in regions)
     assert sum(region.share for region in regions) == 1
 
 
-def test_statements_are_checked():
+def test_wrong_arguments_are_rejected():
     with pytest.raises(StatementError, match="number of inputs"):
         prior_regions(PureLDP(1.0))
     with pytest.raises(StatementError, match="not 4"):
@@ -112,7 +112,7 @@ def test_epsilon_ranges_are_the_thresholds():
         epsilon_breakpoints(prior, delta=1)
 
 
-def test_ranges_name_what_top_k_chooses():
+def test_ranges_have_the_members_of_top_k():
     rng = np.random.default_rng(5)
     for _ in range(20):
         prior = rng.dirichlet(np.ones(5))

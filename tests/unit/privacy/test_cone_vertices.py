@@ -10,7 +10,7 @@ import pytest
 
 from ldpopt import GraphDP, MetricDP
 from ldpopt.privacy.cones.lengths import lengths_of
-from ldpopt.privacy.cones.rays import definition_of
+from ldpopt.privacy.cones.rays import cone_ties
 from ldpopt.privacy.cones.vertices import vertices
 
 
@@ -51,7 +51,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_list_of_rays_is_complete(case):
     privacy, n = CASES[case]()
-    ties = lengths_of(definition_of(privacy, range(n)))
+    ties = lengths_of(cone_ties(privacy, range(n)))
     assert [tuple(row) for row in vertices(ties).tolist()] == by_trees(ties)
 
 
@@ -62,5 +62,5 @@ def test_the_list_of_rays_of_random_metrics_is_complete(seed):
     graph = nx.Graph()
     graph.add_weighted_edges_from((x, z, int(rng.integers(1, 5))) for x in range(n) for z in range(x))
     distance = np.array([[nx.shortest_path_length(graph, x, z, "weight") for z in range(n)] for x in range(n)], float)
-    ties = lengths_of(definition_of(MetricDP(1.0, distance), range(n)))
+    ties = lengths_of(cone_ties(MetricDP(1.0, distance), range(n)))
     assert [tuple(row) for row in vertices(ties).tolist()] == by_trees(ties)

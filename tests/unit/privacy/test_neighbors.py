@@ -20,7 +20,7 @@ def edges(graph: Any) -> set[frozenset[Any]]:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
-def test_families_are_those_of_networkx(n: int) -> None:
+def test_families_agree_with_networkx(n: int) -> None:
     assert edges(complete(range(n))) == edges(nx.complete_graph(n))
     assert edges(path(range(n))) == edges(nx.path_graph(n))
     if n >= 3:
@@ -40,7 +40,7 @@ def test_nodes_keep_the_order_of_the_labels() -> None:
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-def test_within_ties_what_is_near(metric: str) -> None:
+def test_within_connects_points_up_to_the_radius(metric: str) -> None:
     points = np.random.default_rng(0).integers(0, 5, (12, 2))
     order = 2 if metric == "euclidean" else 1
     expected = {
@@ -98,7 +98,7 @@ def literal_layers(graph: Any, source: Any) -> list[set[Any]]:
 
 
 @given(st.integers(1, 8), st.floats(0, 1), st.integers(0, 999))
-def test_layers_are_those_of_the_recursion(n: int, density: float, seed: int) -> None:
+def test_layers_agree_with_the_recursion(n: int, density: float, seed: int) -> None:
     graph = nx.gnp_random_graph(n, density, seed=seed)
     for source in graph:
         assert [set(layer) for layer in bfs_partition(graph, source)] == literal_layers(graph, source)
@@ -116,7 +116,7 @@ def test_layer_numbers_of_neighbors_differ_by_at_most_one(n: int, seed: int) -> 
         assert all(abs(here[value] - there[value]) <= 1 for value in here)
 
 
-def test_values_are_met_at_their_distance() -> None:
+def test_layers_have_the_values_first_met_at_their_distance() -> None:
     line = path(range(5))
     assert bfs_partition(line, 0, {0: "p", 1: "p", 2: "q", 3: "p", 4: "r"}) == (
         frozenset("p"), frozenset(), frozenset("q"), frozenset(), frozenset("r"),
@@ -125,7 +125,7 @@ def test_values_are_met_at_their_distance() -> None:
     assert bfs_partition(line, 2, value={i: i for i in range(5)}) == bfs_partition(line, 2)
 
 
-def test_what_is_out_of_reach_is_in_no_layer() -> None:
+def test_nodes_out_of_reach_are_in_no_layer() -> None:
     assert bfs_partition(within([0, 1, 9]), 0) == (frozenset({0}), frozenset({1}))
 
 
@@ -145,12 +145,12 @@ def test_mistakes_in_layers(graph: Any, source: Any, value: Any, words: str) -> 
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
-def test_distances_in_any_unit(unit):
+def test_distances_in_very_small_and_large_units(unit):
     points = [(0.0, 0.0), (3 * unit, 4 * unit), (0.0, 5 * unit)]
     assert edges(within(points, r=5 * unit)) == {frozenset((0, 1)), frozenset((0, 2)), frozenset((1, 2))}
     assert edges(within(points, r=4.9 * unit)) == {frozenset((1, 2))}
 
 
-def test_points_farther_apart_than_floats_reach_are_not_tied():
+def test_infinite_distances_give_no_edge():
     assert not edges(within([(1.5e308, 0.0), (-1.5e308, 0.0)], r=1e308))
     assert not edges(within([(1.5e308, 0.0), (-1.5e308, 0.0)], "manhattan", 1e308))

@@ -15,7 +15,7 @@ from ldpopt.certificate import recheck
 from ldpopt.errors import CertificateError, MechanismError, ModelFileError, StatementError
 from ldpopt.privacy import Notion, SeparableNotion, TiedNotion, Ties, installed
 from ldpopt.privacy import notion as module
-from ldpopt.privacy.notion import from_table, notion_of, positions, read_labels, shape_of, to_table, with_epsilon
+from ldpopt.privacy.notion import from_table, match_labels, notion_of, read_labels, shape_of, to_table, with_epsilon
 from ldpopt.solving.exact.optimum import exact_optimum
 from ldpopt.testing import check_notion
 
@@ -205,10 +205,10 @@ def fails():
 
 WRONG = [
     ("rows", None, "Wrong.rows() returned None, not a RowBlock"),
-    ("rows", replace(GOOD, x=GOOD.x + 7), "x goes from 7 to 9, and the channel is 3 x 3"),
-    ("rows", replace(GOOD, x=GOOD.x + 1), "x goes from 1 to 3, and the channel is 3 x 3"),
-    ("rows", replace(GOOD, y=GOOD.y - 1), "y goes from -1 to 1"),
-    ("rows", replace(GOOD, x=GOOD.x * 0.5), "x is not an array of integers"),
+    ("rows", replace(GOOD, x=GOOD.x + 7), "it refers to input 9, and there are 3 inputs"),
+    ("rows", replace(GOOD, x=GOOD.x + 1), "it refers to input 3, and there are 3 inputs"),
+    ("rows", replace(GOOD, y=GOOD.y - 1), "it refers to output -1, and there are 3 outputs"),
+    ("rows", replace(GOOD, x=GOOD.x * 0.5), "its inputs are not integers"),
     ("rows", replace(GOOD, coefficient=GOOD.coefficient * np.nan), "a coefficient is not finite"),
     ("rows", replace(GOOD, upper=GOOD.upper * np.nan), "a bound is nan"),
     ("rows", replace(GOOD, row=GOOD.row[::-1]), "its row numbers decrease"),
@@ -283,10 +283,10 @@ def test_an_unknown_check_is_named():
 
 
 def test_labels_and_positions_are_matched_one_to_one() -> None:
-    assert positions("ba", "ab", "it") == {"a": 0, "b": 1}
+    assert match_labels("ba", "ab", "it") == {"a": 0, "b": 1}
     for labels, inputs in (("abc", "ab"), ("a", "ab")):
         with pytest.raises(StatementError, match=r"'c'|'b'"):
-            positions(labels, inputs, "it")
+            match_labels(labels, inputs, "it")
     assert shape_of(np.eye(2)) == ((0, 1), False)
     assert shape_of([[1], [1], [1]]) == ((0, 1, 2), False)
     for wrong in (3.0, np.array(3.0)):

@@ -24,7 +24,7 @@ def best_with_one_sensitive(prior, epsilon):
 
 @pytest.mark.parametrize("sensitive", ["", "a", "bd", "abcd"])
 @pytest.mark.parametrize("outputs", [None, "xyz"])
-def test_it_keeps_what_a_notion_has_to(sensitive, outputs):
+def test_all_checks_of_a_notion_pass(sensitive, outputs):
     check_notion(lo.OneSided(1.0, list(sensitive)), LABELS, outputs, post_processing=True)
 
 
@@ -48,13 +48,13 @@ def test_all_sensitive_is_pure(epsilon, sense):
     assert one.problem.ties().is_complete
 
 
-def test_none_sensitive_tells_the_truth():
+def test_without_sensitive_answers_the_truth_is_reported():
     answer = lo.solve(lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.OneSided(1.0, []), inputs=LABELS))
     assert np.array_equal(answer.mechanism.channel, np.eye(4))
     assert answer.repaired.audit.epsilon == 0.0
 
 
-def test_the_audit_looks_one_way():
+def test_audits_compare_in_one_direction():
     notion = lo.OneSided("log(2)", [0])
     assert lo.audit([[0.5, 0.5], [0.25, 0.75]], notion).verdict == "certified"
     # From the other answer to the sensitive one the ratio is unbounded, and nobody minds.
@@ -94,7 +94,7 @@ def test_certificates_and_files_read_back(tmp_path, objective):
     assert 'kind = "one_sided"' in (tmp_path / "model.toml").read_text()
 
 
-def test_multipliers_of_ties_that_are_not_there_prove_nothing(tmp_path):
+def test_multipliers_of_missing_ties_are_rejected(tmp_path):
     problem = lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.OneSided(1.0, ["b"]), inputs=LABELS)
     proof = lo.certify(lo.solve(problem, form="pairwise"))
     other = lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.OneSided(1.0, ["c"]), inputs=LABELS)

@@ -34,7 +34,7 @@ def test_great_circles():
 
 
 @pytest.mark.parametrize("kind", [dict, pd.DataFrame])
-def test_labels_decide(kind):
+def test_points_are_aligned_by_label(kind):
     points = {"c": [5.0, 0.0], "a": [0.0, 0.0], "b": [1.0, 0.0]}
     given_points = points if kind is dict else pd.DataFrame(points, index=["x", "y"]).T
     privacy = lo.MetricDP.of_points(1.0, given_points)
@@ -46,7 +46,7 @@ def test_labels_decide(kind):
         lo.Problem([0.5, 0.25, 0.25], "identity", privacy, inputs=["a", "b", "z"])
 
 
-def test_a_network_has_the_lengths_of_shortest_paths():
+def test_distances_of_a_network_are_shortest_paths():
     roads = nx.Graph()
     roads.add_weighted_edges_from([("a", "b", 1.0), ("b", "c", 1.5), ("a", "c", 4.0), ("c", "d", 0.5)], weight="km")
     privacy = lo.MetricDP.of_network(2.0, roads, weight="km")
@@ -64,7 +64,7 @@ def test_a_network_has_the_lengths_of_shortest_paths():
 
 @cases(20)
 @given(st.integers(2, 25), st.integers(0, 10**6))
-def test_only_edges_of_a_network_are_left_of_its_pairs(n, seed):
+def test_only_the_edges_of_a_network_are_not_implied(n, seed):
     rng = np.random.default_rng(seed)
     roads = nx.Graph(nx.random_labeled_tree(n, seed=seed))
     roads.add_edges_from(rng.integers(0, n, (n, 2)).tolist())
@@ -127,7 +127,7 @@ def test_refusals(make, message):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "great_circle"])
-def test_files_state_the_metric_by_name_or_the_distances(metric):
+def test_files_name_the_metric_or_list_the_distances(metric):
     points = [[0.5, 1.0], [2.0, 3.5], [-1.0, 0.25]]
     inputs = ("a", "b", "c")
     made = lo.MetricDP.of_points(0.5, points, metric)

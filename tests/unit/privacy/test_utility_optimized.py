@@ -35,7 +35,7 @@ def best_by_theory(prior, sensitive, epsilon):
 
 
 @pytest.mark.parametrize("sensitive", ["", "a", "bd", "abcd"])
-def test_it_keeps_what_a_notion_has_to(sensitive):
+def test_all_checks_of_a_notion_pass(sensitive):
     check_notion(lo.UtilityOptimizedLDP(1.0, list(sensitive)), LABELS)
 
 
@@ -77,12 +77,12 @@ def test_all_sensitive_is_pure(epsilon):
     assert one.value == pytest.approx(pure.value, abs=1e-12)
 
 
-def test_none_sensitive_tells_the_truth():
+def test_without_sensitive_answers_the_truth_is_reported():
     answer = lo.solve(lo.Problem([0.4, 0.3, 0.2, 0.1], "identity", lo.UtilityOptimizedLDP(1.0, []), inputs=LABELS))
     assert np.array_equal(answer.mechanism.channel, np.eye(4))
 
 
-def test_the_audit_by_hand():
+def test_audits_by_hand():
     notion = lo.UtilityOptimizedLDP("log(2)", [0])
     assert lo.audit([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], notion).verdict == "certified"
     # Input 0 gives the report of input 1: no budget allows that.
@@ -137,7 +137,7 @@ def test_certificates_and_files_read_back(tmp_path, objective):
     assert lo.load_model(tmp_path / "model.toml").privacy == notion
 
 
-def test_rows_need_names():
+def test_rows_for_other_outputs_need_labels():
     notion = lo.UtilityOptimizedLDP(1.0, ["a"])
     assert len(notion.rows("abc", 3)) == 6 + 4  # all pairs for report a, and two zeros for each of b and c
     with pytest.raises(NotRepresentableError, match="4 outputs are not those of the 3 inputs"):

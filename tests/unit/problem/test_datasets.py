@@ -20,8 +20,8 @@ def _needs_statsmodels(request: pytest.FixtureRequest) -> None:
         pytest.importorskip("statsmodels", reason='the data sets need pip install "ldpopt[data]"')
 
 
-@pytest.mark.parametrize("name", list(datasets.DATASETS))
-def test_every_data_set_is_whole(name: str) -> None:
+@pytest.mark.parametrize("name", list(datasets.QUESTIONS))
+def test_every_data_set_is_complete(name: str) -> None:
     data = datasets.load(name)
     assert data.name == name
     assert data.rows == ROWS[name.split(":")[0]] == data.counts.sum() == len(data.sample)
@@ -37,8 +37,8 @@ def test_every_data_set_is_whole(name: str) -> None:
     assert not data.codes.flags.writeable
 
 
-def test_available_is_what_loads() -> None:
-    assert datasets.available() == tuple(datasets.DATASETS)
+def test_available_data_sets_can_be_loaded() -> None:
+    assert datasets.available() == tuple(datasets.QUESTIONS)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,10 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     assert datasets.available() == ()
 
 
-def test_a_strange_code_is_refused() -> None:
+def test_an_unknown_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "CODES", {"fair:affairs": lambda: np.array([0, 7])})
     with pytest.raises(LdpoptError, match="has the code 7"):
-        datasets._recoded("x", "?", np.array([0, 7]), {0: "a", 1: "b"}, "s", "l")
+        datasets.load("fair:affairs")
 
 
 def test_importing_is_cheap() -> None:

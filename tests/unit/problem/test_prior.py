@@ -10,7 +10,7 @@ from ldpopt.errors import StatementError
 from ldpopt.problem.prior import exact_prior, prior_and_inputs, read_prior, read_priors
 
 
-def test_numbers_are_used_as_they_are():
+def test_probabilities_are_used_exactly():
     given = [0.1 + 0.2, 0.7]
     weights, labels = read_prior(given, ["no", "yes"])
     assert weights.tolist() == given
@@ -36,7 +36,7 @@ REFUSED = {
     "missing": ({"no": 1}, ["no", "yes"], "no entry for input 'yes'"),
     "unknown": ({"no": 1, "yse": 2}, ["no", "yes"], "'yse', which is not an input\n  do: did you mean 'yes'"),
     "duplicate": (pd.Series([1, 2], ["no", "no"]), None, "duplicate input label 'no'"),
-    "row numbers": (pd.Series([0.2, 0.8]), ["no", "yes"], r"\.to_numpy\(\), which goes by position"),
+    "row numbers": (pd.Series([0.2, 0.8]), ["no", "yes"], r"\.to_numpy\(\), which is read by position"),
     "text": ("uniform", None, "rectangular array"),
 }
 
@@ -47,7 +47,7 @@ def test_refused(given, inputs, what):
         read_prior(given, inputs)
 
 
-def test_a_prior_states_the_alphabet():
+def test_the_labels_of_a_prior_are_the_inputs():
     assert prior_and_inputs([0.2, 0.8])[1] == range(2)
     assert prior_and_inputs({"a": 1, "b": 1})[1] == ("a", "b")
 

@@ -24,7 +24,7 @@ from ldpopt.errors import StatementError
         2 * Workload.prefix(4) + Workload.frequencies(4),
     ],
 )
-def test_gram_is_that_of_the_matrix(workload):
+def test_the_gram_matrix_is_that_of_the_rows(workload):
     assert workload.matrix.shape == workload.shape
     assert len(workload.names) == workload.shape[0]
     assert np.allclose(workload.gram, workload.matrix.T @ workload.matrix)
@@ -38,7 +38,7 @@ def test_ranges_and_marginals_by_hand():
     assert table.matrix.tolist() == [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
 
 
-def test_labels_decide_not_positions():
+def test_tables_are_aligned_by_label():
     table = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["c", "a", "b"], index=["score"])
     workload = Workload(table, inputs=["a", "b", "c"])
     assert workload.matrix.tolist() == [[2, 3, 1]]
@@ -53,7 +53,7 @@ def test_means_of_mappings_follow_the_inputs():
     assert workload.matrix.tolist() == [[1, 2], [4, 5]]
 
 
-def test_labelled_numbers_decide_the_answers():
+def test_labels_of_numbers_are_the_answers():
     """A Series is one row about the labels of its index; lists without labels follow those that have them."""
     assert Workload(pd.Series([1.0, 2.0], ["x", "y"])).inputs == ("x", "y")
     assert Workload.mean(pd.Series([1.0, 2.0], ["x", "y"]), inputs=["y", "x"]).matrix.tolist() == [[2, 1]]
@@ -71,7 +71,7 @@ def test_truth_values_and_sparse_matrices_are_numbers():
     assert Workload(csr_matrix(wanted)).matrix.tolist() == wanted
 
 
-def test_names_that_occur_again_get_numbers():
+def test_repeated_names_get_numbers():
     """So that a certificate of a sum can be read again, and a table of estimates has one line for each."""
     both = Workload.mean([1, 2]) + Workload.mean([3, 5]) + Workload([[1, 0]], names=["mean (2)"])
     assert both.names == ("mean", "mean (2)", "mean (2) (2)")
@@ -87,14 +87,14 @@ def test_names_that_occur_again_get_numbers():
         Workload.prefix(list("abc")).align(list("cab")),
     ],
 )
-def test_a_workload_travels_to_other_processes(workload):
+def test_workloads_can_be_pickled(workload):
     there = pickle.loads(pickle.dumps(workload))
     assert (there.inputs, there.names) == (workload.inputs, workload.names)
     assert np.array_equal(there.matrix, workload.matrix)
     assert np.array_equal(there.gram, workload.gram)
 
 
-def test_contrasts_lose_no_digits_to_a_constant():
+def test_a_large_constant_costs_no_digits():
     times = Workload.mean([1.7e9 + 60 * step for step in range(5)])
     steps = Workload.mean([60 * step for step in range(5)])
     assert np.allclose(times.contrast_gram, steps.gram, rtol=1e-12)

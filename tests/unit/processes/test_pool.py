@@ -223,7 +223,7 @@ def test_foreign_and_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
         pass
     for text in ("answers\n1\n", "answers", "{}\n"):
         path.write_text(text)
-        with pytest.raises(ModelFileError, match="no checkpoint"), record(path):
+        with pytest.raises(ModelFileError, match="not a checkpoint"), record(path):
             pass
         assert path.read_text() == text
     with pytest.raises(ModelFileError, match="cannot use"), record(tmp_path / "nowhere" / "out"):

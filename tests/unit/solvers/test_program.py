@@ -130,7 +130,7 @@ def test_a_block_knows_how_far_a_channel_is_out_of_it():
 
 @pytest.mark.parametrize("name", ["model.txt", "model", "lp", ".lp.gz"])
 def test_a_format_that_is_none(tmp_path, name):
-    with pytest.raises(StatementError, match="cannot tell the format"):
+    with pytest.raises(StatementError, match="unknown format of the file"):
         formulate(problem()).write(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
@@ -159,3 +159,10 @@ def test_what_highs_refuses_is_said():
     program = formulate(problem())
     with pytest.raises(StatementError, match="HiGHS refuses"):
         replace(program, value=np.full(program.nnz, 1e20)).to_highs()
+
+
+@pytest.mark.parametrize("solver", ["highs", "cvxpy:HIGHS", "cbc"])
+def test_solvers_print_nothing_to_stdout(solver):
+    code = "from ldpopt import Problem, PureLDP, solve"
+    code += f"\nsolve(Problem([0.2, 0.8], 'identity', PureLDP(1.0)), solver={solver!r})"
+    assert run_python(code).stdout == ""

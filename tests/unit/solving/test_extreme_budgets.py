@@ -1,4 +1,4 @@
-"""Budgets at which tolerances, floats and naive programs fail: values right, mechanisms certified."""
+"""Extreme budgets, at which tolerances, floats and naive programs fail: exact values and certified mechanisms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def certified(problem):
 
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("epsilon", BUDGETS)
-def test_pure(epsilon, prior):
+def test_pure_budgets(epsilon, prior):
     answer = certified(lo.Problem(PRIORS[prior], "identity", lo.PureLDP(epsilon)))
     assert answer.value == pytest.approx(top_k(PRIORS[prior], epsilon).value, abs=1e-12)
     low, _ = top_k(PRIORS[prior], epsilon).exact_value()
@@ -39,25 +39,25 @@ def test_pure(epsilon, prior):
 @pytest.mark.parametrize("form", ["event", "entry"])
 @pytest.mark.parametrize("delta", [1e-9, 0.1])
 @pytest.mark.parametrize("epsilon", BUDGETS)
-def test_approximate(epsilon, delta, form):
+def test_approximate_budgets(epsilon, delta, form):
     answer = certified(lo.Problem(PRIORS["steep"], "identity", lo.ApproximateLDP(epsilon, delta, form)))
     assert answer.value == pytest.approx(top_k(PRIORS["steep"], epsilon, delta).value, abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", BUDGETS)
-def test_worst_case(epsilon):
+def test_worst_cases(epsilon):
     answer = certified(lo.Problem(None, np.eye(6), lo.PureLDP(epsilon), objective="worst_case"))
     assert answer.value == pytest.approx(minimax(6, epsilon).value, abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", BUDGETS[1:])
-def test_path(epsilon):
+def test_path_graphs(epsilon):
     problem = lo.Problem(PRIORS["even"], "identity", lo.GraphDP(epsilon, nx.path_graph(6)))
     assert certified(problem).value == pytest.approx(path_graph(PRIORS["even"], epsilon).value, abs=1e-12)
 
 
 @pytest.mark.parametrize("form", ["compact", "pairwise"])
-def test_no_budget_at_all_is_the_best_constant(form):
+def test_epsilon_zero_gives_the_best_constant_report(form):
     gain = np.random.default_rng(0).random((6, 4))
     problem = lo.Problem(PRIORS["steep"], gain, lo.PureLDP(0))
     answer = lo.solve(problem, form=form)
@@ -67,7 +67,7 @@ def test_no_budget_at_all_is_the_best_constant(form):
 
 
 @pytest.mark.parametrize("epsilon", [800, 5000, 10_000])
-def test_beyond_the_range_of_floats(epsilon):
+def test_budgets_beyond_the_range_of_floats(epsilon):
     answer = certified(lo.Problem(PRIORS["even"], "identity", lo.PureLDP(epsilon)))
     assert 1 - 1e-14 < answer.value < 1
     assert lo.solve(lo.Problem(PRIORS["even"], np.eye(6), lo.MetricDP(epsilon, 1 - np.eye(6)))).value > 1 - 1e-14
@@ -75,7 +75,7 @@ def test_beyond_the_range_of_floats(epsilon):
 
 @pytest.mark.parametrize("solver", ["cbc", "cvxpy"])
 @pytest.mark.parametrize("epsilon", [1e-6, 5, 34, 100])
-def test_rough_solvers_are_repaired_and_stay_near(solver, epsilon):
+def test_mechanisms_of_rough_solvers_are_repaired(solver, epsilon):
     problem = lo.Problem(PRIORS["steep"], "identity", lo.PureLDP(epsilon))
     answer = lo.solve(problem, solver=solver)
     assert answer.mechanism.audit(problem.privacy).verdict == "certified"

@@ -9,10 +9,29 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, Utility, constraints
+from ldpopt import (
+    ApproximateLDP,
+    GraphDP,
+    MetricDP,
+    OneSided,
+    Problem,
+    PureLDP,
+    Utility,
+    UtilityOptimizedLDP,
+    constraints,
+)
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.solving.formulation import add_rows, compress, default_form, formulate, row_sums, size
+from ldpopt.solving.formulation import (
+    _pairwise_size,
+    add_rows,
+    compress,
+    default_form,
+    formulate,
+    program_of_pairs,
+    row_sums,
+    size,
+)
 
 
 def uniform(n, privacy, m=None, **changes):
@@ -88,7 +107,7 @@ def test_the_slack_is_rounded_up(form):
         assert Fraction(float(block.upper[row])) >= b * Fraction(0.1)
 
 
-def test_a_channel_is_read_back_from_the_point_that_it_makes():
+def test_the_channel_of_a_point_is_the_channel_it_was_made_from():
     rng = np.random.default_rng(0)
     problem = uniform(3, PureLDP(1.0), 4)
     channel = 0.9 / 4 + 0.1 * rng.dirichlet(np.ones(4), size=3)
@@ -105,7 +124,7 @@ def test_a_channel_is_read_back_from_the_point_that_it_makes():
 
 
 @pytest.mark.parametrize("form", ["compact", "pairwise"])
-def test_added_rows_mean_the_same_in_both_forms(form):
+def test_added_rows_have_the_same_activity_in_both_forms(form):
     rng = np.random.default_rng(1)
     problem = uniform(3, PureLDP(1.0))
     channel = 0.2 + 0.4 * rng.dirichlet(np.ones(3), size=3)
@@ -120,7 +139,7 @@ def test_added_rows_mean_the_same_in_both_forms(form):
     assert (program.row_lower[-1], program.row_upper[-1]) == (0, 1)
 
 
-def test_forms_are_chosen_and_refused():
+def test_default_forms_are_chosen_and_impossible_ones_refused():
     assert default_form(uniform(3, PureLDP(1.0))) == "compact"
     assert default_form(uniform(3, ApproximateLDP(1.0, 0.1))) == "compact"
     assert default_form(graph_problem()) == "pairwise"
@@ -132,14 +151,14 @@ def test_forms_are_chosen_and_refused():
         formulate(uniform(2, PureLDP(1.0)), "dense")
 
 
-def test_events_too_many_to_list_are_refused():
+def test_too_many_events_are_refused():
     problem = uniform(25, ApproximateLDP(1.0, 0.1))
     with pytest.raises((NotRepresentableError, StatementError), match=r"rows|memory"):
         formulate(problem, "pairwise")
 
 
 @pytest.mark.parametrize("privacy", [PureLDP(1.0), ApproximateLDP(1.0, 0.1)])
-def test_what_does_not_fit_into_memory_is_refused_before_it_is_built(privacy):
+def test_a_program_larger_than_memory_is_refused_before_it_is_built(privacy):
     class Wide:
         shape = (20_000, 20_000)
 
@@ -168,7 +187,7 @@ def test_no_coefficient_is_zero():
     assert not formulate(loss).maximize
 
 
-def test_compressing_sums_what_stands_twice():
+def test_compressing_sums_duplicate_entries():
     start, index, value = compress(np.array([1, 0, 1, 1]), np.array([2, 1, 2, 0]), np.array([1.0, 5.0, 2.0, 4.0]), 3, 3)
     assert start.tolist() == [0, 1, 3, 3]
     assert index.tolist() == [1, 0, 2]
@@ -191,3 +210,26 @@ def test_pairs_are_rows_in_the_order_of_their_inputs(monkeypatch):
     for rows in (2, 1 << 20):
         monkeypatch.setattr("ldpopt.solvers.program.BLOCK", rows)
         assert program.adjoint(duals).reshape(3, 3).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("notion", [PureLDP(1.0), UtilityOptimizedLDP(1.0, [0]), OneSided(1.0, [1])])
+@pytest.mark.parametrize("kind", ["compact", "pairwise"])
+@pytest.mark.parametrize("objective", ["expected", "worst_case"])
+def test_sizes_of_notions_with_exceptions_are_counted(notion, kind, objective):
+    prior = [0.5, 0.3, 0.2] if objective == "expected" else None
+    problem = Problem(prior, np.eye(3), notion, objective=objective)
+    counted, program = size(problem, kind), formulate(problem, kind)
+    assert (counted.rows, counted.columns) == program.shape
+    assert counted.nonzeros >= len(program.value)
+
+
+def test_the_program_of_all_pairs_and_outputs_is_the_pairwise_one():
+    problem = Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0))
+    whole = formulate(problem, "pairwise")
+    ties = problem.ties()
+    assert ties is not None
+    first, second = (np.repeat(inputs, 3) for inputs in ties.pairs())
+    some = program_of_pairs(problem, first, second, np.tile(np.arange(3), 6), np.full(18, ties.ratio(up=False)))
+    dense = [{tuple(row) for row in program.matrix.toarray().round(12).tolist()} for program in (whole, some)]
+    assert dense[0] == dense[1]
+    assert _pairwise_size(None, 3, 2) == (18, 30)

@@ -1,4 +1,4 @@
-"""The interior point as a solver: what it takes and refuses, how it ends, and what the command line says of it."""
+"""The interior point as a solver: results, warm starts, limits, options, refusals, and the command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def restricted(problem, chosen):
 
 @pytest.mark.parametrize("sense", ["gain", "loss"])
 @pytest.mark.parametrize("privacy", [lo.PureLDP(1.0), lo.ApproximateLDP(0.5, 0.1, form="entry"), lo.PureLDP(37.0)])
-def test_its_answers_are_those_of_a_program_solver(privacy, sense):
+def test_results_agree_with_highs(privacy, sense):
     program = formulate(statement(privacy=privacy, sense=sense))
     outcome, plain = find("interior").solve(program), find("highs").solve(program)
     sign = 1.0 if program.maximize else -1.0
@@ -42,14 +42,14 @@ def test_its_answers_are_those_of_a_program_solver(privacy, sense):
     assert program.residual(outcome.point) < 1e-12
     assert program.objective @ outcome.point == pytest.approx(program.objective @ plain.point, rel=1e-10)
     assert np.abs(program.objective - program.matrix.T @ outcome.row_duals - outcome.column_duals).max() < 1e-12
-    # The caps are bounds from above, the columns are at least 0.
+    # Caps are upper bounds, and columns are at least 0.
     assert (sign * outcome.row_duals[len(program.structure.weighted) :]).min() > -1e-12
     assert (sign * outcome.column_duals).max() < 1e-12
     ends = program.row_upper @ np.where(np.isfinite(program.row_upper), outcome.row_duals, 0.0)
     assert ends == pytest.approx(program.objective @ plain.point, rel=1e-10)
 
 
-def test_it_stops_at_the_gap_asked_for_and_goes_on_from_there():
+def test_it_stops_at_the_requested_gap_and_continues_from_there():
     program, solver = formulate(statement(30)), find("interior")
     rough = solver.solve(program, gap=1e-2)
     steps = [int(rough.raw_status.split()[0])]
@@ -65,7 +65,7 @@ def steps(outcome):
 
 
 @pytest.mark.parametrize("privacy", [lo.PureLDP(1.0), lo.PureLDP(5.0), lo.ApproximateLDP(0.5, 0.01, form="entry")])
-def test_it_goes_on_from_points_passed_when_outputs_come_and_go(privacy):
+def test_warm_starts_with_added_and_removed_outputs(privacy):
     problem, solver = statement(40, privacy), find("interior")
     chosen = np.arange(30)
     before = solver.solve(restricted(problem, chosen), gap=1e-6)
@@ -75,13 +75,13 @@ def test_it_goes_on_from_points_passed_when_outputs_come_and_go(privacy):
     cold, warm = solver.solve(program), solver.solve(program, warm_start=before.warm_start, kept=kept)
     assert program.residual(warm.point) < 1e-10
     assert program.objective @ warm.point == pytest.approx(program.objective @ cold.point, rel=1e-10)
-    # And back: outputs that are gone may return.
+    # Removed outputs may be added again.
     again = restricted(problem, chosen)
     back = solver.solve(again, warm_start=warm.warm_start, kept=np.append([-1, -1], np.arange(28)))
     assert again.objective @ back.point == pytest.approx(again.objective @ solver.solve(again).point, rel=1e-10)
 
 
-def test_going_on_takes_fewer_steps_than_beginning():
+def test_a_warm_start_takes_fewer_steps():
     problem, solver = statement(60, lo.PureLDP(3.0)), find("interior")
     channel = lo.solve(problem, solver="interior", form="compact").mechanism.channel
     used = np.flatnonzero(channel.max(axis=0) > 1e-6)
@@ -93,7 +93,7 @@ def test_going_on_takes_fewer_steps_than_beginning():
     assert steps(warm) < steps(solver.solve(program))
 
 
-def test_a_path_that_no_point_passed_serves_begins_anew():
+def test_without_a_suitable_checkpoint_it_starts_anew():
     problem, solver = statement(12), find("interior")
     before = solver.solve(restricted(problem, np.arange(2)), gap=1e-9)
     program = restricted(problem, np.arange(2, 12))
@@ -102,7 +102,7 @@ def test_a_path_that_no_point_passed_serves_begins_anew():
     assert steps(warm) == steps(solver.solve(program))
 
 
-def test_a_path_that_ends_short_after_going_on_begins_anew(monkeypatch):
+def test_a_warm_start_that_fails_is_followed_by_a_new_start(monkeypatch):
     problem, solver = statement(30), find("interior")
     before = solver.solve(restricted(problem, np.arange(20)), gap=1e-6)
     follow = central_path.CentralPath.iterate
@@ -114,7 +114,7 @@ def test_a_path_that_ends_short_after_going_on_begins_anew(monkeypatch):
     assert steps(warm) == steps(solver.solve(program))
 
 
-def test_too_few_steps_are_a_limit():
+def test_too_few_steps_give_the_status_limit():
     outcome = find("interior").solve(formulate(statement()), steps=2)
     assert outcome.status is Status.LIMIT
     assert outcome.raw_status.startswith("2 steps")
@@ -131,7 +131,7 @@ def test_a_time_limit_is_kept(form):
     assert lo.certify(answer).audit.verdict == "certified"
 
 
-def test_the_end_of_the_arithmetic_is_no_optimum_unless_the_gap_is_small(monkeypatch):
+def test_a_stall_with_a_large_gap_is_a_failure(monkeypatch):
     monkeypatch.setattr(central_path.CentralPath, "_step", lambda run: False)
     outcome = find("interior").solve(formulate(statement()))
     assert outcome.status is Status.FAILED
@@ -153,13 +153,13 @@ def test_bad_steps_are_refused(form, options):
 
 
 @pytest.mark.parametrize("form", ["compact", "sifted"])
-def test_an_unknown_option_is_refused_in_a_line(form):
+def test_an_unknown_option_is_refused(form):
     with pytest.raises(SolverOptionError, match="no option 'presolve'") as caught:
         lo.solve(statement(), solver="interior", form=form, presolve="off")
     assert "\n" not in caught.value.what
 
 
-def elsewhere():
+def unsupported():
     yield "event", statement(4, lo.ApproximateLDP(0.5, 0.1)), None
     yield "pairwise", statement(4), "pairwise"
     worst = lo.Problem(None, np.eye(3), lo.PureLDP(1.0), objective="worst_case")
@@ -171,18 +171,18 @@ def elsewhere():
     yield "hardly a budget", statement(4, lo.PureLDP(1e-12)), None
 
 
-@pytest.mark.parametrize("problem, form", [case[1:] for case in elsewhere()], ids=[case[0] for case in elsewhere()])
-def test_what_it_cannot_solve_is_refused(problem, form):
+@pytest.mark.parametrize("problem, form", [case[1:] for case in unsupported()], ids=[case[0] for case in unsupported()])
+def test_unsupported_problems_are_refused(problem, form):
     with pytest.raises(NotRepresentableError, match=r'solver="highs"'):
         lo.solve(problem, solver="interior", form=form)
 
 
-def test_programs_that_are_no_channels_are_refused():
+def test_programs_without_a_channel_are_refused():
     with pytest.raises(NotRepresentableError, match="compact programs"):
         find("interior").solve(dense_program([3, 5], [[1, 0], [0, 2]], -np.inf, [4, 12]))
 
 
-def test_metrics_go_to_the_interior_point_by_outputs_and_cannot_be_sifted():
+def test_metrics_are_solved_by_outputs_and_cannot_be_sifted():
     problem = statement(4, lo.MetricDP(0.5, hops(4)))
     for form in (None, "pairwise"):
         answer = lo.solve(problem, solver="interior", form=form)
@@ -192,7 +192,7 @@ def test_metrics_go_to_the_interior_point_by_outputs_and_cannot_be_sifted():
         lo.solve(problem, form="sifted")
 
 
-def test_the_command_line_solves_with_it():
+def test_the_command_line_accepts_it():
     result = run_cli("solve", MODELS / "zhou_nary.toml", "--solver", "interior")
     assert result.exit_code == 0, result.stderr
     assert "solver:              interior (compact), optimal" in result.stdout
@@ -207,7 +207,7 @@ def test_the_command_line_solves_with_it():
     assert "interior" in run_cli("solvers").stdout
 
 
-def test_compare_lists_it_where_it_applies_and_says_why_it_does_not():
+def test_compare_lists_it_or_notes_why_it_does_not_apply():
     result = run_cli("compare", MODELS / "zhou_nary.toml")
     assert result.exit_code == 0, result.stderr
     assert "interior (compact)" in result.stdout
@@ -221,16 +221,14 @@ def test_compare_lists_it_where_it_applies_and_says_why_it_does_not():
 
 
 @pytest.mark.parametrize("epsilon", [0, 1e-4])
-def test_a_metric_too_tight_for_floats_is_refused(epsilon):
+def test_a_metric_with_losses_too_small_for_floats_is_refused(epsilon):
     problem = statement(4, lo.MetricDP(epsilon, hops(4)))
     with pytest.raises(NotRepresentableError, match=r"0\.001 nats"):
         lo.solve(problem, solver="interior")
     assert lo.solve(problem).status is Status.OPTIMAL
 
 
-def test_a_system_that_is_singular_ends_the_path_at_the_best_point():
-    """Linear algebra that fails is a stall, not an error of the user's."""
-
+def test_a_singular_system_ends_the_iteration_at_the_best_point():
     class Singular:
         def step(self):
             raise np.linalg.LinAlgError("Singular matrix")

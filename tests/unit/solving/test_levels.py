@@ -20,7 +20,7 @@ def levels_of(graph):
 
 @given(st.integers(2, 30), st.floats(0.05, 1.0), st.integers(0, 10**6))
 @cases(40)
-def test_ties_join_vertices_of_one_level_or_of_neighboring_ones(n, share, seed):
+def test_edges_join_vertices_of_one_level_or_of_consecutive_ones(n, share, seed):
     graph = nx.gnp_random_graph(n, share, seed=seed)
     graph.add_edge(0, 1)
     levels, first, second = levels_of(graph)
@@ -41,13 +41,13 @@ def test_ties_join_vertices_of_one_level_or_of_neighboring_ones(n, share, seed):
 @pytest.mark.parametrize(
     ("graph", "widest"), [(nx.path_graph(9), 1), (nx.cycle_graph(9), 2), (nx.grid_graph([4, 9]), 4)]
 )
-def test_levels_are_narrow_where_the_graph_is_long(graph, widest):
+def test_levels_of_long_graphs_are_narrow(graph, widest):
     levels, *_ = levels_of(nx.convert_node_labels_to_integers(graph))
     assert levels.sizes.max() == widest
 
 
 def laplacians(levels, outputs, rng):
-    """Random matrices by their entries off the diagonal and their products with a positive vector."""
+    """Random matrices with given products with a positive vector."""
     n = len(levels.order)
     off = rng.random((outputs, len(levels.low))) * 10.0 ** rng.integers(-3, 3, (outputs, len(levels.low)))
     scale, excess = rng.random((outputs, n)) + 0.01, rng.random((outputs, n))
@@ -90,12 +90,12 @@ def test_a_tiny_row_sum_keeps_its_digits():
     excess, off = np.zeros((1, 5)), np.ones((1, 4))
     excess[0, 2] = tiny
     factors = LevelFactors.of(levels, np.ones((1, 5)), excess, off, None, np.empty((1, levels.numbers)))
-    # A conserved flow: all of it leaves where the row sum is not zero.
+    # A conserved flow leaves where the row sum is not zero.
     assert factors.sums[0] == pytest.approx(np.full((5, 5), 1 / tiny), rel=1e-12)
 
 
 @pytest.mark.parametrize("size", [1, 32, 33, 100])
-def test_panels_change_nothing(size):
+def test_panels_give_the_same_factors(size):
     rng = np.random.default_rng(size)
     block, excess = -rng.random((size, size)), rng.random(size)
     block += block.T

@@ -1,4 +1,4 @@
-"""The plan: which method is chosen for which problem, what is said of it, and one clock for all of it."""
+"""The plan: which method is chosen for which problem, notes of fallbacks, limits and deadlines."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ CHOICES = [
 
 
 @pytest.mark.parametrize(("problem", "expected"), CHOICES, ids=lambda value: repr(value)[:60])
-def test_structure_and_size_choose(problem, expected):
+def test_structure_and_size_determine_the_methods(problem, expected):
     assert methods(problem) == expected
 
 
 @pytest.mark.parametrize(("problem", "expected"), CHOICES, ids=lambda value: repr(value)[:60])
-def test_every_step_says_why_and_the_solution_repeats_it(problem, expected):
+def test_every_step_has_a_reason_and_the_solution_lists_it(problem, expected):
     steps = lo.plan(problem)
     assert all(step.because and "\n" not in step.because for step in steps)
     if problem.utility.matrix.size > 400:
@@ -88,11 +88,11 @@ def test_every_step_says_why_and_the_solution_repeats_it(problem, expected):
         ("auto", "compact", lo.PureLDP(1.0), "direct"),
     ],
 )
-def test_a_solver_or_form_that_is_named_leaves_one_method(solver, form, privacy, expected):
+def test_a_named_solver_or_form_leaves_one_method(solver, form, privacy, expected):
     assert methods(of_size(5, privacy), solver, form) == [expected]
 
 
-def test_limits_are_passed_in():
+def test_limits_change_the_plan():
     small = of_size(4, lo.PureLDP(1.0))
     assert methods(small, limits=lo.Limits(sifting_entries=1)) == ["output sifting", "direct"]
     answer = lo.solve(small, limits=lo.Limits(sifting_entries=1))
@@ -138,7 +138,7 @@ def run(*steps):
     return run_plan(tuple(Step(method, "test") for method in steps), Task(problem, ProblemForm.of(problem)))
 
 
-def test_a_fallback_is_never_silent():
+def test_every_fallback_is_noted():
     raw, notes = run(Refusing(), Failing(), Direct())
     assert raw.outcome.status is Status.OPTIMAL
     assert notes == [
@@ -150,18 +150,18 @@ def test_a_fallback_is_never_silent():
     ]
 
 
-def test_a_refusal_of_the_last_method_is_the_users_to_see():
+def test_a_refusal_by_the_last_method_is_raised():
     with pytest.raises(NotRepresentableError, match="too large"):
         run(Failing(), Refusing())
 
 
-def test_what_an_earlier_method_found_is_not_lost():
+def test_the_channel_of_an_earlier_method_is_kept():
     raw, _ = run(FailingWithAChannel(), Failing())
     assert raw.channel is not None
     assert raw.outcome.status is Status.LIMIT
 
 
-def test_a_gap_is_a_goal_for_graphs_too():
+def test_graphs_are_solved_to_the_requested_gap():
     graph = nx.grid_2d_graph(6, 6)
     problem = lo.Problem(np.full(36, 1 / 36), "identity", lo.GraphDP(1.0, graph), inputs=list(graph))
     rough = lo.solve(problem, solver="interior", gap=1e-2)
@@ -169,19 +169,19 @@ def test_a_gap_is_a_goal_for_graphs_too():
     assert 1e-9 < lo.certify(rough).relative_gap <= 1e-2
 
 
-def test_the_methods_are_in_the_plan_and_named_apart():
+def test_methods_have_different_names():
     names = [method.name for method in METHODS]
     assert len(set(names)) == len(names)
 
 
-def test_a_repair_that_costs_says_so():
+def test_a_costly_repair_is_noted():
     answer = lo.solve(of_size(8, lo.PureLDP(1.0)), solver="cvxpy:SCS", eps_abs=1e-3, eps_rel=1e-3)
-    told = [note for note in answer.notes if note.startswith("making the channel exactly private changed")]
-    assert len(told) == 1
+    noted = [note for note in answer.notes if note.startswith("making the channel exactly private changed")]
+    assert len(noted) == 1
     assert not any("making the channel" in note for note in lo.solve(of_size(8, lo.PureLDP(1.0))).notes)
 
 
-def test_a_time_limit_holds_from_the_call_over_statement_and_program():
+def test_a_time_limit_covers_the_whole_call():
     rng = np.random.default_rng(0)
     points = rng.random((700, 3))
     table = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
@@ -197,14 +197,14 @@ def test_a_time_limit_holds_from_the_call_over_statement_and_program():
     assert lo.certify(answer).relative_gap == pytest.approx(1 - 1 / 700)
 
 
-def test_work_that_is_over_time_stops():
+def test_an_expired_deadline_raises():
     with pytest.raises(OutOfTimeError, match="counting"):
         Deadline(0.0).check("counting")
     assert Deadline.after(60).check("counting") is None
     assert Deadline(0.0).left == 1e-3
 
 
-def test_a_gap_is_a_goal():
+def test_problems_are_solved_to_the_requested_gap():
     problem = random_problem(lo.PureLDP(1.0), 60, rng=1)
     rough, fine = lo.solve(problem, gap=0.05), lo.solve(problem)
     assert lo.certify(rough).relative_gap <= 0.05
@@ -212,12 +212,12 @@ def test_a_gap_is_a_goal():
     assert rough.mechanism.audit(problem.privacy).verdict == "certified"
 
 
-def test_at_the_limit_the_best_mechanism_so_far_is_handed_out():
+def test_at_a_limit_the_best_mechanism_so_far_is_returned():
     graph = nx.grid_2d_graph(8, 8)
     names = list(graph)
     problem = lo.Problem(np.full(64, 1 / 64), "identity", lo.GraphDP(1.0, graph), inputs=names)
     answer = lo.solve(problem, solver="interior", time_limit=0.3)
-    if answer.status is Status.LIMIT:  # a fast machine may have been done
+    if answer.status is Status.LIMIT:  # a fast machine may finish in time
         proof = lo.certify(answer)
         assert proof.audit.verdict == "certified"
         assert 0 < float(proof.achieved) <= float(proof.bound)

@@ -1,4 +1,4 @@
-"""Prices of outputs and the channel that is made of one that is nearly private."""
+"""Private channels made from nearly private ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ldpopt.solving.interior.pricing import project_to_private
 @pytest.mark.parametrize("off", [0.0, 1e-9, 1e-3])
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 40.0, 1000.0])
-def test_what_is_made_private_is_and_stays_near(epsilon, delta, off):
+def test_a_projected_channel_is_private_and_near(epsilon, delta, off):
     rng, b = np.random.default_rng(1), np.exp(-epsilon)
     for _ in range(20):
         top = rng.dirichlet(np.ones(4)) / (b + rng.random())
@@ -25,8 +25,8 @@ def test_what_is_made_private_is_and_stays_near(epsilon, delta, off):
         assert np.abs(made - channel).max() <= 20 * off / min(1.0, epsilon + delta) + 1e-12
 
 
-def test_rows_of_no_weight_do_not_move_the_others():
-    """Such rows may lack mass where the interior point ends; stretching them would break the slack."""
+def test_rows_without_weight_do_not_change_the_others():
+    """Such rows may lack mass when the interior point ends; scaling them up would exceed delta."""
     rng = np.random.default_rng(330)
     prior = np.where(np.arange(5) == 0, 1 - 1e-6, 1e-6 / 4)
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Event-wise delta: row generation, the interior point, the definition and its bounds on both sides agree."""
+"""Event-wise delta: row generation, the interior point, the definition, an inner restriction and a relaxation agree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def problem(n, epsilon, delta, seed, *, m=None, sense="gain", objective="expecte
 
 
 AT_ONCE = lo.Limits(event_inputs=2, event_nonzeros=0)
-"""Every event-wise program is handed to the interior point as soon as its relaxation is violated."""
+"""Row generation switches to the interior point as soon as an event is violated."""
 
 
 CASES = [
@@ -53,7 +53,7 @@ def test_interior_point_agrees_with_row_generation(epsilon, delta, sense, object
 
 
 def inner_restriction(case):
-    """Optimum where an input's whole excess over the column minima is at most delta: n m + n rows."""
+    """Optimum if each input's total excess over the column minima is at most delta: n m + n rows."""
     (n, m), b, delta = case.utility.shape, case.privacy.epsilon.b, case.privacy.delta
     p, floor, over = (np.eye(n * m), np.kron(np.ones((n, 1)), np.eye(m)), np.eye(n * m))
     nothing, sums = np.zeros((n * m, n * m)), np.kron(np.eye(n), np.ones((1, m)))
@@ -72,7 +72,7 @@ def inner_restriction(case):
 def test_event_optimum_lies_between_the_inner_restriction_and_the_entry_relaxation(seed):
     case = problem(5, 0.7, 0.1, seed)
     value = lo.solve(case, limits=AT_ONCE).value
-    assert value == pytest.approx(lo.solve(case, form="pairwise").value, abs=1e-10)  # every event written out
+    assert value == pytest.approx(lo.solve(case, form="pairwise").value, abs=1e-10)  # lists every event
     assert inner_restriction(case) <= value + 1e-9
     assert value <= lo.solve(problem(5, 0.7, 0.1, seed, form="entry")).value + 1e-9
 
@@ -81,7 +81,7 @@ def test_outputs_left_out_at_first_are_priced_and_added():
     case = problem(7, 1.0, 0.05, 3)
     start = np.zeros((7, 7))
     start[:, 0] = 1.0
-    raw = hand_over(case, start)
+    raw = switch(case, start)
     program, outcome, channel = raw.program, raw.outcome, raw.channel
     assert outcome.status is Status.OPTIMAL
     value = float((case.prior[:, None] * case.utility.matrix * channel).sum())
@@ -90,19 +90,19 @@ def test_outputs_left_out_at_first_are_priced_and_added():
     assert len(outcome.row_duals) == program.shape[0]
 
 
-def hand_over(case, channel, deadline=NO_LIMIT):
-    """Give a channel to the interior point over all events, as row generation does."""
+def switch(case, channel, deadline=NO_LIMIT):
+    """Switch to the interior point with a channel, as row generation does."""
     start = Switch("event interior point", "test", lo.formulate(case), channel, 1e-6, lambda: None)
     return EventInteriorPoint().solve(Task(case, ProblemForm.of(case), deadline), start)
 
 
 def test_a_time_limit_is_kept():
-    raw = hand_over(problem(8, 1.0, 0.05, 3), np.full((8, 8), 0.125), Deadline(0.0))
+    raw = switch(problem(8, 1.0, 0.05, 3), np.full((8, 8), 0.125), Deadline(0.0))
     assert raw.outcome.status is Status.LIMIT
     assert raw.channel is None
 
 
-def test_large_systems_go_back_to_row_generation_and_a_note_says_so():
+def test_row_generation_continues_if_the_system_is_too_large():
     case = problem(8, 1.0, 0.05, 3)
     answer = lo.solve(case, limits=replace(AT_ONCE, event_entries=10))
     assert answer.solver == "highs (compact)"
@@ -110,7 +110,7 @@ def test_large_systems_go_back_to_row_generation_and_a_note_says_so():
     assert lo.certify(answer).relative_gap < 1e-9
 
 
-def test_a_limit_hands_out_the_inner_point(monkeypatch):
+def test_the_inner_point_is_returned_at_a_limit(monkeypatch):
     case = problem(9, 1.0, 0.05, 3)
     answer = lo.solve(case, solver="highs", limits=lo.Limits(generation_rounds=1))
     assert answer.status is Status.LIMIT
@@ -130,10 +130,10 @@ def test_nested_events_add_up_to_the_shares(shares):
     assert (weight > 0).all()
 
 
-def test_shares_that_fall_short_are_measured():
+def test_shortfalls_of_shares_are_measured():
     costs = np.array([[1.0, 0.0]])
     whole = EventProgram(costs, None, 0.5, 0.1)
     shares, short = price(whole, costs, np.array([0.5, 0.2]), np.array([0.2, 0.0]))
-    # b * 0.2 of the 0.5 that input 0 lacks can go to input 1.
+    # Input 0 lacks 0.5, of which b * 0.2 are covered by the pair's multiplier.
     assert short == pytest.approx([0.4])
     assert shares.tolist() == [[0.2, 0.0]]

@@ -95,7 +95,7 @@ def test_a_file_of_another_experiment_is_refused(tmp_path):
         )
     assert path.read_text() == before
     path.write_text("something else\n")
-    with pytest.raises(ModelFileError, match="is no checkpoint"):
+    with pytest.raises(ModelFileError, match="is not a checkpoint"):
         small(sets=1, checkpoint=path)
 
 

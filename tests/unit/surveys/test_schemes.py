@@ -1,4 +1,4 @@
-"""All questions, one question, or fake data: true budgets by enumeration, unbiased estimates, variances as stated."""
+"""All questions, one question, or fake data: true budgets by enumeration, unbiased estimates, variances."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def question(size, epsilon):
     return RandomizedResponse(list(range(size)), epsilon).mechanism
 
 
-def joint_law(mechanisms, one_question):
+def joint_distribution(mechanisms, one_question):
     """Probability of every row of reports under every row of answers, from the definition."""
     count = len(mechanisms)
     answers = list(itertools.product(*(range(len(one.inputs)) for one in mechanisms)))
-    law = []
+    table = []
     for row in answers:
         total = 0
         for place in range(count) if one_question else [None]:
@@ -41,13 +41,13 @@ def joint_law(mechanisms, one_question):
             for column in columns[1:]:
                 part = np.multiply.outer(part, column)
             total = total + part / (count if one_question else 1)
-        law.append(total.ravel())
-    return answers, np.array(law)
+        table.append(total.ravel())
+    return answers, np.array(table)
 
 
-def largest_loss(law, pairs):
+def largest_loss(table, pairs):
     with np.errstate(divide="ignore", invalid="ignore"):
-        return max(float(np.nanmax(np.log(law[x] / law[y]))) for x, y in pairs)
+        return max(float(np.nanmax(np.log(table[x] / table[y]))) for x, y in pairs)
 
 
 @pytest.mark.parametrize("sizes", [(2, 2), (2, 5), (3, 2, 4)])
@@ -55,10 +55,10 @@ def largest_loss(law, pairs):
 def test_the_budget_of_a_person_is_the_true_one(sizes, scheme):
     mechanisms = [question(size, 0.9) for size in sizes]
     survey = Survey({f"q{place}": one for place, one in enumerate(mechanisms)}, scheme=scheme)
-    answers, law = joint_law(mechanisms, survey.one_question)
-    assert law.sum(axis=1) == pytest.approx(1)
+    answers, table = joint_distribution(mechanisms, survey.one_question)
+    assert table.sum(axis=1) == pytest.approx(1)
     every = list(itertools.permutations(range(len(answers)), 2))
-    assert largest_loss(law, every) == pytest.approx(survey.epsilon, abs=1e-9)
+    assert largest_loss(table, every) == pytest.approx(survey.epsilon, abs=1e-9)
 
 
 def test_fake_data_amplify_for_one_attribute_of_equal_size_and_not_for_others():
@@ -68,15 +68,15 @@ def test_fake_data_amplify_for_one_attribute_of_equal_size_and_not_for_others():
     amplified = math.log(count * (math.exp(epsilon) - 1) + 1)
     for sizes, holds in (((3, 3), True), ((2, 6), False)):
         mechanisms = [question(size, amplified) for size in sizes]
-        answers, law = joint_law(mechanisms, OneQuestion(count, fake_data=True))
+        answers, table = joint_distribution(mechanisms, OneQuestion(count, fake_data=True))
         every = list(itertools.permutations(range(len(answers)), 2))
         near = [(x, y) for x, y in every if sum(a != b for a, b in zip(answers[x], answers[y], strict=True)) == 1]
-        assert (largest_loss(law, near) <= epsilon + 1e-9) is holds
-        assert largest_loss(law, every) == pytest.approx(amplified, abs=1e-9)
+        assert (largest_loss(table, near) <= epsilon + 1e-9) is holds
+        assert largest_loss(table, every) == pytest.approx(amplified, abs=1e-9)
 
 
 @pytest.mark.parametrize("scheme", ["split", "one_question", "fake_data"])
-def test_estimates_are_unbiased_and_their_variance_is_the_stated_one(scheme):
+def test_estimates_are_unbiased_and_their_variance_is_the_closed_form(scheme):
     people, rounds = 2000, thorough_or(60, 600)
     sizes, shares = {"a": 2, "b": 4}, {"a": [0.8, 0.2], "b": [0.5, 0.3, 0.2, 0.0]}
     whole = 1.5
@@ -90,8 +90,8 @@ def test_estimates_are_unbiased_and_their_variance_is_the_stated_one(scheme):
     found = {name: [] for name in sizes}
     for _ in range(rounds):
         table = pd.DataFrame({name: draws.choice(size, people, p=shares[name]) for name, size in sizes.items()})
-        told = survey.estimate(survey.privatize(table, rng=draws))
-        for name, one in told.items():
+        estimates = survey.estimate(survey.privatize(table, rng=draws))
+        for name, one in estimates.items():
             found[name].append(one.values)
     closed = compare_schemes(sizes, whole, priors=shares).variances[scheme]
     for name in sizes:
@@ -116,18 +116,18 @@ def test_small_budgets_ask_one_question_large_ones_ask_all_and_the_reason_is_nam
         compare_schemes({}, 1.0)
 
 
-def test_each_person_is_asked_one_question_the_same_with_a_key():
+def test_one_question_is_drawn_for_each_person_the_same_with_a_key():
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
     table = pd.DataFrame({"a": ["yes"] * 3000, "b": ["no"] * 3000, "c": ["no"] * 3000, "id": range(3000)})
     survey = Survey(dict.fromkeys("abc", coin), scheme="one_question")
     key = SecretKey(bytes(32))
     found = survey.privatize(table, key=key, id="id")
-    asked = found[["a", "b", "c"]].notna()
-    assert (asked.sum(axis=1) == 1).all()
-    assert (np.abs(asked.sum() - 1000) < 6 * math.sqrt(3000 * 2 / 9)).all()
+    is_drawn = found[["a", "b", "c"]].notna()
+    assert (is_drawn.sum(axis=1) == 1).all()
+    assert (np.abs(is_drawn.sum() - 1000) < 6 * math.sqrt(3000 * 2 / 9)).all()
     again = survey.privatize(table.sample(frac=1, random_state=1), key=key, id="id").sort_index()
     assert again.equals(found)
-    rows = np.flatnonzero(asked["a"])
+    rows = np.flatnonzero(is_drawn["a"])
     alone = coin.sample(["yes"] * len(rows), key=key, id=rows.tolist(), question="a")
     assert found["a"][rows].tolist() == alone.tolist()
 

@@ -77,6 +77,16 @@ def test_missing_answers_by_question():
         Survey({"a": COIN}).privatize(table)
 
 
+def test_a_question_with_a_design_keeps_its_estimator(tmp_path):
+    survey = Survey({"income": Question(BEST, "leave_out")})
+    survey.save(tmp_path / "s.json")
+    table = pd.DataFrame({"income": ["low", None, "high"] * 200})
+    reports = survey.privatize(table, rng=1)
+    for one in (survey, Survey.load(tmp_path / "s.json")):
+        found = one.estimate(reports)["income"]
+        assert (found.labels, found.n_reports) == (BEST.workload.names, 400)
+
+
 def test_weights():
     reports = SURVEY.privatize(PEOPLE, rng=1)
     weights = pd.Series(np.arange(1200.0), PEOPLE.index)
@@ -179,7 +189,7 @@ def test_reports_of_a_file_are_read_by_every_reader(tmp_path):
 
 
 @pytest.mark.parametrize("entry", ["1.0", "01", " 1", "1e0", 0.5, "3", True, "yes"])
-def test_what_is_no_text_of_a_label_is_refused_as_in_files(entry, tmp_path):
+def test_texts_that_are_not_labels_are_refused_as_in_files(entry, tmp_path):
     mechanism = Mechanism(np.full((3, 3), 0.25) + np.eye(3) / 4, ["0", "1", "2"])
     with pytest.raises(StatementError, match="unknown report"):
         Survey({"q": mechanism}).count(pd.DataFrame({"q": [entry]}))

@@ -14,7 +14,7 @@ from ldpopt import Mechanism, SecretKey, Survey
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.surveys.statement import read_survey
 
-STATED = """
+SURVEY = """
 title = "Habits"
 epsilon = 3.0
 [question.smokes]
@@ -34,7 +34,7 @@ missing = "leave"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "s.toml").write_text(STATED)
+    (tmp_path / "s.toml").write_text(SURVEY)
     Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save(tmp_path / "coin.json")
     draws = np.random.default_rng(0)
     columns = {
@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_shares_stated_budgets_and_equal_parts_never_exceed_the_total(folder: Path) -> None:
+def test_shares_own_budgets_and_equal_parts_never_exceed_the_total(folder: Path) -> None:
     found = read_survey("s.toml").budgets
     assert found == {"smokes": 1.5, "income": 0.75, "drinks": 0.75}
     for total, count in (("1.0", 3), ("0.1", 7), ('"log(3)"', 3)):
@@ -71,8 +71,8 @@ def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
     assert twin.questions["income"].source.workload.names == survey.questions["income"].source.workload.names
     assert (twin.questions["income"].missing_answer, twin.questions["drinks"].missing) == ("no answer", "leave_out")
     reports = survey.privatize(pd.read_csv("answers.csv", keep_default_na=True), rng=1)
-    for name, told in twin.estimate(reports).items():
-        assert told.values == pytest.approx(survey.estimate(reports)[name].values)
+    for name, found in twin.estimate(reports).items():
+        assert found.values == pytest.approx(survey.estimate(reports)[name].values)
     changed = json.loads(Path("s.json").read_text())
     changed["questions"]["drinks"]["mechanism"]["channel"][0] = [1.0, 0.0, 0.0]
     Path("s.json").write_text(json.dumps(changed))
@@ -104,13 +104,13 @@ def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
     ],
 )
 def test_mistakes_are_named_by_file_and_key(folder: Path, old: str, new: str, what: str) -> None:
-    Path("s.toml").write_text(STATED.replace(old, new, 1))
+    Path("s.toml").write_text(SURVEY.replace(old, new, 1))
     with pytest.raises(ModelFileError, match=what) as error:
         Survey.from_toml("s.toml")
     assert "s.toml" in error.value.where
 
 
-def test_a_budget_that_is_stated_is_checked() -> None:
+def test_the_largest_budget_is_checked() -> None:
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
     assert Survey({"a": coin, "b": coin}, epsilon="log(9)").odds == 9
     truth = Mechanism([[1.0, 0.0], [0.5, 0.5]], ["no", "yes"])
@@ -122,7 +122,7 @@ def test_a_budget_that_is_stated_is_checked() -> None:
 
 
 def test_the_verbs_work_together_with_weights_keys_and_doubts(folder: Path) -> None:
-    text = STATED.replace("epsilon = 3.0", 'epsilon = 12.0\nweights = "w"')
+    text = SURVEY.replace("epsilon = 3.0", 'epsilon = 12.0\nweights = "w"')
     Path("s.toml").write_text(text)
     Survey.from_toml("s.toml").save("s.json")
     SecretKey.new().save("k")
@@ -130,16 +130,16 @@ def test_the_verbs_work_together_with_weights_keys_and_doubts(folder: Path) -> N
         options = ["--key", "k", "--id", "person"]
         made = run_cli("survey", "privatize", "s.json", "answers.csv", "-o", name, *options)
         assert made.exit_code == 0, made.stderr
-        for note in ("epsilon of a person 12", "who did not answer drinks", "not protected: w"):
+        for note in ("each person spends epsilon 12", "who did not answer drinks", "not protected: w"):
             assert note in made.stderr
     assert pd.read_parquet("one.parquet").equals(pd.read_parquet("two.parquet"))
-    told = json.loads(run_cli("survey", "estimate", "s.json", "one.parquet", "--json", "-").stdout)
+    found = json.loads(run_cli("survey", "estimate", "s.json", "one.parquet", "--json", "-").stdout)
     answers = pd.read_csv("answers.csv", keep_default_na=False)
-    smokes = next(entry for entry in told["estimates"] if (entry["question"], entry["answer"]) == ("smokes", "yes"))
+    smokes = next(entry for entry in found["estimates"] if (entry["question"], entry["answer"]) == ("smokes", "yes"))
     true = answers["w"][answers["smokes"] == "yes"].sum() / answers["w"].sum()
     assert abs(smokes["estimate"] - true) < 5 * smokes["std_error"] + 1e-3
-    assert told["p_values"]["smokes"] is None  # weighted
-    drinks = next(entry for entry in told["estimates"] if entry["question"] == "drinks")
+    assert found["p_values"]["smokes"] is None  # weighted
+    drinks = next(entry for entry in found["estimates"] if entry["question"] == "drinks")
     assert drinks["n_reports"] == (answers["drinks"] != "").sum()
 
 
@@ -155,9 +155,9 @@ def test_a_first_survey_can_be_solved_planned_and_is_not_replaced(folder: Path) 
     assert run_cli("survey", "init", "first").exit_code == 0
     assert run_cli("survey", "init", "first").exit_code == 2
     assert "scheme: split" in run_cli("survey", "check", "first.toml").stdout
-    assert "a person spends epsilon 2" in run_cli("survey", "solve", "first.toml", "-o", "f.json").stdout
-    told = json.loads(run_cli("survey", "plan", "f.json", "--people", "5000", "--json", "-").stdout)
-    assert [entry["question"] for entry in told["questions"]] == ["smokes", "income"]
+    assert "each person spends epsilon 2" in run_cli("survey", "solve", "first.toml", "-o", "f.json").stdout
+    found = json.loads(run_cli("survey", "plan", "f.json", "--people", "5000", "--json", "-").stdout)
+    assert [entry["question"] for entry in found["questions"]] == ["smokes", "income"]
     assert run_cli("survey", "plan", "f.json").exit_code == 2
 
 
@@ -180,7 +180,7 @@ def test_many_labels_have_sets_as_reports(folder: Path) -> None:
     answers = pd.DataFrame({"a": np.random.default_rng(1).choice(labels[:5], 2000), "b": ["x"] * 2000})
     answers.to_parquet("big.parquet")
     survey.privatize_file("big.parquet", "out.csv", rng=1)
-    told = survey.estimate("out.csv")
-    assert told["a"].values[:5].sum() == pytest.approx(1, abs=0.1)
-    assert told["b"].values[0] == pytest.approx(1, abs=0.1)
+    found = survey.estimate("out.csv")
+    assert found["a"].values[:5].sum() == pytest.approx(1, abs=0.1)
+    assert found["b"].values[0] == pytest.approx(1, abs=0.1)
     assert survey.estimate(survey.privatize(answers, rng=1))["a"].values[:5].sum() == pytest.approx(1, abs=0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import cases
+from ldpopt import Mechanism
+from ldpopt.cli import app
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.mechanism.privatizing import privatize_file
+from ldpopt.mechanism.questions import Question
 from ldpopt.tables import csv_
 from ldpopt.tables.coding import MISSING, Coder, label_column
-from ldpopt.tables.files import place_of, reading, writing
-from ldpopt.tables.kinds import kind_of, require_other_file
+from ldpopt.tables.files import kind_of, position_of, reading, require_other_file, writing
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
 
@@ -26,7 +30,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0
 def rows_of(path, *columns):
     """All rows of the columns, as texts or values."""
     with reading(str(path)) as table:
-        places = [place_of(table, column) for column in columns]
+        places = [position_of(table, column) for column in columns]
         batches = [[part.to_pylist() for part in batch] for batch in table.batches(places[:1], places[1:])]
     return [list(row) for batch in batches for row in zip(*batch, strict=True)]
 
@@ -132,12 +136,12 @@ def test_parquet_keeps_types_of_other_columns(tmp_path):
     frame = pd.DataFrame({"a": ["x", "y", "x"], "t": times, "n": [1.5, None, 2.0]})
     frame.to_parquet(tmp_path / "in.parquet")
     with reading(str(tmp_path / "in.parquet")) as table:
-        places = [place_of(table, column) for column in ("a", "t", "n")]
+        places = [position_of(table, column) for column in ("a", "t", "n")]
         with writing(str(tmp_path / "out.parquet"), table.fields(places)) as write:
             for batch in table.batches(places[:1], places[1:]):
                 write([batch[0].cast(table.fields(places[:1])[0].type), *batch[1:]])
     back = pq.read_table(tmp_path / "out.parquet")
-    assert back.schema.field("t").type == pa.timestamp("us", "Europe/Berlin") or str(back.schema.field("t").type)
+    assert back.schema.field("t").type == pq.read_schema(tmp_path / "in.parquet").field("t").type
     assert back.to_pandas()["t"].tolist() == frame["t"].tolist()
 
 
@@ -165,3 +169,35 @@ def test_columns_of_labels_have_their_own_type():
     assert [label_column(labels).type for labels in (["a"], [1], [0.5], [True], [1, "a"], [("a",)])] == [
         *(pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.string())
     ]
+
+
+def test_a_folder_is_neither_read_nor_written_as_a_table(tmp_path):
+    coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+    pd.DataFrame({"a": ["no", "yes"]}).to_csv(tmp_path / "in.csv", index=False)
+    for name in ("folder", "folder.parquet"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(ModelFileError, match="cannot write the file: it is a folder"):
+            privatize_file(tmp_path / "in.csv", tmp_path / name, {"a": Question(coin)})
+        with pytest.raises(ModelFileError, match="cannot read the table: it is a folder"):
+            privatize_file(tmp_path / name, tmp_path / "out.csv", {"a": Question(coin)})
+    assert not (tmp_path / "out.csv").exists()
+
+
+LONG = b"answer\n" + b"yes\nno\n" * (csv_.BLOCK // 3)
+
+
+def test_after_a_table_that_was_not_read_to_its_end_a_command_skips_the_teardown(monkeypatch):
+    monkeypatch.setattr(csv_, "_unfinished", 0)
+    whole = csv_.CsvRows(io.BytesIO(LONG), "t").batches([0], [])
+    assert sum(len(batch[0]) for batch in whole) == 2 * (csv_.BLOCK // 3)
+    assert not csv_.is_reading()
+    next(csv_.CsvRows(io.BytesIO(LONG), "t").batches([0], []))
+    assert csv_.is_reading()
+    with pytest.raises(ModelFileError, match="fields"):
+        list(csv_.CsvRows(io.BytesIO(b"answer\nyes,no\n"), "t").batches([0], []))
+    ended = []
+    monkeypatch.setattr(app.os, "_exit", ended.append)
+    monkeypatch.setattr(app, "app", lambda: sys.exit(2))
+    with pytest.raises(SystemExit):  # because `os._exit` is replaced
+        app.run()
+    assert ended == [2]

@@ -1,6 +1,9 @@
-"""Sets that depend on few attributes: the candidates of a design for a product alphabet.
+"""Sets that depend on few attributes: the candidates of a design for a product alphabet, and their images.
 
-Of attributes with up to 16 combinations all sets are listed; of more, sets are improved one answer at a time.
+Of attributes with up to 16 combinations all sets are listed; of more, sets are improved one answer at a time. Images
+are those under a group that permutes the values of each attribute, moving any two of them to any two others, and
+exchanges attributes between which the workload does not distinguish. Averaged over such a group every matrix is in the
+scheme (`ldpopt.certificate.scheme`); the group may be much smaller than that of all permutations.
 """
 
 from __future__ import annotations
@@ -14,91 +17,73 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.scheme import Scheme
-from ldpopt.designing.pricing import Price, climb, indicators
+from ldpopt.certificate.scheme import Permutation, Scheme
+from ldpopt.designing.pricing import Price, indicators, local_search
 from ldpopt.foundation.numbers import Float
 
 LISTED = 16
-"""Most combinations whose sets are all listed."""
+"""Largest number of combinations whose sets are all listed."""
 
-WALKS = 200
-"""Random sets that are improved at a time."""
+STARTS = 200
+"""Number of random sets that are improved."""
 
 DIGITS = 10
-"""Digits in which sets that tell the same are found."""
+"""Digits in which sets with the same information agree."""
 
 
 @dataclass(eq=False)
 class Space:
-    """Sets that depend on some of the attributes.
+    """Sets that depend on some of the attributes."""
 
-    Attributes
-    ----------
-    places : tuple of int
-        The attributes.
-    scheme : Scheme
-        Their product.
-    sets : ndarray, shape (m, points)
-        Indicators of the candidates.
-    """
-
-    places: tuple[int, ...]
-    scheme: Scheme
-    sets: Float
+    places: tuple[int, ...]  # the attributes
+    scheme: Scheme  # their product
+    sets: Float  # indicators of the candidates, shape (m, scheme.n)
 
     @classmethod
     def of(cls, places: tuple[int, ...], sizes: Sequence[int]) -> Space:
-        """All sets where they can be listed, else none yet."""
+        """All sets if they can be listed, else none yet."""
         scheme = Scheme(tuple(sizes[place] for place in places))
-        return cls(places, scheme, _all_sets(scheme) if scheme.n <= LISTED else np.zeros((0, scheme.n)))
+        return cls(places, scheme, _listed(scheme.sizes)[0] if scheme.n <= LISTED else np.zeros((0, scheme.n)))
 
     def add(self, sets: Float) -> None:
-        """Take in more candidates."""
+        """Add candidates."""
         self.sets = np.unique(np.vstack([self.sets, sets]), axis=0)
         self.__dict__.pop("energies", None)
 
     @cached_property
     def energies(self) -> Float:
         """Mean squares of the parts of each set, shape ``(m, 2**d)``, the constant first."""
-        return _energies(self.scheme) if self.scheme.n <= LISTED else _energies_of(self.sets, self.scheme)
+        return _listed(self.scheme.sizes)[1] if self.scheme.n <= LISTED else _energies(self.sets, self.scheme)
 
-    def told(self, n: int, base: float, spread: float) -> Float:
+    def information(self, n: int, base: float, spread: float) -> Float:
         """``|E_T g|^2`` over ``n`` answers, for every set and every subset ``T`` of the attributes."""
         mass = base + spread * self.sets.mean(axis=1)
         return np.asarray(self.energies * (n * (spread / mass) ** 2)[:, None])
 
     def search(self, prices: Float, value: float, n: int, base: float, spread: float, starts: Float) -> None:
-        """Improve random sets and given ones at prices of the parts, over ``T``, where sets are not all listed."""
+        """Add sets that a local search finds at these prices of the parts ``T``, from random sets and ``starts``."""
         size = self.scheme.n
-        form = self.scheme.form(prices.reshape(self.scheme.shape)) * (n / size)
+        form = self.scheme.matrix(prices.reshape(self.scheme.shape)) * (n / size)
         rng = np.random.default_rng(size)
-        drawn = rng.standard_normal((WALKS, size)) @ self.scheme.form(np.sqrt(prices).reshape(self.scheme.shape))
-        counts = rng.integers(1, size, WALKS)
+        drawn = rng.standard_normal((STARTS, size)) @ self.scheme.matrix(np.sqrt(prices).reshape(self.scheme.shape))
+        counts = rng.integers(1, size, STARTS)
         ranks = np.argsort(np.argsort(drawn, axis=1), axis=1)
         sets = np.vstack([(ranks < counts[:, None]).astype(np.float64), starts])
         price = Price(form, np.zeros(size), np.full(size, 1.0 / size))
-        self.add(climb(price, value, sets, base, spread))
-
-
-def _all_sets(scheme: Scheme) -> Float:
-    return _listed(scheme.sizes)[0]
-
-
-def _energies(scheme: Scheme) -> Float:
-    return _listed(scheme.sizes)[1]
+        self.add(local_search(price, value, sets, base, spread))
 
 
 @lru_cache(maxsize=64)
 def _listed(sizes: tuple[int, ...]) -> tuple[Float, Float]:
-    """One set of every kind that tells something else, with its energies."""
+    """One set of every kind with other information, with its energies."""
     scheme = Scheme(sizes)
     sets = indicators(np.arange(1, 2**scheme.n - 1), scheme.n)
-    energies = _energies_of(sets, scheme)
+    energies = _energies(sets, scheme)
     kept = np.unique(np.round(energies, DIGITS), axis=0, return_index=True)[1]
     return sets[kept], energies[kept]
 
 
-def _energies_of(sets: Float, scheme: Scheme) -> Float:
+def _energies(sets: Float, scheme: Scheme) -> Float:
     return scheme.energies(sets).reshape(len(sets), -1)
 
 
@@ -117,8 +102,96 @@ def spaces(sizes: Sequence[int], classes: Sequence[int], most: int) -> list[Spac
 
 
 def masks(space: Space, attributes: int) -> NDArray[np.int64]:
-    """Flat index over all attributes of every subset of a space's own."""
+    """Flat index of every subset of the attributes of a space among the sets of all attributes."""
     found = np.zeros((), dtype=np.int64)
     for place in space.places:
         found = np.add.outer(found, np.array([0, 1 << (attributes - 1 - place)]))
     return np.asarray(found.ravel())
+
+
+def generators(scheme: Scheme, classes: Sequence[int]) -> list[Permutation]:
+    """Permutations of all answers that generate the group: values of each attribute, and attributes of a class."""
+    cube = np.arange(scheme.n, dtype=np.int64).reshape(scheme.sizes)
+    found = [
+        np.take(cube, order, axis=axis).ravel()
+        for axis, size in enumerate(scheme.sizes)
+        for order in value_generators(size)
+    ]
+    last: dict[int, int] = {}
+    for axis, kind in enumerate(classes):
+        if kind in last:
+            found.append(np.swapaxes(cube, last[kind], axis).ravel())
+        last[kind] = axis
+    return found
+
+
+def orbit(indicator: Float, moves: Sequence[Permutation], most: int) -> Float | None:
+    """All images of a set; None if there are more than ``most``."""
+    first = indicator.astype(np.int8)
+    seen = {first.tobytes()}
+    found, place = [first], 0
+    while place < len(found):
+        for move in moves:
+            image = found[place][move]
+            key = image.tobytes()
+            if key not in seen:
+                seen.add(key)
+                found.append(image)
+        if len(found) > most:
+            return None
+        place += 1
+    return np.array(found, dtype=np.float64)
+
+
+def placements(places: Sequence[int], classes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Attributes for which those of a set may be exchanged, in the order of the classes of ``places``."""
+    wanted = [classes[place] for place in places]
+    members = {kind: [place for place, own in enumerate(classes) if own == kind] for kind in dict.fromkeys(wanted)}
+    choices = [itertools.combinations(members[kind], wanted.count(kind)) for kind in members]
+    found = []
+    for chosen in itertools.product(*choices):
+        left = {kind: iter(part) for kind, part in zip(members, chosen, strict=True)}
+        found.append(tuple(next(left[kind]) for kind in wanted))
+    return found
+
+
+def lifted(indicators: Float, places: Sequence[int], scheme: Scheme) -> Float:
+    """Sets of values of some attributes, as sets of answers."""
+    where = np.zeros(scheme.n, dtype=np.int64)
+    for place in places:
+        where = where * scheme.sizes[place] + scheme.digits[place]
+    return np.asarray(indicators[:, where])
+
+
+def value_generators(size: int) -> list[Permutation]:
+    """Permutations that generate a doubly transitive group: affine, projective, or all of them.
+
+    Examples
+    --------
+    >>> [order.tolist() for order in value_generators(3)]
+    [[1, 2, 0], [0, 2, 1]]
+    """
+    values = np.arange(size)
+    if _is_prime(size):
+        found = [(values + 1) % size, values * _primitive(size) % size]
+    elif _is_prime(size - 1):
+        # The projective line: x + 1, g x and -1/x, with the last value for infinity.
+        p = size - 1
+        inverse = np.array([p, *((-pow(int(x), -1, p)) % p for x in range(1, p)), 0])
+        found = [
+            np.append((values[:-1] + 1) % p, p),
+            np.append(values[:-1] * _primitive(p) % p, p),
+            inverse,
+        ]
+    else:
+        found = [np.roll(values, 1), np.array([1, 0, *range(2, size)])]
+    return [np.asarray(order, dtype=np.int64) for order in found if (order != values).any()]
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % factor for factor in range(2, math.isqrt(number) + 1))
+
+
+def _primitive(p: int) -> int:
+    """Least generator of the multiplicative group."""
+    return next(g for g in range(1, p) if len({pow(g, power, p) for power in range(p - 1)}) == p - 1)

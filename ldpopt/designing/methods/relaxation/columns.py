@@ -1,8 +1,12 @@
 """Designs for many answers: the bound first, then sets drawn from its moments until the value is near it.
 
-Each round finds the probabilities of the columns, keeps those with the largest ones, and adds neighbors of sets drawn
-by them. Where the relaxed moments are those of a design, all sets cost the same at its prices; what counts is that the
-columns can have these moments.
+Each round finds the probabilities of the columns, keeps the likeliest ones, and adds neighbors of sets drawn with these
+probabilities. The loop of `column_generation` takes 4 s in place of 0.2 s for a prefix workload of 24 answers, 67 s in
+place of 0.2 s for 40: near the relaxed optimum all sets cost nearly the same, so that costs select columns poorly.
+
+Sets are drawn as thresholds of normal variables, whose correlations are such that two of them are above their
+thresholds with the share of two answers. These correlations need not be positive semidefinite; the nearest matrix that
+is, with the sizes of the sets drawn apart, is good enough for a start.
 """
 
 from __future__ import annotations
@@ -12,16 +16,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
-from ldpopt.designing.column_generation import UNUSED, Optimum, fresh_ones
+from ldpopt.designing.column_generation import UNUSED, Optimum
 from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.dual import Dual
-from ldpopt.designing.methods.relaxation.coordinates import Coordinates, involutions
-from ldpopt.designing.methods.relaxation.drawing import draw
-from ldpopt.designing.methods.relaxation.relaxation import LEAST_GAP, relax
-from ldpopt.designing.methods.relaxation.weighting import Weighted, Weighting
-from ldpopt.designing.pricing import Price, Staircases, climb
-from ldpopt.designing.symmetry import Permutations, group, representatives, spread_out
+from ldpopt.designing.methods.relaxation.program import LEAST_GAP, relax
+from ldpopt.designing.methods.relaxation.weighting import FirstOrderMaster, Weighted
+from ldpopt.designing.pricing import Dual, Price, local_search
+from ldpopt.designing.private_columns import Staircases
+from ldpopt.designing.symmetry import (
+    Blocks,
+    Permutations,
+    all_images,
+    involutions,
+    new_representatives,
+    representatives,
+    symmetry_group,
+)
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
@@ -30,42 +41,51 @@ ROUNDS = 60
 """Limit on rounds."""
 
 DRAWN, KEPT, ADDED = 1.0, 1.0, 0.5
-"""Columns drawn at first, kept and added in a round, in multiples of the dimension of the invariant forms."""
+"""Columns drawn at first, kept and added in a round, in multiples of the dimension of the invariant matrices."""
 
 FINISHING = 2e-8
-"""Seconds for each report and square of the answers that rounding and the proof of the value take."""
+"""Seconds of rounding and proof per report and square of the number of answers."""
 
 SHARE = 0.3
 """Share of the seconds left that is kept for them: few seconds allow few reports."""
 
 SINGLES = 1e-3
-"""Share of the sets of one answer at first: they tell every direction."""
+"""Total share of the single answers at first, with which every direction is estimable."""
 
 STALLED, PROGRESS = 3, 0.95
-"""Rounds in which the gap that is left has to fall below this share of what it was."""
+"""The search ends if the gap falls by less than this factor in so many rounds."""
 
 REACHED = 0.95
-"""Share of the gap aimed at that is left for the proof."""
+"""Share of the gap aimed at that the search may use; the rest is for rounding."""
 
 WORTH = 0.3
-"""Cost of a new column over the value, in multiples of the gap aimed at."""
+"""Relative excess of the cost of a new column over the value, in multiples of the gap aimed at."""
+
+LEAST = 1e-5
+"""Smallest share of an answer, or of two, that is not rounded up."""
+
+NODES = 20
+"""Nodes of the integral over the angle."""
+
+HALVINGS = 30
+"""Steps of bisection."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What stays the same in all rounds."""
+    """Data shared by all rounds."""
 
     contrasts: Contrasts
     cone: Staircases
     permutations: Permutations
-    coordinates: Coordinates
+    blocks: Blocks
     room: int
     gap: float
     deadline: Deadline
     rng: np.random.Generator
 
 
-def generate_large(
+def relaxed_average(
     contrasts: Contrasts,
     cone: Staircases,
     hints: Sequence[NDArray[np.int64]] = (),
@@ -74,29 +94,26 @@ def generate_large(
     deadline: Deadline,
     candidates: Float | None = None,
 ) -> Optimum:
-    """Design for staircase columns of many answers.
-
-    Shapes: ``candidates`` (c, n).
-    """
-    permutations = involutions(group(contrasts, hints, cone))
+    """Design for the average over many answers; ``candidates`` are sets, shape ``(c, n)``."""
+    permutations = involutions(symmetry_group(contrasts, hints, cone))
     n = len(contrasts.weights)
     room = max(n * (n + 1) // 2 // len(permutations), n)
     if deadline.left is not None:
         reports = SHARE * deadline.left / (FINISHING * n**2)
         room = min(room, max(int(reports / len(permutations)), n))
         deadline = deadline.before(min(room * len(permutations) * FINISHING * n**2, 2 * SHARE * deadline.left))
-    coordinates = Coordinates(contrasts, permutations, cone.spread)
+    blocks = Blocks(contrasts, permutations, cone.spread)
     relaxed = relax(contrasts, cone, gap, deadline)
-    # The gap is one of the variance, which is what the objective exceeds the spread by.
+    # The gap is one of the variance, which is the objective less the spread.
     share = max(gap * (1 - contrasts.spread / relaxed.dual.bound), LEAST_GAP)
-    task = _Task(contrasts, cone, permutations, coordinates, room, share, deadline, np.random.default_rng(0))
+    task = _Task(contrasts, cone, permutations, blocks, room, share, deadline, np.random.default_rng(0))
     columns, q = _first(task, relaxed.shares, candidates)
     slope, best, history, end = None, None, list[float](), ""
     for number in range(1, ROUNDS + 1):
-        weighting = Weighting(coordinates, coordinates.atoms(columns), 1e-3 * share**2)
-        found = weighting.solve(q, slope, min(1e-7, share * 1e-4), deadline)
+        master = FirstOrderMaster(blocks, blocks.scores(columns), 1e-3 * share**2)
+        found = master.solve(q, slope, min(1e-7, share * 1e-4), deadline)
         if best is None or found.value < best.value:
-            best = _written(task, columns, found, relaxed.dual, number)
+            best = _optimum(task, columns, found, relaxed.dual, number)
         history.append((best.value - relaxed.dual.bound) / (best.value - contrasts.spread))
         end = _end(history, gap, deadline)
         if end:
@@ -104,7 +121,7 @@ def generate_large(
         fresh = _fresh(task, columns, found)
         slope, (columns, q) = found.slope, _renewed(task, columns, found.q, fresh)
     assert best is not None
-    sets = f"{len(best.columns)} sets, drawn from the moments of the bound and changed answer by answer"
+    sets = f"{len(best.columns)} sets, drawn from the moments of the bound and improved answer by answer"
     return replace(best, rounds=number, notes=(sets, end or f"ended after {ROUNDS} rounds"))
 
 
@@ -128,27 +145,27 @@ def _end(history: Sequence[float], gap: float, deadline: Deadline) -> str:
     if deadline.is_over:
         return "ended at the time limit"
     if len(history) > STALLED and history[-1] > PROGRESS * history[-1 - STALLED]:
-        return f"ended because {STALLED} rounds gained little: the bound may be what is not tight"
+        return f"ended because {STALLED} rounds gained little: perhaps the bound is not tight"
     return ""
 
 
 def _fresh(task: _Task, columns: Columns, found: Weighted) -> Float:
-    """Neighbors of sets drawn by their probabilities, the dearest first."""
-    coordinates = task.coordinates
-    price = Price(coordinates.whole(found.price), coordinates.line(found.slope), task.contrasts.weights)
+    """Neighbors of sets drawn with their probabilities, the costliest first."""
+    form, line = task.blocks.over_answers(found.price), task.blocks.line_over_answers(found.slope)
+    price = Price(form, line, task.contrasts.weights)
     parents = columns.shapes[task.rng.choice(len(columns), 2 * task.room, p=found.q)]
-    turned = task.permutations[task.rng.integers(len(task.permutations), size=len(parents))]
+    moved = task.permutations[task.rng.integers(len(task.permutations), size=len(parents))]
     # At an optimum over few columns the prices are reliable only near the columns in use: one answer is exchanged.
-    parents = np.take_along_axis(parents, turned, axis=1)
-    shapes = climb(price, found.value, parents, task.cone.base, task.cone.spread, steps=1)
-    shapes = fresh_ones(representatives(shapes, task.permutations), columns, task.permutations)
-    cost = price.of(task.cone.columns(shapes))
-    order = np.argsort(-cost)[: int(ADDED * task.room)]
-    return np.asarray(shapes[order[cost[order] > found.value * (1 + WORTH * task.gap)]])
+    parents = np.take_along_axis(parents, moved, axis=1)
+    shapes = local_search(price, found.value, parents, task.cone.base, task.cone.spread, steps=1)
+    shapes = new_representatives(shapes, columns, task.permutations)
+    costs = price.costs(task.cone.columns(shapes))
+    order = np.argsort(-costs)[: int(ADDED * task.room)]
+    return np.asarray(shapes[order[costs[order] > found.value * (1 + WORTH * task.gap)]])
 
 
 def _renewed(task: _Task, columns: Columns, q: Float, fresh: Float) -> tuple[Columns, Float]:
-    """Keep the columns with the largest probabilities, add the new ones; probabilities to begin with."""
+    """The columns with the largest probabilities and the new ones, with probabilities for a start."""
     kept = np.where(columns.shapes.sum(axis=1) == 1, np.inf, q)
     places = np.argsort(-kept)[: int(KEPT * task.room)]
     places = places[kept[places] > 3e-3 / len(q)]
@@ -157,8 +174,52 @@ def _renewed(task: _Task, columns: Columns, q: Float, fresh: Float) -> tuple[Col
     return columns.take(places).with_more(fresh), start / start.sum()
 
 
-def _written(task: _Task, columns: Columns, found: Weighted, dual: Dual, rounds: int) -> Optimum:
+def _optimum(task: _Task, columns: Columns, found: Weighted, dual: Dual, rounds: int) -> Optimum:
     """The design with all images of its columns."""
     used = found.q > UNUSED
-    shapes, q = spread_out(columns.shapes[used], found.q[used], task.permutations)
+    shapes, q = all_images(columns.shapes[used], found.q[used], task.permutations)
     return Optimum(task.contrasts, task.cone.columns(shapes), q / q.sum(), found.value, dual, rounds)
+
+
+def draw(shares: Float, count: int, rng: np.random.Generator) -> Float:
+    """Draw sets, shape ``(count, n)``, from shares of pairs of answers, shape ``(n, n)``."""
+    n = len(shares)
+    single = np.clip(np.diag(shares), LEAST, 1 - LEAST)
+    centering = np.eye(n) - 1.0 / n
+    values, vectors = np.linalg.eigh(centering @ _correlations(single, shares) @ centering)
+    factor = vectors * np.sqrt(np.maximum(values, 1e-6))
+    factor /= np.linalg.norm(factor, axis=1, keepdims=True)
+    scores = rng.standard_normal((count, n)) @ factor.T + ndtri(single)
+    # Random rounding has a variance of its own, about a fifth.
+    spread = np.sqrt(max(float(shares.sum() - np.trace(shares) ** 2) - 0.2, 0.0))
+    sizes = np.floor(single.sum() + spread * rng.standard_normal(count) + rng.random(count))
+    sizes = np.clip(sizes, 1, n - 1).astype(np.int64)
+    least = np.sort(scores, axis=1)[np.arange(count), n - sizes]
+    return np.asarray(scores >= least[:, None], dtype=np.float64)
+
+
+def _correlations(single: Float, shares: Float) -> Float:
+    """Correlations with which normal variables have these shares, pair by pair."""
+    n = len(single)
+    first, second = np.triu_indices(n, 1)
+    high, wide = ndtri(single)[first], ndtri(single)[second]
+    wanted = np.maximum(shares[first, second], LEAST)
+    low, top = np.full(len(first), -0.99999), np.full(len(first), 0.99999)
+    for _ in range(HALVINGS):
+        middle = (low + top) / 2
+        over = _both(high, wide, middle) > wanted
+        low, top = np.where(over, low, middle), np.where(over, middle, top)
+    found = np.eye(n)
+    found[first, second] = found[second, first] = (low + top) / 2
+    return found
+
+
+def _both(high: Float, wide: Float, correlation: Float) -> Float:
+    """Probability that two normal variables are below ``high`` and ``wide`` (Plackett's integral)."""
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    angle = np.arcsin(correlation)
+    total = np.zeros_like(angle)
+    for node, weight in zip(nodes, weights, strict=True):
+        sine = np.sin(angle * (node + 1) / 2)
+        total += weight * np.exp(-(high**2 + wide**2 - 2 * high * wide * sine) / (2 * (1 - sine * sine)))
+    return np.asarray(ndtr(high) * ndtr(wide) + angle / (4 * np.pi) * total)

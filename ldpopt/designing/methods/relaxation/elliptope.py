@@ -1,11 +1,11 @@
-r"""The bound for any number of answers: the smallest cost that a positive semidefinite form can prove.
+r"""The bound for any number of answers: the smallest cost that a positive semidefinite matrix can prove.
 
 .. math:: \min \eta \quad \text{subject to} \quad
           \eta \, p p^T + \tfrac12 (p u^T + u p^T) + \operatorname{diag}(d) - \bar N \succeq 0, \quad
           \textstyle\sum u = 0, \quad \sum d = 0
 
-with ``p = (a, h r)`` and ``N`` in signs, to which multiples of inequalities of sets are added; see `signs`. A barrier
-method with Newton steps over ``eta``, ``u`` and ``d``.
+with ``p = (a, h r)`` and ``N`` in signs, to which multiples of inequalities of sets are added: see
+`design_bound_elliptope`. A barrier method with Newton steps over ``eta``, ``u`` and ``d``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from ldpopt.designing.dual import Dual
-from ldpopt.designing.pricing import Staircases
+from ldpopt.designing.pricing import Dual
+from ldpopt.designing.private_columns import Staircases
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 
 FASTER = 0.15
-"""Factor of the barrier's weight from one center to the next."""
+"""Factor of the weight of the barrier from one center to the next."""
 
 STEPS = 400
 """Limit on Newton steps; 40 to 80 are usual."""
@@ -30,13 +30,13 @@ STEPS = 400
 
 @dataclass(frozen=True, eq=False)
 class _Cost:
-    """The matrix inequality of a design, divided by the largest cost known."""
+    """The matrix inequality, divided by the value."""
 
     direction: Float
     cost: Float
 
     def slack(self, x: Float) -> Float:
-        """Matrix that has to be positive at ``x = (eta, u, d)``."""
+        """The matrix at ``x = (eta, u, d)``, which has to be positive definite."""
         n = len(self.direction) - 1
         tilt = np.concatenate([[0.0], x[1 : n + 1]])
         cross = np.outer(self.direction, x[0] * self.direction + tilt)
@@ -63,10 +63,7 @@ class _Cost:
 
 
 def raise_cost(dual: Dual, form: Float, cone: Staircases, gap: float, deadline: Deadline = NO_LIMIT) -> Dual:
-    """Find the smallest cost that is proved for all columns.
-
-    Shapes: ``form`` (n, n).
-    """
+    """The dual with the smallest cost that is proved for all columns; ``form`` is ``N``, shape ``(n, n)``."""
     r, size = dual.weights, dual.value
     n, a, h = len(r), cone.base + cone.spread / 2, cone.spread / 2
     tilt = np.eye(n) - np.outer(np.ones(n), r)
@@ -80,7 +77,7 @@ def raise_cost(dual: Dual, form: Float, cone: Staircases, gap: float, deadline: 
 
 
 def _start(inequality: _Cost, r: Float, a: float, h: float) -> Float:
-    """Point inside: a multiple of one with no cost, large enough."""
+    """An interior point: a large multiple of one for the cost 0."""
     n = len(r)
     mixed = (1 - h * h / (a * a)) / 2
     share = (1 - mixed) * r + mixed / n
@@ -115,7 +112,7 @@ def _newton(inequality: _Cost, x: Float, weight: float, equations: Float) -> tup
     gradient, hessian = inequality.derivatives((inverse + inverse.T) / 2)
     gradient[0] += 1 / weight
     diagonal = np.diag(hessian)
-    if not (diagonal > 0).all():  # the inverse is beyond the floats
+    if not (diagonal > 0).all():  # the inverse overflows
         return np.zeros_like(x), 0.0
     scale = 1 / np.sqrt(diagonal)
     hessian *= scale
@@ -127,14 +124,14 @@ def _newton(inequality: _Cost, x: Float, weight: float, equations: Float) -> tup
         solved = cho_solve(factor, np.column_stack([gradient * scale, rows.T]), check_finite=False)
     except LinAlgError:
         return np.zeros_like(x), 0.0
-    # What rounding has broken of the equations is mended on the way.
+    # The step also corrects rounding errors of the equations.
     dual = np.linalg.solve(rows @ solved[:, 1:], rows @ solved[:, 0] - equations @ x)
     step = scale * (solved[:, 1:] @ dual - solved[:, 0])
     return step, math.sqrt(max(-float(gradient @ step), 0.0))
 
 
 def _inside(inequality: _Cost, x: Float, step: Float) -> Float:
-    """Go as far as the matrix stays positive, with a tenth to spare."""
+    """The point after nine tenths of the longest step, at most 1, with a positive definite matrix."""
     length = 1.0
     for _ in range(60):
         try:

@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.designing.column_generation import Optimum, gap_of
+from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.from_columns import from_columns
 from ldpopt.designing.limits import DesignLimits
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
-from ldpopt.designing.methods.relaxation.columns import generate_large
-from ldpopt.designing.worst_large import generate_worst_large
+from ldpopt.designing.methods.relaxation.columns import relaxed_average
+from ldpopt.designing.private_columns import Staircases
+from ldpopt.designing.realize import raw_design
+from ldpopt.designing.symmetry import symmetry_group
+from ldpopt.designing.worst_case import least_weight, minimax_optimum, solve_minimax
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
+from ldpopt.privacy.cones.columns import Columns
+
+ROUNDS = 5
+"""Limit on rounds for the worst case."""
+
+FIRST = 3.0
+"""Gap of the first round, in multiples of the gap of the task; later rounds use half of that gap."""
+
+KEPT = 1e-6
+"""Share of the largest multiple below which a column is dropped between rounds."""
+
+RARE = 0.01
+"""Share of the average probability below which a column of the average design is not used for the worst case."""
+
+SECONDS = 2e-11
+"""Of a Newton step of the saddle point, for each cube of the columns."""
+
+STEPS = 20
+"""Newton steps for which time has to remain: it limits the number of columns."""
+
+USED = 1e-9
+"""Probability below which a column is left out of the mechanism."""
+
+LEAST = 1e-6
+"""Smallest weight of an answer, in multiples of the average, for which columns are sought."""
 
 
 class Relaxation(DesignMethod):
-    """A semidefinite relaxation bounds all designs; its moments say which sets are good."""
+    """A semidefinite relaxation bounds all designs; good sets are drawn from its moments."""
 
     name = "relaxation"
 
@@ -26,10 +62,72 @@ class Relaxation(DesignMethod):
         return f"the sets of {form.n} answers are too many to list: the bound is that of the elliptope"
 
     def solve(self, task: DesignTask) -> RawDesign:
-        """Bound, then columns until the value is near it."""
+        """Bound, then columns until the value is near the bound."""
         form, cone = task.form, task.form.staircases
         assert cone is not None
         how: dict[str, Any] = {"gap": task.gap, "deadline": task.deadline, "candidates": form.candidates}
         if form.is_worst_case:
-            return from_columns(task, generate_worst_large(form.gram, cone, form.hints, **how)[0])
-        return from_columns(task, generate_large(form.contrasts, cone, form.hints, **how))
+            return raw_design(task, relaxed_worst_case(form.gram, cone, form.hints, **how)[0])
+        return raw_design(task, relaxed_average(form.contrasts, cone, form.hints, **how))
+
+
+def relaxed_worst_case(
+    gram: Float,
+    cone: Staircases,
+    hints: Sequence[NDArray[np.int64]] = (),
+    *,
+    gap: float = 1e-3,
+    deadline: Deadline = NO_LIMIT,
+    candidates: Float | None = None,
+) -> tuple[Optimum, float]:
+    """Design for the largest variance over many answers, and that variance; ``candidates`` are sets, shape ``(m, n)``.
+
+    In turn: columns for the average at the weights so far, and the saddle point on these columns, which has new
+    weights. The bound is that of the relaxation for some weights, which bounds the worst case as well.
+    """
+    n = len(gram)
+    r, rounds, own = np.full(n, 1.0 / n), 0, FIRST * gap
+    best: tuple[Optimum, float] | None = None
+    dual: Optimum | None = None
+    while True:
+        rounds += 1
+        contrasts = Contrasts(gram, r)
+        half = deadline.share(0.5)
+        found = relaxed_average(contrasts, cone, hints, gap=own, deadline=half, candidates=candidates)
+        if dual is None or found.bound > dual.bound:
+            dual = found
+        if best is not None and gap_of(dual.bound, best[1]) <= gap:
+            break
+        columns = _pool(cone, found, candidates, deadline)
+        least = least_weight(n, gap)
+        saddle = solve_minimax(gram, columns, None, 0.9 * r + 0.1 / n, gap=gap / 10, least=least, deadline=deadline)
+        now = minimax_optimum(gram, columns, saddle, used=USED)
+        best = now if best is None or now[1] < best[1] else best
+        if gap_of(dual.bound, best[1]) <= gap or rounds == ROUNDS or deadline.is_over:
+            break
+        candidates = columns.shapes[saddle.theta > KEPT * saddle.theta.max()]
+        r = _symmetric(contrasts, cone, saddle.r, hints)
+        own = gap / 2
+    return replace(best[0], dual=dual.dual, rounds=rounds), best[1]
+
+
+def _pool(cone: Staircases, found: Optimum, candidates: Float | None, deadline: Deadline) -> Columns:
+    """Columns of the average design, the candidates, and single answers, with which every direction is estimable."""
+    often = np.argsort(-found.q)[: int((found.q > RARE / len(found.q)).sum())]
+    if deadline.left is not None:
+        most = int((deadline.left / (STEPS * SECONDS)) ** (1 / 3))
+        often = often[: max(most - cone.n, cone.n)]
+        candidates = None if candidates is None else candidates[: max(most - cone.n - len(often), 0)]
+    shapes = [found.columns.shapes[often], np.eye(cone.n)]
+    if candidates is not None:
+        shapes.append(candidates)
+    return cone.columns(np.unique(np.vstack(shapes), axis=0))
+
+
+def _symmetric(contrasts: Contrasts, cone: Staircases, r: Float, hints: Sequence[NDArray[np.int64]]) -> Float:
+    """Positive weights, averaged over the symmetries of the workload."""
+    n = len(r)
+    plain = replace(contrasts, weights=np.full(n, 1.0 / n))
+    r = np.mean([r[order] for order in symmetry_group(plain, hints, cone)], axis=0)
+    r = np.maximum(r / r.sum(), LEAST / n)
+    return np.asarray(r / r.sum())

@@ -1,12 +1,11 @@
-r"""Probabilities of given columns by first-order steps: cheap for tens of thousands of columns.
+r"""The average master by first-order steps: cheap for tens of thousands of columns.
 
-With ``q = w^2 / |w|^2`` nothing is constrained but the center. Its multipliers are moved a few times, and L-BFGS
-minimises
+With ``q = w^2 / |w|^2`` the only constraint is the center. Its multipliers are updated a few times; L-BFGS minimises
 
 .. math:: \log \operatorname{tr}(G M^{-1}) + \lambda \cdot c + \tfrac{\rho}{2} |c|^2,
           \quad M = \sum_A q_A g_A g_A^T, \quad c = \sum_A q_A g_A .
 
-What is left of the center is taken out by a factor near 1 for each column.
+The remaining center is removed by a factor near 1 for each column.
 """
 
 from __future__ import annotations
@@ -15,54 +14,42 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.designing.methods.relaxation.coordinates import Coordinates
+from ldpopt.designing.symmetry import Blocks
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
 STEPS = 100
-"""Limit on steps of L-BFGS for each choice of multipliers."""
+"""Limit on steps of L-BFGS for each update of the multipliers."""
 
 TRIES = 3
-"""Choices of multipliers."""
+"""Limit on updates of the multipliers."""
 
 CURVATURE = 30.0
-"""Of the penalty of the center."""
+"""Curvature of the penalty of the center."""
 
 CENTERED = 1e-4
-"""Center, relative to the largest column's coordinate, that is small enough to be taken out."""
+"""Center, relative to the largest coordinate of a column, that is small enough to be removed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """A design on given columns.
+    """A design on given columns."""
 
-    Attributes
-    ----------
-    q : ndarray, shape (m,)
-        Probabilities, with center 0.
-    value : float
-        ``tr(G M^-1)`` at them.
-    price : list of ndarray
-        ``M^-1 G M^-1`` for each block.
-    slope : ndarray
-        Multipliers of the center in the first block's coordinates.
-    """
-
-    q: Float
-    value: float
-    price: list[Float]
-    slope: Float
+    q: Float  # probabilities, with center 0, shape (m,)
+    value: float  # tr(G M^-1)
+    price: list[Float]  # M^-1 G M^-1 for each block
+    slope: Float  # multipliers of the center, in coordinates of the first block
 
 
-class Weighting:
-    """The program on some columns."""
+class FirstOrderMaster:
+    """The program on columns with given scores; a ``lift`` adds this share of an equal Gram matrix."""
 
-    def __init__(self, coordinates: Coordinates, atoms: list[Float], lift: float) -> None:
-        total = float(sum(np.trace(gram) for gram in coordinates.grams))
-        n = sum(len(gram) for gram in coordinates.grams)
-        self.atoms, self.plain = atoms, coordinates.grams
-        self.grams = [gram + lift * total / n * np.eye(len(gram)) for gram in coordinates.grams]
-        self.fixed = atoms[0] if coordinates.has_fixed else np.zeros((len(atoms[0]), 0))
+    def __init__(self, blocks: Blocks, scores: list[Float], lift: float) -> None:
+        total = float(sum(np.trace(gram) for gram in blocks.grams))
+        n = sum(len(gram) for gram in blocks.grams)
+        self.scores, self.plain = scores, blocks.grams
+        self.grams = [gram + lift * total / n * np.eye(len(gram)) for gram in blocks.grams]
+        self.fixed = scores[0] if blocks.has_fixed else np.zeros((len(scores[0]), 0))
         self.unit = max(float(np.abs(self.fixed).max(initial=0.0)), 1e-300)
         self.multipliers = np.zeros(self.fixed.shape[1])
 
@@ -96,7 +83,7 @@ class Weighting:
         return Weighted(q, self.objective(q, self.plain)[0], price, self.multipliers / self.unit * value)
 
     def centered(self, q: Float) -> Float:
-        """Probabilities times factors near 1, so that the center is 0."""
+        """Probabilities times factors near 1, with which the center is 0."""
         rows = np.column_stack([np.ones(len(q)), self.fixed])
         for _ in range(3):
             off = np.eye(rows.shape[1])[0] - q @ rows
@@ -105,17 +92,17 @@ class Weighting:
         return np.asarray(q / q.sum())
 
     def objective(self, q: Float, grams: list[Float]) -> tuple[float, list[Float]]:
-        """``tr(G M^-1)`` and ``M^-1 G M^-1`` by blocks."""
+        """``tr(G M^-1)`` and the blocks of ``M^-1 G M^-1``."""
         value, price = 0.0, []
-        for atoms, gram in zip(self.atoms, grams, strict=True):
-            inverse = np.linalg.inv((atoms.T * q) @ atoms)
+        for scores, gram in zip(self.scores, grams, strict=True):
+            inverse = np.linalg.inv((scores.T * q) @ scores)
             value += float(np.sum(inverse * gram))
             price.append(inverse @ gram @ inverse)
         return value, price
 
     def costs(self, price: list[Float]) -> Float:
         """``g N g`` of every column."""
-        parts = [np.einsum("ad,ad->a", atoms @ form, atoms) for atoms, form in zip(self.atoms, price, strict=True)]
+        parts = [np.einsum("ad,ad->a", scores @ form, scores) for scores, form in zip(self.scores, price, strict=True)]
         return np.asarray(np.sum(parts, axis=0))
 
     def _evaluate(self, root: Float) -> tuple[float, Float]:

@@ -1,4 +1,4 @@
-"""The method for a single mean: report values are added where the bound is broken, then masses with exact means."""
+"""The method for a single mean: report values are added where the bound is violated, then masses with exact means."""
 
 from __future__ import annotations
 
@@ -10,49 +10,49 @@ import numpy as np
 
 from ldpopt.certificate.design_bound_mean import MeanBound
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.from_columns import MARGINS
 from ldpopt.designing.limits import DesignLimits
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.methods.single_mean.pricing import pieces, raised, slack_at
 from ldpopt.designing.methods.single_mean.program import MeanProgram, Randomizer
-from ldpopt.designing.methods.single_mean.rounding import exact_channel, shifted, steps_of
+from ldpopt.designing.methods.single_mean.rounding import exact_channel, grid_bits, shifted
+from ldpopt.designing.realize import MARGINS
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
 FIRST = 31
-"""Report values to begin with."""
+"""Number of report values in the first round."""
 
 WIDEST = 1.5
-"""Largest report value, in multiples of the least that any unbiased randomizer needs."""
+"""Largest report value, in multiples of the least one with which a randomizer can be unbiased."""
 
-ROUNDS = 25
+ROUNDS = 100
 """Limit on rounds."""
 
 WORK = 2e8
-"""Limit on answers plus report values, times the square of the report values."""
+"""Limit on the number of answers and report values, times the square of that of report values."""
 
 USED = 1e-6
 """Report values with less than this share of the average probability are left out."""
 
 KEPT = 0.02
-"""Report values whose bound is nearly broken stay, up to this share of the value."""
+"""Report values with a slack below this share of the value stay."""
 
 LOOSE = 0.01
-"""Gap of a program against the gap that is left."""
+"""Gap of a program, in multiples of the remaining gap."""
 
 FINISHING = 2.0
-"""Time that is kept for rounding, which solves one more program, in multiples of the longest one's."""
+"""Time that is kept for rounding, which solves one more program, in multiples of the longest program."""
 
 APART = 0.1
-"""Least distance of report values, in multiples of the root of the gap: nearer ones change the value by less."""
+"""Least distance of report values, in multiples of the square root of the gap: nearer ones change too little."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Report values with their program's solution, multipliers and their best share, and both ends of the gap.
+    """Report values with the solution of their program, its value, and multipliers with their bound.
 
-    Multipliers are those of report values less the mean of the numbers.
+    Multipliers are for report values less the mean of the numbers; ``share`` is their best scale.
     """
 
     values: Float
@@ -72,13 +72,13 @@ class SingleMean(DesignMethod):
     name = "single mean"
 
     def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
-        """All rows of the workload are multiples of one and a constant, exactly; the numbers fit on a grid."""
+        """All rows of the workload are exactly multiples of one row plus constants, and the numbers fit on a grid."""
         if form.problem.outputs is not None or not form.is_pure or form.n <= limits.listed_answers:
             return False
         numbers = shifted(form.single_row)
         if numbers is None:
             return False
-        return steps_of(numbers, float(np.abs(numbers).max() / np.tanh(form.epsilon / 2))) is not None
+        return grid_bits(numbers, float(np.abs(numbers).max() / np.tanh(form.epsilon / 2))) is not None
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
         """Structure."""
@@ -110,7 +110,7 @@ class SingleMean(DesignMethod):
 
 
 def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_Found, int]:
-    """Report values until the gap is closed, or too many."""
+    """Add report values until the gap is closed, or they are too many."""
     t = np.linspace(-1.0, 1.0, FIRST)
     best: _Found | None = None
     goal, gap, tight = task.gap / 2, 1.0, 1.0
@@ -151,15 +151,15 @@ def _solved(w: Float, t: Float, base: float, r: Float | None, gap: float, deadli
     own = own / own.sum()
     variance = found.channel @ t**2 - w**2
     value = float(own @ variance) if r is not None else float(variance.max())
-    # Around the average, where the bound is best scaled.
+    # Relative to the average, where the bound has the best scale.
     mean = float(own @ w)
     slope, line = found.line[:, 1] / 2, -found.line[:, 0]
     line = line - 2 * slope * mean + own * mean**2
     slope = slope - own * mean
     line = raised(slope, line, own, base)
-    told = float(slope @ (w - mean))
-    share = told / max(float(line.sum()), 1e-300)
-    bound = told * share - float(own @ (w - mean) ** 2)
+    linear = float(slope @ (w - mean))
+    share = linear / max(float(line.sum()), 1e-300)
+    bound = linear * share - float(own @ (w - mean) ** 2)
     return _Found(t, found, value, own, slope, line, share, mean, bound)
 
 
@@ -170,11 +170,7 @@ def _better(one: _Found, two: _Found) -> _Found:
 
 
 def _bounds(
-    form: DesignForm,
-    weights: Float,
-    numbers: Float,
-    multipliers: tuple[Float, Float],
-    scale: float,
+    form: DesignForm, weights: Float, numbers: Float, multipliers: tuple[Float, Float], scale: float
 ) -> Iterator[MeanBound]:
     """Multipliers in the unit of the numbers, raised by growing margins."""
     slope, line = scale * multipliers[0], scale**2 * multipliers[1]

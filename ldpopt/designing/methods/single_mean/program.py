@@ -4,73 +4,71 @@ r"""The program for a single mean with given report values ``t``: a linear progr
           b z_j \le P_{xj} \le z_j, \quad \sum_j P_{xj} (1, t_j) = (1, w_x)
 
 or, for the worst case, the smallest ``tau`` with ``sum_j t_j^2 P_xj - w_x^2 <= tau`` for every answer. A primal-dual
-interior point; each step takes time linear in the number of answers.
+interior point; the time of a step is linear in the number of answers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
+from ldpopt.solving.interior.path_following import NewtonSystem, Point, follow_path
 
 STEPS = 120
 """Limit on Newton steps; 15 to 40 are usual."""
 
-STALLED = 5
-"""Steps without progress before the iteration ends."""
-
-NEAR = 1e-3
-"""Gap below which progress is expected of every few steps."""
+STALLED = 8
+"""Steps without a smaller gap before the iteration ends."""
 
 RIDGE = 1e-14
-"""Share of the trace added to the matrix of each answer, which is nearly singular where its multipliers are free."""
+"""Share of the trace added to the matrix of each answer, which is nearly singular if its multipliers are free."""
 
-TO_BORDER = 0.99
-"""Share of the way to the border that a step may go."""
+FEASIBLE, CENTERING = 1e-13, 1e-3
+"""Residual of the equations above which a step aims at no less than this share of the mean product."""
 
 
 @dataclass(frozen=True, eq=False)
 class Randomizer:
-    """A solution.
+    """A solution."""
 
-    Attributes
-    ----------
-    largest : ndarray, shape (m,)
-        ``z``: the largest probability of each report.
-    channel : ndarray, shape (n, m)
-        ``P``.
-    line : ndarray, shape (n, 3)
-        Multipliers of the sums, the means, and minus the weights of the answers.
+    largest: Float  # z, the largest probability of each report, shape (m,)
+    channel: Float  # P, shape (n, m)
+    line: Float  # multipliers of the sums, of the means, and minus the weights of the answers, shape (n, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanPoint(Point):
+    """``P = b z + (1 - b) u``; multipliers ``low`` of ``u >= 0``, ``high`` of ``u <= z``, ``nu`` of the equations.
+
+    For the worst case also ``tau``, and the slack of each answer below it; else ``spare`` is empty.
     """
 
-    largest: Float
-    channel: Float
-    line: Float
+    PRIMAL: ClassVar[frozenset[str]] = frozenset({"z", "u", "spare", "tau"})
 
+    z: Float  # (m,)
+    u: Float  # (n, m)
+    low: Float  # (n, m)
+    high: Float  # (n, m)
+    nu: Float  # (n, 3)
+    spare: Float  # (n,)
+    tau: Float  # (1,)
 
-@dataclass(eq=False)
-class _Point:
-    z: Float
-    u: Float
-    low: Float
-    high: Float
-    nu: Float
-    spare: Float
-    tau: float
+    @property
+    def slacks(self) -> tuple[Float, ...]:
+        return (self.u, self.z - self.u, self.spare) if self.spare.size else (self.u, self.z - self.u)
 
-    def moved(self, step: _Point, length: float) -> _Point:
-        pairs = ((getattr(self, name), getattr(step, name)) for name in self.__dataclass_fields__)
-        return _Point(*(own + length * more for own, more in pairs))
+    @property
+    def multipliers(self) -> tuple[Float, ...]:
+        return (self.low, self.high, -self.nu[:, 2]) if self.spare.size else (self.low, self.high)
 
-    def room(self, step: _Point, with_weights: bool) -> float:
-        """How far the step may go."""
-        pairs = [(self.u, step.u), (self.low, step.low), (self.high, step.high), (self.z - self.u, step.z - step.u)]
-        if with_weights:
-            pairs += [(self.spare, step.spare), (-self.nu[:, 2], -step.nu[:, 2])]
-        return min(_length(own, more) for own, more in pairs)
+    def lengths(self, step: Self) -> tuple[float, float]:
+        """The shorter of both lengths, twice."""
+        both = min(super().lengths(step))
+        return both, both
 
 
 class MeanProgram:
@@ -80,7 +78,7 @@ class MeanProgram:
         self.w, self.t, self.base, self.r = w, t, base, r
         self.step = 1 - base
         self.powers = np.column_stack([np.ones(len(t)), t, t**2])
-        # Probability and mean that other reports have already are not asked for.
+        # Less the probability and the mean of other reports.
         self.right = np.column_stack([np.full(len(w), 1.0 - spent[0]), w - spent[1], w**2])
         # With given weights the third multiplier is fixed.
         self.free = 2 if r is not None else 3
@@ -88,35 +86,24 @@ class MeanProgram:
     def solve(self, gap: float, deadline: Deadline = NO_LIMIT) -> Randomizer:
         """Follow the central path until the duality gap is below a share of the value."""
         n, m = len(self.w), len(self.t)
-        even = np.full((n, m), 1.0 / n)
-        nu = np.tile([0.0, 0.0, -1.0 / n], (n, 1))
-        at = _Point(np.full(m, 2.0 / m), np.full((n, m), 1.0 / m), even, even.copy(), nu, np.ones(n), 1.0)
-        if self.r is not None:
-            at.nu[:, 2] = -self.r
-        best, stalled = None, 0
-        for _ in range(STEPS):
-            level, off = self._level(at), self._off(at)
-            left = max(level * 2 * n * m / abs(self._value(at)), off)
-            if best is None or left < best[0]:
-                best, stalled = (left, at), 0
-            elif best[0] < NEAR:
-                stalled += 1
-            if left <= gap or stalled == STALLED or deadline.is_over:
-                break
-            with np.errstate(all="ignore"):
-                affine = self._step(at, 0.0, None)
-                length = at.room(affine, self.free == 3)
-                target = level * (1 - length) ** 3 + 1e-3 * level * (off > 1e-13)
-                step = self._step(at, target, affine if length > 0.1 else None)
-                at = at.moved(step, min(1.0, at.room(step, self.free == 3)))
-            if not np.isfinite(at.z).all() or not (at.u > 0).all() or not (at.z > at.u).all():
-                break
-        assert best is not None
-        at = best[1]
-        return Randomizer(at.z, self._polished(at), at.nu)
+        even, nu = np.full((n, m), 1.0 / n), np.zeros((n, 3))
+        nu[:, 2] = -1.0 / n if self.r is None else -self.r
+        spare = np.ones(n if self.r is None else 0)
+        begin = _MeanPoint(np.full(m, 2.0 / m), np.full((n, m), 1.0 / m), even, even, nu, spare, np.ones(1))
+        with np.errstate(all="ignore"):
+            found = follow_path(
+                begin,
+                lambda point: (self._measured(point),) * 2,
+                lambda point: _MeanSystem(self, point),
+                gap=gap,
+                steps=STEPS,
+                stalled_steps=STALLED,
+                deadline=deadline,
+            )
+        return Randomizer(found.point.z, self._polished(found.point), found.point.nu)
 
-    def _polished(self, at: _Point) -> Float:
-        """Probabilities with the residuals of sums and means taken up where there is most room."""
+    def _polished(self, at: _MeanPoint) -> Float:
+        """Probabilities that satisfy the equations better: residuals are moved to the entries with most room."""
         channel = self.base * at.z + self.step * at.u
         room = np.minimum(at.u, at.z - at.u) ** 2
         powers = self.powers[:, :2]
@@ -127,82 +114,72 @@ class MeanProgram:
             channel = channel + room * (np.linalg.solve(matrix, short[:, :, None])[:, :, 0] @ powers.T)
         return np.asarray(channel)
 
-    def _value(self, at: _Point) -> float:
+    def _measured(self, at: _MeanPoint) -> float:
+        """The duality gap as a share of the value, at least the residual of the equations."""
+        value = float(at.tau[0])
+        if self.r is not None:
+            value = float(self.r @ ((self.base * at.z + self.step * at.u) @ self.t**2))
+        return max(at.products / abs(value), float(np.abs(self.short(at)).max()))
+
+    def short(self, at: _MeanPoint) -> Float:
+        """Residuals of the equations of every answer."""
+        found = self.right - self.base * (at.z @ self.powers) - self.step * (at.u @ self.powers)
         if self.r is None:
-            return at.tau
-        moments = (self.base * at.z + self.step * at.u) @ self.t**2
-        return float(self.r @ moments)
-
-    def _level(self, at: _Point) -> float:
-        """Mean of the complementary products."""
-        total = float(np.sum(at.low * at.u) + np.sum(at.high * (at.z - at.u)))
-        if self.free == 3:
-            total += float(at.spare @ -at.nu[:, 2])
-        return total / (2 * at.u.size + (len(self.w) if self.free == 3 else 0))
-
-    def _short(self, at: _Point) -> Float:
-        """What is missing in the equations of every answer."""
-        given = self.base * (at.z @ self.powers) + self.step * (at.u @ self.powers)
-        found = self.right - given
-        found[:, 2] += at.tau - at.spare
+            found[:, 2] += at.tau - at.spare
         return np.asarray(found[:, : self.free])
 
-    def _off(self, at: _Point) -> float:
-        return float(np.abs(self._short(at)).max())
 
-    def _step(self, at: _Point, level: float, affine: _Point | None) -> _Point:
-        """Newton step of the conditions, with all products at ``level``."""
-        p, b, s = self.free, self.base, self.step
-        powers, slack = self.powers[:, :p], at.z - at.u
-        cross_low = cross_high = np.zeros_like(at.u)
-        if affine is not None:
-            cross_low, cross_high = affine.low * affine.u, affine.high * (affine.z - affine.u)
-        low_target, high_target = (level - cross_low) / at.u, (level - cross_high) / slack
-        price = -at.nu @ self.powers.T
-        right_u = -s * price + low_target - high_target
-        right_z = high_target.sum(axis=0) - b * price.sum(axis=0)
-        stiff_high = at.high / slack
-        stiff = at.low / at.u + stiff_high
-        share = stiff_high / stiff
-        # Multipliers first, then the largest probabilities.
-        small = s * s * np.einsum("xj,jp,jq->xpq", 1 / stiff, powers, powers, optimize=True)
-        rest = self._short(at) - s * (right_u / stiff) @ powers
+class _MeanSystem(NewtonSystem[_MeanPoint]):
+    """Newton steps: the multipliers of each answer are eliminated first, then the largest probabilities."""
+
+    def __init__(self, program: MeanProgram, at: _MeanPoint) -> None:
+        self.at, self.program, self.short = at, program, program.short(at)
+        self.centering = CENTERING * float(np.abs(self.short).max() > FEASIBLE)
+        p, s, powers = program.free, program.step, program.powers[:, : program.free]
+        self.stiff_high = at.high / (at.z - at.u)
+        self.stiff = at.low / at.u + self.stiff_high
+        self.share = self.stiff_high / self.stiff
+        small = s * s * np.einsum("xj,jp,jq->xpq", 1 / self.stiff, powers, powers, optimize=True)
         if p == 3:
-            weight = -at.nu[:, 2]
-            cross = affine.spare * -affine.nu[:, 2] if affine is not None else 0.0
-            spare_target = (level - cross) / weight
-            small[:, 2, 2] += at.spare / weight
-            rest[:, 2] += at.spare - spare_target
+            small[:, 2, 2] -= at.spare / at.nu[:, 2]
         small += RIDGE * np.trace(small, axis1=1, axis2=2)[:, None, None] * np.eye(p)
-        inverse = np.linalg.inv(small)
-        ahead = s * share + b
-        matrix = np.diag((stiff_high * (at.low / at.u) / stiff).sum(axis=0))
+        self.inverse = np.linalg.inv(small)
+        self.ahead = s * self.share + program.base
+        matrix = np.diag((self.stiff_high * (at.low / at.u) / self.stiff).sum(axis=0))
         for one in range(p):
             for two in range(p):
-                part = (ahead * inverse[:, one, two, None]).T @ ahead
+                part = (self.ahead * self.inverse[:, one, two, None]).T @ self.ahead
                 matrix += part * np.outer(powers[:, one], powers[:, two])
-        solved = np.einsum("xpq,xq->xp", inverse, rest)
-        right = right_z + (share * right_u).sum(axis=0) + np.sum(ahead * (solved @ powers.T), axis=0)
-        border = None
         if p == 3:
-            border = np.sum(ahead * (inverse[:, :, 2] @ powers.T), axis=0)
-            matrix = np.block([[matrix, -border[:, None]], [border[None], -np.atleast_2d(inverse[:, 2, 2].sum())]])
-            right = np.append(right, solved[:, 2].sum() + 1 - weight.sum())
-        scale = 1 / np.sqrt(np.abs(np.diag(matrix)))
-        found = scale * np.linalg.solve(matrix * scale * scale[:, None], right * scale)
-        dz, dtau = found[: len(self.t)], float(found[-1]) if p == 3 else 0.0
-        dnu = np.zeros_like(at.nu)
-        moved = rest - (ahead * dz) @ powers
+            border = np.sum(self.ahead * (self.inverse[:, :, 2] @ powers.T), axis=0)
+            corner = np.atleast_2d(-self.inverse[:, 2, 2].sum())
+            matrix = np.block([[matrix, -border[:, None]], [border[None], corner]])
+        self.scale = 1 / np.sqrt(np.abs(np.diag(matrix)))
+        self.matrix = matrix * self.scale * self.scale[:, None]
+
+    def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> _MeanPoint:
+        """Newton step that changes the products by these amounts."""
+        at, program = self.at, self.program
+        p, b, s, powers = program.free, program.base, program.step, program.powers[:, : program.free]
+        low, high = aims[0] / at.u, aims[1] / (at.z - at.u)
+        price = -at.nu @ program.powers.T
+        right_u = at.low + low - at.high - high - s * price
+        right_z = (at.high + high).sum(axis=0) - b * price.sum(axis=0)
+        rest = self.short - s * (right_u / self.stiff) @ powers
+        spare = -aims[2] / at.nu[:, 2] if p == 3 else np.zeros(0)
+        if p == 3:
+            rest[:, 2] -= spare
+        solved = np.einsum("xpq,xq->xp", self.inverse, rest)
+        right = right_z + (self.share * right_u).sum(axis=0) + np.sum(self.ahead * (solved @ powers.T), axis=0)
+        if p == 3:
+            right = np.append(right, solved[:, 2].sum() + 1 + at.nu[:, 2].sum())
+        found = self.scale * np.linalg.solve(self.matrix, right * self.scale)
+        dz, dtau, dnu = found[: len(at.z)], found[len(at.z) :], np.zeros_like(at.nu)
+        moved = rest - (self.ahead * dz) @ powers
         if p == 3:
             moved[:, 2] += dtau
-        dnu[:, :p] = np.einsum("xpq,xq->xp", inverse, moved)
-        du = (right_u + stiff_high * dz + s * (dnu[:, :p] @ powers.T)) / stiff
-        dlow = low_target - at.low - at.low / at.u * du
-        dhigh = high_target - at.high - stiff_high * (dz - du)
-        dspare = spare_target - at.spare + at.spare / weight * dnu[:, 2] if p == 3 else np.zeros(len(self.w))
-        return _Point(dz, du, dlow, dhigh, dnu, dspare, dtau)
-
-
-def _length(point: Float, step: Float) -> float:
-    shrinking = step < 0
-    return min(1.0, TO_BORDER * float(np.min(-point[shrinking] / step[shrinking], initial=np.inf)))
+        dnu[:, :p] = np.einsum("xpq,xq->xp", self.inverse, moved)
+        du = (right_u + self.stiff_high * dz + s * (dnu[:, :p] @ powers.T)) / self.stiff
+        dlow, dhigh = low - at.low / at.u * du, high - self.stiff_high * (dz - du)
+        dspare = spare - at.spare / at.nu[:, 2] * dnu[:, 2] if p == 3 else spare
+        return _MeanPoint(dz, du, dlow, dhigh, dnu, dspare, dtau if p == 3 else np.zeros(1))

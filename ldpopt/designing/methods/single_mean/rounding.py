@@ -1,7 +1,8 @@
 """Integer masses with exactly the right means.
 
-Report values are whole multiples of a small step. Two common reports take up what rounding changes in the sum and the
-mean of a row, up to one remainder; a few rare reports, whose values differ by powers of 256 steps, take up that.
+Report values are integer multiples of a small step. Rounding changes the sum and the mean of a row; the masses of two
+common reports are changed to correct both up to a remainder, and those of a few rare reports, whose values differ by
+powers of 256 steps, to correct the remainder.
 """
 
 from __future__ import annotations
@@ -12,23 +13,27 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.integers import Exactly
+from ldpopt.certificate.integers import Rationals
 from ldpopt.designing.methods.single_mean.program import MeanProgram
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
 MASSES = 1 << 53
-"""Sum of a row's masses."""
+"""Sum of the masses of a row."""
 
 FINE = 22
 """Bits of the grid of report values, relative to the largest."""
 
 LARGEST = 44
-"""Most bits of a report value in steps."""
+"""Largest number of bits of a report value in steps."""
 
 DIGIT = 256
-"""Steps of the values of rare reports are its powers."""
+"""The values of rare reports differ by its powers, in steps."""
+
+PRECISIONS = (1.0, 1e-2, 1e-4)
+"""Factors of the gap of the last program, in turn: a rough solution may violate its equations by more than masses can
+correct."""
 
 ROOM = 64
 """Masses by which each common report may move, in multiples of the number of reports."""
@@ -43,25 +48,25 @@ class Exact:
 
 
 def shifted(row: Float | None) -> Float | None:
-    """Subtract a number in the middle from all: constants change no design, and would take bits from the differences.
+    """The row less one of its middle numbers: a constant changes no design, and would take bits from the differences.
 
-    The row as it is if the differences are no floats: then they have about the size of the numbers.
+    The row itself if the differences are not exact in floats: then they have about the size of the numbers.
     """
     if row is None:
         return None
-    read = Exactly.of(row)
+    read = Rationals.of(row)
     moved = read.whole - read.whole[np.argsort(row)[len(row) // 2]]
     numbers = (moved / read.denominator).astype(np.float64)
-    whole = Exactly.of(numbers)
+    whole = Rationals.of(numbers)
     same = whole.whole * read.denominator == moved * whole.denominator
     return numbers if same.all() else row
 
 
-def steps_of(numbers: Float, largest: float) -> int | None:
-    """Bits after the point of the grid of report values; None where the numbers do not fit on it."""
+def grid_bits(numbers: Float, largest: float) -> int | None:
+    """Fractional bits of the grid of report values; None if the numbers do not fit on it."""
     _, exponent = np.frexp(largest)
     bits = FINE - int(exponent)
-    needed = Exactly.of(numbers).denominator.bit_length() - 1 - 53
+    needed = Rationals.of(numbers).denominator.bit_length() - 1 - 53
     bits = max(bits, needed)
     return bits if bits + int(exponent) <= LARGEST else None
 
@@ -69,11 +74,11 @@ def steps_of(numbers: Float, largest: float) -> int | None:
 def exact_channel(
     numbers: Float, values: Float, largest: Float, epsilon: Budget, r: Float | None, gap: float, deadline: Deadline
 ) -> Exact | None:
-    """Solve for report values on the grid, and round so that every mean is exact; None where that fails.
+    """Solve again for report values on the grid, and round so that every mean is exact; None if that fails.
 
-    Shapes: ``numbers`` (n,), ``values``, ``largest`` (m,), ``r`` (n,).
+    ``numbers`` and ``r`` have the shape ``(n,)``, ``values`` and ``largest`` the shape ``(m,)``.
     """
-    bits = steps_of(numbers, float(np.abs(values).max()))
+    bits = grid_bits(numbers, float(np.abs(values).max()))
     if bits is None:
         return None
     steps, place = np.unique(np.rint(np.ldexp(values, bits)).astype(np.int64), return_inverse=True)
@@ -88,22 +93,26 @@ def exact_channel(
     scale, middle = float(np.abs(values).max()), float(numbers.mean())
     spent = rare.mass * len(rare.steps) / 2.0**53
     moment = float(np.ldexp(rare.steps.astype(np.float64), -bits).sum() * rare.mass / 2.0**53)
-    # Numbers near 1 around the middle; the reports that are kept for rounding have their share already.
+    # Scaled to about 1 around the middle; the rare reports have their share already.
     moved = (np.ldexp(steps.astype(np.float64), -bits) - middle) / scale
     program = MeanProgram((numbers - middle) / scale, moved, base, r, (spent, (moment - middle * spent) / scale))
-    found = program.solve(gap, deadline)
-    return _rounded(numbers, steps, bits, found.largest, found.channel, ratio, room, rare)
+    for precision in PRECISIONS:
+        found = program.solve(precision * gap, deadline)
+        exact = _rounded(numbers, steps, bits, found.largest, found.channel, ratio, room, rare)
+        if exact is not None or deadline.is_over:
+            break
+    return exact
 
 
 def _common(steps: NDArray[np.int64], weight: Float) -> tuple[int, int]:
-    """Two reports that are common and far apart."""
+    """Two reports that are common and whose values are far apart."""
     score = np.minimum.outer(weight, weight) * np.abs(np.subtract.outer(steps, steps))
     low, high = np.unravel_index(int(score.argmax()), score.shape)
     return int(low), int(high)
 
 
 class _Rare:
-    """Reports that take up remainders: values ``first``, ``first + 1``, ``first + 256``, ..."""
+    """Rare reports that correct remainders: their values are ``first``, ``first + 1``, ``first + 256``, ..."""
 
     def __init__(self, remainder: int, first: int, ratio: Fraction) -> None:
         self.digits = 1
@@ -143,7 +152,7 @@ def _rounded(
     high[list(pair)] += room
     low = np.array([-int(-(int(top) * ratio) // 1) for top in high], dtype=np.int64)
     counts = np.clip(np.rint(np.ldexp(channel, 53)).astype(np.int64), low, high)
-    w = Exactly.of(numbers)
+    w = Rationals.of(numbers)
     # In steps over 2**53: exact, since the grid is fine enough.
     wanted = (w.whole << (53 + bits)) // w.denominator
     missing = MASSES - rare.mass * len(rare.steps) - counts.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Rays: an optimal channel for graphs and metrics from the rays of its columns' cone, generated as they are needed.
+"""Rays: an optimal channel for a graph or metric from extreme rays of the cone of private columns, generated as needed.
 
 In: a problem whose inputs are tied pair by pair. Out: a channel, and the pairs' multipliers that prove its gap.
 """

@@ -1,7 +1,7 @@
-"""Outputs priced by the workers of a cluster: each takes a block of outputs, with what these see and their trees.
+"""Outputs priced by the workers of a Dask cluster, each of which gets blocks of outputs with their views and trees.
 
-Costs and losses are sent once to each worker; in a round a block's views and trees go there and come back. An output
-is priced by the same loop with the same numbers as on this machine, so that the answer is the same bit for bit.
+Costs and losses are sent to each worker once; in each round, a block's views and trees go to a worker and come back.
+The same loop works on the same numbers as on this machine, so the answer is the same bit for bit.
 """
 
 from __future__ import annotations
@@ -22,45 +22,38 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
+from ldpopt.solving.methods.rays.view_loops import Handover, improve_views
 
 LEAST_INPUTS = 600
-"""Number of inputs from which prices take long enough to be sent away."""
+"""Number of inputs from which pricing takes long enough to send it to a cluster."""
 
 BLOCKS = 4
-"""Blocks of outputs for each thread of the cluster, as some take longer than others."""
+"""Number of blocks of outputs per thread of the cluster, because some take longer than others."""
 
 AT_ONCE = 8
-"""Outputs that a worker prices between two looks at the clock."""
+"""Number of outputs that a worker prices between two checks of the deadline."""
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """What all blocks need: it is sent once to each worker.
+class SharedData:
+    """The data that all blocks need, which are sent to each worker once."""
 
-    Attributes
-    ----------
-    roots, costs, table : arrays, shapes (m,), (m, n) and (n, n)
-        As in `Views`.
-    order, above, fall : arrays, shape (n,)
-        The handover.
-    """
-
-    roots: Int
-    costs: Float
-    table: Float
-    order: Int
+    roots: Int  # (m,): as in `Trees`
+    costs: Float  # (m, n)
+    table: Float  # (n, n): losses
+    order: Int  # (n,): the fields of `Handover`
     above: Int
     fall: Float
 
     @cached_property
     def rough(self) -> NDArray[np.float32]:
-        """The table in single precision, made by each worker."""
+        """The table in single precision, computed by each worker."""
         return self.table.astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some outputs with their trees and views; what a worker changes."""
+    """Some outputs with their trees and views, which a worker changes."""
 
     outputs: Int
     parent: NDArray[Any]
@@ -76,40 +69,25 @@ class Block:
 
 
 class Cluster:
-    """The workers of a Dask client.
+    """The workers of a Dask client, which must have the same version of this package; the data are sent to them now."""
 
-    Parameters
-    ----------
-    client : dask.distributed.Client
-        Its workers have the same version of this package.
-    places : Places
-        Sent to all of them now.
-
-    Raises
-    ------
-    StatementError
-        If it is no client of Dask.
-    LdpoptError
-        If the cluster fails, or has no workers.
-    """
-
-    def __init__(self, client: Any, places: Places) -> None:
+    def __init__(self, client: Any, data: SharedData) -> None:
         self.client = require_client(client)
-        with failures_told():
-            self.places = client.scatter(places, broadcast=True)
+        with one_line_errors():
+            self.data = client.scatter(data, broadcast=True)
 
-    def price(self, blocks: list[Block], sums: Float, enough: Float, deadline: Deadline) -> list[Block]:
-        """Price blocks of outputs, in their order; after the deadline they come back as they are.
+    def improve(self, blocks: list[Block], sums: Float, enough: Float, deadline: Deadline) -> list[Block]:
+        """Improve the views of blocks of outputs, in this order; after the deadline they come back unchanged.
 
-        Blocks wait for a worker, so that they are told the moment, by the clock on the wall: that of the workers has
-        to be right to a second or so.
+        As blocks wait for a worker, the deadline is sent as a time of day, so the workers' clocks must agree with this
+        machine's to about a second.
         """
         until = inf if deadline.left is None else time.time() + deadline.left
         sent = [
-            self.client.submit(_priced, self.places, block, sums, enough[block.outputs], until, pure=False)
+            self.client.submit(_improved, self.data, block, sums, enough[block.outputs], until, pure=False)
             for block in blocks
         ]
-        with failures_told():
+        with one_line_errors():
             return list(self.client.gather(sent))
 
     @property
@@ -119,18 +97,18 @@ class Cluster:
 
 
 @contextmanager
-def failures_told() -> Iterator[None]:
-    """Raise whatever Dask or a worker raises as an `LdpoptError` of one line."""
+def one_line_errors() -> Iterator[None]:
+    """Raise any error of Dask or a worker as an `LdpoptError` with a message of one line."""
     try:
         yield
     except Exception as error:
         what = f"the cluster failed: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        do = "see that it has workers with this version of ldpopt, or solve without an executor"
+        do = "check that it has workers with this version of ldpopt, or solve without an executor"
         raise LdpoptError(what, do=do) from error
 
 
 def require_client(executor: Any) -> Any:
-    """Return a client of Dask."""
+    """Return a client of Dask; raise an error if it is something else."""
     if all(hasattr(executor, name) for name in ("submit", "scatter", "gather", "nthreads")):
         return executor
     raise StatementError(
@@ -139,18 +117,16 @@ def require_client(executor: Any) -> Any:
     )
 
 
-def _priced(places: Places, block: Block, sums: Float, enough: Float, until: float) -> Block:
-    """Price a block until a moment of `time.time`; runs in a worker."""
-    from ldpopt.solving.methods.rays.view_loops import Handover, look
-
+def _improved(data: SharedData, block: Block, sums: Float, enough: Float, until: float) -> Block:
+    """Improve a block's views until a time of `time.time`; runs in a worker."""
     rows = np.arange(len(block.outputs))
-    parent, side, seen = block.parent.copy(), block.side.copy(), block.seen.copy()  # what arrives may be read-only
+    parent, side, seen = block.parent.copy(), block.side.copy(), block.seen.copy()  # received arrays may be read-only
     price, pivots = block.price.copy(), 0
-    handover = Handover(places.order, places.above, places.fall)
-    roots, costs = places.roots[block.outputs], places.costs[block.outputs]
+    handover = Handover(data.order, data.above, data.fall)
+    roots, costs = data.roots[block.outputs], data.costs[block.outputs]
     for part in np.array_split(rows, max(1, len(rows) // AT_ONCE)):
         if time.time() < until:
-            pivots += look(
-                part, roots, costs, sums, parent, side, places.table, places.rough, handover, seen, enough, price
+            pivots += improve_views(
+                part, roots, costs, sums, parent, side, data.table, data.rough, handover, seen, enough, price
             )
     return Block(block.outputs, parent, side, seen, price, pivots)

@@ -1,15 +1,15 @@
-r"""A coarse start: few inputs stand for all, and their rays, multipliers and trees are extended to the others.
+r"""A coarse start: the problem is solved for few inputs, whose rays, multipliers and trees are extended to the others.
 
-A ray ``p`` of the chosen inputs ``r`` extends to all inputs by the largest and by the least column that agrees with it,
+A ray ``p`` of the chosen inputs ``r`` is extended to all inputs by the largest and the smallest column equal to it,
 
 .. math:: \min_r e^{\ell(x, r)} p_r \qquad \text{and} \qquad \max_r e^{-\ell(x, r)} p_r ,
 
-which are private again. Nothing is trusted: the start only makes the first prices good ones.
+which are private again. The start only makes the first prices good; nothing depends on its correctness.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,40 +19,36 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS
-from ldpopt.solving.methods.rays.cone import Cone
+from ldpopt.solving.methods.rays.cone import Cone, kernel_tree
+from ldpopt.solving.methods.rays.generation import Scale
 from ldpopt.solving.methods.rays.grouped import GroupedGeneration
-from ldpopt.solving.methods.rays.groups import Groups
-from ldpopt.solving.methods.rays.scale import Scale
+from ldpopt.solving.methods.rays.master import Groups, Master
+from ldpopt.solving.methods.rays.views import COST_POWER
 
-if TYPE_CHECKING:
-    from ldpopt.solving.methods.rays.master import Master
+MIN_INPUTS = 75
+"""Number of inputs from which a coarse problem is solved first."""
 
-SMALLEST = 75
-"""Number of inputs up to which no others stand for them."""
+COARSENING = 3
+"""Number of inputs per chosen input of the coarse problem."""
 
-FEWER = 3
-"""How many times fewer inputs stand for all."""
-
-COARSE_GAP, CLOSER_COARSE_GAP = 0.02, 0.01
-"""Relative gap to which the coarse problem is solved; the same where it has groups, as rounds of all cost far more."""
+COARSE_GAP, COARSE_GAP_GROUPED = 0.02, 0.01
+"""Relative gap to which the coarse problem is solved; smaller with groups, as rounds of all outputs take far longer."""
 
 GROUPED, GROUPED_COARSE = 600, 250
-"""Number of inputs from which groups have rows in the first rounds, where outputs are priced by views."""
+"""Number of inputs from which groups have rows in the first rounds, with views; the same for a coarse problem."""
 
-FEWEST = 300
-"""The outputs of the coarse problem are priced first; only those that it priced first itself, if they are so many."""
+MIN_FIRST_OUTPUTS = 300
+"""The first outputs to be priced are those that the coarse problem priced first, if they are this many; else all its
+outputs."""
 
 TIME_SHARE = 0.5
-"""Share of the time that is left which the coarse problem may take."""
+"""Largest share of the remaining time for the coarse problem."""
 
 ROUNDING = 1e-9
 """Error of a ray's logarithm, in nats, up to which it is in the cone."""
 
-UNLIKELY = 0.25
-"""Power of an input's costs by which its distance counts, when inputs are chosen that lie apart."""
 
-
-def prepared(
+def coarse_start(
     cone: Cone,
     costs: Float,
     roots: Int,
@@ -62,56 +58,56 @@ def prepared(
     is_coarse: bool = False,
     client: Any = None,
 ) -> GroupedGeneration:
-    """Return a generation of rays that starts from a coarse problem if ties are shortest chains, as in a metric."""
+    """A generation of rays, which starts from a coarse problem if ties are shortest chains, as in a metric."""
     work = GroupedGeneration(cone, costs, roots, scale, deadline)
     if client is not None and work.views is not None and cone.n >= LEAST_INPUTS:
         work.views.send_to(client, costs)
-    if cone.n <= SMALLEST or not cone.has_shortest_ties:
+    if cone.n <= MIN_INPUTS or not cone.has_shortest_ties:
         return work
-    chosen, far = _apart(cone, costs.mean(axis=0))
+    chosen, far = _spread_inputs(cone, costs.mean(axis=0))
     nearest = far.argmin(axis=0)
     distance = np.ascontiguousarray(far[:, chosen])
-    coarse, outputs, offset, unit = _coarse(distance, costs, roots, scale, nearest, deadline.share(TIME_SHARE), client)
+    time_share = deadline.share(TIME_SHARE)
+    coarse, outputs, offset, unit = _solve_coarse(distance, costs, roots, scale, nearest, time_share, client)
     best = coarse.incumbent or coarse.relaxed
     if best is None or not coarse.center_value > 0:
         return work
-    LOG.info("rays: %d inputs stand for %d, gap %.2e", len(chosen), cone.n, coarse.gap)
-    groups = Groups.of(nearest, work.share)
-    sums = groups.shared(unit * coarse.center + offset)
-    rays = _rays(best, far)
+    LOG.info("rays: coarse problem of %d of %d inputs, gap %.2e", len(chosen), cone.n, coarse.gap)
+    groups = Groups.of(nearest, work.weights)
+    sums = groups.distributed(unit * coarse.center + offset)
+    rays = _extended_rays(best, far)
     none = np.zeros((0, cone.n), np.int64)
-    # Views begin with few inputs: they need no trees of all.
-    trees = _trees(coarse, cone, chosen, deadline) if work.views is None else (none, none)
-    work.begin_at(rays, sums, *trees)
+    # With views, trees are built from few inputs, so that none of all inputs are needed.
+    trees = _extended_trees(coarse, cone, chosen, deadline) if work.views is None else (none, none)
+    work.start_from(rays, sums, *trees)
     if work.views is not None and cone.n >= (GROUPED_COARSE if is_coarse else GROUPED):
         fewer = outputs[coarse.outputs]
-        work.group(groups, fewer if len(fewer) >= FEWEST else outputs)
+        work.group(groups, fewer if len(fewer) >= MIN_FIRST_OUTPUTS else outputs)
     return work
 
 
-def _apart(cone: Cone, weight: Float) -> tuple[Int, Float]:
-    """Choose inputs that lie apart, each the farthest from those before; also their losses to all inputs."""
-    from ldpopt.solving.methods.rays.kernel_loops import kernel_tree
-
-    count = cone.n // FEWER
+def _spread_inputs(cone: Cone, weight: Float) -> tuple[Int, Float]:
+    """Choose inputs, each the farthest from the earlier ones; return them and their losses to all inputs."""
+    count = cone.n // COARSENING
     chosen, far = np.empty(count, np.int64), np.empty((count, cone.n))
-    parent, near, likely = cone.no_parents(1)[0], np.full(cone.n, np.inf), weight**UNLIKELY
+    parent, near, factor = cone.no_parents(1)[0], np.full(cone.n, np.inf), weight**COST_POWER
     following = int(weight.argmax())
     for k in range(count):
         chosen[k] = following
         kernel_tree(following, cone.lengths.table, parent, far[k])
         near = np.minimum(near, far[k])
-        following = int((near * likely).argmax())
+        following = int((near * factor).argmax())
     order = np.argsort(chosen)
     return chosen[order], far[order]
 
 
-def _coarse(
+def _solve_coarse(
     distance: Float, costs: Float, roots: Int, scale: Scale, nearest: Int, deadline: Deadline, client: Any
 ) -> tuple[GroupedGeneration, Int, Float, float]:
-    """Solve the problem of the chosen inputs, which bear the costs of those nearest to them.
+    """Solve the problem of the chosen inputs, to which the costs of the inputs nearest to them are added.
 
-    Each chosen input keeps the output that costs it least. Returned with these outputs, and the costs' offset and unit.
+    Its outputs are the ones with the smallest cost of some chosen input. They are returned with the rounds, and with
+    the offset and the unit of its costs.
     """
     total = np.zeros((len(distance), len(costs)))
     np.add.at(total, nearest, costs.T)
@@ -123,23 +119,24 @@ def _coarse(
     ties = Cone(len(distance), first, second, distance[first, second])
     coarser = Scale(scale.offset + scale.unit * float(offset.sum()), scale.unit * unit, scale.floor)
     few = np.ascontiguousarray((few - offset) / unit)
-    work = prepared(ties, few, nearest[roots[outputs]], coarser, deadline, is_coarse=True, client=client)
-    work.outline(COARSE_GAP if work.groups is None else CLOSER_COARSE_GAP, deadline)
+    work = coarse_start(ties, few, nearest[roots[outputs]], coarser, deadline, is_coarse=True, client=client)
+    work.run_coarse(COARSE_GAP if work.groups is None else COARSE_GAP_GROUPED, deadline)
     return work, outputs, offset, unit
 
 
-def _rays(master: Master, far: Float) -> Float:
-    """Both extensions of the rays that are used most, and a constant one; rows."""
+def _extended_rays(master: Master, far: Float) -> Float:
+    """Both extensions of the rays that are used most, and a constant ray, as rows."""
     used = np.argsort(-master.at.weights * master.rays.sum(axis=0))[: len(far)]
     rays, kernels = np.ascontiguousarray(master.rays[:, used].T), np.exp(-far)
     least, largest = max_product(rays, kernels), 1 / max_product(1 / rays, kernels)
     return np.concatenate([np.ones((1, far.shape[1])), least, largest])
 
 
-def _trees(coarse: GroupedGeneration, cone: Cone, chosen: Int, deadline: Deadline) -> tuple[Int, Int]:
-    """Trees of all inputs, as many as time allows: every other input hangs from the chosen one that holds it highest.
+def _extended_trees(coarse: GroupedGeneration, cone: Cone, chosen: Int, deadline: Deadline) -> tuple[Int, Int]:
+    """Parents and sides, (t, n), of trees of all inputs, as many as time allows.
 
-    A tree whose edges are not all tied, or whose ray is not in the cone, is left out.
+    Every other input is a child of the chosen one whose tie gives it the largest lower bound. Trees with edges that are
+    not tied, or whose ray is not in the cone, are left out.
     """
     table, trees = cone.lengths.table, coarse.trees
     heights = np.log(trees.rays(np.arange(len(coarse.roots))))

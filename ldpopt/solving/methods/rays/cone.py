@@ -1,63 +1,54 @@
-r"""The cone of one output's columns: ``p[x] >= exp(-loss) p[x']`` for every tied pair, in both directions."""
+r"""The cone of private columns: ``p[x] >= exp(-loss) p[x']`` for every tied pair in both directions; its kernels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads
 from ldpopt.privacy import Ties
-
-if TYPE_CHECKING:
-    from ldpopt.solving.methods.rays.tree_loops import Lengths
+from ldpopt.solving.methods.rays.tree_loops import Int as AnyInt
+from ldpopt.solving.methods.rays.tree_loops import Lengths
 
 TABLE_SHARE = 0.1
-"""Share of all pairs that are tied from which losses are kept in a table: rows of it are read faster than lists."""
+"""Share of all pairs that are tied from which losses are stored in a table, which is faster to read than lists."""
 
 MAX_IMPLIED = 1e-3
-"""Share of all pairs up to which pairs that are not tied are added with their shortest chains."""
+"""Largest share of all pairs that are added to the table, with their shortest chains, because they are not tied."""
 
 BLOCK = 1 << 16
-"""Entries of kernel columns that are computed between two looks at the clock."""
+"""Entries of kernel columns that are computed between two checks of the deadline."""
 
 CHECKED = 100
-"""Number of inputs for which a table of losses is checked to fulfil the triangle inequality."""
+"""Number of inputs for which the triangle inequality of a table is checked."""
+
+SHORTER = 1 - 1e-9
+"""A chain is shorter than another one if its loss is below this share of the other's, beyond rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """Tied pairs with their privacy loss.
+    """Tied pairs with their privacy losses."""
 
-    Attributes
-    ----------
-    n : int
-        Number of inputs.
-    first, second : int arrays
-        Ordered pairs, sorted; each stands with its reverse.
-    loss : float array
-        ``epsilon d`` of each pair, in nats.
-    is_of_metric : bool
-        Whether the definition ties all pairs, so that those left out are implied; a graph has no further ties.
-    """
-
-    n: int
-    first: Int
+    n: int  # number of inputs
+    first: Int  # ordered pairs, sorted; each with its reverse
     second: Int
-    loss: Float
-    is_of_metric: bool = False
+    loss: Float  # epsilon d of each pair, in nats
+    is_of_metric: bool = False  # whether the notion ties all pairs, so that missing ones are implied
 
     @classmethod
     def of(cls, ties: Ties) -> Cone:
-        """Read the pairs of ties that are mutual."""
+        """Read the pairs of mutual ties."""
         first, second = ties.pairs()
         distance = np.ones(len(first)) if ties.distance is None else ties.distance
         loss, is_graph = float(ties.budget) * distance, bool((distance == 1).all())
@@ -69,9 +60,7 @@ class Cone:
 
     @cached_property
     def lengths(self) -> Lengths:
-        """The losses as compiled loops read them."""
-        from ldpopt.solving.methods.rays.tree_loops import Lengths
-
+        """The losses in the form that compiled loops use."""
         table = self._table
         start, neighbor, loss = self._start, self.second.astype(np.int32), self.loss
         if len(table):
@@ -80,7 +69,7 @@ class Cone:
 
     @cached_property
     def _table(self) -> Float:
-        """Losses of all pairs, infinite where there is no tie; without rows where few pairs are tied."""
+        """Losses of all pairs, infinite without a tie; empty if few pairs are tied."""
         if len(self.first) < TABLE_SHARE * self.n**2:
             return np.empty((0, 0))
         table = np.full((self.n, self.n), np.inf)
@@ -97,19 +86,19 @@ class Cone:
         return np.searchsorted(self.first, np.arange(self.n + 1))
 
     def losses(self, first: Int, second: Int) -> Float:
-        """Losses of some of the pairs; with a table, of any that it has."""
+        """Losses of some pairs, which are tied or in the table."""
         if len(self._table):
             return np.asarray(self._table[first, second])
         at = np.searchsorted(self.first * self.n + self.second, first * self.n + second)
         return np.asarray(self.loss[at])
 
     def kernels(self, roots: Int, deadline: Deadline = NO_LIMIT) -> tuple[float, NDArray[Any]]:
-        """Trees of tight pairs of the kernel columns ``exp(-loss from the root)``.
+        """The largest loss from a root, and for each root the parents in a tree of its shortest chains of ties.
 
-        Shapes: ``roots`` (m,).
+        These chains are the tight ties of the root's kernel column ``exp(-loss from the root)``.
         """
         if self.has_shortest_ties:
-            return self._from_table(roots, deadline)
+            return self._kernels_from_table(roots, deadline)
         graph = csr_array((self.loss, (self.first, self.second)), shape=(self.n, self.n))
         parents = self.no_parents(len(roots))
         depth, size = 0.0, max(1, BLOCK // self.n)
@@ -122,17 +111,15 @@ class Cone:
         return depth, parents
 
     def no_parents(self, count: int) -> NDArray[Any]:
-        """Room for the parents of some trees, in as few bytes as the inputs' numbers need."""
+        """An empty array for the parents of some trees, of as few bytes as the inputs' numbers need."""
         return np.empty((count, self.n), np.int16 if self.n < 1 << 15 else np.int32)
 
     @cached_property
     def has_shortest_ties(self) -> bool:
-        """Whether there is a table whose ties are shortest chains, as in a metric: checked for `CHECKED` inputs.
+        """Whether there is a table whose ties are shortest chains, as in a metric; checked for `CHECKED` inputs.
 
-        Where it is wrong about other inputs, their kernels lie outside of the cone, which repair mends at a cost.
+        If this is wrong for other inputs, their kernels are not in the cone; the repair corrects that at a cost.
         """
-        from ldpopt.solving.methods.rays.kernel_loops import is_shortest, kernel_tree
-
         table = self._table
         if not len(table):
             return False
@@ -140,7 +127,7 @@ class Cone:
         def work(root: int) -> bool:
             parent, reached = self.no_parents(1)[0], np.empty(self.n)
             kernel_tree(root, table, parent, reached)
-            return bool(is_shortest(reached, table))
+            return bool(_is_shortest(reached, table))
 
         return all(in_threads(work, np.random.default_rng(0).permutation(self.n)[:CHECKED].tolist()))
 
@@ -150,13 +137,68 @@ class Cone:
         table = self._table
         return len(table) > 0 and int(np.isinf(table).sum()) == self.n and self.has_shortest_ties
 
-    def _from_table(self, roots: Int, deadline: Deadline) -> tuple[float, NDArray[Any]]:
-        """Kernel trees where the ties of a root are shortest chains."""
-        from ldpopt.solving.methods.rays.kernel_loops import kernel_tree
-
+    def _kernels_from_table(self, roots: Int, deadline: Deadline) -> tuple[float, NDArray[Any]]:
+        """The result of `kernels` if the ties of a root are shortest chains."""
         parents, reached = self.no_parents(len(roots)), np.empty(self.n)
         depth = 0.0
         for root, parent in zip(roots.tolist(), parents, strict=True):
             deadline.check("looking for shortest chains of ties")
             depth = max(depth, kernel_tree(root, self._table, parent, reached))
         return depth, parents
+
+
+@compiled
+def kernel_tree(root: int, table: Float, parent: AnyInt, reached: Float) -> float:
+    """Write the parents and losses of a tree of shortest chains from a root whose ties are shortest chains.
+
+    Returns the largest loss. Inputs that are tied to the root are its children; Dijkstra's algorithm finds the k
+    others in ``k n`` operations.
+    """
+    n = len(table)
+    waiting, count = np.empty(n, np.int64), 0
+    tied = np.empty(n)
+    for x in range(n):
+        tied[x] = reached[x] = 0.0 if x == root else table[root, x]
+        parent[x] = root
+        if tied[x] == np.inf:
+            waiting[count] = x
+            count += 1
+    for at in range(count):
+        x = waiting[at]
+        u = _argmin_of_sum(table[x], tied)
+        parent[x], reached[x] = u, tied[u] + table[x, u]
+    while count:
+        nearest = 0
+        for at in range(count):
+            if reached[waiting[at]] < reached[waiting[nearest]]:
+                nearest = at
+        x = waiting[nearest]
+        count -= 1
+        waiting[nearest] = waiting[count]
+        for at in range(count):
+            z = waiting[at]
+            if reached[x] + table[x, z] < reached[z]:
+                parent[z], reached[z] = x, reached[x] + table[x, z]
+    return float(reached.max())
+
+
+@compiled
+def _argmin_of_sum(row: Float, reached: Float) -> int:
+    """Position of the smallest entry of ``row + reached``."""
+    best, at = np.inf, 0
+    for z in range(len(row)):
+        if row[z] + reached[z] < best:
+            best, at = row[z] + reached[z], z
+    return at
+
+
+@compiled
+def _is_shortest(reached: Float, table: Float) -> bool:
+    """Whether no tie shortens the losses from a root."""
+    for z in range(len(table)):
+        first, shorter = reached[z], 0
+        for x in range(len(table)):
+            shorter += first + table[z, x] < SHORTER * reached[x]
+        if shorter:
+            return False
+    return True

@@ -1,6 +1,6 @@
-r"""Column generation over rays: the master's multipliers price every output, whose best ray joins the master.
+r"""Column generation over rays: the master's multipliers price every output, whose best ray is added to the master.
 
-With multipliers ``y`` of the row sums and ``v_j`` the least price of an output's rays, whose entry at the root is 1,
+With multipliers ``y`` of the row sums and ``v_j`` the smallest price of an output's rays, whose entry at the root is 1,
 
 .. math:: \sum_x \Big( y_x + \min\big(0, \min_{j:\, root(j) = x} v_j\big) \Big)
 
@@ -10,6 +10,7 @@ is at most the cost of every private channel, in each round. Theory: docs, "Rays
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -21,188 +22,204 @@ from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays import views
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.covering import cover
-from ldpopt.solving.methods.rays.groups import Groups
-from ldpopt.solving.methods.rays.master import Master, cheapest
-from ldpopt.solving.methods.rays.result import RaysResult
-from ldpopt.solving.methods.rays.scale import Scale
+from ldpopt.solving.methods.rays.feasibility import cover
+from ldpopt.solving.methods.rays.master import Groups, Master, cheapest
 from ldpopt.solving.methods.rays.smoothing import Smoothing
 from ldpopt.solving.methods.rays.trees import Prices, TreeMultipliers, Trees
 from ldpopt.solving.methods.rays.views import Views
 
-ROUNDS = 1000
+MAX_ROUNDS = 1000
 """Largest number of rounds; 5 to 60 are usual."""
 
-SPARED = 0.05
+UNPROVED_SHARE = 0.05
 """Share of the gap, or of the bound, that is given up for a proof with fewer multipliers."""
 
 STALLED_ROUNDS = 12
 """Rounds in which neither value nor bound improve before stopping."""
 
 STALLED_MASTER = 2
-"""Such rounds before a master that is not feasible is begun anew; its last point is mostly the better start."""
+"""Such rounds before an infeasible master is started anew; its last point usually is the better start."""
 
-WIDE = 12.0
-"""Mean sum of a kernel column from which it is wide; its best rays are then far from it, and take many pivots."""
+WIDE_SUM = 12.0
+"""Mean sum of a kernel column from which columns are wide: the best rays are far from them and need many pivots."""
 
 SAMPLE = 1000
-"""Number of kernel columns, about, of which it is the mean."""
+"""Approximate number of kernel columns in this mean."""
 
 MAX_START_ROUNDS = 5
-"""Rounds after which other multipliers are priced even if those to begin with proved nothing."""
+"""Rounds after which other multipliers are priced, even if the initial ones have proved nothing."""
 
 MASTER_GAP, MAX_MASTER_GAP = 0.1, 0.3
 """Gap of the master, as a share of the gap of the rays; and its largest value."""
 
 MASTER_SHRINK = 0.3
-"""Factor of the master's gap when no output has a new ray."""
+"""Factor of the master's gap if no output has a new ray."""
 
 SLOW_GAP = 1e-2
-"""Gap that rays soon close, so that no other method need take over."""
+"""Gap below which slow rays are continued, because they will soon close it."""
 
 ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
-"""While the gap is larger than this, wide rays are priced by so many pivots for each input, which may prove little."""
+"""With a larger gap, wide rays are priced by at most this many pivots per input, which may prove little."""
 
 PROOFS = 3
-"""Number of times that a bound is tried to be proved at multipliers that a covering has lowered."""
+"""Number of attempts to prove a bound at multipliers that were lowered by a covering."""
 
-LEAST_LEFT = 0.02
-"""Share of the value that the gap is expected to be at least, before there is a bound."""
+MIN_EXPECTED_GAP = 0.02
+"""Smallest expected gap, as a share of the value, before there is a bound."""
 
-VIEWED = 150
-"""Number of inputs from which outputs are priced by views, where all inputs are tied as in a metric."""
+VIEW_INPUTS = 150
+"""Number of inputs from which outputs are priced by views, if all inputs are tied as in a metric."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How costs were normalized, and the reference of relative gaps: a true cost is ``offset + unit * cost``."""
+
+    offset: float
+    unit: float  # 0 if all reports have the same value
+    floor: float  # smallest true cost to which a gap is relative
+
+    def relative_gap(self, distance: float, bound: float) -> float:
+        """Relative gap between a normalized bound and a value that exceeds it by this distance."""
+        return self.unit * max(distance, 0.0) / max(abs(self.offset + self.unit * bound), self.floor, 1e-300)
+
+    @property
+    def least_cost(self) -> float:
+        """Smallest normalized cost to which a gap is relative; an estimate, because the bound is not known."""
+        return max(self.floor, abs(self.offset)) / self.unit if self.unit else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class RaysResult:
+    """The best channel found, and the multipliers that prove its gap, for costs to be minimized."""
+
+    channel: Float  # (n, m), not repaired
+    sums: Float  # (n,): multipliers of the row sums
+    pairs: TreeMultipliers
+    gap: float  # relative, in floats
+    rounds: int
+    ending: str  # why it ended: "gap", "stalled", "slow" or "time"
 
 
 class Generation:
     """The state of the rounds.
 
-    Parameters
-    ----------
-    cone : Cone
-        The ties.
-    costs : float array, shape (m, n)
-        Cost of every entry of the channel: not negative, the largest is 1.
-    roots : int array, shape (m,)
-        Input of each output whose entry is 1 in its rays.
-    scale : Scale
-        What gaps are relative to.
+    ``costs``, shape (m, n), are those of the entries by output: not negative, and the largest is 1. ``roots``, shape
+    (m,), are the inputs whose entries are 1 in the outputs' rays.
     """
 
     def __init__(self, cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadline = NO_LIMIT) -> None:
         self.costs, self.roots, self.scale = costs, roots, scale
         self.trees = Trees(cone, roots, deadline)
         self.value, self.bound, self.center_value = float(costs.sum(axis=1).min()), 0.0, 0.0
-        self.center = np.zeros(cone.n)
-        self.proof: tuple[Float, Trees] | None = None
-        self.incumbent: Master | None = None
-        self.groups: Groups | None = None
-        self.covers = False
-        self.outputs, self.expected = np.arange(len(roots)), 0.0
-        self.relaxed: Master | None = None
+        self.center = np.zeros(cone.n)  # the best multipliers so far, with the bound center_value, perhaps not proved
+        self.proof: tuple[Float, Trees] | None = None  # multipliers and trees that prove the bound
+        self.incumbent: Master | None = None  # the master with the best channel so far
+        self.groups: Groups | None = None  # if rows are those of groups, and no bound is expected from all inputs
+        self.uses_covering = False
+        self.outputs, self.expected_value = np.arange(len(roots)), 0.0  # the outputs that are priced
+        self.relaxed: Master | None = None  # with groups: the best master, and its value
         self.relaxed_value = inf
-        self.share = costs.mean(axis=0) + 1e-300
-        some = np.arange(0, len(roots), 1 + len(roots) // SAMPLE)
-        self.is_wide = float(self.trees.rays(some).sum(axis=1).mean()) > WIDE
+        self.weights = costs.mean(axis=0) + 1e-300  # of the inputs, in groups and coverings
+        sample = np.arange(0, len(roots), 1 + len(roots) // SAMPLE)
+        self.is_wide = float(self.trees.rays(sample).sum(axis=1).mean()) > WIDE_SUM
         self.views: Views | None = None
-        if cone.n >= VIEWED and cone.is_metric:
+        if cone.n >= VIEW_INPUTS and cone.is_metric:
             views.LOOPS.wait(deadline)
             self.views = Views(self.trees, costs.mean(axis=0))
         self.smoothing = Smoothing.start(is_wide=self.is_wide, has_views=self.views is not None)
         self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0
         self.price_seconds = 0.0
-        self.known = np.empty((0, cone.n))
+        self.initial_rays = np.empty((0, cone.n))
 
-    def begin_at(self, rays: Float, sums: Float, parents: Int, sides: Int) -> None:
-        """Begin with some rays, multipliers that may be good, and for each output the best of some trees.
-
-        Shapes: ``rays`` (k, n), ``sums`` (n,), ``parents``, ``sides`` (t, n).
-        """
-        known = rays / rays.max(axis=1, keepdims=True)
-        self.known, self.center, self.smoothing.share = np.concatenate([self._kernel_columns(), known]), sums, 1.0
+    def start_from(self, rays: Float, sums: Float, parents: Int, sides: Int) -> None:
+        """Start from some rays, (k, n), multipliers, (n,), and for each output the best of some trees, (t, n)."""
+        scaled = rays / rays.max(axis=1, keepdims=True)
+        self.initial_rays = np.concatenate([self._kernel_columns(), scaled])
+        self.center, self.smoothing.share = sums, 1.0
         self.trees.adopt(self.costs - sums, parents, sides)
 
     @property
     def gap(self) -> float:
         """Relative gap so far; with groups that of their relaxation."""
-        bound = self.bound if self.prices_all else self.center_value
-        return self.scale.share(self.reached - bound, bound)
+        bound = self._current_bound
+        return self.scale.relative_gap(self.best_value - bound, bound)
 
     @property
     def prices_all(self) -> bool:
-        """Whether all outputs are priced; if not, nothing is proved."""
+        """Whether all outputs are priced; otherwise no bound is proved."""
         return len(self.outputs) == len(self.roots)
 
     @property
-    def reached(self) -> float:
-        """Least value so far; with groups that of their relaxation."""
+    def best_value(self) -> float:
+        """Smallest value so far; with groups that of their relaxation."""
         return self.value if self.groups is None else min(self.value, self.relaxed_value)
 
-    def run(self, gap: float, deadline: Deadline = NO_LIMIT, patience: float = inf) -> RaysResult:
-        """Do rounds until the gap is reached, nothing improves, or time is over."""
+    @property
+    def _current_bound(self) -> float:
+        return self.bound if self.prices_all else self.center_value
+
+    def run(self, gap: float, deadline: Deadline = NO_LIMIT, max_pivots: float = inf) -> RaysResult:
+        """Do rounds until the gap is reached, nothing improves, time is over, or rays are slow after these pivots."""
         with few_threads(len(self.center)):
-            ended = self._all_rounds(gap, deadline, patience)
-        return self._result(ended)
+            ending = self._run(gap, deadline, max_pivots)
+        return self._result(ending)
 
-    def outline(self, gap: float, deadline: Deadline = NO_LIMIT) -> Master | None:
-        """Do rounds, as far as they give good multipliers, and return the best master; nothing need be proved."""
-        self.run(gap, deadline)
-        return self.incumbent
+    def _run(self, gap: float, deadline: Deadline, max_pivots: float) -> str:
+        """Do rounds from the first master on; return why they ended."""
+        return self._run_rounds(self._first_master(), gap, deadline, max_pivots)
 
-    def _all_rounds(self, gap: float, deadline: Deadline, patience: float) -> str:
-        """Do rounds from the first master on; returns why they ended."""
-        return self._rounds(self._first_master(), gap, deadline, patience)
-
-    def _rounds(self, master: Master, gap: float, deadline: Deadline, patience: float) -> str:
-        """Do rounds from this master on; returns why they ended."""
-        ended = ""
-        while not ended and not deadline.is_over:
+    def _run_rounds(self, master: Master, gap: float, deadline: Deadline, max_pivots: float) -> str:
+        """Do rounds from this master on; return why they ended."""
+        ending = ""
+        while not ending and not deadline.is_over:
             master = self._round(master, gap, deadline)
             self.rounds += 1
             LOG.info("rays, round %d: %d pivots, gap %.2e", self.rounds, self.trees.pivots, self.gap)
-            ended = self._ending(gap, patience)
-        return ended or "time"
+            ending = self._ending(gap, max_pivots)
+        return ending or "time"
 
-    def _ending(self, gap: float, patience: float) -> str:
-        """Why to stop now; empty to go on."""
-        if (1 + SPARED) * self.gap <= gap:
+    def _ending(self, gap: float, max_pivots: float) -> str:
+        """The reason to stop now, or an empty text."""
+        if (1 + UNPROVED_SHARE) * self.gap <= gap:
             return "gap"
-        if self.stalled >= STALLED_ROUNDS or self.rounds >= ROUNDS:
+        if self.stalled >= STALLED_ROUNDS or self.rounds >= MAX_ROUNDS:
             return "stalled"
-        return "slow" if self.trees.pivots > patience and self.gap > SLOW_GAP else ""
+        return "slow" if self.trees.pivots > max_pivots and self.gap > SLOW_GAP else ""
 
     def _round(self, master: Master, gap: float, deadline: Deadline) -> Master:
-        """Solve the master, price all outputs, add their rays."""
-        before = self.reached, self.bound
+        """Solve the master, price all outputs, and add their rays."""
+        before = self.best_value, self.bound
         master = self._solved(master, max(min(self.master_gap * self.gap, MAX_MASTER_GAP), 0.1 * gap), deadline)
         if master.is_feasible:
             self._keep(master)
         sums = master.sums
         priced = self.smoothing.between(sums, self.center)
-        found, is_exact = self._price(priced, gap, deadline)
+        found, is_exact = self._best_rays(priced, gap, deadline)
         prices = self.trees.prices(self.costs, priced, self.outputs)
         shift = self._shift(prices)
         new, cost, rays = self._new_rays(sums, found)
-        rises = is_exact and self._rises(prices, sums)
-        self._use_prices(priced, prices, shift, deadline, is_exact=is_exact)
+        rises = is_exact and self._bound_rises(prices, sums)
+        self._update_bound(priced, prices, shift, deadline, is_exact=is_exact)
         self._adapt(rises, bool(len(new)))
-        self.stalled = 0 if len(new) or (self.reached, self.bound) != before else self.stalled + 1
+        self.stalled = 0 if len(new) or (self.best_value, self.bound) != before else self.stalled + 1
         if not len(new):
             return master
         return master.extended(rays.T, cost, new, self.center)
 
     def _keep(self, master: Master) -> None:
-        """Keep a master whose weights are feasible if there is no better one."""
+        """Keep a feasible master if it is the best one."""
         if master.groups is not None and master.value < self.relaxed_value:
             self.relaxed_value, self.relaxed = master.value, master
         elif master.groups is None and master.value < self.value:
             self.value, self.incumbent = master.value, master
 
-    def _price(self, priced: Float, gap: float, deadline: Deadline) -> tuple[Float, bool]:
-        """Improve all trees for these multipliers; returns the rays, and whether they are the best, nearly."""
+    def _best_rays(self, priced: Float, gap: float, deadline: Deadline) -> tuple[Float, bool]:
+        """Improve all trees for these multipliers; return the rays, and whether they are nearly the best."""
         if self.views is not None:
             began = time.perf_counter()
-            self.views.improve(self.costs, priced, self._left(), deadline, self.outputs)
+            self.views.improve(self.costs, priced, self._remaining_gap(), deadline, self.outputs)
             self.price_seconds = max(self.price_seconds, (time.perf_counter() - began) / len(self.outputs))
             return self.views.rays(self.outputs), not deadline.is_over
         is_rough = self.is_wide and self.gap > max(ROUGH_GAP, gap)
@@ -210,18 +227,18 @@ class Generation:
         is_best = self.trees.improve(self.costs, priced, most=most, deadline=deadline)
         return self.trees.rays(self.outputs), bool(is_best.all())
 
-    def _left(self) -> float:
-        """How far value and bound are apart; before there is a bound, what is expected."""
-        bound = self.bound if self.prices_all else self.center_value
+    def _remaining_gap(self) -> float:
+        """Distance of value and bound; before there is a bound, its expected value."""
+        bound = self._current_bound
         if bound > 0:
-            return max(self.reached - bound, 0.0)
-        return max(self.reached - self.expected, LEAST_LEFT * self.reached)
+            return max(self.best_value - bound, 0.0)
+        return max(self.best_value - self.expected_value, MIN_EXPECTED_GAP * self.best_value)
 
     def _new_rays(self, sums: Float, rays: Float) -> tuple[Int, Float, Float]:
-        """Outputs, costs and entries of the rays whose prices at the master's multipliers are negative.
+        """Outputs, costs and entries of the rays with negative prices at the master's multipliers.
 
-        All outputs have the same cone, so each ray goes to the output to which it costs least: often another one than
-        that whose tree found it, as few outputs are used where the prior is uneven.
+        All outputs have the same cone, so each ray is added for the output with the smallest cost: often another one
+        than the output whose tree it is, because few outputs are used if the prior is uneven.
         """
         rays /= rays.max(axis=1, keepdims=True)  # the root's entry may be very small
         output, cost = cheapest(self.costs, rays)
@@ -229,58 +246,59 @@ class Generation:
         return output[chosen], cost[chosen], rays[chosen]
 
     def _solved(self, master: Master, gap: float, deadline: Deadline) -> Master:
-        """Solve the master; anew where the way from the last point leads nowhere."""
-        found = master.solved(gap, self.scale.least, deadline)
+        """Solve the master; start anew if its last point leads to no feasible one."""
+        floor = self.scale.least_cost
+        found = master.solved(gap, floor, deadline)
         if found.is_feasible or deadline.is_over or self.stalled < STALLED_MASTER:
             return found
-        return Master.start(found.rays, found.cost, found.output, found.groups).solved(gap, self.scale.least, deadline)
+        return Master.start(found.rays, found.cost, found.output, found.groups).solved(gap, floor, deadline)
 
     def _shift(self, prices: Prices) -> Float:
-        """What makes prices that are not proved to be positive 0, about, when it is added to the multipliers."""
-        if not self.covers:
+        """A change of the multipliers, (n,), that makes negative prices about 0."""
+        if not self.uses_covering:
             return np.full(len(self.center), min(0.0, float((prices.least / prices.total).min())))
         need = np.maximum(-prices.least[self.outputs], 0.0)
-        with np.errstate(all="ignore"):  # what costs nothing anywhere cannot be covered, and is not used
-            return -cover(need, self.trees.rays(self.outputs), self.share, self.groups)
+        with np.errstate(all="ignore"):  # an output without costs cannot be covered, and is not used
+            return -cover(need, self.trees.rays(self.outputs), self.weights, self.groups)
 
-    def _use_prices(self, priced: Float, prices: Prices, shift: Float, deadline: Deadline, *, is_exact: bool) -> None:
-        """Use the prices at ``priced`` for bound and center; the latter only if they are nearly the best."""
+    def _update_bound(self, priced: Float, prices: Prices, shift: Float, deadline: Deadline, *, is_exact: bool) -> None:
+        """Update bound and center from the prices at ``priced``; the center only if they are nearly exact."""
         bound = float((priced + prices.share).sum()) if self.prices_all else 0.0
         if bound > self.bound:
             self.bound, self.proof = bound, (priced, self.trees.copy())
         shifted = float((priced + shift).sum()) if is_exact else -inf
         if self.prices_all and shifted > max(bound, self.bound):
             self._prove(priced + shift, deadline)
-        sparse = bound if self.groups is None else -inf  # groups cannot share it
+        sparse = bound if self.groups is None else -inf  # changes of few inputs are no multipliers of groups
         if max(sparse, shifted) > self.center_value:
             self.center_value = max(sparse, shifted)
             self.center = priced + (prices.share if sparse >= shifted else shift)
 
     def _prove(self, sums: Float, deadline: Deadline) -> None:
-        """Prove a bound at multipliers that leave few prices negative: by the same trees, improved where they fail."""
+        """Prove a bound at multipliers with few negative prices, by the same trees, which are improved if necessary."""
         for _ in range(PROOFS):
             prices = self.trees.prices(self.costs, sums)
             proved = float((sums + prices.share).sum())
             if proved > self.bound:
                 self.bound, self.proof = proved, (sums, self.trees.copy())
             wrong = np.flatnonzero(prices.least < 0)
-            if self.views is None or not self.covers or not len(wrong) or deadline.is_over:
+            if self.views is None or not self.uses_covering or not len(wrong) or deadline.is_over:
                 break
-            self.views.improve(self.costs, sums, self._left(), deadline, wrong)
+            self.views.improve(self.costs, sums, self._remaining_gap(), deadline, wrong)
             sums = sums + self._shift(self.trees.prices(self.costs, sums))
 
     def _adapt(self, rises: bool, has_new: bool) -> None:
-        """Choose the share of the center in the next prices, and how closely the master is solved."""
+        """Choose the share of the center in the next prices, and the accuracy of the next master."""
         self.master_gap = MASTER_GAP if has_new else self.master_gap * MASTER_SHRINK
         if not has_new:
             self.smoothing.halve()
         elif self.smoothing.share < 1:
             self.smoothing.adapt(self.gap, rises=rises)
-        elif self.center_value > 0 or self.rounds > MAX_START_ROUNDS:  # the multipliers to begin with prove something
+        elif self.center_value > 0 or self.rounds > MAX_START_ROUNDS:  # the initial multipliers have proved something
             self.smoothing.leave_center()
 
-    def _rises(self, prices: Prices, sums: Float) -> bool:
-        """Whether a supergradient of the bound points to ``sums``: 1 less the rays that it uses, one for each root."""
+    def _bound_rises(self, prices: Prices, sums: Float) -> bool:
+        """Whether the bound rises towards ``sums``: its supergradient is 1 less the rays in use, one per root."""
         order = self.outputs[np.argsort(-prices.least[self.outputs], kind="stable")]
         used = np.full(len(self.center), -1)
         used[self.roots[order]] = order
@@ -290,17 +308,18 @@ class Generation:
         return bool(step.sum() - (self.trees.rays(used) @ step).sum() > 0)
 
     def _first_master(self) -> Master:
-        """The rays at hand, or those to begin with."""
-        return Master.of_rays(self.known if len(self.known) else self._kernel_columns(), self.costs, self.groups)
+        """A master of the initial rays, or of kernel columns."""
+        rays = self.initial_rays if len(self.initial_rays) else self._kernel_columns()
+        return Master.of_rays(rays, self.costs, self.groups)
 
     def _kernel_columns(self) -> Float:
-        """Kernel columns, and those of the exponential mechanism; rows. For trees that are still the first ones."""
+        """Kernel columns and those of the exponential mechanism, as rows; only before the first pivot."""
         kernels = self.trees.rays(np.arange(len(self.roots)))
         half = np.sqrt(kernels)
-        columns = half / half.sum(axis=0)  # private: entries and sums each change by exp(loss / 2) at most
+        columns = half / half.sum(axis=0)  # private, as entries and sums each change by exp(loss / 2) at most
         return np.concatenate([kernels, columns])
 
-    def _result(self, ended: str) -> RaysResult:
+    def _result(self, ending: str) -> RaysResult:
         m, n = self.costs.shape
         if self.incumbent is None:
             channel = np.zeros((n, m))
@@ -312,6 +331,6 @@ class Generation:
             sums, pairs = np.zeros(n), TreeMultipliers(none, none, none, np.zeros(0), np.zeros(0))
         else:
             sums, trees = self.proof
-            spare = SPARED * min(self.reached - self.bound, self.bound)
+            spare = UNPROVED_SHARE * min(self.best_value - self.bound, self.bound)
             pairs = trees.multipliers(self.costs, sums, spare / n)
-        return RaysResult(channel, sums, pairs, self.gap, self.rounds, ended)
+        return RaysResult(channel, sums, pairs, self.gap, self.rounds, ending)

@@ -2,8 +2,8 @@ r"""The master program: the best channel whose columns are sums of the rays foun
 
 .. math:: \min c^T w, \qquad A w = 1, \qquad w \ge 0
 
-has a row for each input and a column for each ray. It is solved only as far as the gap of the rays needs, which leaves
-its multipliers ``y`` in the middle of the good ones; and it starts from the weights of the last round.
+has a row for each input and a column for each ray. It is solved only as accurately as the current gap requires, so that
+its multipliers ``y`` are central among the nearly optimal ones. It starts from the weights of the last round.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrs
+from scipy.sparse import csr_array
 
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
-from ldpopt.solving.methods.rays.groups import Groups
 
 STEPS = 100
 """Largest number of iterations; 4 to 12 are usual."""
@@ -29,52 +29,83 @@ STALLED_STEPS, STALLED_START_STEPS = 8, 40
 """Iterations without a smaller gap before stopping."""
 
 MAX_RESIDUAL = 1e-9
-"""Largest error of a row sum at a point that counts."""
+"""Largest error of a row sum at a feasible point."""
 
 FULL, KEPT = 6, 4
-"""A master with more than `FULL` rays for each input keeps the best `KEPT` of them for each."""
+"""A master with more than `FULL` rays per input keeps the best `KEPT` rays per input."""
 
 LARGE = 900
-"""Number of inputs from which a master keeps fewer rays: `FEW_FULL` and `FEW_KEPT`."""
+"""Number of rows from which a master keeps fewer rays: `FEW_FULL` and `FEW_KEPT`."""
 
 FEW_FULL, FEW_KEPT = 3.5, 2.5
-"""The same for large masters."""
+"""`FULL` and `KEPT` of large masters."""
 
 CONSTANTS = 200
 """Number of constant columns in the first master."""
 
 RAY_BLOCK = 1000
-"""Rays whose costs to all outputs are computed at once."""
+"""Number of rays whose costs for all outputs are computed at once."""
 
 MIN_SLACK, LEAST_SLACK = 1e-3, 1e-12
-"""Smallest start of a slack, as a share of the mean one, and at all."""
+"""Smallest slack at the start, relative to the mean one, and in absolute terms."""
 
 STEP_SECONDS = 5e-11
-"""Seconds of an iteration, for each ray and pair of inputs; it is not begun where less time is left."""
+"""Seconds of an iteration per ray and pair of rows; no iteration is started with less time left."""
 
 MAX_SHARE = 0.99
-"""Largest share of feasible multipliers in the next start."""
+"""Largest weight of feasible multipliers in the start of the next master."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    r"""Groups of nearby inputs, whose row sums are 1 on average only: a relaxation with fewer rows for the master.
+
+    With weights that sum to 1 in each group,
+
+    .. math:: \sum_{x \in g} W_{gx} \sum_y P(x, y) = 1 .
+
+    The multiplier of a group's row, distributed by these weights, gives multipliers of all inputs, which price outputs
+    and prove a bound like any others. Neighboring inputs have similar rows, so that the bound loses little.
+    """
+
+    number: Int  # (n,): the group of every input; none is empty
+    weight: Float  # (n,): weight of every input in its group
+
+    @classmethod
+    def of(cls, number: Int, weights: Float) -> Groups:
+        """Groups with weights in proportion to some positive numbers."""
+        return cls(number, weights / np.bincount(number, weights)[number])
+
+    def averages(self, rays: Float) -> Float:
+        """Average entries of each group, shape (groups, k), of rays that are columns."""
+        n = len(self.number)
+        return np.asarray(csr_array((self.weight, (self.number, np.arange(n)))) @ rays)
+
+    def distributed(self, sums: Float) -> Float:
+        """Multipliers of all inputs, shape (n,), from those of the groups."""
+        return np.asarray(self.weight * sums[self.number])
+
+    def summed(self, sums: Float) -> Float:
+        """Multipliers of the groups from those of all inputs: the inverse of `distributed`."""
+        return np.asarray(np.bincount(self.number, sums), float)
+
+    def summed_rows(self, rows: Float) -> Float:
+        """Sums of each row's entries over each group, shape (rows, groups)."""
+        n = len(self.number)
+        return np.asarray((csr_array((np.ones(n), (self.number, np.arange(n)))) @ rows.T).T)
 
 
 @dataclass(frozen=True)
 class MasterPoint(Point):
-    """Weights of the rays, multipliers of the row sums, and slacks of the rays' costs."""
+    """Weights of the rays, multipliers of the row sums, and reduced costs of the rays."""
 
     weights: Float
     sums: Float
     reduced: Float
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset({"weights"})
-
-    @property
-    def slacks(self) -> tuple[Float, ...]:
-        """The weights."""
-        return (self.weights,)
-
-    @property
-    def multipliers(self) -> tuple[Float, ...]:
-        """The reduced costs."""
-        return (self.reduced,)
+    SLACKS: ClassVar[tuple[str, ...]] = ("weights",)
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ("reduced",)
 
 
 class MasterSystem(NewtonSystem[MasterPoint]):
@@ -106,34 +137,18 @@ class MasterSystem(NewtonSystem[MasterPoint]):
 
 @dataclass(frozen=True, eq=False)
 class Master:
-    """The rays found so far.
+    """The rays found so far, and a point at which the next solve starts."""
 
-    Attributes
-    ----------
-    rays : float array, shape (n, k)
-        Columns of the cone.
-    cost : float array, shape (k,)
-        Their costs.
-    output : int array, shape (k,)
-        The output that each belongs to.
-    at : MasterPoint
-        Where the next solve starts.
-    groups : Groups, optional
-        Inputs whose row sums are 1 on average only; default: every input has a row.
-    rows : float array, shape (g, k)
-        The rays, or their averages over the groups.
-    """
-
-    rays: Float
-    cost: Float
-    output: Int
+    rays: Float  # (n, k): columns of the cone
+    cost: Float  # (k,)
+    output: Int  # (k,): the output of each ray
     at: MasterPoint
-    groups: Groups | None
-    rows: Float
+    groups: Groups | None  # None: every input has a row
+    rows: Float  # (g, k): the rays, or their averages over the groups
 
     @classmethod
     def start(cls, rays: Float, cost: Float, output: Int, groups: Groups | None = None) -> Master:
-        """First rays, with multipliers below all costs."""
+        """A master at a point with multipliers below all costs."""
         rows = rays if groups is None else groups.averages(rays)
         price = cost / rows.sum(axis=0)
         sums = np.full(len(rows), price.min() - max(float(np.abs(price).mean()), 1e-300))
@@ -142,7 +157,7 @@ class Master:
 
     @classmethod
     def of_rays(cls, rays: Float, costs: Float, groups: Groups | None) -> Master:
-        """Rays, which are rows, each for the output to which it costs least; and the best constant columns."""
+        """A master of rays (k, n), each for the output with the smallest cost, and of the best constant columns."""
         output, cost = cheapest(costs, rays)
         total = costs.sum(axis=1)
         constant = np.argsort(total, kind="stable")[:CONSTANTS]
@@ -152,18 +167,15 @@ class Master:
 
     @classmethod
     def of_columns(cls, columns: Float, costs: Float) -> Master:
-        """Columns of a channel, each for the output to which it costs least, with multipliers of 0.
-
-        Shapes: ``columns`` (n, k), ``costs`` (m, n).
-        """
+        """A master at a channel (n, k), each column for the output with the smallest cost, with multipliers of 0."""
         weights = columns.max(axis=0)
         columns, weights = columns[:, weights > 0], weights[weights > 0]
         rays = columns / weights
         output, cost = cheapest(costs, np.ascontiguousarray(rays.T))
         return cls(rays, cost, output, MasterPoint(weights, np.zeros(len(rays)), cost), None, rays)
 
-    def started(self, sums: Float, groups: Groups | None) -> Master:
-        """The same rays and weights with other multipliers of all inputs, and with rows of groups if there are some."""
+    def restarted(self, sums: Float, groups: Groups | None) -> Master:
+        """The same rays and weights, with other multipliers of all inputs and other groups."""
         rows = self.rays if groups is None else groups.averages(self.rays)
         sums = sums if groups is None else groups.summed(sums)
         reduced = np.maximum(self.cost - sums @ rows, LEAST_SLACK)
@@ -171,11 +183,11 @@ class Master:
 
     @staticmethod
     def seconds(rows: int, steps: int) -> float:
-        """How long some steps with so many rows and the usual number of rays take, about."""
+        """How long some steps take with this many rows and the usual number of rays, about."""
         return steps * STEP_SECONDS * FEW_KEPT * rows**3
 
     def columns(self, share: float) -> Float:
-        """The largest columns, shape (n, k), that together have a share of all entries."""
+        """The largest columns, shape (n, k), whose entries sum to a share of all entries."""
         total = self.at.weights * self.rays.sum(axis=0)
         order = np.argsort(-total)
         used = order[: 1 + np.searchsorted(np.cumsum(total[order]), share * total.sum())]
@@ -184,7 +196,7 @@ class Master:
     @property
     def sums(self) -> Float:
         """Multipliers of all inputs."""
-        return self.at.sums if self.groups is None else self.groups.shared(self.at.sums)
+        return self.at.sums if self.groups is None else self.groups.distributed(self.at.sums)
 
     @property
     def value(self) -> float:
@@ -197,7 +209,7 @@ class Master:
         return float(np.abs(1 - self.rows @ self.at.weights).max()) <= MAX_RESIDUAL
 
     def solved(self, gap: float, floor: float, deadline: Deadline) -> Master:
-        """Improve the point to a relative gap; ``floor`` is the least number that gaps are relative to."""
+        """Improve the point to a relative gap, relative to at least ``floor``."""
 
         def measure(at: MasterPoint) -> tuple[float, float]:
             error = np.abs(1 - self.rows @ at.weights)
@@ -226,10 +238,7 @@ class Master:
         return np.ascontiguousarray(channel.T)
 
     def extended(self, rays: Float, cost: Float, output: Int, inner: Float) -> Master:
-        """Add rays, and make the multipliers feasible by a move towards others that are.
-
-        Shapes: ``inner`` (n,).
-        """
+        """Add rays, (n, k), and move the multipliers towards feasible ones ``inner``, (n,), until they are feasible."""
         mean = self.at.products / len(self.cost)
         wider, added = self._pruned(), rays
         if self.groups is not None:
@@ -264,7 +273,7 @@ class Master:
 
 
 def cheapest(costs: Float, rays: Float) -> tuple[Int, Float]:
-    """The output to which each ray costs least, and that cost; in blocks of outputs' rays."""
+    """The output with the smallest cost of each ray, and that cost."""
     output, cost = np.empty(len(rays), np.int64), np.empty(len(rays))
     for begin in range(0, len(rays), RAY_BLOCK):
         part = slice(begin, begin + RAY_BLOCK)

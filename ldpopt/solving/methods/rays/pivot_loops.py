@@ -1,7 +1,7 @@
-r"""Compiled pivots of a network simplex with gains: every output's tree until its ray is the best for given costs.
+r"""Compiled pivots of a network simplex method with gains, which make an output's ray the best for given costs.
 
-A pivot scales a subtree whose cost has the wrong sign until a tie to another node becomes tight, and hangs it there.
-Costs change inside of the subtree by a factor, and along the paths from both its parents to the root.
+A pivot scales a subtree whose cost has the wrong sign until a tie to another node becomes tight, and attaches it there.
+The costs in the subtree change by a factor; those on the paths from its old and its new parent to the root change, too.
 """
 
 from __future__ import annotations
@@ -18,48 +18,48 @@ from ldpopt.solving.methods.rays.tree_loops import (
     Rough,
     Tree,
     attach,
-    below,
+    build,
     count_tie,
     detach,
-    grow,
     is_wrong,
-    loaded,
-    new_room,
-    sum_up,
+    list_subtree,
+    load_tree,
+    new_workspace,
+    sum_costs,
 )
 
-ROUGHLY = 1e-6
-"""More than the relative error of a sum in single precision."""
+SINGLE_ERROR = 1e-6
+"""Upper bound of the relative error of a sum in single precision."""
 
 BLOCK = 64
-"""Entries of a row that are compared at once, where one of the row is near enough."""
+"""Entries of a row that are compared at once, if the row has an entry that is small enough."""
 
 
 @compiled
 def _is_drawn(draw: Int, equal: int) -> bool:
-    """Whether the last of some equal things is the one that is drawn from them."""
+    """Whether the last one of ``equal`` candidates is chosen, if one of them is drawn at random."""
     draw[0] = (draw[0] * 1103515245 + 12345) & 0x7FFFFFFF
     return bool((draw[0] >> 8) % equal == 0)
 
 
 @compiled
 def _has_near(losses: Rough, v: int, height: Rough, begin: int, end: int, most: np.float32) -> bool:
-    """Whether the sum of an entry of a row and a height is small between two places."""
+    """Whether ``losses[v] + height`` has an entry of at most ``most`` between two positions."""
     hits = np.uint32(0)
-    for z in range(begin, end):  # without a branch, and counted in as many bits, so that several are compared at once
+    for z in range(begin, end):  # without a branch, and with a counter of 32 bits, so that the loop is vectorized
         hits = np.uint32(hits + np.uint32(losses[v, z] + height[z] <= most))
     return bool(hits)
 
 
 @compiled
 def _border(sign: int, count: int, tree: Tree) -> tuple[int, int]:
-    """Choose which nodes of a subtree's border to compare with which; returns how many, and the way of the others.
+    """Choose the nodes inside and outside of a moving subtree whose ties may stop it, for a metric.
 
-    In a metric few nodes count. Let ``u`` be higher than ``v`` by their whole tie, and both move up: a node that stops
-    ``v`` stops ``u`` at least as soon. If both stay and others move up: what ``u`` stops ``v`` stops at least as soon.
-    So only nodes count that are lower, or higher, at no tie of the tree. Those of one side are listed in ``few``, the
-    heights of the other side's are written to ``rough``, times the way: ``sign``, or less it where the moving ones are
-    the others.
+    Let ``u`` exceed ``v`` by their whole tie. If both move up, a node that stops ``v`` stops ``u`` at least as soon. If
+    both stay and others move up, ``v`` stops each node at least as soon as ``u`` does. So only nodes matter that are
+    the lower one (for the second case: the higher one) at no tie of the tree. The smaller one of the two sets is
+    listed in ``few``; the logarithms of the other one, times the returned direction, are written to ``rough``. Returns
+    the size of ``few``, and the direction: ``sign`` if ``few`` moves, ``-sign`` if it stays.
     """
     inside, log, few, rough = tree.inside, tree.log, tree.few, tree.rough
     mine, theirs = tree.lower, tree.higher
@@ -85,15 +85,15 @@ def _border(sign: int, count: int, tree: Tree) -> tuple[int, int]:
 
 @compiled
 def _at_most(best: float, own: float, extent: float) -> np.float32:
-    """A sum in single precision above which a room is surely larger than the best one."""
-    return np.float32(best + own + ROUGHLY * (abs(best + own) + extent))
+    """A sum in single precision above which the slack of a tie is larger than the best one for certain."""
+    return np.float32(best + own + SINGLE_ERROR * (abs(best + own) + extent))
 
 
 @compiled
 def _stop_in_table(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, int, int]:
-    """How far the first nodes of ``order`` can move, and the tie that stops them: with a table of losses.
+    """How far the first nodes of ``order`` can move, and the tie that stops them, with a table of losses.
 
-    Rows are compared in single precision first, which only leaves out what is surely farther.
+    Rows are compared in single precision first, to leave out ties with larger slacks.
     """
     size, way = _border(sign, count, tree)
     log, few, height, draw = tree.log, tree.few, tree.rough, tree.draw
@@ -112,10 +112,10 @@ def _stop_in_table(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple
             for z in range(begin, end):
                 if rough[v, z] + height[z] > most or height[z] == np.inf:
                     continue
-                room = max(table[row, place[z]] + way * log[z] - own, 0.0)
-                if room < best:
-                    best, found, other, equal = room, v, z, 1
-                elif room == best:
+                slack = max(table[row, place[z]] + way * log[z] - own, 0.0)
+                if slack < best:
+                    best, found, other, equal = slack, v, z, 1
+                elif slack == best:
                     equal += 1
                     if _is_drawn(draw, equal):
                         found, other = v, z
@@ -125,7 +125,7 @@ def _stop_in_table(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple
 
 @compiled
 def _stop(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, int, int]:
-    """How far the first nodes of ``order`` can move, and the tie that stops them; of several ones, a random one."""
+    """How far the first nodes of ``order`` can move, and the tie that stops them; a random one of several."""
     if len(lengths.table):
         return _stop_in_table(sign, count, tree, lengths)
     order, inside, log, draw = tree.order, tree.inside, tree.log, tree.draw
@@ -137,10 +137,10 @@ def _stop(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, i
             z = neighbor[k]
             if inside[z]:
                 continue
-            room = max(loss[k] - sign * (log[v] - log[z]), 0.0)
-            if room < best:
-                best, node, outside, equal = room, v, z, 1
-            elif room == best:
+            slack = max(loss[k] - sign * (log[v] - log[z]), 0.0)
+            if slack < best:
+                best, node, outside, equal = slack, v, z, 1
+            elif slack == best:
                 equal += 1
                 if _is_drawn(draw, equal):
                     node, outside = v, z
@@ -149,7 +149,7 @@ def _stop(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, i
 
 @compiled
 def _turn(top: int, node: int, outside: int, sign: int, tree: Tree) -> None:
-    """Hang the subtree of ``top`` at ``outside`` by ``node``: ties on the path between them change direction."""
+    """Attach the subtree of ``top`` to ``outside`` by ``node``: ties on the path between them change direction."""
     parent, side, first, after, before = tree.parent, tree.side, tree.first, tree.after, tree.before
     x, above, way = node, outside, sign
     while True:
@@ -164,7 +164,7 @@ def _turn(top: int, node: int, outside: int, sign: int, tree: Tree) -> None:
 
 @compiled
 def _move(count: int, change: float, tree: Tree) -> None:
-    """Change the logarithms of the first nodes of ``order``, and all numbers that go with them."""
+    """Add ``change`` to the logarithms of the first nodes of ``order``, and update entries and costs."""
     order, inside, log, entries, cost, size = tree.order, tree.inside, tree.log, tree.entries, tree.cost, tree.size
     factor, extent = np.exp(change), tree.extent[0]
     for at in range(count):
@@ -180,10 +180,10 @@ def _move(count: int, change: float, tree: Tree) -> None:
 
 @compiled
 def _pivot(top: int, tree: Tree, lengths: Lengths) -> None:
-    """Scale a subtree until a tie to another node becomes tight, and hang it there."""
+    """Scale a subtree until a tie to another node becomes tight, and attach it there."""
     sign, left = -tree.side[top], tree.parent[top]
     order, inside = tree.order, tree.inside
-    count = below(top, tree.first, tree.after, order)
+    count = list_subtree(top, tree.first, tree.after, order)
     for at in range(count):
         inside[order[at]] = True
     if lengths.is_metric:
@@ -193,14 +193,14 @@ def _pivot(top: int, tree: Tree, lengths: Lengths) -> None:
         count_tie(node, outside, sign, 1, tree.lower, tree.higher)
     _move(count, sign * step, tree)
     _turn(top, node, outside, sign, tree)
-    sum_up(top, outside, tree)
-    sum_up(left, tree.root, tree)
-    sum_up(outside, tree.root, tree)
+    sum_costs(top, outside, tree)
+    sum_costs(left, tree.root, tree)
+    sum_costs(outside, tree.root, tree)
 
 
 @compiled
 def _wrong(tree: Tree, found: Int, gain: Float) -> int:
-    """Write the nodes whose subtrees have a wrong cost, and these costs; returns their number."""
+    """Write the nodes whose subtrees have costs of the wrong sign, and these costs; return their number."""
     cost, side, size = tree.cost, tree.side, tree.size
     count = 0
     for x in range(len(cost)):
@@ -212,13 +212,13 @@ def _wrong(tree: Tree, found: Int, gain: Float) -> int:
 
 @compiled
 def best_tree(tree: Tree, lengths: Lengths, most: int, found: Int, gain: Float) -> tuple[int, bool]:
-    """Pivot one grown tree until its ray is the best for its own costs; the number of pivots, and whether it is.
+    """Pivot a tree until its ray is the best for its costs; return the number of pivots, and whether it is the best.
 
-    Wrong subtrees are taken in the order of their costs, the largest first; those that pivots make wrong follow
-    in the next pass. There is room for an entry of each node in ``found`` and ``gain``.
+    Wrong subtrees are moved in the order of their costs, the largest first; those that become wrong by pivots follow in
+    the next pass. ``found`` and ``gain`` are memory for one number per node.
     """
     for at in range(len(tree.parent) - 1, 0, -1):
-        sum_up(tree.order[at], tree.parent[tree.order[at]], tree)
+        sum_costs(tree.order[at], tree.parent[tree.order[at]], tree)
     pivots, count = 0, _wrong(tree, found, gain)
     while count and pivots < most:
         for at in np.argsort(-gain[:count]):
@@ -230,7 +230,7 @@ def best_tree(tree: Tree, lengths: Lengths, most: int, found: Int, gain: Float) 
 
 
 @compiled
-def improve(
+def improve_trees(
     outputs: Int,
     roots: Int,
     costs: Float,
@@ -241,17 +241,14 @@ def improve(
     most: int,
     is_best: Mask,
 ) -> int:
-    """Pivot the trees of some outputs until their rays are the best; returns the number of pivots.
-
-    Shapes: ``roots`` (m,), ``costs``, ``sums`` (m, n), ``parents``, ``sides`` (m, n), ``is_best`` (m,).
-    """
+    """Pivot some outputs' trees until their rays are the best for ``costs - sums``; return the number of pivots."""
     n = len(sums)
-    room = new_room(n)
+    workspace = new_workspace(n)
     found, gain = np.empty(n, np.int32), np.empty(n)
     total = 0
     for y in outputs:
-        tree = loaded(roots[y], parents[y], sides[y], room)
-        grow(tree, lengths)
+        tree = load_tree(roots[y], parents[y], sides[y], workspace)
+        build(tree, lengths)
         for x in range(n):
             tree.own[x] = costs[y, x] - sums[x]
         tree.draw[0] = 1 + y

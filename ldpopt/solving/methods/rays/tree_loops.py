@@ -1,7 +1,7 @@
-r"""Compiled loops over one output's tree of tight ties: its lists, its entries, and the costs of its subtrees.
+r"""Compiled loops over one output's tree of tight ties: lists of children, entries, and costs of subtrees.
 
-Numbers of a subtree are absolute: ``cost[x]`` is the sum of ``own[z] entries[z]`` over ``x`` and the nodes ``z`` below
-it, ``size[x]`` the same sum with all costs made positive.
+The cost of a subtree is ``cost[x]``, the sum of ``own[z] entries[z]`` over ``x`` and the nodes ``z`` below it;
+``size[x]`` is the sum of the absolute values.
 """
 
 from __future__ import annotations
@@ -16,66 +16,58 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 
 Int = NDArray[np.signedinteger[Any]]
-"""Numbers of nodes, of any size in bytes."""
+"""Array of nodes, by integers of any size."""
 
 Rough = NDArray[np.float32]
-"""Numbers in single precision, to compare many at once."""
+"""Array in single precision, for fast comparisons."""
 
 TOLERANCE = 1e-13
-"""Share of a subtree's costs, all made positive, that counts as zero."""
+"""Cost of a subtree, as a share of its ``size``, that counts as zero."""
 
 
 class Lengths(NamedTuple):
-    """Losses along ties: as compressed rows, neighbors in ascending order, or in a table of all pairs of inputs.
+    """Losses along ties, either as compressed rows or in a table of all pairs of inputs; the other one is empty."""
 
-    The table has no rows where compressed rows are used; it is infinite where there is no tie. ``place`` is each
-    node's place in the table, and ``rough`` has the losses between nodes in single precision. ``is_metric`` says that
-    all pairs are tied, and each tie is a shortest chain.
-    """
-
-    start: Int
+    start: Int  # compressed rows, with neighbors in ascending order
     neighbor: Int
     loss: Float
-    table: Float
-    rough: Rough
-    place: Int
-    is_metric: bool
+    table: Float  # infinite without a tie
+    rough: Rough  # losses between nodes, in single precision
+    place: Int  # position of each node in the table
+    is_metric: bool  # whether all pairs are tied, and each tie is a shortest chain
 
 
 class Tree(NamedTuple):
-    """One output's tree and room to work: parents, sides, lists of children, and numbers for every node.
+    """One output's tree: parents, lists of children, and numbers of every node; and memory for the loops.
 
-    ``lower`` and ``higher`` count the ties of the tree at which a node is the lower and the higher one; they are kept
-    for a metric only. ``extent`` is at least the largest entry of ``log``, whatever its sign.
-
-    Loops that are hot read these arrays into local names first: each access through the tuple counts references.
+    Frequent loops read these arrays into local names first, because each access through the tuple counts references.
     """
 
     root: int
     parent: Int
-    side: Int
-    first: Int
-    after: Int
-    before: Int
-    order: Int
-    inside: Mask
-    log: Float
+    side: Int  # whether the tie to the parent holds the node at its smallest (-1) or largest (1) value
+    first: Int  # first child, or -1
+    after: Int  # next child of the same parent, or -1
+    before: Int  # previous child of the same parent, or -1
+    order: Int  # nodes, parents before children
+    inside: Mask  # whether a node is in the subtree that moves
+    log: Float  # logarithms of the entries
     entries: Float
-    own: Float
+    own: Float  # cost of each node's entry
     cost: Float
     size: Float
-    height: Float
-    rough: Rough
-    lower: Int
-    higher: Int
-    few: Int
-    extent: Float
-    draw: Int
+    height: Float  # cost that a subtree does not pass to its parent
+    rough: Rough  # logarithms that a pivot compares, in single precision
+    lower: Int  # for a metric: number of the tree's ties at which a node is the lower one,
+    higher: Int  # and the higher one
+    few: Int  # nodes that a pivot compares
+    extent: Float  # (1,): at least the largest absolute value of log
+    draw: Int  # (1,): state of the random draws
 
 
 @compiled
-def new_room(n: int) -> Tree:
-    """Room for a tree of that many nodes."""
+def new_workspace(n: int) -> Tree:
+    """Memory for a tree of this many nodes."""
     single, small, whole = np.float32, np.int32, np.float64
     return Tree(
         0,
@@ -102,38 +94,38 @@ def new_room(n: int) -> Tree:
 
 
 @compiled
-def tree_of(root: int, count: int, room: Tree) -> Tree:
-    """A tree of the first few nodes of a room, whose parents and sides stand there."""
+def small_tree(root: int, count: int, workspace: Tree) -> Tree:
+    """The tree of the first nodes of a workspace, which has their parents and sides already."""
     return Tree(
         root,
-        room.parent[:count],
-        room.side[:count],
-        room.first[:count],
-        room.after[:count],
-        room.before[:count],
-        room.order[:count],
-        room.inside[:count],
-        room.log[:count],
-        room.entries[:count],
-        room.own[:count],
-        room.cost[:count],
-        room.size[:count],
-        room.height[:count],
-        room.rough[:count],
-        room.lower[:count],
-        room.higher[:count],
-        room.few[:count],
-        room.extent,
-        room.draw,
+        workspace.parent[:count],
+        workspace.side[:count],
+        workspace.first[:count],
+        workspace.after[:count],
+        workspace.before[:count],
+        workspace.order[:count],
+        workspace.inside[:count],
+        workspace.log[:count],
+        workspace.entries[:count],
+        workspace.own[:count],
+        workspace.cost[:count],
+        workspace.size[:count],
+        workspace.height[:count],
+        workspace.rough[:count],
+        workspace.lower[:count],
+        workspace.higher[:count],
+        workspace.few[:count],
+        workspace.extent,
+        workspace.draw,
     )
 
 
 @compiled
-def loaded(root: int, parent: Int, side: Int, room: Tree) -> Tree:
-    """A tree of all nodes, whose parents and sides are copied to a room."""
+def load_tree(root: int, parent: Int, side: Int, workspace: Tree) -> Tree:
+    """The tree of all nodes with these parents and sides, which are copied to a workspace."""
     for x in range(len(parent)):
-        room.parent[x], room.side[x] = parent[x], side[x]
-    return tree_of(root, len(parent), room)
+        workspace.parent[x], workspace.side[x] = parent[x], side[x]
+    return small_tree(root, len(parent), workspace)
 
 
 @compiled
@@ -162,7 +154,7 @@ def attach(x: int, u: int, first: Int, after: Int, before: Int) -> None:
 
 @compiled
 def detach(x: int, u: int, first: Int, after: Int, before: Int) -> None:
-    """Take ``x`` from the children of ``u``."""
+    """Remove ``x`` from the children of ``u``."""
     if before[x] >= 0:
         after[before[x]] = after[x]
     else:
@@ -172,8 +164,8 @@ def detach(x: int, u: int, first: Int, after: Int, before: Int) -> None:
 
 
 @compiled
-def below(x: int, first: Int, after: Int, order: Int) -> int:
-    """Write the subtree of ``x`` into ``order``, parents before children; returns its number of nodes."""
+def list_subtree(x: int, first: Int, after: Int, order: Int) -> int:
+    """Write the nodes of a subtree into ``order``, parents before children, and return their number."""
     order[0] = x
     count, done = 1, 0
     while done < count:
@@ -188,15 +180,15 @@ def below(x: int, first: Int, after: Int, order: Int) -> int:
 
 @compiled
 def count_tie(x: int, u: int, side: int, change: int, lower: Int, higher: Int) -> None:
-    """Count the tie of ``x`` to ``u``, or no longer: ``change`` is 1 or -1."""
+    """Add the tie of ``x`` to ``u`` to the counts (``change`` 1), or remove it (-1)."""
     low, high = (x, u) if side < 0 else (u, x)
     lower[low] += change
     higher[high] += change
 
 
 @compiled
-def grow(tree: Tree, lengths: Lengths) -> None:
-    """Write lists of children, the nodes from the root on, and the entries."""
+def build(tree: Tree, lengths: Lengths) -> None:
+    """Write lists of children, the order of the nodes, and the entries."""
     root, parent, side, log, order = tree.root, tree.parent, tree.side, tree.log, tree.order
     first, after, before, lower, higher = tree.first, tree.after, tree.before, tree.lower, tree.higher
     first[:] = -1
@@ -207,7 +199,7 @@ def grow(tree: Tree, lengths: Lengths) -> None:
             attach(x, parent[x], first, after, before)
             if lengths.is_metric:
                 count_tie(x, parent[x], side[x], 1, lower, higher)
-    below(root, first, after, order)
+    list_subtree(root, first, after, order)
     log[root] = extent = 0.0
     for at in range(1, len(parent)):
         x = order[at]
@@ -220,8 +212,8 @@ def grow(tree: Tree, lengths: Lengths) -> None:
 
 
 @compiled
-def sum_up(begin: int, stop: int, tree: Tree) -> None:
-    """Sum the costs of subtrees from those of their children: of a node and those above it, up to another one."""
+def sum_costs(begin: int, stop: int, tree: Tree) -> None:
+    """Update the costs of the subtrees of ``begin`` and its ancestors below ``stop``."""
     own, entries, costs, sizes = tree.own, tree.entries, tree.cost, tree.size
     parent, first, after = tree.parent, tree.first, tree.after
     x = begin
@@ -239,13 +231,13 @@ def sum_up(begin: int, stop: int, tree: Tree) -> None:
 
 @compiled
 def is_wrong(x: int, tree: Tree) -> bool:
-    """Whether moving a subtree away from its parent lowers the cost, beyond rounding."""
+    """Whether moving a subtree away from its parent lowers the cost by more than rounding errors."""
     return bool(tree.cost[x] * tree.side[x] > TOLERANCE * tree.size[x])
 
 
 @compiled
-def hang(root: int, parent: Int, side: Int) -> None:
-    """Make another node the root of a tree: ties on the path from it to the old root change direction."""
+def reroot(root: int, parent: Int, side: Int) -> None:
+    """Make another node the root of a tree: ties on the path to the old root change direction."""
     x, above, way = root, root, 0
     while True:
         old_above, old_way = parent[x], side[x]
@@ -256,23 +248,23 @@ def hang(root: int, parent: Int, side: Int) -> None:
 
 
 @compiled
-def read(outputs: Int, roots: Int, parents: Int, sides: Int, lengths: Lengths, rays: Float) -> None:
-    """Write the rays of some outputs, one a row."""
-    room = new_room(parents.shape[1])
+def write_rays(outputs: Int, roots: Int, parents: Int, sides: Int, lengths: Lengths, rays: Float) -> None:
+    """Write the rays of some outputs as rows."""
+    workspace = new_workspace(parents.shape[1])
     for k in range(len(outputs)):
         y = outputs[k]
-        tree = loaded(roots[y], parents[y], sides[y], room)
-        grow(tree, lengths)
+        tree = load_tree(roots[y], parents[y], sides[y], workspace)
+        build(tree, lengths)
         for x in range(len(tree.entries)):
             rays[k, x] = tree.entries[x]
 
 
 @compiled
-def clip(tree: Tree) -> float:
-    r"""Write what is left of the costs, in units of each node, when every tie has taken what it may; returns the price.
+def pass_costs_up(tree: Tree) -> float:
+    r"""Pass the costs of subtrees to their parents as far as the ties permit, and return the root's total, the price.
 
-    A subtree's cost goes to its parent through their tie if it has the sign that the tie permits. Otherwise it
-    stays; then it is written to ``height``, where 0 stands for nothing left. Such ties' ``cost`` becomes 0.
+    A subtree's cost is added to its parent's if it has the sign that their tie permits. Otherwise it stays, divided by
+    the node's entry, in ``height``, and its ``cost`` becomes 0; ``height`` is 0 for the other nodes.
     """
     tree.cost[:] = 0.0
     for at in range(len(tree.order) - 1, 0, -1):
@@ -288,7 +280,7 @@ def clip(tree: Tree) -> float:
 
 
 @compiled
-def price(
+def price_trees(
     outputs: Int,
     roots: Int,
     costs: Float,
@@ -299,54 +291,54 @@ def price(
     share: Float,
     found: Float,
 ) -> None:
-    """Price some outputs by their trees, whether these are the best or not.
+    """Price some outputs by their trees, optimal or not, at multipliers ``priced``, shape (n,).
 
-    Shapes: ``priced`` (n,), ``share`` (n,), ``found`` (2, m).
+    Lowers ``share``, shape (n,), to the costs that remain, and writes prices and sums of entries to ``found``, (2, m).
     """
-    room = new_room(len(priced))
+    workspace = new_workspace(len(priced))
     for y in outputs:
-        tree = loaded(roots[y], parents[y], sides[y], room)
-        grow(tree, lengths)
+        tree = load_tree(roots[y], parents[y], sides[y], workspace)
+        build(tree, lengths)
         total = 0.0
         for x in range(len(priced)):
             tree.own[x] = costs[y, x] - priced[x]
             total += tree.entries[x]
-        found[0, y], found[1, y] = clip(tree), total
+        found[0, y], found[1, y] = pass_costs_up(tree), total
         for x in range(len(priced)):
             share[x] = min(share[x], tree.height[x])
 
 
 @compiled
-def _hand_less(tree: Tree, spare: float) -> None:
-    """Lower the costs that subtrees hand to their parents, where these can do without.
+def _lower_multipliers(tree: Tree, spare: float) -> None:
+    """Lower the costs that subtrees pass to their parents, as far as the proof of the price permits.
 
-    The root can do without ``spare`` and its price, a node without what it need not hand on itself.
+    The root can spare ``spare`` and a positive price, any other node what its parent can spare and its own remainder.
     """
-    room = tree.size
-    room[tree.root] = spare + max(tree.height[tree.root], 0.0)
+    spare_at = tree.size
+    spare_at[tree.root] = spare + max(tree.height[tree.root], 0.0)
     for at in range(1, len(tree.order)):
         x = tree.order[at]
         u = tree.parent[x]
-        less = min(max(tree.cost[x], 0.0), room[u])
+        less = min(max(tree.cost[x], 0.0), spare_at[u])
         tree.cost[x] -= less
-        room[u] -= less
-        room[x] = less + max(tree.height[x], 0.0) * tree.entries[x]
+        spare_at[u] -= less
+        spare_at[x] = less + max(tree.height[x], 0.0) * tree.entries[x]
 
 
 @compiled
-def multipliers(
+def write_multipliers(
     root: int, costs: Float, parent: Int, side: Int, lengths: Lengths, spare: float, node: Int, value: Float
 ) -> int:
-    """Write the nodes whose ties to their parents have positive multipliers, and these; returns their number.
+    """Write the nodes whose ties to their parents have positive multipliers, and the multipliers; return their number.
 
-    ``spare`` is how much less than their tree's price they may prove: most ties far from the root then need none.
+    They prove the tree's price less ``spare``; then most ties far from the root need no multiplier.
     """
-    tree = loaded(root, parent, side, new_room(len(parent)))
-    grow(tree, lengths)
+    tree = load_tree(root, parent, side, new_workspace(len(parent)))
+    build(tree, lengths)
     for x in range(len(costs)):
         tree.own[x] = costs[x]
-    clip(tree)
-    _hand_less(tree, spare)
+    pass_costs_up(tree)
+    _lower_multipliers(tree, spare)
     count = 0
     for x in range(len(parent)):
         if x != root and tree.cost[x] != 0:

@@ -1,7 +1,7 @@
-"""Compiled loops that price an output by a view: few inputs are seen, and stand for those near to them.
+"""Compiled loops that price outputs by views: only some inputs, the seen ones, get entries of their own.
 
-Costs of inputs that are not seen are handed on, input by input, to one nearby, until a seen one takes them. These
-handovers are ties of the output's tree, so that the tree of what is seen proves a price of all inputs.
+An input that is not seen hands its cost over to a nearby input, which may do the same, until a seen one takes the sum.
+Each handover is a tie of the output's tree, so that the tree of the seen inputs proves a price for all inputs.
 """
 
 from __future__ import annotations
@@ -14,34 +14,43 @@ from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.pivot_loops import best_tree
-from ldpopt.solving.methods.rays.tree_loops import Int, Lengths, Rough, Tree, grow, loaded, new_room, tree_of
+from ldpopt.solving.methods.rays.tree_loops import (
+    Int,
+    Lengths,
+    Rough,
+    Tree,
+    build,
+    load_tree,
+    new_workspace,
+    small_tree,
+)
 
-ADDED = 0.7
-"""Share of a view's error that the inputs cause which are seen next."""
+ADDED_SHARE = 0.7
+"""Share of a view's error that is caused by the inputs that are seen next."""
 
-CLOSE = 0.5
-"""A view is good enough if its ray costs less than this share of the price that it proves."""
+ACCEPTED_SHARE = 0.5
+"""A view is accepted if the (negative) price of its ray is at most this share of the price that it proves."""
 
-FIRST = 256
-"""Number of seen inputs for which there is room at first."""
+FIRST_SEEN = 256
+"""Number of seen inputs for which memory is allocated at first."""
 
 TILE = 64
-"""Rows of a table that are written together."""
+"""Number of rows of a table that are written together."""
 
 
 class Handover(NamedTuple):
-    """Inputs in an order, the earlier one that takes each one's costs, and the exponential of minus the loss to it."""
+    """To which input each input hands its cost over."""
 
-    order: Int
-    above: Int
-    fall: Float
+    order: Int  # inputs, each after the one that takes its cost
+    above: Int  # the input that takes each one's cost
+    fall: Float  # exp(-loss) to that input
 
 
 @compiled
-def gather(costs: Float, sums: Float, is_seen: Mask, handover: Handover, g: Float, side: Int) -> None:
-    """Write ``costs - sums`` to ``g`` when inputs that are not seen have handed on theirs.
+def hand_over(costs: Float, sums: Float, is_seen: Mask, handover: Handover, g: Float, side: Int) -> None:
+    """Write ``costs - sums`` to ``g``, after all handovers of inputs that are not seen.
 
-    What is positive counts at its least, ``side`` -1, what is negative at its largest.
+    A positive cost counts with the entry's smallest value (``side`` -1), a negative one with its largest (``side`` 1).
     """
     for x in range(len(g)):
         g[x] = costs[x] - sums[x]
@@ -59,7 +68,7 @@ def gather(costs: Float, sums: Float, is_seen: Mask, handover: Handover, g: Floa
 
 @compiled
 def extend(node: Int, entries: Float, log: Float, table: Float, ray: Float) -> None:
-    """Extend a ray from some nodes to all inputs, by the least entries that the cone permits."""
+    """Extend a ray from some nodes to all inputs, by the smallest entries in the cone."""
     for x in range(len(ray)):
         ray[x] = -np.inf
     for k in range(len(node)):
@@ -73,8 +82,8 @@ def extend(node: Int, entries: Float, log: Float, table: Float, ray: Float) -> N
 
 
 @compiled
-def slacks(g: Float, ray: Float, is_seen: Mask, handover: Handover, error: Float) -> float:
-    """Write what each handover's slack adds to the ray's cost, beyond the price that is proved; returns the sum."""
+def write_errors(g: Float, ray: Float, is_seen: Mask, handover: Handover, error: Float) -> float:
+    """Write the cost of each handover's slack, by which the ray's price exceeds the proved one; return the sum."""
     total = 0.0
     for x in range(len(g)):
         error[x] = 0.0
@@ -86,10 +95,10 @@ def slacks(g: Float, ray: Float, is_seen: Mask, handover: Handover, error: Float
 
 
 @compiled
-def _wider(known: int, count: int, node: Int, losses: Rough, part: Rough) -> Rough:
-    """Losses between the first inputs of ``node``, of which those between some are known already.
+def _with_more_losses(known: int, count: int, node: Int, losses: Rough, part: Rough) -> Rough:
+    """Losses between the first ``count`` inputs of ``node``, of which the first ones are known already.
 
-    They are written to the given room, or to a larger one if there are too many.
+    They are written to ``part``, or to a larger array if it is too small.
     """
     if count > len(part):
         larger = np.empty((min(2 * count, len(losses)), min(2 * count, len(losses))), np.float32)
@@ -100,7 +109,7 @@ def _wider(known: int, count: int, node: Int, losses: Rough, part: Rough) -> Rou
     for a in range(known, count):
         for b in range(count):
             part[a, b] = losses[node[a], node[b]]
-    for begin in range(0, known, TILE):  # few rows at a time, which stay near the processor
+    for begin in range(0, known, TILE):  # few rows at a time, which stay in the processor's cache
         for a in range(known, count):
             for b in range(begin, min(begin + TILE, known)):
                 part[b, a] = part[a, b]
@@ -109,13 +118,13 @@ def _wider(known: int, count: int, node: Int, losses: Rough, part: Rough) -> Rou
 
 @compiled
 def _lengths(table: Float, rough: Rough, place: Int) -> Lengths:
-    """The losses between some inputs of a metric, whose places in the table are given."""
+    """The losses between some inputs of a metric, given by their positions in the table."""
     return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table, rough, place, True)
 
 
 @compiled
 def _holder(x: int, count: int, log: Float, node: Int, table: Float) -> int:
-    """The place of the one of the first few inputs of ``node`` that holds another input highest."""
+    """Position of the one of the first inputs of ``node`` whose tie gives another input the largest lower bound."""
     best, at = -np.inf, 0
     for k in range(count):
         value = log[k] - table[x, node[k]]
@@ -128,8 +137,8 @@ def _holder(x: int, count: int, log: Float, node: Int, table: Float) -> int:
 def _see_more(
     count: int, error: Float, total: float, node: Int, is_seen: Mask, tree: Tree, table: Float, parent: Int, side: Int
 ) -> int:
-    """See the inputs that cause most of the error, each a leaf of what holds it highest; returns how many are seen."""
-    left, size = (1 - ADDED) * total, count
+    """See the inputs that cause most of the error, too, as leaves of the tree; return the number of seen inputs."""
+    left, size = (1 - ADDED_SHARE) * total, count
     ranked = np.argsort(-error)
     for x in ranked[: max(count, 16)]:
         if total <= left or error[x] <= 0:
@@ -143,7 +152,7 @@ def _see_more(
 
 @compiled
 def _numbered(is_seen: Mask, node: Int, place: Int) -> int:
-    """Write the seen inputs, and the place of each among them; returns their number."""
+    """Write the seen inputs, and the position of each among them; return their number."""
     count = 0
     for x in range(len(is_seen)):
         if is_seen[x]:
@@ -175,7 +184,7 @@ def _write(
     handover: Handover,
     side_of: Int,
 ) -> None:
-    """Write the tree of the seen inputs, and the handovers of the others, as one tree of all inputs."""
+    """Write the tree of the seen inputs and the handovers of the others as a tree of all inputs."""
     for k in range(count):
         parents[node[k]], sides[node[k]] = node[parent[k]], side[k]
     for x in range(len(parents)):
@@ -184,7 +193,7 @@ def _write(
 
 
 @compiled
-def look(
+def improve_views(
     outputs: Int,
     roots: Int,
     costs: Float,
@@ -198,15 +207,16 @@ def look(
     enough: Float,
     price: Float,
 ) -> int:
-    """Find the best trees of some outputs, whose views grow until these prove enough; returns the number of pivots.
+    """Find the best trees of some outputs, with growing views, until the proved prices reach ``enough``, shape (m,).
 
-    Shapes: ``table``, ``rough`` (n, n), ``views`` (m, n), ``enough`` (m,), ``price`` (m,).
+    ``views``, shape (m, n), are the seen inputs of each output. Writes the prices of the rays to ``price``, shape (m,),
+    and returns the number of pivots.
     """
     n, total = len(sums), 0
-    room = new_room(n)
-    node, place, parent, side = np.empty(n, np.int64), np.empty(n, np.int64), room.parent, room.side
+    workspace = new_workspace(n)
+    node, place, parent, side = np.empty(n, np.int64), np.empty(n, np.int64), workspace.parent, workspace.side
     found, gain = np.empty(n, np.int32), np.empty(n)
-    part = np.empty((FIRST, FIRST), np.float32)
+    part = np.empty((FIRST_SEEN, FIRST_SEEN), np.float32)
     g, ray, error, side_of = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int8)
     for y in outputs:
         is_seen = views[y]
@@ -215,12 +225,12 @@ def look(
             parent[k], side[k] = place[parents[y, node[k]]], sides[y, node[k]]
         known = 0
         while True:
-            part = _wider(known, count, node, rough, part)
+            part = _with_more_losses(known, count, node, rough, part)
             known, lengths = count, _lengths(table, part, node)
-            tree = tree_of(place[roots[y]], count, room)
-            grow(tree, lengths)
+            tree = small_tree(place[roots[y]], count, workspace)
+            build(tree, lengths)
             tree.draw[0] = 1 + roots[y]
-            gather(costs[y], sums, is_seen, handover, g, side_of)
+            hand_over(costs[y], sums, is_seen, handover, g, side_of)
             for k in range(count):
                 tree.own[k] = g[node[k]]
             total += best_tree(tree, lengths, np.iinfo(np.int64).max, found, gain)[0]
@@ -229,9 +239,9 @@ def look(
             if proved >= enough[y] or count == n:
                 break
             extend(node[:count], tree.entries, tree.log, table, ray)
-            wrong = slacks(g, ray, is_seen, handover, error)
+            wrong = write_errors(g, ray, is_seen, handover, error)
             price[y] = proved + wrong
-            if price[y] <= CLOSE * proved:
+            if price[y] <= ACCEPTED_SHARE * proved:
                 break
             count = _see_more(count, error, wrong, node, is_seen, tree, table, parent, side)
         _write(count, node, parent, side, parents[y], sides[y], is_seen, handover, side_of)
@@ -239,23 +249,17 @@ def look(
 
 
 @compiled
-def read_extended(
-    outputs: Int,
-    roots: Int,
-    parents: Int,
-    sides: Int,
-    table: Float,
-    views: Mask,
-    rays: Float,
+def write_extended_rays(
+    outputs: Int, roots: Int, parents: Int, sides: Int, table: Float, views: Mask, rays: Float
 ) -> None:
-    """Write the rays of some outputs, extended from what is seen by the least entries."""
+    """Write the rays of some outputs, extended from the seen inputs by the smallest entries, as rows."""
     n = len(table)
-    room, lengths = new_room(n), _lengths(table, np.empty((0, 0), np.float32), np.arange(n))
+    workspace, lengths = new_workspace(n), _lengths(table, np.empty((0, 0), np.float32), np.arange(n))
     node, log, entries = np.empty(n, np.int64), np.empty(n), np.empty(n)
     for k in range(len(outputs)):
         y = outputs[k]
-        tree = loaded(roots[y], parents[y], sides[y], room)
-        grow(tree, lengths)
+        tree = load_tree(roots[y], parents[y], sides[y], workspace)
+        build(tree, lengths)
         count = 0
         for x in range(n):
             if views[y, x]:

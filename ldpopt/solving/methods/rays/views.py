@@ -1,9 +1,10 @@
-r"""Views: each output sees few inputs, which stand for those near to them, and more where that is too rough.
+r"""Views: each output sees few inputs, which represent those near to them, and more if that is too inaccurate.
 
-An input that is not seen hands its cost on to one nearby, through a tie: at the least that the tie permits if the cost
-is positive, else at the most. This is a tree of ties as any other, so that it proves a price. The ray of what is seen
-extends to all inputs by its least values, as in `coarse`, and costs as much more as these ties have slack: inputs with
-most of it are seen next, until the price is proved or the ray is good enough.
+An input that is not seen hands its cost over to a nearby one through a tie, at the smallest value that the tie permits
+if the cost is positive, else at the largest one. With these ties the tree of the seen inputs is a tree of all inputs,
+which proves a price. The ray of the seen inputs is extended to all inputs by its smallest entries, as in `coarse`; its
+price exceeds the proved one by the cost of the slack of these ties. The inputs with most of it are seen next, until the
+price is proved or the ray is good enough.
 """
 
 from __future__ import annotations
@@ -17,81 +18,62 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads
 from ldpopt.solving.methods.loops import Loops
-from ldpopt.solving.methods.rays.cluster import BLOCKS, Block, Cluster, Places
+from ldpopt.solving.methods.rays.cluster import BLOCKS, Block, Cluster, SharedData
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.trees import Trees
+from ldpopt.solving.methods.rays.view_loops import Handover, improve_views, write_extended_rays
 
 WIDTH, GROWTH = 0.25, 0.5
-"""Inputs stand for those up to `WIDTH` nats from them, times ``exp(GROWTH d)`` at a loss of ``d`` from the output."""
+"""A seen input represents inputs up to ``WIDTH exp(GROWTH d)`` nats from it, at a loss ``d`` from the root."""
 
-ENOUGH, COVERED = 0.1, 0.03
-"""Share of the gap that all prices together need not prove; the same where a covering lifts them."""
+UNPROVED_SHARE, UNPROVED_SHARE_COVERED = 0.1, 0.03
+"""Share of the gap up to which the prices together need not be proved; the share if a covering corrects them."""
 
-LIKELY = 0.25
-"""Power of an input's mean cost by which its distance counts, when inputs are ordered."""
+COST_POWER = 0.25
+"""Power of an input's mean cost by which its distance is multiplied, when inputs are ordered."""
 
 
 class Views:
-    """What each output sees.
+    """The inputs that each output sees.
 
-    Parameters
-    ----------
-    trees : Trees
-        Still those of kernels. There is a table of all pairs' losses, which are shortest chains.
-    weight : float array, shape (n,)
-        How much each input matters.
-
-    Attributes
-    ----------
-    order : int array, shape (n,)
-        The inputs, each the farthest from those before it.
-    seen : bool array, shape (m, n)
-        Which inputs each output sees.
-    spared : float array, shape (m,)
-        Price of each output that need not be proved, as a share of the gap.
+    ``trees`` must be those of the kernel columns, in a cone with a table of the losses of all pairs, all of them
+    shortest chains. ``weight``, shape (n,), is the importance of each input.
     """
 
     def __init__(self, trees: Trees, weight: Float) -> None:
-        from ldpopt.solving.methods.rays.view_loops import Handover
-
         self.trees, self.table = trees, trees.cone.lengths.table
         self.cluster: Cluster | None = None
-        self.order, above, radius = farthest_first(self.table, weight**LIKELY)
+        self.order, above, radius = farthest_first(self.table, weight**COST_POWER)
         self.handover = Handover(self.order, above, np.exp(-radius))
-        self.seen = np.zeros(trees.parent.shape, bool)
-        self.spared = np.full(len(trees.roots), ENOUGH / len(weight))
+        self.seen = np.zeros(trees.parent.shape, bool)  # (m, n): the inputs that each output sees
+        self.unproved = np.full(len(trees.roots), UNPROVED_SHARE / len(weight))  # (m,): as shares of the gap
         with np.errstate(divide="ignore"):
-            rank = np.log(radius / WIDTH) / GROWTH
+            reach = np.log(radius / WIDTH) / GROWTH
         for y, root in enumerate(trees.roots):
-            self.seen[y] = self.table[root] < rank
+            self.seen[y] = self.table[root] < reach
             self.seen[y, root] = True
 
-    def spare_covered(self, weight: Float) -> None:
-        """Spare what a covering of negative prices makes up for: in proportion to what outputs' kernels cover."""
+    def expect_covering(self, weight: Float) -> None:
+        """Prove less, in proportion to the weight of the outputs' kernels, as negative prices are covered later."""
         for y, root in enumerate(self.trees.roots):
             kernel = np.exp(-self.table[root])
             kernel[root] = 1.0  # the table has no loss of an input to itself
-            self.spared[y] = COVERED * float(kernel @ weight / weight.sum())
+            self.unproved[y] = UNPROVED_SHARE_COVERED * float(kernel @ weight / weight.sum())
 
     def improve(
         self, costs: Float, sums: Float, gap: float, deadline: Deadline = NO_LIMIT, outputs: Int | None = None
     ) -> Float:
-        """Pivot, and see more, until each price is proved or its ray is good enough; returns the prices of rays.
-
-        Shapes: ``costs``, ``sums`` (m, n).
-        """
-        from ldpopt.solving.methods.rays.view_loops import look
-
+        """Pivot, and see more, until each price is proved or its ray is good enough; return the rays' prices, (m,)."""
         trees = self.trees
-        price, enough = np.zeros(len(trees.roots)), -gap * self.spared
+        price, enough = np.zeros(len(trees.roots)), -gap * self.unproved
         if self.cluster is not None:
-            return self._sent(self.cluster, sums, enough, deadline, outputs)
+            return self._improve_on_cluster(self.cluster, sums, enough, deadline, outputs)
         chunks = trees.chunks if outputs is None else trees.parts(outputs)
 
         def work(part: Int) -> int:
             if deadline.is_over:
                 return 0
-            return look(
+            return improve_views(
                 part,
                 trees.roots,
                 costs,
@@ -110,18 +92,20 @@ class Views:
         return price
 
     def send_to(self, client: Any, costs: Float) -> None:
-        """Let the workers of a Dask client price from now on, for these costs."""
+        """Use the workers of a Dask client from now on, for these costs."""
         handover = self.handover
-        places = Places(self.trees.roots, costs, self.table, handover.order, handover.above, handover.fall)
-        self.cluster = Cluster(client, places)
+        data = SharedData(self.trees.roots, costs, self.table, handover.order, handover.above, handover.fall)
+        self.cluster = Cluster(client, data)
 
-    def _sent(self, cluster: Cluster, sums: Float, enough: Float, deadline: Deadline, outputs: Int | None) -> Float:
-        """Price by a cluster, block by block."""
+    def _improve_on_cluster(
+        self, cluster: Cluster, sums: Float, enough: Float, deadline: Deadline, outputs: Int | None
+    ) -> Float:
+        """The same on a cluster, in blocks of outputs."""
         trees, price = self.trees, np.zeros(len(enough))
         outputs = np.arange(len(enough)) if outputs is None else outputs
         parts = np.array_split(outputs, min(len(outputs), BLOCKS * cluster.threads))
         blocks = [Block.of(part, trees.parent[part], trees.side[part], self.seen[part]) for part in parts]
-        for block in cluster.price(blocks, sums, enough, deadline):
+        for block in cluster.improve(blocks, sums, enough, deadline):
             trees.parent[block.outputs], trees.side[block.outputs] = block.parent, block.side
             self.seen[block.outputs], price[block.outputs] = block.seen, block.price
             trees.pivots += block.pivots
@@ -129,14 +113,12 @@ class Views:
 
     def rays(self, outputs: Int) -> Float:
         """Rays of some outputs, shape (len(outputs), n)."""
-        from ldpopt.solving.methods.rays.view_loops import read_extended
-
         trees = self.trees
         rays = np.empty((len(outputs), trees.cone.n))
 
         def work(part: Int) -> None:
             found = rays[part[0] : part[-1] + 1]
-            read_extended(outputs[part], trees.roots, trees.parent, trees.side, self.table, self.seen, found)
+            write_extended_rays(outputs[part], trees.roots, trees.parent, trees.side, self.table, self.seen, found)
 
         if len(outputs):
             in_threads(work, np.array_split(np.arange(len(outputs)), 1 + len(outputs) // 20))
@@ -144,7 +126,7 @@ class Views:
 
 
 def _example() -> None:
-    """Price four places by views."""
+    """Price four inputs by views."""
     points = np.array([0.0, 1.0, 1.0j, 3.0 + 1.5j])
     loss = np.abs(points[:, None] - points)
     first, second = np.nonzero(loss)
@@ -157,16 +139,16 @@ LOOPS = Loops("views", _example)
 """The compiled loops of views."""
 
 
-def farthest_first(table: Float, likely: Float) -> tuple[Int, Int, Float]:
-    """Order inputs, each the farthest from those before it.
+def farthest_first(table: Float, factor: Float) -> tuple[Int, Int, Float]:
+    """Order inputs so that each is the farthest from the earlier ones, with distances multiplied by ``factor``, (n,).
 
-    Shapes: ``table`` (n, n), ``likely`` (n,).
+    Returns the order, and for each input the nearest earlier one and the loss to it; ``table`` has the shape (n, n).
     """
     n = len(table)
     order, above = np.empty(n, np.int64), np.zeros(n, np.int64)
-    near, nearest, waits = np.full(n, np.inf), np.zeros(n, np.int64), likely.copy()
+    near, nearest, waits = np.full(n, np.inf), np.zeros(n, np.int64), factor.copy()
     radius = np.empty(n)
-    following = int(likely.argmax())
+    following = int(factor.argmax())
     for k in range(n):
         order[k], above[following], radius[following] = following, nearest[following], near[following]
         waits[following] = -1.0
@@ -174,5 +156,5 @@ def farthest_first(table: Float, likely: Float) -> tuple[Int, Int, Float]:
         row[following] = 0.0
         is_closer = row < near
         near[is_closer], nearest[is_closer] = row[is_closer], following
-        following = int(np.where(waits < 0, -1.0, near * likely).argmax())
+        following = int(np.where(waits < 0, -1.0, near * factor).argmax())
     return order, above, radius

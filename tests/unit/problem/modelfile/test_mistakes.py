@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ldpopt.errors import ModelFileError
 from ldpopt.problem.modelfile import load_model
-from ldpopt.problem.modelfile.text import line_of
+from ldpopt.problem.modelfile.page import line_of
 
 BAD = [
     # what is wrong in the survey: old text, new text, where it is said to be, words of the message
@@ -16,9 +16,9 @@ BAD = [
     ("[solver]", "[sovler]", ":17: sovler", "unknown key 'sovler' do: did you mean 'solver'"),
     ("value = 0.8", "value = 0.8\nobjective = 'worst_case'", ":23: expect.objective", "belongs to the top of the file"),
     ("epsilon = 0.1", "epsilon = 0.1\ntime_limit = 3", ":16: privacy.time_limit", "it belongs to [solver]"),
-    ("epsilon = 0.1", "epsilon = = 0.1", ":15", "no TOML: invalid value"),
-    ("inputs = [", "inputs = [[", ":7", "no TOML: unclosed array"),
-    ("epsilon = 0.1", "epsilon = 0.1\nepsilon = 0.2", ":16", "no TOML: cannot overwrite a value"),
+    ("epsilon = 0.1", "epsilon = = 0.1", ":15", "not TOML: invalid value"),
+    ("inputs = [", "inputs = [[", ":7", "not TOML: unclosed array"),
+    ("epsilon = 0.1", "epsilon = 0.1\nepsilon = 0.2", ":16", "not TOML: cannot overwrite a value"),
     ("epsilon = 0.1", "", ":13: privacy.epsilon", "the key privacy.epsilon is missing"),
     ('kind = "pure"\n', "", ":13: privacy.kind", "kind is missing"),
     ('[privacy]\nkind = "pure"\nepsilon = 0.1\n', "", "model.toml: privacy", "the key privacy is missing"),
@@ -32,7 +32,7 @@ BAD = [
     ("epsilon = 0.1", 'epsilon = "__import__(1)"', ":15: privacy.epsilon", "is not a number"),
     ("epsilon = 0.1", "epsilon = 2024-01-01", ":15: privacy.epsilon", "date(2024, 1, 1) is not"),
     ("epsilon = 0.1", "epsilon = " + "9" * 400, ":15: privacy.epsilon", "beyond 2^53"),
-    ("epsilon = 0.1", "epsilon = " + "9" * 5000, "model.toml", "no TOML: exceeds the limit"),
+    ("epsilon = 0.1", "epsilon = " + "9" * 5000, "model.toml", "not TOML: exceeds the limit"),
     ("epsilon = 0.1", "epsilon = " + "[" * 5000, "model.toml", "nested deeper than 8"),
     ("epsilon = 0.1", "epsilon = " + "[" * 20 + "]" * 20, ":15: privacy.epsilon", "nested deeper than 8"),
     ("epsilon = 0.1", "a." * 40 + "b = 1", ":15", "dotted parts"),
@@ -52,7 +52,7 @@ BAD = [
     ("[0.2, 0.8]", "[0.2, 0.7]", ":8: prior.values", "the prior sums to 0.9, not 1"),
     ("[0.2, 0.8]", "[-0.2, 1.2]", ":8: prior.values", "prior['no'] = -0.2 is not a probability"),
     ("[0.2, 0.8]", '[0.2, "x"]', ":8: prior.values[1]", "prior.values[1] = 'x': should be a valid number"),
-    ("[0.2, 0.8]", "[0.2, 0.8]\nuniform = true", ":9: prior.uniform", "[prior] states values and uniform at once"),
+    ("[0.2, 0.8]", "[0.2, 0.8]\nuniform = true", ":9: prior.uniform", "[prior] has values and uniform at once"),
     ("values = [0.2, 0.8]", "", ":7: prior", "[prior] is empty"),
     ("values = [0.2, 0.8]", "uniform = false", ":8: prior.uniform", "= false: should be"),
     ("values = [0.2, 0.8]", "weights = { no = 1, yse = 2 }", ":8: prior.weights", "'yse', which do: 'yes'"),
@@ -65,9 +65,12 @@ BAD = [
     ('kind = "identity"', 'kind = "identiti"', ":11: utility.kind", "unknown kind 'identiti' do: 'identity'"),
     ('kind = "identity"', "gain = [[1, 0], [0]]", ":11: utility.gain", "gain matrix is not a rectangular array"),
     ('kind = "identity"', "gain = [[1, 0]]", ":11: utility.gain", "the utility has shape (1, 2)"),
-    ('kind = "identity"', 'kind = "identity"\nloss = [[0]]', ":12: utility.loss", "states kind and loss at once"),
+    ('kind = "identity"', 'kind = "identity"\nloss = [[0]]', ":12: utility.loss", "has kind and loss at once"),
     ('kind = "identity"', 'kind = "identity"\nvalues = [0, 1]', ":12: utility.values", "values has no effect"),
     ('kind = "identity"', 'kind = "absolute_error"\noutputs = [0]', ":12: utility.outputs", "needs values"),
+    ('title = "Survey"', "workload = 3", ":1: workload", "workload = 3: should be a table"),
+    ('title = "Survey"', "constraints = [3]", ":1: constraints[0]", "constraints[0] = 3: should be a table"),
+    ("[expect]", "[workload]\npart = []\n[expect]", ":22: workload.part", "workload.part = []: should be a list"),
     ("time_limit = 60", "time_limit = 0", ":19: solver.time_limit", "greater than 0"),
     ("value = 0.8", 'value = "0.8"', ":22: expect.value", "expect.value = '0.8': should be a valid number"),
     ("[expect]\n", "[expect]\ntolerance = -1\n", ":22: expect.tolerance", "greater than or equal to 0"),
@@ -137,7 +140,7 @@ def test_mistakes_in_distances(write, privacy, one_line, lines, where, words):
     assert words in line
 
 
-def test_files_that_are_none(write, one_line, tmp_path):
+def test_files_that_cannot_be_read(write, one_line, tmp_path):
     assert "No such file" in one_line(tmp_path / "nowhere.toml")
     assert "Is a directory" in one_line(tmp_path)
     binary = tmp_path / "image.png"
@@ -149,7 +152,7 @@ def test_files_that_are_none(write, one_line, tmp_path):
 
 
 def test_a_huge_file_is_refused_before_it_is_read(survey, write, one_line, monkeypatch):
-    monkeypatch.setattr("ldpopt.problem.modelfile.text.LARGEST_FILE", 100)
+    monkeypatch.setattr("ldpopt.problem.modelfile.page.LARGEST_FILE", 100)
     assert "larger than 100 bytes" in one_line(write(survey))
 
 
@@ -158,7 +161,7 @@ EDITS = st.tuples(st.integers(0, 230), st.integers(0, 8), st.sampled_from(PIECES
 
 
 @given(st.lists(EDITS, min_size=1, max_size=4))
-def test_a_spoiled_file_is_read_or_refused(survey, tmp_path_factory, edits):
+def test_a_damaged_file_is_read_or_refused(survey, tmp_path_factory, edits):
     text = survey
     for at, cut, piece in edits:
         text = text[:at] + piece + text[at + cut :]
@@ -174,7 +177,7 @@ def test_a_spoiled_file_is_read_or_refused(survey, tmp_path_factory, edits):
         assert "\n" not in refusal.one_line
 
 
-def test_line_of_sees_through_strings_and_arrays():
+def test_lines_of_keys_beside_texts_and_arrays():
     text = 'a = """\n[b]\nc = 1\n"""\nd = [\n  ["x"],\n  [ "e = 1" ],\n] # [b]\n[[b]]\nc = 1\n[[b]]\nq.c = 2\n"c" = 3\n'
     assert line_of(text, ("b", 0, "c")) == 10
     assert line_of(text, ("b", 1, "c")) == 13

@@ -9,7 +9,7 @@ from ldpopt.privacy import PureLDP
 from ldpopt.problem.modelfile import Expect, load_model, read_model
 
 
-def test_a_model_is_what_the_file_says(survey, write, same):
+def test_a_model_has_all_entries_of_its_file(survey, write, same):
     model = read_model(write(survey))
     assert (model.title, model.source, model.solver, model.time_limit) == ("Survey", "nobody", "highs", 60.0)
     assert model.expect == Expect(0.8, 1e-9)
@@ -53,7 +53,7 @@ def test_every_form_of_prior(survey, write, prior, expected):
         ('objective = "worst_case"\n[utility]\ngain = [[1, 0], [0, 1]]\n[privacy]\nkind = "pure"\nepsilon = 1', (0, 1)),
     ],
 )
-def test_the_alphabet_may_follow_from_the_rest(write, text, inputs):
+def test_the_inputs_may_follow_from_other_tables(write, text, inputs):
     assert load_model(write(text)).inputs == inputs
 
 
@@ -88,7 +88,7 @@ def test_every_distance(write, privacy, lines, first_row):
     assert problem.privacy.distance[0].tolist() == first_row
 
 
-def test_labels_that_are_numbers_give_the_distance(write, privacy):
+def test_numeric_labels_give_the_distance(write, privacy):
     text = privacy('kind = "metric"\nepsilon = 1\ndistance = "absolute"', inputs="[0, 2, 7]")
     assert load_model(write(text)).privacy.distance[0].tolist() == [0, 2, 7]
 
@@ -102,7 +102,7 @@ def test_utilities_with_numbers_of_their_own(survey, write):
     assert problem.utility.sense == "loss"
 
 
-def test_windows_text_reads_alike(survey, write, same, tmp_path):
+def test_windows_text_is_read(survey, write, same, tmp_path):
     path = tmp_path / "model.toml"
     path.write_bytes(b"\xef\xbb\xbf" + survey.replace("\n", "\r\n").encode())
     assert same(load_model(path), load_model(write(survey)))

@@ -62,11 +62,11 @@ def test_every_kind_is_read_and_written(text: str, write, tmp_path: Path) -> Non
     save_model(model, tmp_path / "again.toml")
     again = read_model(tmp_path / "again.toml").design
     assert same(again.workload, KINDS[text])
-    assert again.workload.stated() == model.design.workload.stated()
+    assert again.workload.to_plain() == model.design.workload.to_plain()
     assert (again.privacy, again.weights, again.objective) == (PureLDP(1.0), None, "average")
 
 
-def test_marginals_state_their_answers(write, tmp_path: Path) -> None:
+def test_marginals_determine_their_answers(write, tmp_path: Path) -> None:
     text = '[privacy]\nkind = "pure"\nepsilon = 1\n[workload]\nkind = "marginals"\n'
     text += 'shape = { sex = ["f", "m"], age = 3 }\nk = 2\n'
     found = read_model(write(text)).design.workload
@@ -110,7 +110,7 @@ def test_the_value_of_a_workload_alone_is_its_variance(write) -> None:
     assert read_model(write(text + "variance = 3")).expect.variance == 3
 
 
-def test_what_needs_a_utility_says_so(write) -> None:
+def test_missing_utilities_and_workloads_are_named(write) -> None:
     with pytest.raises(StatementError, match="no utility") as caught:
         load_model(write(HEAD + '[workload]\nkind = "prefix"\n'))
     assert "model.toml" in caught.value.where
@@ -120,7 +120,7 @@ def test_what_needs_a_utility_says_so(write) -> None:
 
 MISTAKES = [
     ('[workload]\nkind = "prefixes"', 7, "workload.kind", "did you mean 'prefix'"),
-    ("[workload]\nkin = 'prefix'", 6, "workload.kind", "state kind"),
+    ("[workload]\nkin = 'prefix'", 6, "workload.kind", "give one of frequencies, prefix"),
     ('[workload]\nkind = "mean"\nvalue = [1, 2, 3]', 8, "workload.value", "did you mean 'values'"),
     ('[workload]\nkind = "prefix"\nvalues = [1, 2, 3]', 8, "workload.values", "unknown key 'values'"),
     ('[workload]\nkind = "mean"\nvalues = [1, 2]', 8, "workload.values", "2 entries for 3"),
@@ -136,7 +136,7 @@ MISTAKES = [
     ('[workload]\nkind = "matrix"\nrows = []', 8, "workload.rows", "should be"),
     ('[workload]\nkind = "marginals"\nshape = [2, 2]\nk = 1', 6, "workload", "3"),
     ('[workload]\nkind = "marginals"\nshape = [3]\nk = 2', 9, "workload.k", "k = 2"),
-    ('[workload]\nkind = "prefix"\nweight = 0', 8, "workload.weight", "asks for nothing"),
+    ('[workload]\nkind = "prefix"\nweight = 0', 8, "workload.weight", "nothing to estimate"),
     (
         '[[workload.part]]\nkind = "prefix"\n[[workload.part]]\nkind = "mean"\nvales = [1]',
         *(10, "workload.part[1].vales", "did you mean 'values'"),
@@ -160,6 +160,6 @@ def test_every_mistake_has_its_line(text: str, line: int, key: str, words: str, 
     assert words in said, said
 
 
-def test_average_is_for_workloads(write) -> None:
+def test_average_needs_a_workload(write) -> None:
     with pytest.raises(ModelFileError, match="for a workload"):
         read_model(write('objective = "average"\n' + HEAD + "[prior]\nuniform = true\n"))

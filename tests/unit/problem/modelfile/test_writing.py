@@ -62,7 +62,7 @@ labels = st.one_of(st.text(st.characters(codec="utf-8")), st.integers(-99, 99), 
 
 
 @given(st.lists(labels, min_size=2, max_size=5, unique=True), st.data())
-def test_any_statement_reads_back(same, tmp_path_factory, names, data):
+def test_any_problem_reads_back(same, tmp_path_factory, names, data):
     n = len(names)
     numbers = st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=2)
     gain = data.draw(st.lists(numbers, min_size=n, max_size=n))
@@ -73,7 +73,7 @@ def test_any_statement_reads_back(same, tmp_path_factory, names, data):
     assert same(problem, load_model(path))
 
 
-def test_what_has_no_form_is_refused_and_leaves_the_file(survey, write, monkeypatch):
+def test_parts_that_cannot_be_written_leave_the_file_unchanged(survey, write, monkeypatch):
     path = write(survey)
     cells = Problem([0.5, 0.5], "identity", PureLDP(1), inputs=[(0, 0), (0, 1)])
     with pytest.raises(StatementError, match=r"the label \(0, 0\) cannot be written"):
@@ -82,7 +82,7 @@ def test_what_has_no_form_is_refused_and_leaves_the_file(survey, write, monkeypa
     by_hand = type(rows)("mine", rows.row, rows.x, rows.y, rows.coefficient, rows.lower - 1, rows.upper)
     with pytest.raises(StatementError, match="'mine' cannot be written"):
         save_model(Problem([0.5, 0.5], "identity", PureLDP(1), constraints=by_hand), path)
-    monkeypatch.setattr("ldpopt.problem.modelfile.LARGEST_FILE", 10)
+    monkeypatch.setattr("ldpopt.problem.modelfile.write.LARGEST_FILE", 10)
     with pytest.raises(StatementError, match="a model file has at most 10"):
         save_model(PROBLEMS[0], path)
     assert path.read_text() == survey
@@ -107,7 +107,7 @@ class Doubled(Notion):
         return PureLDP(self.epsilon * self.factor).audit(channel)
 
 
-def test_an_installed_notion_reads_and_writes(survey, write, one_line, tmp_path, monkeypatch):
+def test_a_plug_in_is_read_and_written(survey, write, one_line, tmp_path, monkeypatch):
     monkeypatch.setitem(KINDS, "doubled", Doubled)
     monkeypatch.setattr(Doubled, "kind", "doubled")
     problem = load_model(write(survey.replace('kind = "pure"', 'kind = "doubled"\nfactor = 3')))

@@ -1,0 +1,198 @@
+"""The common part of certificates of designs: the claim, its file with a digest, the comparison of the numbers."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from ldpopt.auditing.divergence import Audit
+from ldpopt.certificate.design_value import LARGEST_BIAS, DesignValue
+from ldpopt.certificate.documents import digest_of, open_document, text_of
+from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.foundation.budget import round_down, round_up
+from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
+from ldpopt.foundation.documents import Entry
+from ldpopt.foundation.files import replacing
+from ldpopt.mechanism.files import origin_of_mechanism, require_digest
+from ldpopt.problem.workload import Workload
+
+FORMAT = "ldpopt design certificate 3"
+
+ABOUT = "about"
+"""Key of the part of a file that proves nothing: title, notion, epsilon, delta, digest, and what wrote the file."""
+
+LARGEST_FILE = 2**31
+"""Largest file that is read, in bytes."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DesignClaim(HasFacts, ABC):
+    """The common part of certificates of designs.
+
+    Attributes
+    ----------
+    workload : Workload
+        The numbers that are estimated.
+    privacy : privacy notion
+        The notion that the mechanism satisfies.
+    achieved, bound : Fraction
+        Mean squared error of the mechanism with its estimator, average or largest; lower bound on the variance of every
+        private mechanism with any number of reports.
+    notes : tuple of str
+        Limits of the proof if it was read from a file of an old format.
+    flaws : tuple of str
+        Failures of the file itself; `recheck` returns them too.
+    """
+
+    workload: Workload
+    privacy: Any
+    achieved: Fraction
+    bound: Fraction
+    notes: tuple[str, ...] = ()
+    flaws: tuple[str, ...] = ()
+
+    exact: ClassVar[bool] = True
+    objective: str = "average"
+    bias: Fraction = Fraction(0)
+
+    def __repr__(self) -> str:
+        """Value, bound and gap."""
+        return (
+            f"{type(self).__name__}({self.objective} variance {round_up(self.achieved):.9g}, "
+            f"bound {round_down(self.bound):.9g}, relative gap {self.relative_gap:.2g})"
+        )
+
+    def facts(self) -> Facts:
+        """Value, bound, gap and bias, the audit, and what the file cannot prove."""
+        k, n = self.workload.shape
+        numbers = {"achieved": float(self.achieved), "bound": float(self.bound), "relative_gap": self.relative_gap}
+        rows = list((numbers | {"bias": float(self.bias)}).items())
+        parts: list[Part] = [Table(["", f"{self.objective.replace('_', '-')} variance"], rows, digits=15)]
+        parts += [("audit", self.audit.numbers_text(12)), *(("note", note) for note in self.notes)]
+        return Facts(f"{k:,} numbers of {n:,} answers, {self.reports}, {privacy_text(self.privacy)}", parts)
+
+    @property
+    def gap(self) -> Fraction:
+        """Achieved minus bound."""
+        return self.achieved - self.bound
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap over achieved, rounded up."""
+        return round_up(self.gap / self.achieved) if self.achieved > 0 else 0.0
+
+    @property
+    @abstractmethod
+    def audit(self) -> Audit:
+        """Exact audit of the mechanism."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """Digest of the mechanism."""
+
+    @property
+    @abstractmethod
+    def reports(self) -> str:
+        """Number of reports, in words."""
+
+    @abstractmethod
+    def plain(self) -> dict[str, Any]:
+        """Statement, mechanism and multipliers as JSON data, each exactly."""
+
+    @abstractmethod
+    def recheck(self) -> tuple[str, ...]:
+        """Compute every number again; return what does not hold."""
+
+    def to_dict(self, about: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """JSON data with their digest; ``about`` is the part of the file that proves nothing.
+
+        Raises
+        ------
+        CertificateError
+            If a label is neither text nor a number.
+        """
+        claim = {"achieved": str(self.achieved), "bound": str(self.bound), "bias": str(self.bias)}
+        data = {"format": FORMAT, **self.plain(), **claim}
+        if about is not None:
+            data[ABOUT] = dict(about)
+        return {**data, "digest": digest_of(data)}
+
+    def save(self, path: str | os.PathLike[str], *, title: str = "") -> None:
+        """Write statement, mechanism, multipliers and claim as JSON, each exactly; atomic.
+
+        The file also has the title, the notion, the audited epsilon, the digest of the mechanism and the version; and a
+        digest of everything in the file.
+
+        Raises
+        ------
+        CertificateError
+            If a label is neither text nor a number.
+        ModelFileError
+            If the file cannot be written.
+        """
+        data = self.to_dict(origin_of_mechanism(self.digest, title, self.audit))
+        with replacing(path) as stream:
+            stream.writelines(text_of(data))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote; none of its claims is checked before `recheck`.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing or is not such a certificate.
+        """
+        entry = open_document(path, LARGEST_FILE)
+        return cls.from_dict(entry.value, entry.path)
+
+    @classmethod
+    def from_dict(cls, data: Any, name: str) -> Self:
+        """Read what `to_dict` returned; ``name`` is the file in error messages."""
+        given = data if isinstance(data, dict) else {}
+        rest = {key: value for key, value in given.items() if key not in (ABOUT, "digest")}
+        flaws: tuple[str, ...] = ()
+        if given.get("format") == FORMAT:
+            digest = Entry(given, name).part("digest").text()
+            try:
+                is_same = digest == digest_of(given)
+            except (ValueError, RecursionError):
+                raise ModelFileError("a number is not finite, or lists are nested too deep", where=name) from None
+            if not is_same:
+                flaws = ("the file was changed after it was written: its digest does not fit",)
+        elif "digest" in given:
+            rest["digest"] = given["digest"]  # which an old format does not know
+        try:
+            found = cls._read(Entry(rest if isinstance(data, dict) else data, name))
+        except ModelFileError:
+            raise
+        except LdpoptError as error:
+            raise ModelFileError(error.what, where=name, do=error.do) from None
+        if ABOUT in given:
+            about = Entry(given[ABOUT], name, ABOUT).table("title", "notion", "epsilon", "delta", "digest", "made_by")
+            require_digest(about["digest"].text(), found.digest, name)
+        return replace(found, flaws=flaws)
+
+    @classmethod
+    @abstractmethod
+    def _read(cls, entry: Entry) -> Self:
+        """Read a file without its digest and its part `ABOUT`."""
+
+    def _wrong_claims(self, value: DesignValue, proved: Fraction, slack: Fraction = Fraction(0)) -> list[str]:
+        """The numbers of the claim that do not hold, given the computed ones."""
+        failures = []
+        if max(proved, Fraction(0)) < self.bound:
+            failures.append("the multipliers prove less than the bound claimed")
+        if value.achieved > self.achieved * (1 + slack):
+            failures.append("the estimator has a larger variance than claimed")
+        if not value.is_unbiased:
+            most = float(LARGEST_BIAS)
+            failures.append(f"the estimator is biased by {float(value.bias):.3g}: more than {most:g} of a deviation")
+        elif self.bias < 0 or value.bias_squared > self.bias**2:
+            failures.append("the estimator has a larger bias than claimed")
+        return failures

@@ -1,0 +1,177 @@
+"""The frame of all commands: exit codes, one line per error, no traceback on closed pipes and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import IO, Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from ldpopt.cli.audit import audit
+from ldpopt.cli.certify import certify
+from ldpopt.cli.check import check
+from ldpopt.cli.compare import compare
+from ldpopt.cli.design import design
+from ldpopt.cli.estimate import estimate
+from ldpopt.cli.examples import examples
+from ldpopt.cli.experiment import experiment
+from ldpopt.cli.export import export
+from ldpopt.cli.init import init
+from ldpopt.cli.interrupts import INTERRUPTED, raise_on_interrupt
+from ldpopt.cli.key import key
+from ldpopt.cli.models import models
+from ldpopt.cli.plan import plan
+from ldpopt.cli.plot import plot
+from ldpopt.cli.printing import BAD_STATEMENT, FALSE_CLAIM, NO_SOLUTION, say
+from ldpopt.cli.privatize import privatize
+from ldpopt.cli.report import report
+from ldpopt.cli.simulate import simulate
+from ldpopt.cli.solve import solve
+from ldpopt.cli.solvers import solvers
+from ldpopt.cli.survey import survey
+from ldpopt.cli.sweep import sweep
+from ldpopt.cli.vertices import vertices
+from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, PrivacyViolationError
+
+COMMANDS = (
+    *(init, check, solve, design, compare, audit, certify, vertices, plan, key, privatize, estimate, sweep, simulate),
+    *(experiment, plot, report, export, solvers, models, examples),
+)
+"""All commands, in the order of ``ldpopt --help``."""
+
+EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
+
+USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
+"""Base class of all usage errors: from click or from typer itself, depending on the version of typer."""
+
+
+def run() -> NoReturn:
+    """Run the command line, and end the process with its exit code."""
+    try:
+        app()
+    except SystemExit as ended:
+        # The thread of arrow that reads a table outlives Python if the table was left before its end.
+        if "ldpopt.tables.csv_" in sys.modules and isinstance(ended.code, int):
+            from ldpopt.tables.csv_ import is_reading
+
+            if is_reading():
+                os._exit(ended.code)
+        raise
+    raise AssertionError("the application ends with an exit code")
+
+
+class Shell(TyperGroup):
+    """The group of commands; it turns errors into messages and exit codes."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; the library's errors become a line and an exit code, others keep their traceback."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise typer.Exit(0) from None
+        except KeyboardInterrupt as error:
+            say(f"interrupted: {error}" if str(error) else "interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except LdpoptError as error:
+            say(error.one_line)
+            raise typer.Exit(exit_code(error)) from None
+        except MemoryError:
+            say("out of memory | do: take fewer inputs, outputs or points")
+            raise typer.Exit(BAD_STATEMENT) from None
+        finally:
+            raise_on_interrupt(False)
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Parse and run; a usage error becomes one line."""
+        extra |= {"standalone_mode": False, "prog_name": "ldpopt"}
+        _prepare_streams()
+        try:
+            code = super().main(*args, **extra)
+        except USAGE_ERROR as error:
+            context = getattr(error, "ctx", None)
+            command = "ldpopt" if context is None else context.command_path
+            say(f"{error.format_message()} | do: see '{command} --help'")
+            code = BAD_STATEMENT
+        except typer.Abort:
+            code = INTERRUPTED
+        except OSError as error:
+            name = f"{error.filename}: " if error.filename else ""
+            say(f"{name}{error.strerror or error}")
+            code = BAD_STATEMENT
+        except SystemExit:  # from typer, if the reader of --help closed the pipe
+            code = 0
+        sys.exit(_flushed(code if isinstance(code, int) else 0))
+
+
+def exit_code(error: LdpoptError) -> int:
+    """Return the exit code of an error."""
+    if isinstance(error, NoSolutionError):
+        return NO_SOLUTION
+    return FALSE_CLAIM if isinstance(error, (PrivacyViolationError, CertificateError)) else BAD_STATEMENT
+
+
+def _prepare_streams() -> None:
+    """Make closed streams, and labels outside the terminal's encoding, harmless."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _flushed(code: int) -> int:
+    """Flush the streams and return the exit code; that of an error if results are lost.
+
+    Without this, the interpreter would try again to write the remaining buffer, print an error and exit with 120.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            _redirect_to_null(stream)
+            if code == 0 and stream is sys.stdout and not isinstance(error, BrokenPipeError):
+                say(error.strerror or str(error))
+                code = BAD_STATEMENT
+    return code
+
+
+def _redirect_to_null(stream: IO[str]) -> None:
+    with suppress(OSError, ValueError):  # the stream is not a file, as in a test
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+app = typer.Typer(
+    cls=Shell,
+    help="Find optimal mechanisms for local differential privacy, with proof.",
+    epilog=EXIT_CODES,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _command in COMMANDS:
+    app.command()(_command)
+app.add_typer(survey, name="survey")
+
+
+def _print_version(is_given: bool) -> None:
+    if is_given:
+        from importlib.metadata import version
+
+        print(version("ldpopt"))
+        raise typer.Exit()
+
+
+@app.callback(invoke_without_command=True)
+def top(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Find optimal mechanisms for local differential privacy, with proof."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())

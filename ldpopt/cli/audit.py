@@ -1,0 +1,83 @@
+"""The command audit: the true privacy of a mechanism."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import refuse, show
+from ldpopt.cli.questions import read_mechanism
+from ldpopt.foundation.display import Facts, Table
+
+
+def audit(
+    mechanism: options.MechanismPath,
+    epsilon: Annotated[str | None, typer.Option(metavar="E", help="Epsilon to check: nats, or 'log(3)'.")] = None,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="Delta to check, together with --epsilon.")] = None,
+    form: Annotated[
+        Literal["event", "entry"], typer.Option(help="Check delta for every set of reports, or for single reports.")
+    ] = "event",
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Check the privacy notion of this model.")] = None,
+    json: options.Json = None,
+) -> None:
+    """Recompute the privacy of a mechanism exactly.
+
+    Prints the true epsilon, the delta curve and a witness. If an epsilon, delta or model to check is given, the exit
+    code is 1 if the mechanism does not satisfy it. Epsilon is null or inf if no budget is large enough.
+    """
+    claim = _claim(epsilon, delta, form, model)
+    channel = read_mechanism(mechanism)
+    found, pure = channel.audit(claim), channel.audit()
+    curve = [(at, pure.delta_at(at)) for at in _points(pure.epsilon, getattr(claim, "epsilon", None))]
+    data = {
+        "epsilon": found.epsilon,
+        "delta": found.delta,
+        "verdict": found.verdict,
+        "claim": None if claim is None else found.claim,
+        "pure_epsilon": pure.epsilon,
+        "witness": found.witness,
+        "curve": [{"epsilon": at, "delta": least} for at, least in curve],
+    }
+    table = Table(["epsilon", "least delta"], curve, "delta curve (every event, all pairs of answers)")
+    rows = [("true epsilon", f"{pure.epsilon:.12g}{_odds(channel, pure)}")]
+    *claimed, witness = found.facts().parts
+    show(Facts("", [*rows, *([] if claim is None else claimed), witness, table]), data, json)
+    if claim is not None and found.verdict != "certified":
+        refuse(f"the claim {found.claim} is {found.verdict}: epsilon {found.epsilon:.9g}, delta {found.delta:.9g}")
+
+
+def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | None) -> Any:
+    """Build the claimed notion, or None."""
+    if model is not None:
+        if epsilon is not None or delta is not None:
+            raise typer.BadParameter("use either --model or --epsilon, not both")
+        from ldpopt.problem.modelfile import read_model
+
+        return read_model(options.find_model(model)).privacy
+    if epsilon is None:
+        if delta is not None:
+            raise typer.BadParameter("--delta needs --epsilon")
+        return None
+    from ldpopt.privacy import ApproximateLDP, PureLDP
+
+    return PureLDP(epsilon) if delta is None else ApproximateLDP(epsilon, delta, form)
+
+
+def _points(pure: float, claimed: float | None) -> list[float]:
+    """Budgets of the delta curve: from 0 to the true epsilon, and the claim."""
+    end = pure if math.isfinite(pure) else max(2.0, 2 * float(claimed or 0.0))
+    points = {round(end * share / 4, 3) for share in range(4)} | {end}
+    return sorted(points | ({float(claimed)} if claimed is not None else set()))
+
+
+def _odds(mechanism: Any, pure: Any) -> str:
+    """The two probabilities with the largest ratio."""
+    if pure.witness is None:
+        return " (all rows are equal)"
+    x, other, y = pure.witness
+    column = mechanism.outputs.index(y)
+    over, under = (mechanism.channel[mechanism.inputs.index(name), column] for name in (x, other))
+    return f" (P = {over:.6g} against {under:.6g})"

@@ -1,0 +1,185 @@
+"""The command certify: recheck a certificate file without a solver, or certify a model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.design import run_design
+from ldpopt.cli.printing import audit_data, refuse, require_writable, say, show, working
+from ldpopt.cli.solve import say_notes, solve_and_certify
+from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.foundation.display import Facts, privacy_text
+
+if TYPE_CHECKING:
+    from ldpopt.certificate import Certificate
+
+NUMBERS = ("achieved", "bound", "gap", "relative_gap")
+
+
+def certify(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A certificate (JSON), or a model (TOML) to certify.", callback=options.find_model
+        ),
+    ],
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="For a model: the certificate as JSON.")
+    ] = None,
+    solver: options.Solver = None,
+    time_limit: options.TimeLimit = None,
+    form: options.Form = None,
+    gap: Annotated[
+        float | None,
+        typer.Option("--gap", metavar="G", min=0.0, help="Largest relative gap to accept (default for a model: 1e-6)."),
+    ] = None,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="Check it with ldpopt_check.py too, which shares no code with ldpopt.")
+    ] = False,
+    json: options.Json = None,
+) -> None:
+    """Recheck a certificate without a solver.
+
+    Privacy, value and bound are recomputed from the problem, the probabilities and the multipliers in the file. Exit
+    code 1 if a claim in the file does not hold. A model is solved and certified first.
+    """
+    from ldpopt.certificate.design_certificate import is_design
+    from ldpopt.designing import save_design
+    from ldpopt.problem.modelfile import read_model
+
+    if independent:
+        _check_independently(file)
+    require_writable(output)
+    given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
+    if Path(file).suffix.lower() != ".toml":
+        _refuse_options(given, "a model", file)
+        if is_design(file):
+            _certify_design(file, gap, json)
+        else:
+            _recheck(_load(file), file, gap, json)
+        return
+    gap = 1e-6 if gap is None else gap
+    model = read_model(file)
+    if model.problem is not None:
+        with working(f"solving {Path(file).name}"):
+            solution, proof = solve_and_certify(model, solver, time_limit, form)
+        if not solution.mechanism or proof is None:  # without a mechanism, .mechanism raises the reason
+            refuse(f"{solution.solver} returned no duals, so there is no bound")
+        say_notes(solution)
+        if output is not None:
+            proof.save(output)
+        _recheck(proof, file, gap, json)
+        return
+    _refuse_options({name: given[name] for name in ("--solver", "--form")}, "a utility", file)
+    with tempfile.TemporaryDirectory() as folder:
+        target = output or str(Path(folder) / f"{Path(file).stem}.json")
+        with working(f"designing {Path(file).name}"):
+            save_design(run_design(model, gap, time_limit), target, title=model.title)
+        _certify_design(target, gap, json, output or file)
+
+
+def _check_independently(file: str) -> None:
+    """Run the checker that imports nothing of the library, in a process of its own; exit 1 if it refuses."""
+    import ldpopt
+
+    if Path(file).suffix.lower() == ".toml":
+        raise typer.BadParameter("--independent is for a certificate: write one with -o first")
+    checker = Path(ldpopt.__file__).parents[1] / "ldpopt_check.py"  # not another installed one
+    if not checker.is_file():
+        refuse("ldpopt_check.py is not installed beside ldpopt")
+    with working("the independent checker"):
+        done = subprocess.run([sys.executable, "-I", str(checker), file], capture_output=True, text=True)
+    if done.returncode == 2:  # an unknown kind of file
+        raise ModelFileError(f"the independent checker: {done.stdout.strip()}", do="pass a certificate of ldpopt")
+    if done.returncode:
+        refuse(f"the independent checker: {done.stdout.strip() or done.stderr.strip()}")
+    say(f"the independent checker: {done.stdout.strip()}")
+
+
+def _refuse_options(given: dict[str, Any], kind: str, file: str) -> None:
+    """Refuse options that are for another kind of file."""
+    useless = next((name for name, value in given.items() if value is not None), None)
+    if useless is not None:
+        raise typer.BadParameter(f"{useless} is for {kind}, which {file} is not")
+
+
+def _load(file: str) -> Certificate:
+    """Read a certificate; for the file that `solve -o` writes, which has a channel and no bound, say what to do."""
+    from ldpopt.certificate import Certificate
+    from ldpopt.mechanism.mechanism import Mechanism
+
+    try:
+        return Certificate.load(file)
+    except ModelFileError as error:
+        refused = error
+    try:
+        Mechanism.load(file)
+    except LdpoptError:
+        raise refused from None
+    do = f"write one with `ldpopt solve MODEL --certificate FILE`; for its privacy alone, `ldpopt audit {file}`"
+    raise ModelFileError("this is a mechanism, not a certificate", where=file, do=do)
+
+
+def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | None) -> None:
+    """Recompute a certificate; exit 1 if it does not hold."""
+    from ldpopt.certificate import recheck
+
+    with working(f"checking {Path(file).name}"):
+        checked = recheck(claimed)
+    problem, found = claimed.problem, checked.found
+    assert problem is not None
+    data = {
+        "holds": checked.holds,
+        "failures": list(checked.failures),
+        "privacy": privacy_text(problem.privacy),
+        "objective": problem.objective,
+        "sense": problem.utility.sense,
+        "claimed": claimed.to_dict(),
+        "found": None if found is None else found.to_dict(),
+        "residuals": claimed.residuals if found is None else found.residuals,
+        "audit": audit_data(claimed.audit),
+    }
+    facts = checked.facts()
+    show(Facts(f"{file}: {facts.title}", facts.parts), data, json)
+    _require(checked.failures, claimed.relative_gap, gap)
+
+
+def _certify_design(file: str, gap: float | None, json: str | None, name: str = "") -> None:
+    """Recheck the file of a design, which may have another name in print; exit 1 if it does not hold."""
+    from ldpopt.certificate.design_certificate import load_certificate
+
+    claim = load_certificate(file)
+    with working(f"checking {Path(file).name}"):
+        failures = claim.recheck()
+    data = {
+        "holds": not failures,
+        "failures": list(failures),
+        "objective": claim.objective,
+        "privacy": privacy_text(claim.privacy),
+        "epsilon": float(claim.privacy.epsilon),
+        "achieved": float(claim.achieved),
+        "bound": float(claim.bound),
+        "relative_gap": claim.relative_gap,
+        "bias": float(claim.bias),
+        "notes": list(claim.notes),
+        "audit": audit_data(claim.audit),
+    }
+    facts = claim.facts()
+    verdict = [] if failures else ["the certificate holds"]
+    show(Facts(f"{name or file}: {facts.title}", [*facts.parts, *verdict]), data, json)
+    _require(failures, claim.relative_gap, gap)
+
+
+def _require(failures: Any, relative_gap: float, gap: float | None) -> None:
+    """Exit 1 if a claim does not hold, or the gap is too large."""
+    if failures:
+        refuse(f"the certificate does not hold: {'; '.join(failures)}")
+    if gap is not None and relative_gap > gap:
+        refuse(f"the certified relative gap is {relative_gap:.3g}, more than {gap:g}")

@@ -1,0 +1,157 @@
+"""The command check: size and plan of a model, or the budgets of a survey, before anything is computed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import show
+from ldpopt.cli.questions import is_survey
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.display import Facts, Part, Table, label, privacy_text
+
+if TYPE_CHECKING:
+    from ldpopt.problem.modelfile import Model
+    from ldpopt.problem.problem import Problem
+
+
+def check(
+    file: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A model or a survey (TOML), or a name listed by `ldpopt models`.")
+    ],
+    json: options.Json = None,
+) -> None:
+    """Validate a model or a survey; show its size and the plan.
+
+    For a utility: rows, columns, non-zeros and memory of each form of the linear program, and the methods that `solve`
+    will try, in this order, with the reason. For a workload: its rows and rank, the answers that it distinguishes, its
+    symmetries, and the methods that `design` will use. For a survey: how a person's budget is divided. Nothing is
+    solved.
+    """
+    from ldpopt.problem.modelfile import read_model
+    from ldpopt.problem.modelfile.page import model_path
+
+    path = model_path(file)
+    if is_survey(path):
+        _check_survey(path, json)
+        return
+    model = read_model(path)
+    data: dict[str, Any] = {"title": model.title, "privacy": privacy_text(model.privacy)}
+    parts: list[Part] = [("privacy", data["privacy"])]
+    if model.problem is not None:
+        data |= _problem_data(model)
+        parts += _problem_parts(data)
+    if model.design is not None:
+        data["workload"] = _workload_data(model)
+        parts += _workload_parts(model, data["workload"])
+    show(Facts(model.title or file, parts), data, json)
+
+
+def _problem_data(model: Model) -> dict[str, Any]:
+    """Sizes of the program, and the plan."""
+    from ldpopt.solving.formulation import default_form
+    from ldpopt.solving.plan import plan
+
+    problem = model.require_problem()
+    n, m = problem.utility.shape
+    sizes = [_size(problem, form) for form in ("compact", "pairwise")]
+    return {
+        "inputs": n,
+        "outputs": m,
+        "objective": problem.objective,
+        "sense": problem.utility.sense,
+        "default_form": default_form(problem),
+        "forms": [size for size in sizes if size],
+        "plan": [{"method": step.method.name, "because": step.because} for step in plan(problem, model.solver)],
+    }
+
+
+def _size(problem: Problem, form: Any) -> dict[str, Any]:
+    """Size of a form of the program; empty if the problem does not have it."""
+    from ldpopt.solving.formulation import size
+
+    try:
+        found = size(problem, form)
+    except NotRepresentableError:
+        return {}
+    numbers = {"rows": found.rows, "columns": found.columns, "nonzeros": found.nonzeros}
+    whole = {key: round(value) if value < 2**53 else value for key, value in numbers.items()}
+    return {"form": form} | whole | {"memory_bytes": found.memory}
+
+
+def _problem_parts(data: dict[str, Any]) -> list[Part]:
+    aim = f"{data['objective'].replace('_', '-')} {data['sense']}"
+    utility = f"{data['inputs']:,} answers, {data['outputs']:,} reports, {aim}"
+    sizes = {size["form"]: size for size in data["forms"]}
+    rows = []
+    for form in ("compact", "pairwise"):
+        name = f"{form} (default)" if form == data["default_form"] else form
+        _, *numbers, memory = sizes[form].values() if form in sizes else ("", "not available", "", "", None)
+        rows.append([name, *numbers, "" if memory is None else _memory_text(memory)])
+    table = Table(["program", "rows", "columns", "non-zeros", "memory"], rows, digits=3)
+    return [("utility", utility), table, *_plan_parts(data["plan"])]
+
+
+def _plan_parts(plan: list[dict[str, str]]) -> list[Part]:
+    return [("then" if k else "plan", f"{step['method']}: {step['because']}") for k, step in enumerate(plan)]
+
+
+def _workload_data(model: Model) -> dict[str, Any]:
+    """Sizes and symmetries, and the plan that `design` follows."""
+    from ldpopt.designing.design_form import LARGEST, DesignForm
+    from ldpopt.designing.plan import plan_design
+
+    problem = model.require_design()
+    form, (rows, answers) = DesignForm(problem), problem.workload.shape
+    is_listed = form.unit is None or answers <= LARGEST
+    found: dict[str, Any] = {"rows": rows, "answers": answers}
+    found |= {"rank": form.rank if is_listed else answers, "distinguished": form.n if is_listed else answers}
+    try:
+        plan = [{"method": step.method.name, "because": step.because} for step in plan_design(problem)]
+    except (StatementError, NotRepresentableError) as error:
+        plan = [{"method": "none", "because": error.what}]
+        return found | {"symmetries": 1, "is_symmetric": False, "plan": plan}
+    found |= {"symmetries": form.symmetries if is_listed else 1}
+    return found | {"is_symmetric": form.is_exchangeable if is_listed else True, "plan": plan}
+
+
+def _workload_parts(model: Model, found: dict[str, Any]) -> list[Part]:
+    problem = model.require_design()
+    weights = "equal" if problem.weights is None else "the prior"
+    aim = "worst-case" if problem.objective == "worst_case" else "average"
+    return [
+        ("workload", f"{found['rows']:,} numbers of {found['answers']:,} answers, {aim} variance"),
+        ("weights", "for the worst case" if problem.objective == "worst_case" else weights),
+        ("rank", "not computed" if found["rank"] is None else found["rank"]),
+        ("distinguished", f"{found['distinguished']:,} of {found['answers']:,} answers"),
+        ("symmetries found", f"{found['symmetries']:,}{', all permutations' if found['is_symmetric'] else ''}"),
+        *_plan_parts(found["plan"]),
+    ]
+
+
+def _memory_text(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} PB"
+
+
+def _check_survey(path: str, json: str | None) -> None:
+    """Show how a person's budget is divided."""
+    from ldpopt.surveys.statement import read_survey
+
+    found = read_survey(path)
+    entries: list[dict[str, Any]] = []
+    for name, question in found.section.question.items():
+        given = getattr(found.sources[name], "inputs", ()) if name in found.sources else question.answers
+        entry = {"question": name, "answers": len(given), "epsilon": found.budgets.get(name)}
+        entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
+    data: dict[str, Any] = {"title": found.section.title, "epsilon": found.section.epsilon}
+    data |= {"scheme": found.scheme, "questions": entries}
+    rows = [[label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))] for e in entries]
+    rows = [[*row[:2], None if row[2] is None else float(row[2]), row[3]] for row in rows]
+    table = Table(["question", "answers", "epsilon", "missing"], rows, words=["missing"], digits=5)
+    show(Facts(found.section.title, [table, f"scheme: {found.why or found.scheme}"]), data, json)

@@ -1,0 +1,144 @@
+"""The command design: the mechanism from which a model's workload is estimated best."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import (
+    audit_data,
+    new_axes,
+    refuse,
+    require_writable,
+    save_picture,
+    show,
+    working,
+)
+from ldpopt.foundation.display import Facts, Table, label, privacy_text, thinned
+
+if TYPE_CHECKING:
+    from ldpopt.problem.modelfile import Model
+
+
+def design(
+    model: options.ModelPath,
+    epsilon: options.Epsilon = None,
+    gap: Annotated[
+        float | None,
+        typer.Option(
+            "--gap",
+            metavar="G",
+            min=0.0,
+            help="Relative gap to reach (default: 1e-6); exit 1 if a given one is missed.",
+        ),
+    ] = None,
+    time_limit: options.TimeLimit = None,
+    outputs: Annotated[
+        int | None, typer.Option("--outputs", metavar="M", min=2, help="Largest number of different reports.")
+    ] = None,
+    by_answer: Annotated[bool, typer.Option("--by-answer", help="Print the variance for each true answer.")] = False,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Mechanism, estimator and proof in one JSON file."),
+    ] = None,
+    proof: Annotated[
+        str | None, typer.Option("--certificate", metavar="FILE", help="The same file, for `ldpopt certify`.")
+    ] = None,
+    plot: Annotated[
+        str | None,
+        typer.Option("--plot", metavar="FILE", help="Variance by answer (`ldpopt plot` also shows other mechanisms)."),
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """Find the best mechanism for estimating a model's workload.
+
+    No private mechanism has a smaller variance than the bound. The file written by -o is all that a survey needs:
+    `privatize`, `estimate`, `audit`, `plot` and `certify` read it. Exit code 1 if the model's [expect] is not met or a
+    given gap is missed; 3 if there is no design.
+    """
+    from ldpopt.designing import save_design
+
+    require_writable(output, proof, picture=plot)
+    loaded = options.read_model_at(model, epsilon)
+    loaded.require_design(model)
+    with working(f"designing {Path(model).name}"):
+        found = run_design(loaded, gap, time_limit, outputs)
+    data = _data(loaded, found)
+    show(_facts(loaded, model, found, data, by_answer), data, json)
+    for path in (output, proof):
+        if path is not None:
+            save_design(found, path, title=loaded.title)
+    if plot is not None:
+        save_picture(plot, draw_design(found))
+    if gap is not None and found.relative_gap > gap:
+        refuse(f"the certified relative gap is {found.relative_gap:.3g}, more than {gap:g}")
+    require_expected_variance(loaded, found.value)
+
+
+def run_design(model: Model, gap: float | None, time_limit: float | None, outputs: int | None = None) -> Any:
+    """Design for a model, by default within its own time limit."""
+    from ldpopt.designing import design
+
+    problem = model.require_design()
+    how: dict[str, Any] = {"weights": problem.weights, "objective": problem.objective}
+    how["outputs"] = problem.outputs if outputs is None else outputs
+    how["time_limit"] = model.time_limit if time_limit is None else time_limit
+    return design(problem.workload, problem.privacy, **how, gap=1e-6 if gap is None else gap)
+
+
+def require_expected_variance(model: Model, value: float) -> None:
+    """Compare a variance with the model's [expect], if there is one."""
+    expect = model.expect
+    if expect is not None and expect.variance is not None and not abs(value - expect.variance) <= expect.tolerance:
+        refuse(f"the model expects {expect.variance!r} within {expect.tolerance:g}, the variance is {value!r}")
+
+
+def draw_design(found: Any) -> Any:
+    """Axes with the variances of a design, or of a comparison of designs."""
+    from ldpopt import plotting as pictures
+
+    best = getattr(found, "best", found)
+    return pictures.design(found, new_axes((max(6.5, min(12.0, 4.0 + 0.5 * best.workload.shape[1])), 4.4)))
+
+
+def _data(model: Model, found: Any) -> dict[str, Any]:
+    """A design as JSON data; the mechanism is null if its reports are too many to list."""
+    problem = model.require_design()
+    is_listed = found.codec.form == "labels"
+    variances = zip(problem.workload.inputs, found.variance().tolist(), strict=True)
+    return {
+        "title": model.title,
+        "objective": problem.objective,
+        "privacy": privacy_text(problem.privacy),
+        "numbers": problem.workload.shape[0],
+        "answers": problem.workload.shape[1],
+        "value": found.value,
+        "average_variance": found.average_variance,
+        "worst_variance": found.worst_variance,
+        "bound": found.bound,
+        "relative_gap": found.relative_gap,
+        "exact": found.exact,
+        "reports": found.n_reports if is_listed else None,
+        "bits": found.bits,
+        "variances": [{"answer": answer, "variance": variance} for answer, variance in variances],
+        "mechanism": found.mechanism.to_dict() if is_listed else None,
+        "audit": audit_data(found.certificate.audit),
+    }
+
+
+def _facts(model: Model, path: str, found: Any, data: dict[str, Any], by_answer: bool) -> Facts:
+    """The facts of a design under the title of its model, and what the model expects."""
+    facts = found.facts()
+    *parts, remark = facts.parts
+    if model.expect is not None and model.expect.variance is not None:
+        parts.append(("model expects", f"{model.expect.variance:.9g} within {model.expect.tolerance:g}"))
+    parts.append(remark)
+    if by_answer:
+        few, more = thinned(data["variances"])
+        rows = [[label(entry["answer"]), entry["variance"]] for entry in few]
+        title = f"{data['answers']:,} answers{more}" if more else ""
+        parts.append(Table(["answer", "variance"], rows, title, digits=9))
+    return Facts(f"{model.title or path}: {facts.title}", parts)

@@ -1,0 +1,173 @@
+"""The command estimate: numbers from a table of reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import new_axes, progress_bar, refuse, require_writable, save_picture, say, show, working
+from ldpopt.cli.questions import Questions, is_folder, read_questions, refuse_options, require_folder
+from ldpopt.errors import StatementError
+from ldpopt.foundation.display import Facts, Table, label
+from ldpopt.foundation.labels import text_of
+
+DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
+"""P-values of the fit of reports to their mechanism, below which there is a warning, and a refusal."""
+
+
+def estimate(
+    file: options.QuestionsPath,
+    reports: options.Reports,
+    column: options.Columns = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the weight of each respondent (default: that of a survey)."),
+    ] = None,
+    missing: options.Missing = None,
+    method: Annotated[
+        Literal["inversion", "maximum_likelihood"],
+        typer.Option(help="Estimator of a mechanism: unbiased inversion, or maximum likelihood."),
+    ] = "inversion",
+    confidence: options.Confidence = 0.95,
+    simultaneous: options.Simultaneous = False,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
+    ] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bar chart with intervals, of one question.")] = None,
+    jobs: options.Jobs = 1,
+    dask: options.Dask = None,
+    show_values: options.ShowValues = False,
+    json: options.Json = None,
+) -> None:
+    """Estimate frequencies or other numbers from reports.
+
+    For a mechanism: the frequencies of the answers; for a design: the numbers that it is for; for a survey: all of its
+    questions. Estimates are unbiased, with score intervals; norm_sub is the nearest distribution without negative
+    shares. The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
+    """
+    from ldpopt.estimation.fit import goodness_of_fit
+    from ldpopt.tables.files import kind_of
+    from ldpopt.tables.origin import lacks_origin
+
+    require_writable(output, picture=plot)
+    require_folder(reports, dask)
+    if output is not None:
+        kind_of(output)
+    questions = read_questions(file, column, missing=missing)
+    survey, source = questions.survey, questions.source
+    if len(column or ()) > 1:
+        raise typer.BadParameter("one column at a time: the reports of each have their own mechanism")
+    if source is None:
+        refuse_options({"--method": method != "inversion", "--plot": plot}, file)
+    counts = _count(questions, reports, weights, jobs, dask)
+    found = {name: _estimate(questions, name, seen, method, confidence, simultaneous) for name, seen in counts.items()}
+    p_values = {name: None if c.is_weighted else goodness_of_fit(survey.sources[name], c) for name, c in counts.items()}
+    is_origin_known = not lacks_origin(reports)
+    data: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
+    if source is None:
+        data |= {"p_values": p_values, "origin_known": is_origin_known, "estimates": _survey_entries(found)}
+        facts = _survey_facts(f"{survey.title or file}: {100 * confidence:g} % intervals", data["estimates"])
+    else:
+        (one,), (p_value,) = found.values(), p_values.values()
+        data = {"method": one.method, "n_reports": one.n_reports} | data
+        data |= {"p_value": p_value, "origin_known": is_origin_known, "estimates": _entries(one)}
+        facts = one.facts()
+        facts = Facts(facts.title + (", all at once" if simultaneous else ""), facts.parts)
+    show(facts, data, json)
+    if output is not None:
+        _save_table(output, data["estimates"])
+    if plot is not None:
+        from ldpopt import plotting as pictures
+
+        size = (max(5.0, min(13.0, 2.0 + 0.55 * len(data["estimates"]))), 4.0)
+        save_picture(plot, pictures.estimate(next(iter(found.values())), new_axes(size)))
+    _check_fit(p_values, reports, is_origin_known)
+
+
+def _count(questions: Questions, reports: str, weights: str | None, jobs: int, dask: str | None) -> dict[str, Any]:
+    """Count the reports of each question."""
+    if not is_folder(reports):
+        with working(f"counting {Path(reports).name}"):
+            return questions.survey.count(reports, weights=weights)
+    from ldpopt.studies.folders import count_folder
+
+    with progress_bar(f"counting {Path(reports).name}") as progress, options.executor_of(dask, jobs) as executor:
+        how: dict[str, Any] = {"jobs": jobs, "executor": executor, "progress": progress}
+        return count_folder(reports, questions.survey, weights=weights, **how)
+
+
+def _estimate(questions: Questions, name: str, counts: Any, method: Any, confidence: float, simultaneous: bool) -> Any:
+    """Estimate one question."""
+    from ldpopt.estimation.inversion import estimate_frequencies
+    from ldpopt.mechanism.mechanism import Mechanism
+
+    if method == "inversion":
+        return questions.survey.estimate_question(name, counts, confidence, simultaneous=simultaneous)
+    if not isinstance(questions.source, Mechanism):
+        what = f"--method {method} is for a mechanism alone; a design has its own unbiased estimator"
+        raise StatementError(what, do="leave --method out")
+    how: dict[str, Any] = {"method": method, "confidence": confidence, "simultaneous": simultaneous}
+    return estimate_frequencies(questions.source, counts, **how)
+
+
+def _entries(found: Any) -> list[dict[str, Any]]:
+    """Estimates one by one: with intervals, and of frequencies the nearest distribution."""
+    columns = {"number" if found.method == "design" else "answer": found.labels or ()}
+    columns |= {"estimate": found.values.tolist(), "std_error": found.std_error.tolist()}
+    columns |= {"low": found.interval[:, 0].tolist(), "high": found.interval[:, 1].tolist()}
+    if found.method == "inversion" and len(found.values) > 1:
+        columns["norm_sub"] = found.norm_sub().values.tolist()
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _survey_entries(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Estimates of all questions, one by one."""
+    entries = []
+    for name, one in found.items():
+        for entry in _entries(one):
+            answer, *numbers = list(entry.values())[:5]
+            keys = ("estimate", "std_error", "low", "high")
+            entry = {"question": name, "answer": answer} | dict(zip(keys, numbers, strict=True))
+            entries.append(entry | {"n_reports": one.n_reports})
+    return entries
+
+
+def _survey_facts(title: str, entries: list[dict[str, Any]]) -> Facts:
+    rows = [[label(e["question"]), label(e["answer"]), *list(e.values())[2:]] for e in entries]
+    headings = ["question", "answer", "estimate", "std error", "low", "high", "reports"]
+    return Facts(title, [Table(headings, rows, words=["answer"], digits=5)])
+
+
+def _save_table(path: str, entries: list[dict[str, Any]]) -> None:
+    """Write estimates as a table, every number exactly."""
+    import pyarrow as pa
+
+    from ldpopt.tables.files import writing
+
+    names = ("question", "answer", "number")
+    rows = [{key: text_of(value) if key in names else value for key, value in entry.items()} for entry in entries]
+    table = pa.Table.from_pylist(rows)
+    with writing(path, list(table.schema)) as write:
+        write([column.combine_chunks() for column in table.columns])
+
+
+def _check_fit(p_values: dict[str, float | None], reports: str, is_origin_known: bool) -> None:
+    """Warn of reports that fit their mechanism badly or have no known origin; refuse those that cannot come from it."""
+    from ldpopt.tables.origin import BESIDE
+
+    if not is_origin_known and all(chance is None or chance >= DOUBTFUL for chance in p_values.values()):
+        is_csv = Path(reports).suffix.lower() in (".csv", ".txt")
+        beside = f" (no {Path(reports).name}{BESIDE} beside it)" if is_csv else ""
+        table = "the table" if reports == "-" else reports
+        say(f"note: {table} does not say which mechanism drew its reports{beside}: raw answers can pass for reports")
+    for name, chance in p_values.items():
+        if chance is None or chance >= DOUBTFUL:
+            continue
+        shown = f"p-value {max(chance, 1e-300):.0e}"
+        what = f"column {label(name)} does not look like reports of its mechanism ({shown}); are they raw answers?"
+        if chance < IMPOSSIBLE:
+            refuse(what)
+        say(f"warning: {what}")

@@ -1,0 +1,39 @@
+"""The command examples: the short studies that come with the package."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import show
+from ldpopt.errors import ModelFileError
+from ldpopt.foundation.display import Facts, Table
+
+
+def examples(
+    copy: Annotated[str | None, typer.Option("--copy", metavar="DIR", help="Copy them into this new folder.")] = None,
+    json: options.Json = None,
+) -> None:
+    """List the examples that come with ldpopt.
+
+    They are short studies in Python, and need pip install "ldpopt[all]".
+    """
+    from ldpopt.problem.modelfile.page import shipped
+
+    folder = shipped("examples")
+    found = {path.name: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in folder.glob("*.py")}
+    entries = [{"name": name, "title": found[name].strip().splitlines()[0]} for name in sorted(found)]
+    if copy is not None:
+        try:
+            shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise ModelFileError(f"cannot copy the examples: {why}", where=copy, do="name a new folder") from None
+    where = str(folder if copy is None else Path(copy))
+    table = Table(["example", "title"], [[entry["name"], entry["title"]] for entry in entries], words=["title"])
+    show(Facts("", [table, f"in {where}"]), {"folder": where, "examples": entries}, json)

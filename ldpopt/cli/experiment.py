@@ -1,0 +1,107 @@
+"""The command experiment: protocols for means, compared on the numbers of a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import progress_bar, require_writable, show
+from ldpopt.errors import StatementError
+from ldpopt.foundation.display import Facts, Table, shown, thinned
+
+if TYPE_CHECKING:
+    from ldpopt.studies.experiment import MeanExperiment
+
+
+def experiment(
+    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="Table of numbers: CSV or Parquet; '-' for stdin.")],
+    column: Annotated[
+        list[str], typer.Option("--column", "-c", metavar="C", help="Column of the table; may be repeated.")
+    ],
+    bounds: Annotated[
+        str, typer.Option("--range", metavar="LOW:HIGH", help="Range of the answers, known before the survey.")
+    ],
+    people: options.People,
+    epsilon: options.Epsilons,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A protocol of ldpopt.mean; may be repeated (default: all)."),
+    ] = None,
+    sets: Annotated[int, typer.Option(metavar="N", min=1, help="Data sets drawn for each number of people.")] = 30,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the data sets and reports.")] = 0,
+    jobs: options.Jobs = 1,
+    dask: options.Dask = None,
+    show_values: options.ShowValues = False,
+    output: options.CsvTable = None,
+    checkpoint: options.CheckpointFile = None,
+    json: options.Json = None,
+) -> None:
+    """Compare protocols for means on the numbers of a table.
+
+    People are drawn from the table with replacement, and each reports one of the columns. The result has the root
+    mean squared error of the estimated means, in the unit of the answers, and its closed form. With a checkpoint,
+    finished runs are kept even if the process is killed, and the same command continues.
+    """
+    from ldpopt.foundation.budget import Budget
+    from ldpopt.studies.experiment import compare_means_grid
+    from ldpopt.studies.resampling import PROTOCOLS, Resampled, protocols
+    from ldpopt.studies.table import write_csv
+
+    require_writable(output)
+    low, high = _bounds(bounds)
+    sizes, budgets = options.parse_people(people), [float(Budget(budget)) for budget in options.parse_grid(epsilon)]
+    names = protocols(protocol or PROTOCOLS, len(column))
+    data = Resampled(answers, column, low, high)
+    with progress_bar(f"comparing {len(names)} protocols") as progress, options.executor_of(dask, jobs) as executor:
+        found = compare_means_grid(
+            names,
+            data,
+            users=sizes,
+            epsilons=budgets,
+            sets=sets,
+            seed=seed,
+            jobs=jobs,
+            executor=executor,
+            checkpoint=checkpoint,
+            progress=progress,
+        )
+    rows = [row for one in found.values() for row in _rows(one, high - low)]
+    if output is not None:
+        write_csv(rows, output)
+    few, more = thinned(rows)
+    cells = [[shown(value, 6 if key == "epsilon" else 4) for key, value in list(row.items())[:-1]] for row in few]
+    headings = ["people", "epsilon", "protocol", "error", "std error", "theory"]
+    title = f"root mean squared errors over {sets} data set{'s' if sets > 1 else ''}{more}"
+    show(Facts(title, [Table(headings, cells)]), {"sets": sets, "seed": seed, "columns": column, "rows": rows}, json)
+
+
+def _bounds(text: str) -> tuple[float, float]:
+    """Ends of a range."""
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        do = "write LOW:HIGH, such as 0:100"
+        raise StatementError(f"{text!r} is not a range of answers", where="--range", do=do) from None
+    return low, high
+
+
+def _rows(found: MeanExperiment, width: float) -> Iterator[dict[str, Any]]:
+    """Root mean squares over data sets and columns, in the unit of the answers."""
+    for i, epsilon in enumerate(found.epsilons):
+        for j, name in enumerate(found.algorithms):
+            squares = found.rmse[:, i, j] ** 2
+            error = math.sqrt(squares.mean())
+            spread = squares.std(ddof=1) / math.sqrt(len(squares)) / (2 * error) if len(squares) > 1 else math.nan
+            yield {
+                "people": found.users,
+                "epsilon": epsilon,
+                "protocol": name,
+                "error": width * error,
+                "std_error": width * spread,
+                "theory": width * math.sqrt((found.theory[:, i, j] ** 2).mean()),
+                "seconds": float(found.seconds[:, i, j].mean()),
+            }

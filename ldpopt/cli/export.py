@@ -1,0 +1,55 @@
+"""The command export: a model's linear program for other tools."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import say, show
+from ldpopt.foundation.files import replacing
+
+
+def export(
+    model: options.ModelPath,
+    to: Annotated[
+        Literal["lp", "mps"] | None, typer.Option("--to", help="Format (default: by the file's ending, or LP).")
+    ] = None,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="'-' for stdout.")] = "-",
+    form: Annotated[
+        Literal["compact", "pairwise"] | None, typer.Option("--form", help="Form of the linear program.")
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """Write a model's program as LP or MPS.
+
+    Rows and columns have readable names.
+    """
+    from ldpopt.problem.modelfile import read_model
+    from ldpopt.solving.formulation import default_form, formulate
+
+    if json == "-" and output == "-":
+        raise typer.BadParameter("the program and the JSON cannot both go to stdout: add -o FILE")
+    kind = to or ("mps" if output.lower().endswith(".mps") else "lp")
+    problem = read_model(model).require_problem(model)
+    chosen = default_form(problem) if form is None else form
+    program = formulate(problem, chosen)
+    if chosen == "compact" and problem.privacy.is_separated:
+        say("note: this is the entry-wise relaxation; `ldpopt solve` adds violated events, the pairwise form has all")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"program.{kind}"
+        program.write(path)
+        text = path.read_text(encoding="utf-8")
+    rows, columns = program.shape
+    data = {"file": output, "format": kind, "form": chosen, "rows": rows, "columns": columns, "nonzeros": program.nnz}
+    if output == "-":
+        sys.stdout.write(text)
+    else:
+        with replacing(output) as stream:
+            stream.write(text)
+    done = f"{output}: {chosen}, {rows} rows, {columns} columns, {program.nnz} non-zeros"
+    show(None if output == "-" else done, data, json)

@@ -1,0 +1,274 @@
+"""Arguments and options that commands share: files, grids of numbers, worker processes and clusters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ldpopt.cli.printing import require_writable
+from ldpopt.cli.questions import require_no_survey
+from ldpopt.errors import LdpoptError, StatementError, showing_values
+
+if TYPE_CHECKING:
+    from ldpopt.problem.modelfile import Model
+    from ldpopt.problem.problem import Problem
+
+
+def find_model(name: str) -> str:
+    """Path of a model file, or of a model by its name."""
+    from ldpopt.problem.modelfile.page import model_path
+
+    path = model_path(name)
+    require_no_survey(path)
+    return path
+
+
+def find_models(names: list[str]) -> list[str]:
+    """Paths of model files, or of models by their names."""
+    return [find_model(name) for name in names]
+
+
+def _require_writable_record(path: str | None) -> str | None:
+    """Refuse a file that cannot be written; stdout can."""
+    require_writable(None if path == "-" else path)
+    return path
+
+
+def _show_values(context: typer.Context, shows: bool) -> bool:
+    """Let messages quote answers until the command ends."""
+    context.with_resource(showing_values(shows))
+    return shows
+
+
+# Models and mechanisms
+
+ModelPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model file (TOML), or the name of a model listed by `ldpopt models`.",
+        callback=find_model,
+    ),
+]
+ModelPaths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODEL...", help="Model files (TOML), or names listed by `ldpopt models`.", callback=find_models
+    ),
+]
+MechanismPath = Annotated[
+    str, typer.Argument(metavar="MECHANISM", help="A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")
+]
+QuestionsPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="MECHANISM|SURVEY",
+        help="A mechanism or a design (JSON), or a survey of several questions (TOML or JSON).",
+    ),
+]
+Epsilon = Annotated[
+    str | None, typer.Option("--epsilon", metavar="E", help="Use this budget, not the model's: nats, or 'log(3)'.")
+]
+
+# Solving
+
+FormName = Literal["compact", "pairwise", "sifted"]
+Form = Annotated[FormName | None, typer.Option("--form", help="Form of the linear program (default: by structure).")]
+Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
+TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solve.")]
+
+# Tables of answers and reports
+
+Answers = Annotated[
+    str, typer.Argument(metavar="ANSWERS", help="Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")
+]
+Reports = Annotated[
+    str, typer.Argument(metavar="REPORTS", help="Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", "-c", metavar="C", help="Column of the table; may be repeated. A survey names its own."),
+]
+Missing = Annotated[
+    Literal["refuse", "leave_out"] | None,
+    typer.Option(
+        help="Missing answers: refuse the table (default), or leave them out (which reveals who did not answer)."
+    ),
+]
+ShowValues = Annotated[
+    bool, typer.Option("--show-values", callback=_show_values, help="Let messages quote entries of the table.")
+]
+HalfWidth = Annotated[
+    float | None,
+    typer.Option("--half-width", metavar="H", help="Half-width of the intervals: 0.02 is two percentage points."),
+]
+Confidence = Annotated[float, typer.Option("--confidence", metavar="C", help="Confidence level of the intervals.")]
+Simultaneous = Annotated[
+    bool, typer.Option("--simultaneous", help="Simultaneous intervals: all those of a question hold at once.")
+]
+
+# Output
+
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
+        callback=_require_writable_record,
+    ),
+]
+CsvTable = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="The table as CSV.")]
+
+# Many runs
+
+Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Number of processes; -1: one per core.")]
+Dask = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler, such as tcp://host:8786."),
+]
+CheckpointFile = Annotated[
+    str | None,
+    typer.Option("--checkpoint", metavar="FILE", help="File to which finished work is appended; it is not done again."),
+]
+Epsilons = Annotated[
+    str, typer.Option("--epsilon", metavar="GRID", help="start:stop:count, or a list such as 0.1,1,log(3).")
+]
+Deltas = Annotated[
+    str | None, typer.Option("--delta", metavar="GRID", help="Deltas, in the same form (default: the model's own).")
+]
+People = Annotated[str, typer.Option("--people", metavar="GRID", help="Numbers of people: a list such as 1000,10000.")]
+
+CONNECT_SECONDS = 10
+"""How long to wait for the scheduler of a cluster."""
+
+
+@contextmanager
+def executor_of(dask: str | None, jobs: int) -> Iterator[Any]:
+    """The client of a cluster, or None for processes of this machine."""
+    if dask is None:
+        yield None
+        return
+    if jobs != 1:
+        raise typer.BadParameter("--dask works on a cluster, --jobs on this machine; give one of them")
+    try:
+        from distributed import Client
+        from distributed.comm import get_address_host_port
+    except ImportError:
+        what = "--dask needs dask.distributed, which is not installed"
+        raise LdpoptError(what, do='pip install "ldpopt[dask]"') from None
+    try:
+        get_address_host_port(dask)  # a client of an address that cannot be read prints a traceback when it ends
+        client = Client(dask, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        why = str(error).partition("\n")[0]
+        do = "start it with `dask scheduler`, and workers with `dask worker ADDRESS`"
+        raise LdpoptError(f"no scheduler of Dask answers: {why}", where=dask, do=do) from None
+    with client:
+        yield client
+
+
+def read_model_at(model: str, epsilon: str | None) -> Model:
+    """Read a model, at its own budget or another."""
+    from ldpopt.problem.modelfile import read_model
+
+    found = read_model(model)
+    return found if epsilon is None else found.at(epsilon)
+
+
+@dataclass(frozen=True)
+class Models:
+    """Models of one run, and the solver and time limit that hold for all of them."""
+
+    problems: dict[Hashable, Problem]
+    solver: str
+    time_limit: float | None
+
+    @classmethod
+    def read(cls, paths: list[str], solver: str | None, time_limit: float | None) -> Models:
+        """Read the files."""
+        from ldpopt.problem.modelfile import read_model
+
+        models = [read_model(path) for path in paths]
+        named = zip(unique_names(paths), paths, models, strict=True)
+        return cls(
+            {name: model.require_problem(path) for name, path, model in named},
+            solver or _common_value("solver", [model.solver for model in models]),
+            _common_value("time_limit", [model.time_limit for model in models]) if time_limit is None else time_limit,
+        )
+
+
+def unique_names(paths: list[str]) -> list[str]:
+    """Names of model files in a table: without folder and ending."""
+    names = [Path(path).stem for path in paths]
+    require_distinct(names, "two models are called {}", do="rename one of the files")
+    return names
+
+
+def require_distinct(names: list[str], message: str, do: str) -> None:
+    """Refuse a name that occurs again; it replaces the braces in the message."""
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise StatementError(message.format(repr(twice)), do=do)
+
+
+def _common_value(key: str, values: list[Any]) -> Any:
+    """Return the value that all models have."""
+    if any(value != values[0] for value in values):
+        option = "--" + key.replace("_", "-")
+        different = ", ".join(map(repr, values))
+        raise StatementError(f"the models have different values of {key}: {different}", do=f"give {option}")
+    return values[0]
+
+
+def parse_grid(text: str, option: str = "--epsilon") -> list[str]:
+    """Numbers of ``start:stop:count`` (both ends included), or of a list with commas.
+
+    Examples
+    --------
+    >>> parse_grid("0.5:2:4")
+    ['0.5', '1.0', '1.5', '2.0']
+    """
+    if ":" not in text:
+        return [part.strip() for part in text.split(",")]
+    import numpy as np
+
+    try:
+        start, stop, count = text.split(":")
+        ends, points = (float(start), float(stop)), int(count)
+    except ValueError:
+        ends, points = (math.nan, math.nan), 0
+    if not all(map(math.isfinite, ends)) or not 1 <= points <= 1_000_000:
+        raise StatementError(f"{text!r} is not a grid", where=option, do="write start:stop:count, such as 0.1:5:25")
+    return [repr(value) for value in np.linspace(*ends, points).tolist()]
+
+
+def parse_deltas(text: str | None) -> list[float] | None:
+    """Deltas of a grid; None without one."""
+    return None if text is None else _parse_numbers(text, "--delta", "a number", "0,0.05,0.1")
+
+
+def parse_people(text: str) -> list[int]:
+    """Numbers of people."""
+    numbers = _parse_numbers(text, "--people", "a number of people", "1000,10000", lambda n: n >= 1 and n.is_integer())
+    return [int(number) for number in numbers]
+
+
+def _parse_numbers(
+    text: str, option: str, kind: str, example: str, is_allowed: Callable[[float], bool] = lambda n: True
+) -> list[float]:
+    """Numbers of a grid, all of which are allowed."""
+    try:
+        numbers = [float(part) for part in parse_grid(text, option)]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(map(is_allowed, numbers)):
+        do = f"write start:stop:count, or a list such as {example}"
+        raise StatementError(f"{text!r} contains an entry that is not {kind}", where=option, do=do)
+    return numbers

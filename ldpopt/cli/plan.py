@@ -1,0 +1,104 @@
+"""The command plan: how many people a survey needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import show
+from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
+from ldpopt.foundation.display import Facts, Part, Table, label
+
+Numbers = Callable[[Any, int], dict[str, Any]]
+"""The planned numbers of one row of a `Precision`."""
+
+
+def plan(
+    file: options.QuestionsPath,
+    half_width: options.HalfWidth = None,
+    people: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many people answer.")] = None,
+    confidence: options.Confidence = 0.95,
+    simultaneous: options.Simultaneous = False,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(metavar="A:B:N", help="Also plan with the optimal mechanism at these budgets (N from A to B)."),
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """Show how many people a survey needs.
+
+    For each answer, and the worst distribution of the answers: how many people are needed for a half-width, or which
+    half-width a number of people yields. With --epsilon also for the optimal mechanism under epsilon-LDP at several
+    budgets. For a survey: the worst answer of each question; numbers of people are for the whole survey, even if each
+    person is asked only one question.
+    """
+    if half_width is None and people is None:
+        raise typer.BadParameter("give --half-width, --people, or both")
+
+    def numbers(found: Any, place: int) -> dict[str, Any]:
+        needed = {} if half_width is None else {"people": int(found.people(half_width)[place])}
+        return needed | ({} if people is None else {"half_width": float(found.half_width(people)[place])})
+
+    headings = [] if half_width is None else [f"people for +-{half_width:g}"]
+    headings += [] if people is None else [f"half-width of {people:,}"]
+    title = f"{100 * confidence:g} % intervals{', all at once' if simultaneous else ''}, worst distribution"
+    if is_survey(file):
+        refuse_options({"--simultaneous": simultaneous, "--epsilon": epsilon}, file)
+        data = _plan_survey(file, confidence, numbers)
+        rows = [[label(e["question"]), label(e["worst"]), *list(e.values())[2:]] for e in data["questions"]]
+        parts: list[Part] = [Table(["question", "worst answer", *headings], rows, words=["worst answer"], digits=4)]
+    else:
+        data = _plan_mechanism(file, confidence, simultaneous, epsilon, numbers)
+        worst = data["worst"] | {"answer": f"worst: {data['worst']['answer']}"}
+        rows = [[label(e["answer"]), *list(e.values())[1:]] for e in [*data["answers"], worst]]
+        parts = [Table(["answer", *headings], rows, digits=4)]
+        if data["curve"]:
+            rows = [list(entry.values()) for entry in data["curve"]]
+            parts.append(
+                Table(["epsilon", *headings], rows, "the best mechanism for the same numbers, its worst one", digits=4)
+            )
+    show(Facts(title, parts), data, json)
+
+
+def _plan_survey(file: str, confidence: float, numbers: Numbers) -> dict[str, Any]:
+    """Numbers for the worst answer of each question."""
+    survey, entries = read_survey_file(file), []
+    for name in survey.questions:
+        found = survey.precision(name, confidence=confidence)
+        worst = int(found.variances.argmax())
+        entries.append({"question": name, "worst": found.names[worst]} | numbers(found, worst))
+    return {"confidence": confidence, "epsilon": survey.epsilon, "questions": entries}
+
+
+def _plan_mechanism(
+    file: str, confidence: float, simultaneous: bool, epsilon: str | None, numbers: Numbers
+) -> dict[str, Any]:
+    """Numbers for each answer, and for the best mechanisms at other budgets."""
+    from ldpopt.estimation.planning import precision
+    from ldpopt.surveys.files import read_source
+
+    source = read_source(file)
+    found = precision(source, confidence=confidence, simultaneous=simultaneous)
+    answers = [{"answer": name} | numbers(found, place) for place, name in enumerate(found.names)]
+    curve = []
+    for budget in [] if epsilon is None else options.parse_grid(epsilon):
+        other = precision(_best_mechanism(source, budget), confidence=confidence, simultaneous=simultaneous)
+        curve.append({"epsilon": budget} | numbers(other, int(other.variances.argmax())))
+    worst = answers[int(found.variances.argmax())]
+    return {"confidence": confidence, "answers": answers, "worst": worst, "curve": curve}
+
+
+def _best_mechanism(source: Any, budget: str) -> Any:
+    """The best mechanism for the same numbers at another budget."""
+    from ldpopt.designing import Design, design
+    from ldpopt.frequencies import SubsetSelection
+    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.privacy import PureLDP
+
+    if isinstance(source, Design):
+        return design(source.workload, PureLDP(budget), weights=source.weights)
+    answers = source.inputs if isinstance(source, Mechanism) else source.workload.inputs
+    return SubsetSelection(list(answers), budget)

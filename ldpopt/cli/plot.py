@@ -1,0 +1,120 @@
+"""The command plot: a picture of a mechanism, a design or a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.compare import compare_model_designs
+from ldpopt.cli.design import draw_design
+from ldpopt.cli.printing import new_axes, require_writable, save_picture, show, working
+from ldpopt.cli.questions import read_mechanism
+from ldpopt.cli.solve import heat_map
+from ldpopt.errors import StatementError
+
+if TYPE_CHECKING:
+    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.privacy import Notion
+
+Kind = Literal["mechanism", "delta", "polytope", "design"]
+
+
+def plot(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A mechanism or design (JSON), or a model (TOML), which is solved.",
+            callback=options.find_model,
+        ),
+    ],
+    output: Annotated[str, typer.Option("-o", "--output", metavar="PICTURE", help="PNG, SVG, PDF, ...")],
+    kind: Annotated[
+        Kind | None,
+        typer.Option(
+            help="Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms."
+        ),
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """Draw a mechanism, a design or a model's solution.
+
+    By default a heat map. For a model with a workload and no utility: the variance of its design for every answer,
+    compared with mechanisms from the literature.
+    """
+    from ldpopt import plotting as pictures
+
+    require_writable(picture=output)
+    kind = kind or _default_kind(file)
+    if kind == "polytope":
+        axes = _polytope(file)
+    elif kind == "design":
+        axes = _design(file)
+    else:
+        mechanism, privacy = _mechanism(file)
+        axes = pictures.delta_curve(mechanism.audit(), new_axes()) if kind == "delta" else heat_map(mechanism, privacy)
+    save_picture(output, axes)
+    show(output, {"file": output, "kind": kind}, json)
+
+
+def _default_kind(file: str) -> Kind:
+    from ldpopt.problem.modelfile import read_model
+
+    is_workload = Path(file).suffix.lower() == ".toml" and read_model(file).problem is None
+    return "design" if is_workload else "mechanism"
+
+
+def _design(file: str) -> Any:
+    """Draw a design, or that of a model, beside mechanisms of the literature."""
+    from ldpopt.certificate.design_certificate import is_design
+    from ldpopt.designing import Design, compare_designs, load_design
+    from ldpopt.problem.modelfile import read_model
+
+    if Path(file).suffix.lower() == ".toml":
+        model = read_model(file)
+        model.require_design(file)
+        with working(f"designing {Path(file).name}"):
+            return draw_design(compare_model_designs(model, None, model.time_limit))
+    if not is_design(file):
+        do = "write one with `ldpopt design MODEL -o FILE`"
+        raise StatementError("--kind design needs a design, and the file contains none", where=file, do=do)
+    found = load_design(file)
+    how: dict[str, Any] = {"objective": found.objective, "best": found}
+    if isinstance(found, Design) and found.objective == "average":
+        how["weights"] = found.weights
+    with working(f"comparing {Path(file).name}"):
+        return draw_design(compare_designs(found.workload, found.privacy, **how))
+
+
+def _mechanism(file: str) -> tuple[Mechanism, Notion | None]:
+    """Read a mechanism, or solve a model, whose notion is known then."""
+    from ldpopt.problem.modelfile import read_model
+    from ldpopt.solving.solve import solve
+
+    if Path(file).suffix.lower() != ".toml":
+        return read_mechanism(file), None
+    model = read_model(file)
+    problem = model.require_problem(file)
+    with working(f"solving {Path(file).name}"):
+        solution = solve(problem, solver=model.solver, time_limit=model.time_limit)
+    return solution.mechanism, problem.privacy
+
+
+def _polytope(file: str) -> Any:
+    import numpy as np
+
+    from ldpopt import plotting as pictures
+    from ldpopt.problem.modelfile import load_model
+
+    if Path(file).suffix.lower() == ".json":
+        what = "--kind polytope draws all mechanisms of a model, and a JSON file has one"
+        raise StatementError(what, where=file, do="name the model file (TOML)")
+    problem = load_model(file)
+    if len(problem.inputs) != 2 or len(problem.outputs) != 2:
+        raise StatementError("only a model with two answers and two reports has a plot in the plane", where=file)
+    is_truth = problem.prior is not None and np.array_equal(problem.utility.gain, np.eye(2))
+    prior = problem.prior.tolist() if problem.prior is not None and is_truth else None
+    return pictures.polytope(problem.privacy, new_axes((5.8, 5.4)), prior=prior)

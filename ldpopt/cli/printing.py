@@ -1,0 +1,173 @@
+"""Output of the command line: facts and JSON to stdout, notes and progress to stderr, files written atomically."""
+
+from __future__ import annotations
+
+import json as json_
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+
+from ldpopt.cli.interrupts import raise_on_interrupt
+from ldpopt.errors import ModelFileError
+from ldpopt.foundation.display import Facts, printable
+from ldpopt.foundation.files import replacing
+
+FALSE_CLAIM = 1
+"""Exit code: a claim does not hold, such as an audit, an expected value or a certificate."""
+
+BAD_STATEMENT = 2
+"""Exit code: a bad statement, file or usage."""
+
+NO_SOLUTION = 3
+"""Exit code: no mechanism, since the problem is infeasible or a limit was reached."""
+
+
+def say(message: str) -> None:
+    """Write one line to stderr, if possible."""
+    with suppress(OSError):
+        print(printable(f"ldpopt: {message}"), file=sys.stderr)
+
+
+def refuse(message: str) -> NoReturn:
+    """End with the exit code of a claim that does not hold."""
+    say(message)
+    raise typer.Exit(FALSE_CLAIM)
+
+
+def show(facts: Facts | str | None, data: dict[str, Any], json: str | None) -> None:
+    """Print facts, or JSON if ``json`` is ``-``; any other ``json`` is a file to write the data to as well."""
+    text = "" if json is None else json_.dumps(plain(data), allow_nan=False) + "\n"
+    if json == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        if facts is not None:
+            print(facts.text() if isinstance(facts, Facts) else printable(facts))
+    except BrokenPipeError:  # the reader of stdout has closed it; the files are still to be written
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
+    if json is not None:
+        with replacing(json) as stream:
+            stream.write(text)
+
+
+def plain(value: Any) -> Any:
+    """Convert to JSON types; infinities and nan become null."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def audit_data(audit: Any) -> dict[str, Any]:
+    """An audit as JSON data."""
+    return {"epsilon": audit.epsilon, "delta": audit.delta, "verdict": audit.verdict}
+
+
+# Files
+
+
+def require_writable(*paths: str | None, picture: str | None = None) -> None:
+    """Refuse output files that cannot be written, before the work begins."""
+    for path in (*paths, picture):
+        if path is None:
+            continue
+        if path == "-":
+            raise ModelFileError("'-' is not a file", where=path, do="name a file; --json - writes to stdout")
+        target = Path(os.path.realpath(path))
+        if target.is_dir() or not target.parent.is_dir():
+            why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
+            raise ModelFileError(f"cannot write the file: {why}", where=path, do="name a file in an existing folder")
+    if picture is not None:
+        known = new_axes().figure.canvas.get_supported_filetypes()
+        ending = Path(picture).suffix.lstrip(".").lower()
+        if ending not in known:
+            do = f"use one of {', '.join(sorted(known))}"
+            raise ModelFileError(f"unknown picture format {ending!r}", where=picture, do=do)
+
+
+def write_new(file: str, text: str) -> Path:
+    """Write a TOML file that does not exist yet; the suffix may be left out. Return its path."""
+    path = Path(file)
+    path = path if path.suffix else path.with_suffix(".toml")
+    if path.exists():
+        raise ModelFileError("the file exists already", where=str(path), do="name another, or remove it")
+    require_writable(str(path))
+    with replacing(path) as stream:
+        stream.write(text)
+    return path
+
+
+def new_axes(size: tuple[float, float] = (7.0, 4.8), projection: str | None = None) -> Any:
+    """New axes of a figure without a window."""
+    from ldpopt.plotting.axes import new_axes
+
+    return new_axes(size, projection, has_window=False)
+
+
+def save_picture(path: str, axes: Any) -> None:
+    """Write the figure of axes; the suffix of the file decides its format."""
+    with replacing(path, binary=True) as stream:
+        axes.figure.savefig(stream, format=Path(path).suffix.lstrip(".").lower(), dpi=150)
+
+
+# Progress
+
+
+@contextmanager
+def working(task: str) -> Iterator[Callable[[str], None]]:
+    """Show a task and the elapsed time on stderr, if that is a terminal; call it with the name of another task.
+
+    From now on, Ctrl-C raises KeyboardInterrupt.
+    """
+    raise_on_interrupt()
+    if not sys.stderr.isatty():
+        yield lambda other: None
+        return
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    with _progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()) as progress:
+        shown = progress.add_task(task, total=None)
+        yield lambda other: progress.update(shown, description=other)
+
+
+@contextmanager
+def progress_bar(task: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on stderr, if that is a terminal; call it with (done, total).
+
+    From now on, Ctrl-C raises KeyboardInterrupt.
+    """
+    raise_on_interrupt()
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with _progress(*columns) as progress:
+        bar = progress.add_task(task, total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)
+
+
+@contextmanager
+def _progress(*columns: Any) -> Iterator[Any]:
+    """A progress display that is always stopped, even if Ctrl-C arrives while it starts."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    try:
+        progress.start()
+        yield progress
+    finally:
+        progress.stop()

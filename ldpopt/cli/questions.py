@@ -1,0 +1,114 @@
+"""Files of mechanisms, designs and surveys, and the questions that plan, privatize and estimate work on."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ldpopt.cli.printing import working
+from ldpopt.errors import ModelFileError
+
+if TYPE_CHECKING:
+    from ldpopt.mechanism.mechanism import Mechanism
+    from ldpopt.surveys.survey import Survey
+
+READ = 1 << 20
+"""Bytes at the beginning of a file from which a survey is recognized."""
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions of a survey, or columns that share one mechanism or design.
+
+    Attributes
+    ----------
+    survey : Survey
+        The mechanism of each column.
+    source : Mechanism, Design or FrequencyDesign
+        What all columns share; None for the file of a survey.
+    """
+
+    survey: Survey
+    source: Any = None
+
+
+def read_questions(path: str, columns: list[str] | None, **policy: Any) -> Questions:
+    """Read a survey, whose file names the columns, or a mechanism or design of these columns.
+
+    ``policy`` has the options on missing answers; None where they are not given.
+    """
+    from ldpopt.mechanism.questions import Question
+    from ldpopt.surveys.files import read_source
+    from ldpopt.surveys.survey import Survey
+
+    given = {name: value for name, value in policy.items() if value is not None}
+    if is_survey(path):
+        options = {f"--{name.replace('_', '-')}": value for name, value in given.items()}
+        refuse_options({"--column": columns} | options, path)
+        return Questions(read_survey_file(path))
+    source = read_source(path)
+    if not columns:
+        raise typer.BadParameter("name the column of the table with -c")
+    return Questions(Survey(dict.fromkeys(columns, Question(source, **given))), source)
+
+
+def refuse_options(options: dict[str, Any], path: str) -> None:
+    """Refuse options that a survey does not have."""
+    useless = next((name for name, value in options.items() if value), None)
+    if useless is not None:
+        raise typer.BadParameter(f"{useless} is for a mechanism or a design; {path} is a survey of several questions")
+
+
+def read_survey_file(path: str) -> Survey:
+    """Read a survey, and solve it if it is a statement in TOML."""
+    from ldpopt.surveys.survey import Survey
+
+    if Path(path).suffix.lower() != ".toml":
+        return Survey.load(path)
+    with working(f"solving {Path(path).name}"):
+        return Survey.from_toml(path)
+
+
+def read_mechanism(path: str) -> Mechanism:
+    """Read the channel of a mechanism or of a design."""
+    from ldpopt.certificate.design_certificate import is_design
+    from ldpopt.designing import load_design
+    from ldpopt.mechanism.mechanism import Mechanism
+
+    require_no_survey(path)
+    return load_design(path).mechanism if is_design(path) else Mechanism.load(path)
+
+
+def is_survey(path: str) -> bool:
+    """Whether a file looks like a survey of several questions, in TOML or JSON."""
+    if not os.path.isfile(path):
+        return False  # opening a named pipe would wait for its writer
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            text = stream.read(READ)
+    except OSError:
+        return False
+    return '"ldpopt survey' in text[:100] or bool(re.search(r"^\s*\[\s*question\s*[.\]]", text, re.MULTILINE))
+
+
+def require_no_survey(path: str) -> None:
+    """Refuse a survey in place of a model or a mechanism."""
+    if is_survey(path):
+        do = "use a command that reads surveys: ldpopt survey --help"
+        raise ModelFileError("this is a survey of several questions, not a model or a mechanism", where=path, do=do)
+
+
+def is_folder(path: str) -> bool:
+    """Whether a table is a folder of Parquet files."""
+    return path != "-" and Path(path).is_dir()
+
+
+def require_folder(path: str, dask: str | None) -> None:
+    """Refuse a cluster for one file."""
+    if dask is not None and not is_folder(path):
+        raise typer.BadParameter(f"--dask is for a folder of Parquet files, and {path} is not one")

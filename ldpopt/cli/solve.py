@@ -1,0 +1,161 @@
+"""The command solve: the best mechanism of a model, with its certificate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import (
+    audit_data,
+    new_axes,
+    refuse,
+    require_writable,
+    save_picture,
+    say,
+    show,
+    working,
+)
+from ldpopt.errors import CertificateError
+from ldpopt.foundation.display import Facts, Table
+
+if TYPE_CHECKING:
+    from ldpopt.certificate import Certificate
+    from ldpopt.problem.modelfile import Model
+    from ldpopt.solving.solution import Solution
+
+SMALL_GAP = 1e-6
+"""Largest gap that is accepted by default; a larger one is also where the search may stop."""
+
+
+def solve(
+    model: options.ModelPath,
+    epsilon: options.Epsilon = None,
+    solver: options.Solver = None,
+    time_limit: options.TimeLimit = None,
+    form: options.Form = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Mechanism as JSON.")] = None,
+    plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Heat map of the mechanism.")] = None,
+    proof: Annotated[
+        str | None, typer.Option("--certificate", metavar="FILE", help="Certificate as JSON, for `ldpopt certify`.")
+    ] = None,
+    gap: Annotated[
+        float,
+        typer.Option(
+            "--gap", metavar="G", min=0.0, help="Largest certified relative gap to accept; the search may stop there."
+        ),
+    ] = SMALL_GAP,
+    dask: options.Dask = None,
+    json: options.Json = None,
+) -> None:
+    """Solve a model: mechanism, value, certificate.
+
+    The certificate bounds the value of every private mechanism; the audit is exact. Exit code 1 if the model's [expect]
+    is not met or the certified gap is too large; 3 if there is no solution.
+    """
+    from ldpopt.estimation.inversion import why_not_estimable
+    from ldpopt.mechanism.files import write_mechanism
+
+    require_writable(output, proof, picture=plot)
+    loaded = options.read_model_at(model, epsilon)
+    loaded.require_problem(model)
+    goal = gap if SMALL_GAP < gap < 1 else None
+    with options.executor_of(dask, 1) as executor, working(f"solving {Path(model).name}"):
+        solution, certificate = solve_and_certify(loaded, solver, time_limit, form, goal, executor)
+    if solution.repaired is None:
+        show(None, _data(solution, None), "-" if json == "-" else None)
+    mechanism = solution.mechanism  # without one, this is the error to report
+    assert solution.repaired is not None
+    show(_facts(loaded, solution, certificate), _data(solution, certificate), json)
+    say_notes(solution)
+    if output is not None and (useless := why_not_estimable(mechanism)):
+        say(f"warning: {useless}")
+    if output is not None:
+        write_mechanism(mechanism, output, loaded.title, solution.repaired.audit)
+    if proof is not None and certificate is not None:
+        certificate.save(proof)
+    if plot is not None:
+        save_picture(plot, heat_map(mechanism, solution.problem.privacy))
+    _require_gap(solution, certificate, gap)
+    require_expected_value(loaded, solution.value)
+
+
+def solve_and_certify(
+    model: Model,
+    solver: str | None,
+    time_limit: float | None,
+    form: options.FormName | None,
+    gap: float | None = None,
+    executor: Any = None,
+) -> tuple[Solution, Certificate | None]:
+    """Solve a model (default: with its own settings); no certificate if the solver returned no duals."""
+    from ldpopt.solving.certify import certify
+    from ldpopt.solving.solve import solve
+
+    limit = model.time_limit if time_limit is None else time_limit
+    how: Any = {"solver": solver or model.solver, "time_limit": limit, "form": form, "gap": gap, "executor": executor}
+    solution = solve(model.require_problem(), **how)
+    if solution.repaired is None:
+        return solution, None
+    try:
+        return solution, certify(solution)
+    except CertificateError:
+        return solution, None
+
+
+def require_expected_value(model: Model, value: float) -> None:
+    """Compare a value with the model's [expect], if there is one."""
+    expect = model.expect
+    if expect is not None and expect.value is not None and not abs(value - expect.value) <= expect.tolerance:
+        refuse(f"the model expects {expect.value!r} within {expect.tolerance:g}, the value is {value!r}")
+
+
+def say_notes(solution: Solution) -> None:
+    """Write the notes of a solution to stderr, without the steps of the plan."""
+    for note in solution.notes:
+        if note not in solution.steps:
+            say(f"note: {note}")
+
+
+def heat_map(mechanism: Any, privacy: Any = None) -> Any:
+    """New axes with a mechanism, large enough for its labels and numbers, under its notion, or its audited epsilon."""
+    from ldpopt import plotting as pictures
+    from ldpopt.plotting.axes import name_privacy
+
+    n, m = mechanism.channel.shape
+    axes = new_axes((max(4.4, min(13.0, 2.2 + 0.62 * m)), max(3.4, min(12.0, 1.6 + 0.52 * n))))
+    pictures.mechanism(mechanism, axes)
+    audited = rf"Audit: true $\varepsilon$ = {mechanism.audit().epsilon:.4g}" if privacy is None else ""
+    axes.set_title(audited or name_privacy(privacy), fontsize=10)
+    return axes
+
+
+def _require_gap(solution: Solution, certificate: Certificate | None, gap: float) -> None:
+    """Refuse a solution without a certificate, or with a larger gap."""
+    if certificate is None:
+        refuse(f"{solution.solver} returned no duals, so there is no bound")
+    if certificate.relative_gap > gap:
+        refuse(f"the certified relative gap is {certificate.relative_gap:.3g}, more than {gap:g}")
+
+
+def _data(solution: Solution, certificate: Certificate | None) -> dict[str, Any]:
+    """A solution as JSON data."""
+    found = solution.repaired
+    return {
+        "status": solution.status.value,
+        "value": None if found is None else solution.value,
+        "solver": solution.solver,
+        "mechanism": None if found is None else found.mechanism.to_dict(),
+        "certificate": None if certificate is None else certificate.to_dict(),
+        "audit": None if found is None else audit_data(found.audit),
+    }
+
+
+def _facts(model: Model, solution: Solution, certificate: Certificate | None) -> Facts:
+    """The facts of a solution under the title of its model; notes go to stderr."""
+    parts = [part for part in solution.facts(certificate).parts if isinstance(part, Table) or part[0] != "note"]
+    if model.expect is not None and model.expect.value is not None:
+        parts.append(("model expects", f"{model.expect.value:.12g} within {model.expect.tolerance:g}"))
+    return Facts(model.title, parts)

@@ -1,0 +1,20 @@
+"""The command solvers: what is installed."""
+
+from __future__ import annotations
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import show
+from ldpopt.foundation.display import Facts, Table
+
+
+def solvers(json: options.Json = None) -> None:
+    """List the solvers, and what to install."""
+    from ldpopt.solvers import installed
+
+    found = installed()
+    entries = [
+        {"name": name, "installed": state == "installed", "install": None if state == "installed" else state}
+        for name, state in found.items()
+    ]
+    table = Table(["solver", "state"], list(found.items()), words=["state"])
+    show(Facts("", [table]), {"solvers": entries}, json)

@@ -1,0 +1,90 @@
+"""The commands on surveys: survey init, check, solve, plan, privatize and estimate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.check import check
+from ldpopt.cli.estimate import estimate
+from ldpopt.cli.plan import plan
+from ldpopt.cli.printing import require_writable, say, show, working, write_new
+from ldpopt.cli.privatize import privatize
+from ldpopt.foundation.display import Facts, Table, label
+
+TEMPLATE = """\
+title = "My survey"
+epsilon = 2.0                # budget of a person over all questions, in nats
+scheme = "split"             # "split": all questions; "one_question": one for each person; "best": the better one
+# weights = "weight"         # column of survey weights
+
+[question.smokes]
+labels = ["no", "yes"]
+# share = 0.5                # of epsilon; or epsilon = 1.0; default: equal parts of what is left
+# prior = { no = 3, yes = 1 }  # a guess; estimates are unbiased whatever it is
+
+[question.income]
+labels = ["low", "middle", "high"]
+missing = "answer"           # no answer is an answer; "refuse" the table (default); "leave": it shows, unprotected
+# workload = "prefix"        # what is estimated: frequencies (default), prefix, ranges, mean
+# mechanism = "income.json"  # or a mechanism or design of your own, instead of labels
+"""
+
+survey = typer.Typer(rich_markup_mode=None)
+
+
+@survey.callback(invoke_without_command=True)
+def top(context: typer.Context) -> None:
+    """Surveys of several questions."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def init(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The survey file to write.")] = "survey.toml",
+    json: options.Json = None,
+) -> None:
+    """Write a survey file with comments, as a starting point.
+
+    It can be solved as it is; an existing file is not replaced.
+    """
+    path = write_new(file, TEMPLATE)
+    show(f"{path}: edit it, then `ldpopt survey solve {path}`", {"file": str(path)}, json)
+
+
+def solve(
+    path: Annotated[str, typer.Argument(metavar="SURVEY", help="A survey in TOML.")],
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Survey as JSON.")] = None,
+    json: options.Json = None,
+) -> None:
+    """Find the best mechanism for each question.
+
+    The file written by -o contains all of them and the budget of a person. `survey privatize` and `survey estimate`
+    read it.
+    """
+    from ldpopt.surveys.statement import read_survey
+    from ldpopt.surveys.survey import Survey
+
+    require_writable(output)
+    statement = read_survey(path)
+    with working(f"solving {Path(path).name}"):
+        found = statement.solve(Survey)
+    if output is not None:
+        found.save(output)
+    entries: list[dict[str, Any]] = []
+    for name, question in found.questions.items():
+        entry = {"question": name, "answers": len(question.inputs), "epsilon": question.epsilon}
+        entries.append(entry | {"digest": question.randomizer.digest})
+    data = {"title": found.title, "scheme": found.scheme, "epsilon": found.epsilon, "questions": entries}
+    rows = [[label(entry["question"]), entry["answers"], entry["epsilon"]] for entry in entries]
+    spent = f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}"
+    show(Facts(found.title, [Table(["question", "answers", "epsilon"], rows, digits=5), spent]), data, json)
+    for warning in statement.warnings(found):
+        say(f"warning: {warning}")
+
+
+for _command in (init, check, solve, plan, privatize, estimate):
+    survey.command()(_command)

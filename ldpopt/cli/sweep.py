@@ -1,0 +1,129 @@
+"""The command sweep: a model at many budgets, deltas and priors."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.interrupts import INTERRUPTED
+from ldpopt.cli.printing import NO_SOLUTION, new_axes, progress_bar, require_writable, save_picture, say, show
+from ldpopt.errors import ModelFileError, StatementError
+
+if TYPE_CHECKING:
+    from ldpopt.problem.problem import Problem
+    from ldpopt.studies.sweep import SweepResult
+
+
+def sweep(
+    models: options.ModelPaths,
+    epsilon: options.Epsilons,
+    delta: options.Deltas = None,
+    prior_grid: Annotated[
+        int | None, typer.Option(metavar="N", min=2, help="Use N priors from 0 to 1 (two answers only).")
+    ] = None,
+    jobs: options.Jobs = 1,
+    dask: options.Dask = None,
+    output: options.CsvTable = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Curves; a surface with --prior-grid.")] = None,
+    solver: options.Solver = None,
+    time_limit: options.TimeLimit = None,
+    checkpoint: options.CheckpointFile = None,
+    keep: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="A new folder for the mechanisms: ROW.json for each row.")
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """Solve a model, or several, at many budgets, deltas and priors.
+
+    Each point is certified. After Ctrl-C or SIGTERM the finished rows are kept, but nothing is drawn. With a checkpoint
+    they are kept even if the process is killed, and the same command continues.
+    """
+    from ldpopt.studies.sweep import sweep as run
+
+    require_writable(output, picture=plot)
+    _require_new_folder(keep)
+    given = options.Models.read(models, solver, time_limit)
+    names, alone = [str(name) for name in given.problems], next(iter(given.problems.values()))
+    with progress_bar(f"sweeping {', '.join(names)}") as progress, options.executor_of(dask, jobs) as executor:
+        result = run(
+            alone if len(names) == 1 else given.problems,
+            options.parse_grid(epsilon),
+            _priors(alone, prior_grid),
+            deltas=options.parse_deltas(delta),
+            keep=keep is not None,
+            solver=given.solver,
+            time_limit=given.time_limit,
+            jobs=jobs,
+            executor=executor,
+            checkpoint=checkpoint,
+            progress=progress,
+        )
+    if keep is not None and not (result.interrupted and checkpoint):  # the checkpoint has them: the next run writes all
+        _save_mechanisms(result, keep, names)
+    if output is not None:
+        result.to_csv(output)
+    show(result.facts(), {"interrupted": result.interrupted, "rows": list(result.records())}, json)
+    if plot is not None and result.rows and not result.interrupted:
+        save_picture(plot, _picture(result))
+    _exit_unless_solved(result, output)
+
+
+def _require_new_folder(folder: str | None) -> None:
+    """Refuse a folder that has something in it, or cannot be made, before the work begins."""
+    if folder is None:
+        return
+    try:
+        Path(folder).mkdir(exist_ok=True)
+        is_new = not any(Path(folder).iterdir())
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ModelFileError(f"cannot make the folder: {why}", where=folder, do="name a new folder") from None
+    if not is_new:
+        raise ModelFileError("the folder is not empty", where=folder, do="name a new folder; no file is replaced")
+
+
+def _priors(problem: Problem, count: int | None) -> Any:
+    """Evenly spaced priors of two answers, shape (count, 2)."""
+    import numpy as np
+
+    if count is None:
+        return None
+    if len(problem.inputs) != 2:
+        what = f"--prior-grid is for two answers; this model has {len(problem.inputs)}"
+        raise StatementError(what, do="sweep its own prior, or use ldpopt.sweep with a table of priors")
+    first = np.linspace(0.0, 1.0, count)
+    return np.stack([first, 1 - first], axis=1)
+
+
+def _save_mechanisms(result: SweepResult, folder: str, names: list[str]) -> None:
+    """Write the mechanism of each row that has one under the number of the row, from 1."""
+    digits = len(str(len(result.rows)))
+    for number, (row, mechanism) in enumerate(zip(result.rows, result.mechanisms, strict=True), start=1):
+        if mechanism is not None:
+            delta = "" if math.isnan(row.delta) else f", delta {row.delta!r}"
+            title = f"{row.model or names[0]}, epsilon {row.epsilon!r}{delta}, prior {row.prior}"
+            mechanism.save(Path(folder) / f"{number:0{digits}}.json", title=title)
+
+
+def _picture(result: SweepResult) -> Any:
+    """Curves, or a surface over budgets and priors."""
+    from ldpopt import plotting as pictures
+
+    if result.priors is not None and len(result.epsilons) > 1 and not result.cases:
+        return pictures.surface(result, new_axes((7.0, 5.2), "3d"))
+    return pictures.sweep(result, new_axes())
+
+
+def _exit_unless_solved(result: SweepResult, output: str | None) -> None:
+    """End with an exit code if the sweep was interrupted or no point has a solution."""
+    if result.interrupted:
+        total = len(result.epsilons) * (1 if result.priors is None else len(result.priors)) * max(1, len(result.cases))
+        say(f"interrupted: {len(result.rows)} of {total} points are finished" + (f" and in {output}" if output else ""))
+        raise typer.Exit(INTERRUPTED)
+    if all(math.isnan(row.value) for row in result.rows):
+        say(f"no point has a solution: {result.rows[0].status}")
+        raise typer.Exit(NO_SOLUTION)

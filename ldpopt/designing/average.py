@@ -1,0 +1,232 @@
+r"""The best design for the average over given weights of the answers.
+
+Its master program, in the coordinates of `Contrasts`: a column is a probability ``q`` of its report and a score vector
+``g``,
+
+.. math:: \min_q \operatorname{tr}(G M^{-1}), \quad M = \sum_A q_A g_A g_A^T
+          \qquad \text{subject to} \quad \sum_A q_A = 1, \quad \sum_A q_A g_A = 0, \quad q \ge 0 .
+
+With ``S = M^-1`` and ``N = S G S`` the multipliers ``(eta, slope)`` of the equations prove a bound if
+``g N g <= eta + slope g`` for every column. A primal-dual interior point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from ldpopt.designing.column_generation import UNUSED, Optimum, Solved, generate_columns
+from ldpopt.designing.coordinates import Contrasts
+from ldpopt.designing.masters import FINEST, STALLED, CurvedPoint, CurvedSystem, half_inverse, relative_error
+from ldpopt.designing.pricing import Dual, Price
+from ldpopt.designing.private_columns import Cone
+from ldpopt.designing.symmetry import Permutations, all_images, representatives, symmetry_group
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
+from ldpopt.privacy.cones.columns import Columns
+from ldpopt.solving.interior.path_following import follow_path
+
+STEPS = 100
+"""Limit on Newton steps; 10 to 30 are usual."""
+
+
+@dataclass(frozen=True, eq=False)
+class AverageDesign:
+    """A design on given columns."""
+
+    q: Float  # probability of the report of each column, shared by its images, shape (m,)
+    inverse: Float  # S, shape (d, d)
+    price: Float  # N, shape (d, d)
+    slope: Float  # multipliers of the centers, shape (d,)
+    value: float  # tr(G S)
+    gap: float  # relative gap of the variance on these columns, at least `off`
+    off: float  # relative error of the equations; `value` has a meaning only if it is small
+
+
+@dataclass(frozen=True, eq=False)
+class _AveragePoint(CurvedPoint):
+    PRIMAL: ClassVar[frozenset[str]] = frozenset({"q"})
+
+    q: Float
+    slack: Float
+    dual: Float
+
+    @property
+    def slacks(self) -> tuple[Float, ...]:
+        return (self.q,)
+
+    @property
+    def multipliers(self) -> tuple[Float, ...]:
+        return (self.slack,)
+
+
+class _AverageState:
+    """Information, value and prices at probabilities ``q``."""
+
+    def __init__(self, master: AverageMaster, q: Float) -> None:
+        # The images of a column share its probability.
+        every = np.tile(q / len(master.images), len(master.images))
+        self.half = half_inverse(master.all_scores, every, master.gram)
+        self.form = self.half.T @ master.gram @ self.half
+        self.value = float(np.trace(self.form))
+        self.white = master.all_scores @ self.half
+        m = len(q)
+        self.priced = self.white[:m] @ self.form
+        self.prices = np.einsum("ad,ad->a", self.priced, self.white[:m])
+
+    @property
+    def inverse(self) -> Float:
+        """``S``."""
+        return np.asarray(self.half @ self.half.T)
+
+    @property
+    def price(self) -> Float:
+        """``N``."""
+        return np.asarray(self.half @ self.form @ self.half.T)
+
+    def hessian(self) -> Float:
+        """Second derivatives of the value."""
+        m = len(self.prices)
+        own, total = self.white[:m], np.zeros((m, m))
+        for first in range(0, len(self.white), m):
+            images = self.white[first : first + m].T
+            part = own @ images
+            part *= self.priced @ images
+            total += part
+        total *= 2.0 * m / len(self.white)
+        return total
+
+
+class AverageMaster:
+    """The master program for given columns, whose scores ``g``, shape ``(m, d)``, span the space.
+
+    ``gram`` is ``G``, shape ``(d, d)``, invariant under a group of orthogonal matrices, ``images``, shape
+    ``(h, d, d)``: ``scores @ image`` are the images of the columns. ``spread`` is the value less the variance.
+    """
+
+    def __init__(self, scores: Float, gram: Float, images: Float, spread: float = 0.0) -> None:
+        self.gram, self.images, self.spread = gram, images, spread
+        self.all_scores = np.vstack([scores @ image for image in images])
+        # Equations: the total, and the center in the directions that the group fixes.
+        kept, sizes, _ = np.linalg.svd(images.mean(axis=0))
+        self.fixed = kept[:, sizes > 0.5]
+        self.rows = np.vstack([np.ones(len(scores)), (scores @ self.fixed).T])
+        self.largest = np.maximum(np.abs(self.rows).max(axis=1), 1e-300)
+        self._known: tuple[_AveragePoint, _AverageState] | None = None
+
+    def solve(self, *, start: Float | None = None, gap: float = 1e-11, deadline: Deadline = NO_LIMIT) -> AverageDesign:
+        """Minimise from positive probabilities, until the relative gap is reached; the best point found."""
+        q = np.full(self.rows.shape[1], 1.0 / self.rows.shape[1]) if start is None else start / start.sum()
+        prices = _AverageState(self, q).prices
+        dual = np.zeros(len(self.rows))
+        dual[0] = 1.1 * prices.max()
+        begin = _AveragePoint(q, dual @ self.rows - prices, dual)
+        ended = follow_path(
+            begin,
+            lambda point: (self._measured(point).gap,) * 2,
+            lambda point: _AverageSystem(self, point),
+            gap=gap,
+            steps=STEPS,
+            stalled_steps=STALLED,
+            deadline=deadline,
+        )
+        return self._measured(ended.point)
+
+    def state(self, point: _AveragePoint) -> _AverageState:
+        """Derivatives at a point, computed once."""
+        if self._known is None or self._known[0] is not point:
+            self._known = point, _AverageState(self, point.q)
+        return self._known[1]
+
+    def _measured(self, point: _AveragePoint) -> AverageDesign:
+        """The design at a point, with the gap of its bound, which is scaled to the largest cost of a column."""
+        at, slope = self.state(point), point.dual[1:]
+        offset = float(np.max(at.prices - slope @ self.rows[1:]))
+        bound = at.value**2 / offset if offset > 0 else 0.0
+        variance = max(at.value - self.spread, FINEST * at.value)
+        off = relative_error(self._short(point.q) / self.largest, point.dual * self.largest, variance)
+        gap = max((at.value - bound) / variance, off)
+        return AverageDesign(point.q, at.inverse, at.price, self.fixed @ slope, at.value, gap, off)
+
+    def _short(self, q: Float) -> Float:
+        """Errors of the equations."""
+        return np.asarray(np.eye(len(self.rows))[0] - self.rows @ q)
+
+
+class _AverageSystem(CurvedSystem[_AveragePoint]):
+    """Newton steps of the average, by a Cholesky factor over the columns."""
+
+    def __init__(self, master: AverageMaster, at: _AveragePoint) -> None:
+        self.at, self.state, self.short, rows = at, master.state(at), master._short(at.q), master.rows
+        self.rows, self.scale = rows, np.sqrt(at.q / at.slack)
+        matrix = self.state.hessian()
+        matrix *= self.scale
+        matrix *= self.scale[:, None]
+        matrix[np.diag_indices_from(matrix)] += 1.0
+        self.factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
+        scaled = rows * self.scale
+        self.solved = cho_solve(self.factor, scaled.T, check_finite=False)
+        schur = scaled @ self.solved
+        self.size = 1 / np.sqrt(np.diag(schur))
+        self.schur = np.linalg.pinv(schur * self.size * self.size[:, None], rcond=1e-14, hermitian=True)
+
+    def residual(self) -> float:
+        """Of the stationarity in the probabilities."""
+        at = self.at
+        return float(at.q @ np.abs(at.dual @ self.rows - self.state.prices - at.slack))
+
+    def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> _AveragePoint:
+        """Newton step that changes the products by these amounts."""
+        at, (aim,) = self.at, aims
+        right = self.scale * (self.state.prices - at.dual @ self.rows + at.slack + aim / at.q)
+        dq, dual = self.scale * cho_solve(self.factor, right, check_finite=False), np.zeros_like(self.short)
+        for _ in range(1 + refine):
+            more = self.size * (self.schur @ (self.size * (self.rows @ dq - self.short)))
+            dual, dq = dual + more, dq - self.scale * (self.solved @ more)
+        return _AveragePoint(dq, (aim - at.slack * dq) / at.q, dual)
+
+
+class _Average:
+    """The average over given weights, as a `Master`."""
+
+    def __init__(self, contrasts: Contrasts, symmetries: Permutations) -> None:
+        self.contrasts, self.symmetries = contrasts, symmetries
+        self.images = contrasts.rotations(symmetries)
+        n = len(contrasts.weights)
+        # Dimension of the invariant symmetric matrices; by Caratheodory no design needs more columns.
+        self.room = max(n * (n + 1) // 2 // len(symmetries), n)
+
+    def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
+        contrasts, symmetries, unit = self.contrasts, self.symmetries, self.contrasts.value(1.0)
+        r = contrasts.weights
+        master = AverageMaster(contrasts.scores(columns), contrasts.reduced, self.images, contrasts.spread / unit)
+        found = master.solve(start=x, gap=gap, deadline=deadline)
+        price = Price(contrasts.over_answers(found.price) * unit, contrasts.over_answers(found.slope) * unit, r)
+        shapes, q = all_images(columns.shapes, found.q, symmetries)
+        used, value = q > UNUSED, found.value * unit
+        dual = Dual(r, contrasts.needed(found.inverse), value, value, price.slope - price.slope.sum() * r)
+        columns, q = Columns(shapes[used], columns.base, columns.spread), q[used] / q[used].sum()
+        optimum = Optimum(contrasts, columns, q, value, dual)
+        return Solved(found.q, r, price, found.gap, found.off, optimum, value - contrasts.spread)
+
+
+def optimize_average(
+    contrasts: Contrasts,
+    cone: Cone,
+    hints: Sequence[NDArray[np.int64]] = (),
+    *,
+    gap: float = 1e-6,
+    deadline: Deadline = NO_LIMIT,
+) -> Optimum:
+    """Design for the average over given weights, by column generation; ``hints`` are possible symmetries."""
+    symmetries = symmetry_group(contrasts, hints, cone)
+    columns = cone.initial(contrasts.centered)
+    columns = Columns(representatives(columns.shapes, symmetries), columns.base, columns.spread)
+    contrasts = contrasts.scaled_to(columns)
+    master = _Average(contrasts, symmetries)
+    return generate_columns(master, cone, columns, contrasts.weights, gap=gap, deadline=deadline)[0]

@@ -1,0 +1,301 @@
+"""Block designs: sets of one size in which every two answers are together equally often.
+
+All sets of the best size estimate frequencies best, and so do any balanced ones: their information is the same. They
+come from arithmetic: hyperplanes of projective and affine spaces (Singer), residues in finite fields (Paley),
+difference families of integers found by a search, one more point, and complements. Each is checked before it is used.
+No design has fewer sets than answers (Fisher).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+
+from ldpopt.designing.column_generation import Optimum
+from ldpopt.designing.coordinates import Contrasts
+from ldpopt.designing.pricing import Dual
+from ldpopt.designing.private_columns import Cone, Staircases
+from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.rows import Int
+
+LARGEST = 200
+"""Largest number of answers for which designs are built."""
+
+NODES = 10_000
+"""Limit on steps of the search for a difference family."""
+
+SEARCHED = 40
+"""Largest number of answers for which it is tried."""
+
+SAME = 1e-12
+"""Relative difference up to which a Gram matrix counts as unchanged by all permutations."""
+
+
+def balanced_design(contrasts: Contrasts, cone: Cone, most: int | None = None) -> Optimum | None:
+    """Balanced sets for a workload that no permutation of the answers changes; None if there are none.
+
+    Of at most ``most`` sets, if that is given, perhaps of another size than the best one; the multipliers are those of
+    the best size.
+    """
+    n, scale = len(contrasts.weights), _scale(contrasts)
+    if not isinstance(cone, Staircases) or scale is None:
+        return None
+    sizes = np.arange(1, n)
+    mass = cone.base + cone.spread * sizes / n
+    information = cone.spread**2 * sizes * (n - sizes) / n / mass**2
+    for k in np.argsort(-information, kind="stable"):
+        if most is None and information[k] < information.max() * (1 - SAME):
+            return None
+        sets = block_design(n, int(sizes[k]))
+        if sets is not None and (most is None or len(sets) <= most):
+            break
+    else:
+        return None
+    value, best = scale * (n - 1) ** 2 / information[k], scale * (n - 1) ** 2 / information.max()
+    inverse = (n - 1) / information.max() * (np.eye(n) - 1 / n)
+    dual = Dual(contrasts.weights, inverse, best, best, np.zeros(n))
+    return Optimum(contrasts, cone.columns(sets), np.full(len(sets), 1 / len(sets)), value, dual)
+
+
+def _scale(contrasts: Contrasts) -> float | None:
+    """Factor of the projection onto contrasts in the centered workload's Gram matrix; None if it is not a multiple."""
+    r, gram = contrasts.weights, contrasts.centered
+    n = len(r)
+    scale = float(np.trace(gram)) / (n - 1)
+    off = np.abs(gram - scale * (np.eye(n) - 1 / n)).max()
+    return scale if np.ptp(r) == 0 and off <= SAME * scale else None
+
+
+@lru_cache(maxsize=256)
+def block_design(n: int, size: int) -> Float | None:
+    """Indicators of balanced sets of ``size`` of ``n`` answers, as few as are known here, shape ``(b, n)``.
+
+    Examples
+    --------
+    >>> len(block_design(7, 3)), len(block_design(13, 9)), len(block_design(16, 8)), block_design(10, 8) is None
+    (7, 13, 30, True)
+    """
+    if not 0 < size < n <= LARGEST:
+        return None
+    best: Float | None = None
+    for one in (size, n - size):
+        for sets in _built(n, one):
+            if is_balanced(sets, one) and (best is None or len(sets) < len(best)):
+                best = sets if one == size else 1 - sets
+    if best is None or len(best) > n:
+        count = (n - 1) // 2 if best is None else len(best) // n - (len(best) % n == 0)
+        blocks = _searched(n, min(size, n - size), count)
+        if blocks is not None:
+            best = blocks if 2 * size <= n else 1 - blocks
+    return best if best is not None and len(best) <= n * (n - 1) // 2 else None
+
+
+def is_balanced(sets: Float, size: int) -> bool:
+    """Whether all sets have the size, and every two answers are together in equally many of them."""
+    together = sets.T @ sets
+    pairs = together[~np.eye(len(together), dtype=bool)]
+    return bool((sets.sum(axis=1) == size).all() and (pairs == pairs[:1]).all())
+
+
+def _built(n: int, size: int) -> Iterator[Float]:
+    """Sets that may be balanced."""
+    if size == 1:
+        yield np.eye(n)
+        return
+    yield from _hyperplanes(n, size)
+    finite = field(n)
+    if finite is not None:
+        yield from _residues(finite, size)
+        yield from _affine(finite, size)
+    if n == 2 * size and size % 2 == 0:
+        yield from _with_a_point(n, size)
+
+
+def _hyperplanes(n: int, size: int) -> Iterator[Float]:
+    """Hyperplanes of a projective space over ``q`` elements: all shifts of the powers of trace 0 (Singer)."""
+    for q in range(2, n):
+        power, dimension = q, 1
+        while (power - 1) // (q - 1) < n:
+            power, dimension = power * q, dimension + 1
+        if (power - 1) // (q - 1) != n or dimension < 3 or (power // q - 1) // (q - 1) != size:
+            continue
+        finite = field(power) if field(q) is not None else None
+        if finite is not None:
+            block = np.flatnonzero(~finite.trace(np.arange(n), q).any(axis=1))
+            yield _shifts(n, [block])
+
+
+def _shifts(n: int, blocks: list[Int]) -> Float:
+    """All shifts of some blocks."""
+    sets = np.zeros((len(blocks), n, n))
+    for k, block in enumerate(blocks):
+        sets[k, np.arange(n)[:, None], (block + np.arange(n)[:, None]) % n] = 1.0
+    return sets.reshape(-1, n)
+
+
+def _residues(finite: Field, size: int) -> Iterator[Float]:
+    """Translates of the powers with given remainders of the exponent, with or without zero; the fewest remainders."""
+    n = len(finite.elements)
+    for zero in (0, 1):
+        if size - zero < 2 or (n - 1) % (size - zero):
+            continue
+        classes = (n - 1) // (size - zero)
+        for used in (d for d in range(1, classes + 1) if classes % d == 0):
+            blocks = [finite.powers[k::classes] for k in range(used)]
+            sets = np.vstack([_translates(finite, block, zero) for block in blocks])
+            if is_balanced(sets, size):
+                yield sets
+                break
+
+
+def _translates(finite: Field, block: Int, zero: int) -> Float:
+    n = len(finite.elements)
+    base = np.vstack([block, np.zeros((zero, finite.e), np.int64)])
+    moved = finite.elements[:, None, :] + base[None]
+    sets = np.zeros((n, n))
+    sets[np.arange(n)[:, None], finite.numbers(moved)] = 1.0
+    return sets
+
+
+def _affine(finite: Field, size: int) -> Iterator[Float]:
+    """Hyperplanes of an affine space: elements for which the trace of a multiple has one value."""
+    n = len(finite.elements)
+    if n % size or field(n // size) is None:
+        return
+    q = n // size
+    degree = np.log(n) / np.log(q)
+    if abs(degree - round(degree)) > 1e-9 or round(degree) < 2:
+        return
+    places = finite.numbers(finite.powers)
+    sets = []
+    for shift in range((n - 1) // (q - 1)):
+        values = np.zeros(n, np.int64)
+        values[places] = finite.numbers(finite.trace(np.arange(n - 1) + shift, q))
+        sets += [values == value for value in np.unique(values)]
+    yield np.array(sets, dtype=np.float64)
+
+
+def _with_a_point(n: int, size: int) -> Iterator[Float]:
+    """Sets of half the answers: a symmetric design with one more point in every set, and complements (Hadamard)."""
+    smaller = block_design(n - 1, size - 1)
+    if smaller is not None and len(smaller) == n - 1:
+        sets = np.column_stack([smaller, np.ones(n - 1)])
+        yield np.vstack([sets, 1 - sets])
+
+
+def _searched(n: int, size: int, most: int) -> Float | None:
+    """At most ``most`` blocks of integers modulo ``n`` in which every difference occurs equally often."""
+    if n > SEARCHED:
+        return None
+    for count in range(1, most + 1):
+        if count * size * (size - 1) % (n - 1) == 0:
+            search = _Search(n, size, count)
+            sets = _shifts(n, [np.array(block) for block in search.blocks]) if search.extended() else None
+            if sets is not None and is_balanced(sets, size):
+                return sets
+    return None
+
+
+class _Search:
+    """Depth-first search: a number is added while no difference occurs too often."""
+
+    def __init__(self, n: int, size: int, count: int) -> None:
+        self.n, self.size, self.count = n, size, count
+        self.each = count * size * (size - 1) // (n - 1)
+        self.seen = [0] * n
+        self.blocks: list[list[int]] = [[0]]
+        self.nodes = 0
+
+    def extended(self) -> bool:
+        """Complete the blocks; False if that is impossible or takes too long."""
+        block = self.blocks[-1]
+        if len(block) == self.size:
+            if len(self.blocks) == self.count:
+                return True
+            self.blocks.append([0])
+            if self.extended():
+                return True
+            self.blocks.pop()
+            return False
+        for x in range(block[-1] + 1, self.n):
+            self.nodes += 1
+            if self.nodes > NODES:
+                return False
+            differences = [d for z in block for d in (x - z, z - x + self.n)]
+            for d in differences:
+                self.seen[d] += 1
+            if all(self.seen[d] <= self.each for d in differences):
+                block.append(x)
+                if self.extended():
+                    return True
+                block.pop()
+            for d in differences:
+                self.seen[d] -= 1
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """The field of ``q = p**e`` elements, which are vectors of length ``e`` modulo ``p``."""
+
+    p: int
+    e: int
+    powers: Int  # 1, a, a**2, ... for a generator a, shape (q - 1, e)
+
+    @property
+    def elements(self) -> Int:
+        """All elements, zero first, shape ``(q, e)``."""
+        return np.vstack([np.zeros((1, self.e), np.int64), self.powers])
+
+    def numbers(self, elements: Int) -> Int:
+        """Numbers whose digits in base ``p`` are the elements."""
+        return np.asarray((elements % self.p) @ self.p ** np.arange(self.e))
+
+    def trace(self, exponents: Int, size: int) -> Int:
+        """Trace of powers of the generator down to the subfield of ``size`` elements."""
+        total, power = np.zeros((len(exponents), self.e), np.int64), 1
+        for _ in range(round(np.log(self.p**self.e) / np.log(size))):
+            total += self.powers[exponents * power % len(self.powers)]
+            power = power * size % len(self.powers)
+        return np.asarray(total % self.p)
+
+
+def field(q: int) -> Field | None:
+    """The field of ``q`` elements; None if ``q`` is not a power of a prime.
+
+    Examples
+    --------
+    >>> field(9).powers.shape, field(6)
+    ((8, 2), None)
+    """
+    p = next((d for d in range(2, q + 1) if q % d == 0), 1)
+    e = round(np.log(q) / np.log(p)) if p > 1 else 0
+    if q < 2 or p**e != q:
+        return None
+    for tail in product(range(p), repeat=e):
+        powers = _powers(np.array(tail, np.int64), p, q)
+        if powers is not None:
+            return Field(p, e, powers)
+    raise AssertionError("every finite field has a generator")
+
+
+def _powers(tail: Int, p: int, q: int) -> Int | None:
+    """Powers of ``a`` with ``a**e`` the vector ``tail``; None unless they are all elements but zero."""
+    e = len(tail)
+    if not tail[0]:
+        return None  # multiples of the polynomial a have no constant term: a is not invertible
+    element = np.zeros(e, np.int64)
+    element[0] = 1
+    found = [element]
+    for _ in range(q - 2):
+        last = element[-1]
+        element = np.concatenate([[0], element[:-1]])
+        element = (element + last * tail) % p
+        if np.array_equal(element, found[0]):
+            return None
+        found.append(element)
+    return np.array(found)

@@ -1,0 +1,145 @@
+r"""Frequencies with equal weights, of any number of answers: subset selection is optimal, in closed form.
+
+With all permutations as symmetries every information matrix is a multiple of the identity on contrasts, and a set of
+``k`` answers has the information
+
+.. math:: t(k) = \frac{(1-b)^2 \, k (n-k) / n}{(b + (1-b) k / n)^2}, \quad b = e^{-\epsilon},
+
+so that the least average variance is :math:`(n-1)^2 / \max_k t(k) - (1 - 1/n)`. The largest ``t`` is at one of the two
+whole numbers next to :math:`n / (e^\epsilon + 1)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.divergence import Audit
+from ldpopt.certificate.frequency_certificate import FrequencyCertificate
+from ldpopt.designing.realize import left_inverse
+from ldpopt.designing.record import ProvedDesign
+from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.estimate import Estimate
+from ldpopt.foundation.numbers import Float, frozen
+from ldpopt.frequencies.subset_selection import SubsetSelection
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import Random
+from ldpopt.tables.coding import Missing
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyDesign(ProvedDesign):
+    """The optimal design for the frequencies of many answers, drawn by its own sampler.
+
+    Made by `design` if the channel would be too large to list. It has what a `Design` has, but no matrix.
+
+    Attributes
+    ----------
+    certificate : FrequencyCertificate
+        Statement, size of the sets, value and bound; it can be saved and checked again.
+    notes : tuple of str
+        Rounds, reasons and warnings of the search.
+    steps : tuple of Step
+        The methods that ran, each with the reason for it; empty if the design was read from a file.
+    """
+
+    certificate: FrequencyCertificate
+    notes: tuple[str, ...] = ("closed form: subset selection is optimal for frequencies with equal weights",)
+
+    @cached_property
+    def protocol(self) -> SubsetSelection:
+        """The protocol that is used: a report is a set of answers.
+
+        Raises
+        ------
+        StatementError
+            If the certificate is for another probability of the truth than the protocol has.
+        """
+        claim = self.certificate
+        found = SubsetSelection(claim.workload.inputs, claim.privacy.epsilon, size=claim.size)
+        if found.distribution != claim.randomizer:
+            what = f"the certificate has the mass {claim.randomizer.mass}, the protocol {found.distribution.mass}"
+            raise StatementError(what, do="design again")
+        return found
+
+    def __repr__(self) -> str:
+        """Sizes, error and gap."""
+        return (
+            f"FrequencyDesign({self.workload.shape[1]} answers, sets of {self.protocol.size}, "
+            f"average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
+        )
+
+    @property
+    def average_variance(self) -> float:
+        """The variance, which is the same for every answer."""
+        return self.value
+
+    worst_variance = average_variance
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The channel, if its reports are few enough to list."""
+        return self.protocol.mechanism
+
+    @property
+    def estimator(self) -> Float:
+        """``V``, shape ``(n, m)``: the values of each report, if the reports are few enough to list."""
+        channel = self.mechanism.channel
+        r = np.full(len(channel), 1.0 / len(channel))
+        return frozen((self.workload.unit or 1.0) * left_inverse(channel, r))
+
+    @property
+    def n_reports(self) -> int:
+        """Number of different reports."""
+        return comb(self.workload.shape[1], self.protocol.size)
+
+    @property
+    def bits(self) -> int:
+        """Bits of a report: the base-2 logarithm of the number of sets."""
+        from math import lgamma, log
+
+        n, k = self.workload.shape[1], self.protocol.size
+        return int(np.ceil((lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(2)))
+
+    def variance(self, x: Any = None) -> Float:
+        """Variance of one respondent's values, summed over the workload: the same for every answer."""
+        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
+
+    def audit(self) -> Audit:
+        """Exact audit of the protocol."""
+        return self.protocol.audit()
+
+    def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
+        """Draw one report, a row of positions of answers, for each answer."""
+        return self.protocol.privatize(x, rng=rng)
+
+    @property
+    def randomizer(self) -> SubsetSelection:
+        """The protocol."""
+        return self.protocol
+
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Counts of the sets that have each answer."""
+        return self.protocol.counts_of(reports, weights, missing)
+
+    def variances(self, prior: Any = None) -> Float:
+        """Variances of the protocol's frequencies, in the unit of the workload."""
+        return np.asarray((self.workload.unit or 1.0) ** 2 * self.protocol.variances(prior))
+
+    def p_value(self, counts: Counts) -> float:
+        """That of the protocol."""
+        return self.protocol.p_value(counts)
+
+    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
+        """Estimate the workload from reports or `Counts`, without bias."""
+        found = self.protocol.estimate(reports, confidence, simultaneous=simultaneous)
+        unit, names = self.workload.unit or 1.0, self.workload.names
+        interval = np.sort(unit * found.interval, axis=1)
+        error = abs(unit) * found.std_error
+        return Estimate(unit * found.values, error, found.n_reports, float(confidence), "design", names, None, interval)

@@ -1,0 +1,174 @@
+r"""Mechanisms of the literature for a workload, to compare a design with, each with its best unbiased estimator.
+
+They are channels of floats, neither repaired nor audited. In most protocols a report is a set of answers, and its
+probability depends only on its size and on whether it contains the answer (`SetProtocol`). With equal weights the
+information matrix of these is a multiple of the projection onto contrasts, so that the variances follow from the trace
+of the centered Gram matrix and its entry at the answer, without a channel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from ldpopt.certificate.frequency_certificate import best_size
+from ldpopt.designing.realize import left_inverse
+from ldpopt.errors import NotRepresentableError
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.numbers import Float
+from ldpopt.problem.workload import Workload
+
+MAX_SETS = 2**14
+"""Largest number of sets of which a channel is listed."""
+
+
+def variance_of(workload: Workload, channel: Float, weights: Float | None = None) -> float:
+    """Average variance of the best unbiased estimator for a channel of shape ``(n, m)``."""
+    n = len(channel)
+    r = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    return float(r @ variances_of(workload, channel, r))
+
+
+def variances_of(workload: Workload, channel: Float, weights: Float) -> Float:
+    """Variance for every answer with the estimator that is best on average over the weights, which sum to 1."""
+    gram = workload.contrast_gram
+    moved = left_inverse(channel, weights) - weights[:, None]
+    moments = np.einsum("xy,xy->y", gram @ moved, moved)
+    mean = gram @ weights
+    return np.asarray(channel @ moments - (np.diag(gram) - 2 * mean + weights @ mean))
+
+
+@dataclass(frozen=True, eq=False)
+class SetProtocol:
+    """A protocol whose report is a set of answers.
+
+    Under the answer ``x`` the probability of a set is proportional to the share of its size, times ``e**-epsilon`` if
+    it does not contain ``x``.
+    """
+
+    n: int
+    epsilon: float
+    sizes: Float  # sizes of the sets, from 0 to n
+    log_shares: Float  # logarithm of the share of a set of each size
+
+    @property
+    def channel(self) -> Float:
+        """Probabilities of all sets, shape ``(n, m)``."""
+        if sum(math.comb(self.n, int(size)) for size in self.sizes) > MAX_SETS:
+            raise NotRepresentableError(f"{self.n} answers have too many sets to list", do="compare at most 14 answers")
+        places = [(k, chosen) for k, size in enumerate(self.sizes) for chosen in combinations(range(self.n), int(size))]
+        sets, shares = np.zeros((len(places), self.n)), np.empty(len(places))
+        for row, (k, chosen) in enumerate(places):
+            sets[row, list(chosen)] = 1.0
+            shares[row] = np.exp(self.log_shares[k] - self.log_shares.max())
+        return _channel_of_sets(sets, shares, self.epsilon)
+
+    @property
+    def chances(self) -> Float:
+        """Probability of each size."""
+        from scipy.special import gammaln, logsumexp
+
+        n, sizes, base = self.n, self.sizes, math.exp(-self.epsilon)
+        sets = gammaln(n + 1) - gammaln(sizes + 1) - gammaln(n - sizes + 1)
+        weights = sets + self.log_shares + np.log(sizes / n + base * (1 - sizes / n))
+        return np.asarray(np.exp(weights - logsumexp(weights)))
+
+    def variances(self, diagonal: Float) -> Float:
+        """Variance for every answer with the best estimator for equal weights; see `centered_diagonal`."""
+        n, k, base, total = self.n, self.sizes, math.exp(-self.epsilon), float(diagonal.sum())
+        slope, chances = (1 - base) / (base + (1 - base) * k / n), self.chances
+        scale = float(chances @ (slope**2 * k * (n - k))) / n / (n - 1)
+        inside = k / (k + base * (n - k))
+        # Second moments of a set's indicator, given that it contains the answer, or does not; rows of the Gram matrix
+        # sum to 0, so that pairs of other answers add up to 2 d - total.
+        ones, pairs = (k - 1) / (n - 1), (k - 1) * (k - 2) / ((n - 1) * max(n - 2, 1))
+        other_ones, other_pairs = k / (n - 1), k * (k - 1) / ((n - 1) * max(n - 2, 1))
+        share = chances * slope**2 / scale**2
+        of_own = share @ (inside * (1 - 3 * ones + 2 * pairs) + (1 - inside) * (2 * other_pairs - other_ones))
+        of_all = share @ (inside * (ones - pairs) + (1 - inside) * (other_ones - other_pairs))
+        return np.asarray(of_own * diagonal + of_all * total - diagonal)
+
+
+def centered_diagonal(workload: Workload) -> Float:
+    """Squared distance of every answer's column of the workload from their average, shape ``(n,)``."""
+    n = workload.shape[1]
+    if workload.unit is not None:
+        return np.full(n, workload.unit**2 * (1 - 1 / n))
+    mean = workload.gram.mean(axis=0)
+    return np.asarray(np.diag(workload.gram) - 2 * mean + mean.mean())
+
+
+def subset_selection(n: int, epsilon: float, size: int | None = None) -> SetProtocol:
+    """Report a set of ``size`` answers; default: the best size for frequencies."""
+    size = best_size(n, Budget(epsilon)) if size is None else size
+    return SetProtocol(n, epsilon, np.array([float(size)]), np.zeros(1))
+
+
+def randomized_response(n: int, epsilon: float) -> SetProtocol:
+    """Report the truth with a larger probability than any other answer."""
+    return subset_selection(n, epsilon, 1)
+
+
+def unary_encoding(n: int, epsilon: float, truth: float = 0.5) -> SetProtocol:
+    """Send the indicator bit by bit; the 1 stays with probability ``truth``, a 0 as often as epsilon allows.
+
+    1/2 is OUE (Wang et al. 2017), ``1 / (1 + exp(-epsilon / 2))`` the symmetric encoding of RAPPOR.
+    """
+    sizes = np.arange(n + 1.0)
+    flip = truth / (truth + math.exp(epsilon) * (1 - truth))
+    return SetProtocol(n, epsilon, sizes, sizes * math.log(flip) + (n - sizes) * math.log1p(-flip))
+
+
+def local_hashing(n: int, epsilon: float, buckets: int | None = None) -> SetProtocol:
+    """Randomized response on the bucket of a random public hash (Wang et al. 2017), as the set of its answers.
+
+    By default there are about ``e**epsilon + 1`` buckets. Empty buckets and those of all answers have no information.
+    """
+    sizes, g = np.arange(n + 1.0), buckets or max(2, round(math.exp(epsilon)) + 1)
+    return SetProtocol(n, epsilon, sizes, -sizes * math.log(g) + (n - sizes) * math.log1p(-1 / g))
+
+
+def hadamard_response(n: int, epsilon: float, blocks: int | None = None) -> Float:
+    """Channel that reports a position of a block of Hadamard matrices, more often if the answer's row has a 1 there.
+
+    References
+    ----------
+    Acharya, Sun and Zhang 2019, section 5: the number of blocks is a power of two near ``exp(epsilon)``; one block is
+    their scheme for small budgets.
+    """
+    from scipy.linalg import hadamard
+
+    if blocks is None:
+        blocks = 1 << (math.ceil(math.log2(min(math.exp(epsilon), 2 * n))) - 1)
+    order = 1 << math.ceil(math.log2(n / blocks + 1))
+    rows = hadamard(order)[:, 1:] > 0
+    sets = np.zeros((blocks * order, n))
+    for x in range(n):
+        block, row = x % blocks, x // blocks
+        sets[block * order : (block + 1) * order, x] = rows[:, row]
+    return _channel_of_sets(sets, np.ones(len(sets)), epsilon)
+
+
+def hierarchy(n: int, epsilon: float) -> Float:
+    """Channel of subset selection on the nodes of a random level of a binary tree.
+
+    References
+    ----------
+    Cormode, Kulkarni and Srivastava 2019, who estimate the frequencies of a level by unary encoding, hashing or
+    Hadamard matrices, none of which is better.
+    """
+    parts, answers = [], np.arange(n)
+    levels = max(1, math.ceil(math.log2(n)))
+    for level in range(1, levels + 1):
+        nodes = answers if level == levels else answers * 2**level // n
+        parts.append(subset_selection(int(nodes.max()) + 1, epsilon).channel[nodes] / levels)
+    return np.hstack(parts)
+
+
+def _channel_of_sets(sets: Float, shares: Float, epsilon: float) -> Float:
+    """Channel of the staircase columns of sets, in these shares."""
+    columns = (np.exp(-epsilon) + (1 - np.exp(-epsilon)) * sets) * shares[:, None]
+    return np.asarray((columns / columns.sum(axis=0)).T)

@@ -1,0 +1,275 @@
+r"""The bound for many answers: a relaxed program with inequalities of sets, by multipliers.
+
+A unit vector for each answer replaces its signs ``s``, and ``z_0`` replaces 1. By the channel's equations all vectors
+``z_x`` have the same product ``t`` with the direction of ``p = a z_0 + h sum_x r_x z_x``. Splitting them along it
+leaves free unit vectors ``u_x``:
+
+.. math:: z_x = (t, \sqrt{1 - t^2}\, u_x), \quad
+          |p| = h t + \sqrt{a^2 - h^2 (1 - t^2) |\bar u|^2}, \quad \bar u = \sum_x r_x u_x ,
+
+with the objective :math:`|p|^2 / (h^2 (1 - t^2)) \operatorname{tr}(G (T U U^T T^T)^{-1})`. The share of the sets
+that have both of two answers becomes ``(1 + z_0 z_x + z_0 z_y + z_x z_y) / 4``.
+
+Each round minimises the objective with a penalty for every violated inequality, and updates the multipliers (an
+augmented Lagrangian). With the last multipliers the program without penalties is a bound, which `elliptope` proves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldpopt.certificate.design_bound_elliptope import Inequalities
+from ldpopt.designing.coordinates import Contrasts
+from ldpopt.designing.methods.relaxation.elliptope import raise_cost
+from ldpopt.designing.pricing import Dual
+from ldpopt.designing.private_columns import Staircases
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
+
+LIFTS = (1e-6, 1e-9)
+"""Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep some information."""
+
+STARTS, NEAR = 4, 3e-3
+"""Limit on starts, and the relative distance of bound and objective at which a start is accepted."""
+
+STEPS = 1000
+"""Limit on steps of L-BFGS for each program."""
+
+SEARCH, PROOF = 0.4, 0.6
+"""Shares of a time limit after which the relaxed program, and the proof of its bound, have to end."""
+
+ROUNDS = 40
+"""Limit on rounds of multipliers."""
+
+SIZED = 3
+"""Rounds after which the size ``k`` of the inequality ``(|A| - k)(|A| - k - 1) >= 0`` is fixed."""
+
+PENALTY = 30.0
+"""Curvature of the penalties per answer."""
+
+LEAST_GAP = 1e-8
+"""Smallest relative gap of the objective that is aimed at in floats."""
+
+ROUGH, FINE = 1e-10, 1e-13
+"""Relative changes of the objective at which L-BFGS ends, in the rounds and in the last one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Moments of the unit vectors."""
+
+    units: Float  # u_x, one a row, shape (n, n)
+    tilt: float  # t
+    mean: Float  # the mean of u over the weights, shape (n,)
+    root: float  # the square root above
+    length: float  # |p|
+    products: Float  # u_x u_y, shape (n, n)
+    shares: Float  # share of the sets that have two answers; on the diagonal, one answer; shape (n, n)
+
+    @property
+    def spread(self) -> float:
+        """``1 - t^2``."""
+        return 1 - self.tilt**2
+
+
+class Program:
+    """Objective and moments of unit vectors, with their derivatives."""
+
+    def __init__(self, contrasts: Contrasts, cone: Staircases, lift: float) -> None:
+        n = len(contrasts.weights)
+        self.r, self.n = contrasts.weights, n
+        self.a, self.h = cone.base + cone.spread / 2, cone.spread / 2
+        # A little of every direction, even of those that the workload does not need.
+        self.gram = contrasts.reduced + lift / n * np.eye(n - 1)
+        self.tilted = contrasts.basis.T @ (np.eye(n) - np.outer(np.ones(n), self.r))
+
+    def moments(self, units: Float, tilt: float) -> Moments:
+        """Moments at given vectors."""
+        a, h, spread = self.a, self.h, 1 - tilt**2
+        mean = self.r @ units
+        root = math.sqrt(max(a * a - h * h * float(mean @ mean) * spread, 1e-300))
+        products = units @ units.T
+        along = tilt * root / a - (h * spread / a) * (units @ mean)
+        shares = (1 + along[:, None] + along + tilt**2 + spread * products) / 4
+        return Moments(units, tilt, mean, root, h * tilt + root, products, shares)
+
+    def inverse(self, at: Moments) -> Float:
+        """``S`` in the coordinates of the contrasts with unit 1."""
+        part = self.tilted @ at.units
+        return np.asarray(np.linalg.inv(part @ part.T) * self._scale(at))
+
+    def value(self, at: Moments) -> tuple[float, Float, float, float]:
+        """Objective, and its derivatives by the unit vectors, ``|p|`` and ``t``."""
+        part = self.tilted @ at.units
+        inverse = np.linalg.inv(part @ part.T)
+        through, scale = self.gram @ inverse, self._scale(at)
+        value = float(np.trace(through)) * scale
+        by_units = -2 * scale * (self.tilted.T @ (inverse @ (through @ part)))
+        return value, by_units, 2 * value / at.length, 2 * value * at.tilt / at.spread
+
+    def pull_back(self, at: Moments, by_shares: Float, by_length: float) -> tuple[Float, float]:
+        """Derivatives by the unit vectors and ``t`` of a function of shares and ``|p|``, from its own derivatives."""
+        a, h, t, spread = self.a, self.h, at.tilt, at.spread
+        by_along = by_shares.sum(axis=1) / 2
+        by_product = -(h * spread / a) * by_along
+        by_root = by_length + float(by_along.sum()) * t / a
+        square = float(at.mean @ at.mean)
+        by_units = (spread / 2) * (by_shares @ at.units) + np.outer(by_product, at.mean)
+        pulled = by_product @ at.units - (h * h * spread / at.root * by_root) * at.mean
+        by_units += np.outer(self.r, pulled)
+        by_tilt = float((by_shares * (1 - at.products)).sum()) * t / 2
+        by_tilt += float(by_along.sum()) * at.root / a + (2 * t * h / a) * float(by_along @ (at.units @ at.mean))
+        by_tilt += h * by_length + h * h * square * t / at.root * by_root
+        return by_units, by_tilt
+
+    def _scale(self, at: Moments) -> float:
+        return at.length**2 / (self.h**2 * at.spread)
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """The relaxed optimum."""
+
+    dual: Dual  # multipliers with a proved largest cost
+    shares: Float  # share of the sets that have two answers; on the diagonal, one answer; shape (n, n)
+
+
+def relax(contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline) -> Relaxed:
+    """The relaxed optimum with its bound; from several starts, if the bound is far below the objective."""
+    searching, proving = deadline.share(SEARCH), deadline.share(PROOF)
+    best: Relaxed | None = None
+    for start in range(STARTS):
+        found = _relaxed(contrasts, cone, gap, start, searching, proving)
+        if best is None or found.dual.bound > best.dual.bound:
+            best = found
+        short = found.dual.value - best.dual.bound
+        if short <= max(NEAR, gap) * (found.dual.value - contrasts.spread) or searching.is_over:
+            break
+    assert best is not None
+    return best
+
+
+def _relaxed(
+    contrasts: Contrasts, cone: Staircases, gap: float, start: int, searching: Deadline, proving: Deadline
+) -> Relaxed:
+    """The optimum from one start: L-BFGS may end in a local minimum of the program, whose bound is poor."""
+    n = len(contrasts.weights)
+    flat = np.append(np.random.default_rng(start).standard_normal(n * n), 0.0)
+    for lift in LIFTS:
+        search = _Search(Program(contrasts, cone, lift))
+        flat, value = search.minimize(flat, ROUGH, searching)
+    # The gap is one of the variance, which is the objective less the spread.
+    gap = max(gap * (1 - contrasts.spread / (value * search.unit * contrasts.size)), LEAST_GAP)
+    for number in range(ROUNDS):
+        search.move(flat, number < SIZED)
+        before = value
+        flat, value = search.minimize(flat, ROUGH, searching)
+        if (number >= SIZED and value - before <= gap / 50 * value) or searching.is_over:
+            break
+    flat, _ = search.minimize(flat, FINE, searching)
+    inequalities = search.multipliers(flat).times(contrasts.size)
+    at = search.point(flat)
+    dual = _proved(contrasts, cone, search.program.inverse(at), inequalities, gap / 20, proving)
+    return Relaxed(dual, at.shares)
+
+
+def _proved(
+    contrasts: Contrasts, cone: Staircases, inverse: Float, inequalities: Inequalities, gap: float, deadline: Deadline
+) -> Dual:
+    """Bound by ``S``, given in the coordinates of the contrasts with unit 1, and by the multipliers."""
+    basis, r = contrasts.basis, contrasts.weights
+    form = basis @ (inverse.T @ contrasts.reduced @ inverse * contrasts.size) @ basis.T
+    value = float(np.sum(inverse * contrasts.reduced)) * contrasts.size
+    rough = Dual(r, contrasts.needed(inverse), value, value, np.zeros(len(r)), inequalities=inequalities)
+    return raise_cost(rough, form, cone, gap, deadline)
+
+
+class _Search:
+    """The augmented Lagrangian: objective, penalties and multipliers of the inequalities."""
+
+    def __init__(self, program: Program) -> None:
+        n = program.n
+        self.program, self.unit = program, 1.0
+        self.pairs, self.factor, self.size = np.zeros((n, n)), 0.0, 0
+        self.penalty = self.size_penalty = 0.0
+
+    def point(self, flat: Float) -> Moments:
+        """Moments at the variables: directions of the unit vectors, and ``t`` by its inverse tanh."""
+        n = self.program.n
+        units = flat[:-1].reshape(n, n)
+        return self.program.moments(units / np.linalg.norm(units, axis=1, keepdims=True), math.tanh(flat[-1]))
+
+    def minimize(self, flat: Float, tolerance: float, deadline: Deadline) -> tuple[Float, float]:
+        """Limited-memory quasi-Newton steps."""
+        from scipy.optimize import minimize
+
+        def stop(_: Float) -> None:
+            if deadline.is_over:
+                raise StopIteration
+
+        self.unit *= self._evaluate(flat)[0] if not self.penalty else 1.0
+        found = minimize(  # type: ignore[call-overload]
+            self._evaluate,
+            flat,
+            jac=True,
+            method="L-BFGS-B",
+            callback=stop,
+            options={"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": 20, "ftol": tolerance, "gtol": 1e-9},
+        )
+        return np.append(self.point(found.x).units.ravel(), found.x[-1]), float(found.fun)
+
+    def move(self, flat: Float, resize: bool) -> None:
+        """Update the multipliers from the penalties at a point; perhaps the size too."""
+        at, n = self.point(flat), self.program.n
+        pairs, factor, _ = self._updated(at)
+        if not self.penalty:
+            self.unit *= self._evaluate(flat)[0]
+            self.penalty, self.size_penalty = PENALTY / n, PENALTY * n
+        self.pairs, self.factor = pairs, factor
+        size = int(np.trace(at.shares))
+        if resize and size != self.size:
+            self.size, self.factor = size, 0.0
+
+    @property
+    def _share(self) -> float:
+        """Unit of shares: they are those of reports of length 1."""
+        return self.program.a**2
+
+    def multipliers(self, flat: Float) -> Inequalities:
+        """The updated multipliers, in the unit of the objective."""
+        pairs, factor, _ = self._updated(self.point(flat))
+        scale = self.unit * self._share
+        return Inequalities(pairs * scale, self.size, factor / self.program.n**2 * scale)
+
+    def _updated(self, at: Moments) -> tuple[Float, float, float]:
+        """Updated multipliers of pairs and of the size, and the value of the inequality of the size."""
+        n, k = self.program.n, self.size
+        scale = self._share / at.length**2
+        over = float(at.shares.sum() - (2 * k + 1) * np.trace(at.shares) + k * (k + 1))
+        left = np.maximum(0.0, self.pairs - self.penalty * scale * at.shares)
+        np.fill_diagonal(left, 0.0)
+        return left, max(0.0, self.factor - self.size_penalty * scale * over / n**2), over
+
+    def _evaluate(self, flat: Float) -> tuple[float, Float]:
+        """Objective with penalties, and its gradient."""
+        at, n = self.point(flat), self.program.n
+        objective, by_units, by_length, by_tilt = self.program.value(at)
+        value, by_length = objective / self.unit, by_length / self.unit
+        if self.penalty:
+            left, factor, over = self._updated(at)
+            scale = self._share / at.length**2
+            value += float((left**2).sum() - (self.pairs**2).sum()) / (4 * self.penalty)
+            value += (factor**2 - self.factor**2) / (2 * self.size_penalty)
+            by_shares = -(scale / 2) * left - factor * scale / n**2
+            by_shares[np.diag_indices(n)] += (2 * self.size + 1) * factor * scale / n**2
+            by_scale = -float((left * at.shares).sum()) / 2 - factor * over / n**2
+            more, tilted = self.program.pull_back(at, by_shares, by_length - 2 * by_scale * scale / at.length)
+        else:
+            more, tilted = self.program.pull_back(at, np.zeros((n, n)), by_length)
+        by_units = by_units / self.unit + more
+        by_units -= at.units * np.sum(by_units * at.units, axis=1, keepdims=True)
+        lengths = np.linalg.norm(flat[:-1].reshape(n, n), axis=1, keepdims=True)
+        return value, np.append((by_units / lengths).ravel(), (by_tilt / self.unit + tilted) * at.spread)

@@ -1,0 +1,268 @@
+r"""The best design for the largest variance over the answers.
+
+The smallest largest variance equals the largest of the least averages over all weights, so that a bound for any weights
+bounds the worst case too, with the same certificate. The master program is a saddle point, convex in ``theta`` and
+concave in the weights ``r``:
+
+.. math:: \min_{\theta \ge 0, \sum \theta_A v_A = 1} \; \max_{r \ge r_0, \sum r = 1} \;
+          \operatorname{tr}\Big(G \big(\textstyle\sum_A \theta_A v_A v_A^T / (r \cdot v_A)\big)^{-1}\Big)
+          - \sum_x r_x G_{xx} .
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ldpopt.designing.column_generation import UNUSED, Optimum, Solved, generate_columns
+from ldpopt.designing.coordinates import Contrasts
+from ldpopt.designing.masters import FINEST, STALLED, CurvedPoint, CurvedSystem, half_inverse, relative_error
+from ldpopt.designing.pricing import Dual
+from ldpopt.designing.private_columns import Cone
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Float
+from ldpopt.privacy.cones.columns import Columns
+from ldpopt.solving.interior.path_following import follow_path
+
+STEPS = 150
+"""Limit on Newton steps; 10 to 30 are usual."""
+
+LEVEL = 0.1
+"""Products of slacks and multipliers at the start."""
+
+LEAST = 0.01
+"""Share of the weights that is equal, in multiples of the gap aimed at: the bound loses no larger share."""
+
+LEAST_WEIGHT = 1e-9
+"""Least value of that share: reports of answers with weights near 0 have coordinates beyond the floats."""
+
+
+@dataclass(frozen=True, eq=False)
+class MinimaxDesign:
+    """A point near the saddle point."""
+
+    theta: Float  # multiples of the columns, shape (m,)
+    r: Float  # least favorable weights of the answers, shape (n,)
+    line: Float  # multipliers of sum theta v = 1, shape (n,)
+    gap: float  # relative gap of variance and bound on these columns, at least `off`
+    off: float  # relative error of the sums
+
+
+@dataclass(frozen=True, eq=False)
+class _SaddlePoint(CurvedPoint):
+    """``r`` is the excess of the weights over their least value."""
+
+    PRIMAL: ClassVar[frozenset[str]] = frozenset({"theta", "r"})
+
+    theta: Float
+    r: Float
+    slack: Float
+    spare: Float
+    line: Float
+    total: Float
+
+    @property
+    def slacks(self) -> tuple[Float, ...]:
+        return self.theta, self.r
+
+    @property
+    def multipliers(self) -> tuple[Float, ...]:
+        return self.slack, self.spare
+
+
+class _SaddleState:
+    """Value and derivatives at multiples ``theta`` and weights ``r``."""
+
+    def __init__(self, master: MinimaxMaster, theta: Float, r: Float) -> None:
+        v = master.v
+        self.mass = v @ r
+        self.weight = theta / self.mass
+        half = half_inverse(master.vectors, self.weight, master.gram)
+        form = half.T @ master.gram @ half
+        self.white, self.value = master.vectors @ half, float(np.trace(form))
+        self.priced = self.white @ form
+        self.cost = np.einsum("ax,ax->a", self.priced, self.white)
+        self.bent = v * (self.weight / self.mass)[:, None]
+        self.by_theta = -self.cost / self.mass
+        self.by_r = self.bent.T @ self.cost - master.own
+
+    def second(self, v: Float) -> tuple[Float, Float, Float]:
+        """Second derivatives: twice by theta, by both, twice by the weights."""
+        curved = 2 * (self.white @ self.white.T) * (self.priced @ self.white.T)
+        cross = curved @ self.bent
+        theta_theta = curved / self.mass / self.mass[:, None]
+        theta_r = v * (self.cost / self.mass**2)[:, None] - cross / self.mass[:, None]
+        r_r = self.bent.T @ cross - 2 * (v.T * (self.cost * self.weight / self.mass**2)) @ v
+        return theta_theta, theta_r, r_r
+
+
+class MinimaxMaster:
+    """The master program for given columns ``v``, shape ``(m, n)``, and ``gram = W^T W`` with trace about 1.
+
+    Contrasts of the columns are stretched to about 1, and the Gram matrix accordingly, so that small budgets lose no
+    digits; sums to 1 stay sums to 1. The objective is divided by the square of the stretch. ``least`` is the smallest
+    weight of an answer: the bound is concave in the weights, so it loses a share of at most ``n least``.
+    """
+
+    def __init__(self, v: Float, gram: Float, least: float = 0.0) -> None:
+        n = v.shape[1]
+        middle = v.mean(axis=1, keepdims=True)
+        self.stretch = 1 / float(np.abs(v - middle).max())
+        self.map = self.stretch * np.eye(n) + np.full((n, n), (1 - self.stretch) / n)
+        self.v, self.vectors, self.least = v, middle + self.stretch * (v - middle), least
+        self.gram = self.map @ gram @ self.map / self.stretch**2
+        self.own = np.diag(gram) / self.stretch**2
+        self._known: tuple[_SaddlePoint, _SaddleState] | None = None
+
+    def solve(self, theta: Float, r: Float, *, gap: float = 1e-9, deadline: Deadline = NO_LIMIT) -> MinimaxDesign:
+        """Find the saddle point from a positive point, until the relative gap is reached; the best point found."""
+        r = np.maximum(r / r.sum() - self.least, 0.1 / len(r))
+        level = LEVEL
+        begin = _SaddlePoint(theta, r, level / theta, level / r, np.zeros(len(r)), np.zeros(1))
+        ended = follow_path(
+            begin,
+            lambda point: (self._measured(point)[0],) * 2,
+            lambda point: _SaddleSystem(self, point),
+            gap=gap,
+            steps=STEPS,
+            stalled_steps=STALLED,
+            deadline=deadline,
+        )
+        at, line = ended.point, self.map @ ended.point.line * self.stretch**2
+        return MinimaxDesign(at.theta, self.least + at.r, line, *self._measured(at))
+
+    def state(self, point: _SaddlePoint) -> _SaddleState:
+        """Derivatives at a point, computed once."""
+        if self._known is None or self._known[0] is not point:
+            self._known = point, _SaddleState(self, point.theta, self.least + point.r)
+        return self._known[1]
+
+    def _measured(self, point: _SaddlePoint) -> tuple[float, float]:
+        """Gap of the design's largest variance and of the bound at the weights, and the error of the sums."""
+        try:
+            at = self.state(point)
+        except LinAlgError:
+            return np.inf, np.inf
+        r, worst = self.least + point.r, float(at.by_r.max())
+        off = relative_error(self.vectors.T @ point.theta - 1, point.line, max(worst, FINEST * at.value))
+        # Add the least multiple of the weights with which no column costs more than the line allows.
+        short = float(np.max((-at.by_theta - self.vectors @ point.line) / at.mass))
+        largest = float(point.line.sum() + short * r.sum())
+        bound = at.value**2 / largest - float(r @ self.own) if largest > 0 else 0.0
+        return max(1 - bound / worst if worst > 0 else 0.0, off), off
+
+
+class _SaddleSystem(CurvedSystem[_SaddlePoint]):
+    """Newton steps of the saddle, by a Cholesky factor over the columns."""
+
+    def __init__(self, master: MinimaxMaster, at: _SaddlePoint) -> None:
+        self.at, self.state, self.master = at, master.state(at), master
+        v = master.vectors
+        m, n = v.shape
+        theta_theta, theta_r, r_r = self.state.second(master.v)
+        self.scale = np.sqrt(at.theta / at.slack)
+        matrix = theta_theta * self.scale * self.scale[:, None]
+        matrix[np.diag_indices(m)] += 1.0
+        self.factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
+        self.across = np.column_stack([theta_r, v, np.zeros(m)]) * self.scale[:, None]
+        self.solved = cho_solve(self.factor, self.across, check_finite=False)
+        small = np.zeros((2 * n + 1, 2 * n + 1))
+        small[:n, :n] = r_r - np.diag(at.spare / at.r)
+        small[:n, -1] = small[-1, :n] = -1.0
+        self.small = small - self.across.T @ self.solved
+        self.size = np.ones(2 * n + 1)
+        self.size[:n] = np.sqrt(at.r / at.spare)
+        self.small = self.small * self.size * self.size[:, None]
+
+    def residual(self) -> float:
+        """Of the stationarity in multiples and weights."""
+        at, state = self.at, self.state
+        first = state.by_theta + self.master.vectors @ at.line - at.slack
+        return float(at.theta @ np.abs(first) + at.r @ np.abs(state.by_r - at.total + at.spare))
+
+    def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> _SaddlePoint:
+        """Newton step that changes the products by these amounts."""
+        at, state, v = self.at, self.state, self.master.vectors
+        n = len(at.r)
+        upper = self.scale * (at.slack - state.by_theta - v @ at.line + aims[0] / at.theta)
+        lower = np.concatenate(
+            [
+                at.total - state.by_r - at.spare - aims[1] / at.r,
+                1 - v.T @ at.theta,
+                [at.r.sum() + n * self.master.least - 1],
+            ]
+        )
+        base = cho_solve(self.factor, upper, check_finite=False)
+        found = self.size * np.linalg.solve(self.small, self.size * (lower - self.across.T @ base))
+        dtheta, dr = self.scale * (base - self.solved @ found), found[:n]
+        dslack, dspare = (aims[0] - at.slack * dtheta) / at.theta, (aims[1] - at.spare * dr) / at.r
+        return _SaddlePoint(dtheta, dr, dslack, dspare, found[n : 2 * n], found[2 * n :])
+
+
+def least_weight(n: int, gap: float) -> float:
+    """Smallest weight of an answer."""
+    return max(LEAST * gap, LEAST_WEIGHT) / n
+
+
+def solve_minimax(
+    gram: Float, columns: Columns, theta: Float | None, r: Float, *, gap: float, least: float, deadline: Deadline
+) -> MinimaxDesign:
+    """Saddle point on given columns, in the unit of the workload."""
+    v, unit = columns.vectors, float(np.trace(gram))
+    start = np.full(len(v), 1 / v.sum(axis=0).max()) if theta is None else theta
+    found = MinimaxMaster(v, gram / unit, least).solve(start, r, gap=gap, deadline=deadline)
+    return replace(found, r=found.r / found.r.sum(), line=found.line * unit)
+
+
+def minimax_optimum(gram: Float, columns: Columns, found: MinimaxDesign, *, used: float) -> tuple[Optimum, float]:
+    """Design of a saddle point with its multipliers, and its largest variance.
+
+    Columns with less than ``used`` of the largest multiple are left out.
+    """
+    places = np.flatnonzero(found.theta > used * found.theta.max())
+    columns = columns.take(places)
+    contrasts = Contrasts(gram, found.r).scaled_to(columns)
+    r, scores, mass = found.r, contrasts.scores(columns), columns.mass(found.r)
+    q = found.theta[places] * mass
+    q /= q.sum()
+    half = half_inverse(scores, q, contrasts.reduced)
+    inverse = half @ half.T
+    value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
+    whole = contrasts.needed(inverse)
+    # The saddle point is for the workload itself: subtract the part of its average over the weights.
+    mean = gram @ r
+    line = found.line - 2 * whole.T @ (mean - r @ mean)
+    dual = Dual(r, whole, value, value, line - r * line.sum())
+    estimator = contrasts.basis / contrasts.unit @ (half @ (scores @ half).T)
+    moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
+    theta = q / mass
+    second = (columns.vectors.T @ (theta * moments)) / (columns.vectors.T @ theta)
+    variance = float((second - np.diag(contrasts.centered)).max())
+    return Optimum(contrasts, columns, q, value, dual), variance
+
+
+class _WorstCase:
+    """The largest variance over the answers, as a `Master`."""
+
+    def __init__(self, gram: Float, gap: float) -> None:
+        n = len(gram)
+        self.gram, self.least = gram, least_weight(n, gap)
+        self.symmetries, self.room = np.arange(n)[None], n * (n + 1) // 2 + n
+
+    def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
+        found = solve_minimax(self.gram, columns, x, r, gap=gap, least=self.least, deadline=deadline)
+        optimum, variance = minimax_optimum(self.gram, columns, found, used=UNUSED)
+        price = optimum.dual.price(optimum.contrasts.centered)
+        return Solved(found.theta, optimum.dual.weights, price, found.gap, found.off, optimum, variance)
+
+
+def optimize_worst_case(
+    gram: Float, cone: Cone, *, gap: float = 1e-6, deadline: Deadline = NO_LIMIT
+) -> tuple[Optimum, float]:
+    """Design for the largest variance over the answers, by column generation, and that variance."""
+    n = len(gram)
+    master = _WorstCase(gram, gap)
+    return generate_columns(master, cone, cone.initial(gram), np.full(n, 1 / n), gap=gap, deadline=deadline)

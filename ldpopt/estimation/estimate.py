@@ -1,0 +1,202 @@
+"""The record of estimates with standard errors and intervals, and estimates that are linear in the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.intervals import norm_sub, score_intervals
+from ldpopt.foundation.display import Facts, HasFacts, Table, label
+from ldpopt.foundation.numbers import Float, frozen, inner_share
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LARGEST_COVARIANCE = 1000
+"""Largest number of estimates of which the covariance matrix is kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate(HasFacts):
+    r"""Estimates with standard errors and intervals.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        The estimates; a scalar becomes shape (1,).
+    std_error : array_like, shape (n,)
+        Standard errors, in the unit of the values.
+    n_reports : int
+        Number of reports used.
+    confidence : float
+        Nominal coverage of each single interval, ``0 < confidence < 1``; default: ``0.95``.
+    method : str
+        Method of estimation; default: ``"inversion"``.
+    labels : sequence of hashable, optional
+        Labels of the values.
+    covariance : array_like, shape (n, n), optional
+        Covariance of the estimates.
+    interval : array_like, shape (n, 2), optional
+        Lower and upper ends; default: the normal interval ``values -+ z std_error``, not clipped.
+
+    Raises
+    ------
+    StatementError
+        If the confidence is not between 0 and 1, or a shape does not fit.
+
+    Examples
+    --------
+    >>> Estimate([0.5], [0.25], n_reports=4).interval.round(2)
+    array([[0.01, 0.99]])
+    """
+
+    values: Float
+    std_error: Float
+    n_reports: int
+    confidence: float = 0.95
+    method: str = "inversion"
+    labels: tuple[Hashable, ...] | None = None
+    covariance: Float | None = None
+    interval: Float = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        """Check the shapes, fill in the interval and freeze the arrays."""
+        half_width = normal_quantile(self.confidence)
+        values = np.atleast_1d(np.array(self.values, dtype=np.float64))
+        std_error = np.atleast_1d(np.array(self.std_error, dtype=np.float64))
+        interval = self.interval
+        if interval is None and std_error.shape == values.shape:
+            interval = np.stack([values - half_width * std_error, values + half_width * std_error], axis=-1)
+        object.__setattr__(self, "values", values)
+        n = len(values)
+        given: tuple[tuple[str, Any, tuple[int, ...]], ...] = (
+            ("values", values, (n,)),
+            ("std_error", std_error, (n,)),
+            ("covariance", self.covariance, (n, n)),
+            ("interval", interval, (n, 2)),
+        )
+        for name, array, shape in given:
+            if array is None:
+                continue
+            checked = np.array(array, dtype=np.float64)
+            if checked.shape != shape:
+                raise StatementError(f"{name} of an estimate has shape {checked.shape}; it needs {shape}")
+            object.__setattr__(self, name, frozen(checked))
+        if self.labels is not None:
+            object.__setattr__(self, "labels", tuple(self.labels))
+            if len(self.labels) != n:
+                raise StatementError(f"{len(self.labels)} labels for {n} estimates")
+
+    def __repr__(self) -> str:
+        """Each value with its standard error and interval, at most ten of them."""
+        rows = [f"Estimate({self.method}, {self.n_reports} reports, {100 * self.confidence:g}% intervals)"]
+        for place in range(min(10, len(self.values))):
+            name = "" if self.labels is None else f"{self.labels[place]!r}: "
+            low, high = self.interval[place]
+            rows.append(f"  {name}{self.values[place]:.6g} +- {self.std_error[place]:.2g}  [{low:.6g}, {high:.6g}]")
+        if len(self.values) > 10:
+            rows.append(f"  ... {len(self.values) - 10} more")
+        return "\n".join(rows)
+
+    def facts(self) -> Facts:
+        """Each estimate with its standard error and interval; of frequencies also the nearest distribution."""
+        names = range(len(self.values)) if self.labels is None else map(label, self.labels)
+        headings = ["number" if self.method == "design" else "answer", "estimate", "std error", "low", "high"]
+        columns = [names, self.values.tolist(), self.std_error.tolist(), *self.interval.T.tolist()]
+        if self.method == "inversion" and len(self.values) > 1:
+            headings.append("norm sub")
+            columns.append(self.norm_sub().values.tolist())
+        method = self.method.replace("_", " ")
+        title = f"{self.n_reports:,} reports, {method}, {100 * self.confidence:g} % intervals"
+        return Facts(title, [Table(headings, list(zip(*columns, strict=True)), digits=5)])
+
+    def norm_sub(self) -> Estimate:
+        r"""Frequencies made non-negative with sum 1 (Norm-Sub; Wang et al. 2020).
+
+        .. math:: \max(\hat f_x - \delta, 0), \quad \delta \text{ such that they sum to 1}
+
+        The nearest point of the simplex: never further from the true frequencies, but biased. Standard errors are those
+        of the unbiased estimates, intervals theirs clipped to [0, 1].
+
+        Raises
+        ------
+        StatementError
+            If these are not frequencies of at least two labels.
+        """
+        if len(self.values) < 2 or self.labels is None:
+            raise StatementError("Norm-Sub is for frequencies of at least two labels")
+        clipped = np.clip(self.interval, 0.0, 1.0)
+        method = f"{self.method}, norm_sub"
+        rest = (self.n_reports, self.confidence, method, self.labels, self.covariance, clipped)
+        return Estimate(norm_sub(self.values), self.std_error, *rest)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table: one row for each value, columns estimate, std_error, low, high."""
+        import pandas as pd
+
+        index = None if self.labels is None else pd.Index(list(self.labels), name="answer", tupleize_cols=False)
+        low, high = self.interval.T
+        columns = {"estimate": self.values, "std_error": self.std_error, "low": low, "high": high}
+        return pd.DataFrame(columns, index=index)
+
+
+def linear_estimate(
+    counts: Counts,
+    estimator: Float,
+    wanted: Float,
+    channel: Float,
+    inverse: Float,
+    z: float,
+    confidence: float,
+    method: str,
+    names: tuple[Hashable, ...],
+) -> Estimate:
+    """Estimate ``wanted @ p``, shape (k,), by an ``estimator``, shape (k, m), with score intervals of quantile ``z``.
+
+    ``channel`` and its left ``inverse``, shape (n, m), give the frequencies at which variances are taken.
+    """
+    share = counts.values / counts.total
+    values = estimator @ share
+    if len(values) <= LARGEST_COVARIANCE or estimator is inverse:
+        covariance = covariance_of_mean(estimator, values, counts)
+        spread = np.diag(covariance)
+    else:
+        covariance = None
+        spread = (estimator - values[:, None]) ** 2 @ (counts.squares / counts.total**2)
+    error = np.sqrt(np.maximum(spread, 0.0))
+    interval = score_intervals(values, wanted, estimator, channel, norm_sub(inverse @ share), counts.scale, z)
+    return Estimate(values, error, counts.n_reports, confidence, method, names, covariance, interval)
+
+
+def covariance_of_mean(numbers: Float, mean: Float, counts: Counts) -> Float:
+    r"""Return the covariance of the weighted mean of the values of the reports, ``numbers[:, y]`` for report ``y``.
+
+    .. math:: \sum_y s_y (V_y - \hat t) (V_y - \hat t)^T / W^2, \quad s_y = \sum w^2, \quad W = \sum w
+    """
+    centered = numbers - mean[:, None]
+    covariance = (centered * (counts.squares / counts.total**2)) @ centered.T
+    return np.asarray((covariance + covariance.T) / 2)
+
+
+def normal_quantile(confidence: float) -> float:
+    r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``.
+
+    Examples
+    --------
+    >>> round(normal_quantile(0.95), 4)
+    1.96
+    """
+    share = inner_share(confidence, "confidence", do="pass a coverage such as 0.95")
+    return -NormalDist().inv_cdf((1 - share) / 2)
+
+
+def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:
+    """Return ``z`` of each of ``count`` intervals, which hold alone or all at once (Bonferroni)."""
+    alone = normal_quantile(confidence)
+    return normal_quantile(1.0 - (1.0 - confidence) / count) if simultaneous and count > 1 else alone

@@ -1,0 +1,200 @@
+"""A TOML file that is read strictly: each error names file, line and key."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from ldpopt.errors import MechanismError, ModelFileError, StatementError
+from ldpopt.foundation.files import readable
+from ldpopt.foundation.labels import nearest
+from ldpopt.privacy.plain import MisstatedError
+
+LARGEST_FILE = 64 * 2**20
+"""Largest size in bytes of a file that is read or written; a gain of 1000 x 1000 numbers takes a third of it."""
+
+MAX_DEPTH = 8
+"""Largest nesting depth of a file; a matrix in a table has depth four."""
+
+Key = tuple[str | int, ...]
+
+_WORDS = {
+    "prior": ("prior",),
+    "utility": ("utility", "gain", "loss"),
+    "alphabet": ("input", "output", "label", "alphabet"),
+    "privacy": ("privacy", "graph", "edge", "node", "distance", "metric", "epsilon", "delta"),
+    "constraints": ("constraint", "unbiased"),
+    "objective": ("objective", "worst_case"),
+}
+"""Words of a message of `Problem`, by which the table is found that it is about."""
+
+
+class Page:
+    """The text and values of a file; it builds every error about them."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        try:
+            with readable(self.path).open("rb") as stream:
+                raw = stream.read(LARGEST_FILE + 1)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise self.error((), f"cannot read the model file: {why}", "check the path") from None
+        if len(raw) > LARGEST_FILE:
+            raise self.error((), f"the file is larger than {LARGEST_FILE:,} bytes", "give a smaller problem")
+        try:
+            self.text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = raw.count(b"\n", 0, error.start) + 1
+            do = "pass a TOML file, saved as UTF-8 (in the editor's menu for saving)"
+            raise self.error(line, f"the file is not UTF-8 text (byte {raw[error.start]:#04x})", do) from None
+        self.data = self._parse()
+
+    def _parse(self) -> dict[str, Any]:
+        # A key of ten thousand dots takes tomllib minutes; the lookbehind keeps this search linear.
+        dots = re.search(r"(?<![^\s=\[\],{}#])(?:[^\s.=\[\],{}#]+[ \t]*\.[ \t]*){32}", self.text)
+        if dots:
+            line = self.text.count("\n", 0, dots.start()) + 1
+            raise self.error(line, "a name of more than 32 dotted parts", "write flat tables")
+        try:
+            data = tomllib.loads(self.text)
+        except RecursionError:
+            raise self.error((), f"the file is nested deeper than {MAX_DEPTH}", "write flat tables") from None
+        except ValueError as error:
+            text = str(error)
+            at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", text)
+            place: Key | int = (int(at[1]) if at[1] else self.text.rstrip().count("\n") + 1) if at else ()
+            what = text[: at.start()] if at else text.split(";")[0]
+            raise self.error(place, f"not TOML: {what[:1].lower()}{what[1:]}", "correct the line") from None
+        self._require_plain(data)
+        return data
+
+    def _require_plain(self, data: Any) -> None:
+        """Refuse nan, inf, integers beyond floats and deep nesting; without recursion."""
+        stack: list[tuple[Key, Any]] = [((), data)]
+        while stack:
+            key, value = stack.pop()
+            if len(key) > MAX_DEPTH:
+                raise self.error(key[:2], f"nested deeper than {MAX_DEPTH}", "write flat tables")
+            if isinstance(value, dict):
+                stack += [((*key, name), entry) for name, entry in value.items()]
+            elif isinstance(value, list):
+                stack += [((*key, place), entry) for place, entry in enumerate(value)]
+            elif isinstance(value, float) and not math.isfinite(value):
+                raise self.error(key, f"{dotted(key)} = {value} is not a finite number", "give a finite number")
+            elif isinstance(value, int) and abs(value) > 2**53:
+                raise self.error(key, f"{dotted(key)} is an integer beyond 2^53", "write it as a decimal or as text")
+
+    def error(self, key: Key | int, what: str, do: str = "") -> ModelFileError:
+        """Error with file, line and key; a syntax error has a line only."""
+        line = key if isinstance(key, int) else (line_of(self.text, key) if key else None)
+        where = self.path + (f":{line}" if line else "")
+        name = "" if isinstance(key, int) or not key else f": {dotted(key)}"
+        return ModelFileError(what, where=where + name, do=do)
+
+    @contextmanager
+    def at(self, *key: str | int) -> Iterator[None]:
+        """Add a key to errors: this key, or the key inside it that the message names first."""
+        try:
+            yield
+        except ModelFileError:
+            raise
+        except (StatementError, MechanismError) as error:
+            inner = error.key if isinstance(error, MisstatedError) else None
+            place = self._inner_key(key, error.what) if inner is None else (*key, *inner)
+            raise self.error(place, error.what, error.do) from None
+
+    def _inner_key(self, key: Key, what: str) -> Key:
+        """The key inside a table that a message names first."""
+        table: Any = self.data
+        for part in key:
+            known = isinstance(part, int) or part in table
+            table = table[part] if known else {}
+        if not isinstance(table, dict):
+            return key
+        names = {name: (name.removesuffix("s"),) for name in table} if key else {n: _WORDS.get(n, ()) for n in table}
+        places = [
+            (match.start(), name)
+            for name, words in names.items()
+            for word in words
+            if (match := re.search(rf"\b{re.escape(word)}", what))
+        ]
+        if places:
+            return self._inner_key((*key, min(places)[1]), what)
+        # The only key of a table is meant whether or not the message names it; a kind alone lacks others.
+        return (*key, *table) if key and len(table) == 1 and "kind" not in table else key
+
+
+_NAME = re.compile(r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')")
+_KEY = rf"{_NAME.pattern}(?:\s*\.\s*{_NAME.pattern})*"
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]\]?\s*(?:#.*)?$")
+_ASSIGNMENT = re.compile(rf"\s*({_KEY})\s*=")
+_LONG_TEXT = re.compile(r"\"\"\"[\s\S]*?(?:\"\"\"|\Z)|'''[\s\S]*?(?:'''|\Z)|\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'|#.*")
+"""Texts and comments, inside which brackets and line ends mean nothing."""
+
+
+def line_of(text: str, key: Key) -> int | None:
+    r"""Line of a key in a TOML text, counted from 1: or the line of the innermost table or key around it.
+
+    Examples
+    --------
+    >>> line_of("[privacy]\nkind = 'pure'\nepsilon = -1", ("privacy", "epsilon"))
+    3
+    """
+    outside = _LONG_TEXT.sub(lambda found: found[0][:1] + re.sub(r"[^\n]", "\0", found[0][1:]), text).split("\n")
+    found: int | None = None
+    table: Key = ()
+    best, tables, depth = 0, 0, 0
+    for number, (line, plain) in enumerate(zip(text.split("\n"), outside, strict=True), start=1):
+        here: Key = ()
+        if depth == 0 and plain[:1] != "\0":
+            if header := _HEADER.match(line):
+                table = tuple(part.strip("\"'") for part in _NAME.findall(header[2]))
+                if header[1] == "[[" and table == key[: len(table)]:
+                    table, tables = (*table, tables), tables + 1
+                here = table
+            elif assignment := _ASSIGNMENT.match(line):
+                here = (*table, *(part.strip("\"'") for part in _NAME.findall(assignment[1])))
+        shared = min(len(here), len(key))
+        if shared > best and here[:shared] == key[:shared]:
+            best, found = shared, number
+        depth += plain.count("[") + plain.count("{") - plain.count("]") - plain.count("}")
+    return found
+
+
+def dotted(key: Key) -> str:
+    """Write a key in readable form: ``privacy.neighbors.edges[2]``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key).lstrip(".")
+
+
+def shipped(kind: Literal["models", "examples"]) -> Path:
+    """Folder of the models or examples that come with the package: inside it once installed, else beside it."""
+    package = Path(__file__).parents[2]
+    for folder in (package / kind, package.parent / kind):
+        if folder.is_dir():
+            return folder
+    raise ModelFileError(f"the {kind} of ldpopt are not installed", where=str(package), do="install the wheel again")
+
+
+def model_path(name: str | os.PathLike[str]) -> str:
+    """Path of a model: of the file, or of the model of this name that comes with the package.
+
+    Examples
+    --------
+    >>> model_path("coin").endswith("coin.toml"), model_path("my/coin.toml")
+    (True, 'my/coin.toml')
+    """
+    path = os.fspath(name)
+    if not path.replace("_", "").isalnum() or os.path.exists(path):
+        return path
+    known = {file.stem: file for file in sorted(shipped("models").glob("*.toml"))}
+    if path not in known:
+        do = f"{nearest(path, known)}; `ldpopt models` lists them, `ldpopt init {path}.toml` begins a file"
+        raise ModelFileError(f"{path!r} is neither a file nor a model that comes with ldpopt", do=do)
+    return str(known[path])

@@ -1,0 +1,109 @@
+r"""Two heuristics that make a point feasible without a linear program: covering for multipliers, balancing for columns.
+
+*Covering* lowers multipliers until no price is negative, mostly where prices are most negative. With weights ``s``,
+rays ``p_j`` and prices ``v_j`` it seeks a good feasible point of the covering program
+
+.. math:: \min \sum_x s_x t_x, \qquad \sum_x s_x p_{jx} t_x \ge -v_j \text{ for all outputs}, \qquad t \ge 0 ,
+
+by scaling a point until every ray is just covered, and lowering it where rays are covered more than they need.
+
+*Balancing* makes a channel from columns whose rows sum to about 1. Divided by the sums of the rows, the columns would
+sum to 1 but leave the cone. Each is replaced by the geometric mean of the smallest element of the cone above it and the
+largest one below it,
+
+.. math:: \max_z e^{-\ell(x, z)} p_z \qquad \text{and} \qquad \min_z e^{\ell(x, z)} p_z ,
+
+which is in the cone again; this is repeated until the sums are 1. Theory: docs, "Rays".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldpopt.foundation.compiled import max_product
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.numbers import Float
+from ldpopt.solving.methods.rays.master import Groups
+
+COVERING_PASSES = 12
+"""Number of times that a point of the covering program is scaled."""
+
+ROUNDS, WHOLE_ROUNDS = 12, 6
+"""Largest number of rounds of balancing, and of those that change all columns at once; later ones change parts."""
+
+SMALL_ERROR = 0.02
+"""Error of the rows' sums from which on columns are changed in parts."""
+
+PARTS, PART_COLUMNS = 8, 40
+"""Largest number of parts of the columns, and smallest number of columns of a part."""
+
+MAX_FACTOR = 2.0
+"""Largest intended factor of an entry in one round."""
+
+MAX_ERROR = 1e-9
+"""Error of the rows' sums at which to stop."""
+
+PRODUCT_SECONDS = 2e-10
+"""Seconds on two cores per column and pair of inputs, estimated high; a round takes two products."""
+
+
+def cover(need: Float, rays: Float, weights: Float, groups: Groups | None = None) -> Float:
+    """Reductions of the multipliers, (n,), that raise the price of every ray, (m, n), by what it needs, (m,)."""
+    lacking = need > 0
+    if not lacking.any():
+        return np.zeros_like(weights)
+    need, parts, total = need[lacking], rays[lacking] * weights, weights
+    if groups is not None:
+        parts, total = groups.summed_rows(parts), groups.summed(weights)
+    near = np.sqrt(parts / total)  # reductions are made where a ray is large
+    near /= near.max(axis=1, keepdims=True)
+    lift = (near * (need / parts.sum(axis=1))[:, None]).max(axis=0)
+    best, least = lift, np.inf
+    for _ in range(COVERING_PASSES):
+        met = need / (parts @ lift)
+        lift = lift * met.max()
+        value = float(total @ lift)
+        if value < least:
+            best, least = lift, value
+        lift = lift * (near * (met / met.max())[:, None]).max(axis=0)
+    return np.asarray(weights * (best if groups is None else best[groups.number]))
+
+
+def balanced(columns: Float, table: Float, deadline: Deadline) -> Float:
+    """A private channel, (n, k + 1), from columns of a cone, (n, k), which change little; ``table`` are the losses."""
+    kernel = np.exp(-table)
+    np.fill_diagonal(kernel, 1.0)
+    columns, source = columns.copy(), np.random.default_rng(0)
+    parts = max(1, min(PARTS, columns.shape[1] // PART_COLUMNS))
+    for turn in range(ROUNDS):
+        is_whole = turn < WHOLE_ROUNDS and np.abs(1 - columns.sum(axis=1)).max() > SMALL_ERROR
+        order = source.permutation(columns.shape[1])
+        for part in np.array_split(order, 1 if is_whole else parts):
+            lacking, some = 1 - columns.sum(axis=1), columns[:, part]
+            if deadline.is_over or np.abs(lacking).max() <= MAX_ERROR:
+                return _with_missing_mass(columns, table)
+            factor = np.clip(1 + lacking / some.sum(axis=1), 1 / MAX_FACTOR, MAX_FACTOR)
+            columns[:, part] = _in_cone(some * factor[:, None], kernel)
+    return _with_missing_mass(columns, table)
+
+
+def balancing_seconds(n: int, columns: int) -> float:
+    """How long balancing takes, about."""
+    return 2 * ROUNDS * PRODUCT_SECONDS * n**2 * columns
+
+
+def _in_cone(columns: Float, kernel: Float) -> Float:
+    """Elements of the cone near some columns."""
+    return np.asarray(np.sqrt(max_product(kernel, columns)) / np.sqrt(max_product(kernel, 1 / columns)))
+
+
+def _with_missing_mass(columns: Float, table: Float) -> Float:
+    """Divide the columns by the rows' sums, after one more column of the cone has made these equal."""
+    total = columns.sum(axis=1)
+    missing = total.max() - total
+    constant = 0.0
+    for x, losses in enumerate(table):
+        with np.errstate(invalid="ignore", divide="ignore"):  # at the input itself
+            need = (np.exp(-losses) * missing[x] - missing) / -np.expm1(-losses)
+        constant = max(constant, float(np.delete(need, x).max()))
+    return np.asarray(np.column_stack([columns, missing + constant]) / (total.max() + constant))

@@ -1,0 +1,62 @@
+"""Shared by the mechanisms of the literature: reading a problem and its distances, and an exactly private result."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.numbers import Float
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.repair import repair
+from ldpopt.privacy import MetricDP, Ties
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
+
+
+def read_problem(given: Any) -> Problem:
+    """Return a problem; a metric alone has its distance as the loss, and a uniform prior."""
+    if isinstance(given, Problem):
+        return given
+    if not isinstance(given, MetricDP) or callable(given.distance):
+        kind = "metric that is a function" if isinstance(given, MetricDP) else type(given).__name__
+        raise StatementError(f"a {kind} is not a problem", do="pass a Problem, or a MetricDP with a table of distances")
+    n = len(given.distance)
+    loss = Utility(given.distance, "loss")
+    return Problem(np.full(n, 1.0 / n), loss, given, inputs=given.inputs)
+
+
+def require_mutual_ties(problem: Problem) -> Ties:
+    """Return the ties of a problem whose notion ties pairs of inputs both ways, for all outputs, without a delta."""
+    if problem.constraints:
+        names = ", ".join(block.name for block in problem.constraints)
+        raise NotRepresentableError(
+            f"it does not satisfy side constraints ({names})", do="remove them from the problem"
+        )
+    ties = problem.ties()
+    kind = type(problem.privacy).__name__
+    if ties is None or ties.delta or not ties.is_mutual:
+        raise NotRepresentableError(
+            f"it is for notions that bound the ratios of pairs both ways, and the notion is {kind}",
+            do="use PureLDP, GraphDP or MetricDP",
+        )
+    return ties
+
+
+def distances(ties: Ties) -> Float:
+    """Return the lengths of the shortest chains of tied pairs, shape (n, n); infinite between separate parts."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    first, second = ties.pairs()
+    length = np.ones(len(first)) if ties.distance is None else ties.distance
+    found = dijkstra(csr_array((length, (first, second)), shape=(ties.n, ties.n)), directed=False)
+    return np.asarray(np.minimum(found, found.T))
+
+
+def exactly_private(problem: Problem, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:
+    """Round a channel to masses over ``2**53`` that are private for the real ``e**epsilon``, audited."""
+    found = repair(channel, problem.privacy, inputs=problem.inputs, outputs=outputs, ties=problem.ties())
+    return found.mechanism

@@ -1,0 +1,50 @@
+"""Every model file is solved to the value that it expects, also after it was saved and read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ldpopt
+from ldpopt.problem.modelfile import Model, read_model, save_model
+
+MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.toml"))
+
+
+def read(path: Path, saved: Path) -> tuple[Model, Model]:
+    """The model of a file, and the same from a file that `save_model` has written."""
+    if 'dataset = "' in path.read_text(encoding="utf-8"):
+        pytest.importorskip("statsmodels", reason='the data set needs pip install "ldpopt[data]"')
+    model = read_model(path)
+    assert model.title
+    assert model.source
+    assert model.expect is not None, f"{path.name} has no [expect]"
+    save_model(model, saved)
+    again = read_model(saved)
+    assert (again.title, again.source, again.expect) == (model.title, model.source, model.expect)
+    return model, again
+
+
+def test_there_are_models() -> None:
+    assert len(MODELS) >= 15
+
+
+@pytest.mark.parametrize("path", MODELS, ids=[path.stem for path in MODELS])
+def test_model_has_its_expected_value(path: Path, tmp_path: Path) -> None:
+    model, again = read(path, tmp_path / "saved.toml")
+    if model.design is not None:
+        found = ldpopt.design(**vars(model.design))
+        assert found.value == pytest.approx(model.expect.variance, abs=model.expect.tolerance, rel=0)
+        assert found.relative_gap <= 1e-6
+        assert again.design.workload.to_plain() == model.design.workload.to_plain()
+        assert ldpopt.design(**vars(again.design)).value == pytest.approx(found.value, rel=1e-9)
+        return
+    solution = ldpopt.solve(model.problem, solver=model.solver, time_limit=model.time_limit)
+    assert solution.value == pytest.approx(model.expect.value, abs=model.expect.tolerance, rel=0)
+    certificate = ldpopt.certify(solution)
+    assert certificate.relative_gap <= 1e-9
+    assert certificate.audit.verdict == "certified"
+    assert solution.mechanism.audit(model.problem.privacy).verdict == "certified"
+    assert again.problem.utility.matrix.tolist() == model.problem.utility.matrix.tolist()
+    assert ldpopt.solve(again.problem).value == pytest.approx(solution.value, abs=1e-12)

@@ -1,0 +1,266 @@
+"""Wrong input on the command line: exit code 2, one line that says what to do, and no file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from builders import run_cli
+from ldpopt import Mechanism, Survey
+
+PRIVATIZE = "privatize coin.json answers.csv -c answer -o out.csv"
+EXPERIMENT = "experiment hours.csv -c hours --people 9 --epsilon 1 --range"
+
+REFUSED = {
+    # usage
+    "frobnicate": "No such command 'frobnicate'",
+    "--frobnicate": "No such option: --frobnicate",
+    "solve": "Missing argument 'MODEL'",
+    "solve coin.toml --form square": "'square' is not one of",
+    "solve coin.toml --time-limit 0": "greater than or equal to 0.001",
+    "solve coin.toml --time-limit soon": "valid number",
+    "design workload.toml --time-limit 0": "greater than or equal to 0.001",
+    "design workload.toml --outputs 1": "greater than or equal to 2",
+    "design workload.toml --gap 2": "gap = 2.0 is not in",
+    "export coin.toml --to xls": "'xls' is not one of",
+    "export coin.toml --to lp --json -": "add -o FILE",
+    "plan coin.json": "give --half-width, --people, or both",
+    # models
+    "solve missing.toml": "do: check the path",
+    "solve coyn": "did you mean 'coin'?",
+    "solve .": "Is a directory",
+    "solve coin.json": "coin.json:1",
+    "solve broken.toml": "broken.toml:1",
+    "check latin.toml": "saved as UTF-8",
+    "check prior.toml": 'weights = {"a" = 0.3, ...}',
+    "check binary.toml": "binary.toml:1",
+    "compare missing.toml": "do: check the path",
+    "models missing": "missing is not a folder",
+    "solve coin.toml --solver nobody": "name one of auto, cbc, cvxpy, highs, interior",
+    "solve coin.toml --solver cvxpy:nobody": "cvxpy has no solver 'NOBODY' here",
+    "solve coin.toml --epsilon -1": "epsilon = '-1' is negative",
+    "design coin.toml": "add [workload]",
+    "design missing.toml": "do: check the path",
+    "solve workload.toml": "has a workload and no utility",
+    "sweep workload.toml --epsilon 1": "has a workload and no utility",
+    "vertices workload.toml": "has a workload and no utility",
+    "export workload.toml --to lp": "has a workload and no utility",
+    "plot workload.toml --kind mechanism -o out.png": "has a workload and no utility",
+    "certify workload.toml --solver cbc": "--solver is for a utility",
+    # mechanisms and certificates
+    "audit missing.json": "do: check the path",
+    "audit .": "Is a directory",
+    "audit coin.toml": "a model is solved first",
+    "audit other.json": "the key 'inputs' is missing",
+    "audit list.json": "not a mechanism in JSON",
+    "audit coin.json --epsilon plenty": "'plenty' is not a number",
+    "audit coin.json --epsilon=-1": "epsilon = '-1' is negative",
+    "audit coin.json --epsilon inf": "'inf' is not a number",
+    "audit coin.json --delta 0.1": "--delta needs --epsilon",
+    "audit coin.json --epsilon 1 --delta 2": "delta = 2.0 is not in [0, 1]",
+    "audit coin.json --epsilon 1 --model coin.toml": "use either --model or --epsilon",
+    "certify missing.json": "do: check the path",
+    "certify coin.json": "solve MODEL --certificate FILE`; for its privacy alone, `ldpopt audit",
+    # output files
+    "solve coin.toml -o missing/out.json": "name a file in an existing folder",
+    "solve coin.toml -o .": "it is a folder",
+    "solve coin.toml --json missing/out.json": "name a file in an existing folder",
+    "solve coin.toml --json .": "cannot write the file: it is a folder",
+    "compare coin.toml --json .": "cannot write the file: it is a folder",
+    "check coin.toml --json .": "cannot write the file: it is a folder",
+    "vertices coin.toml --json .": "cannot write the file: it is a folder",
+    "audit coin.json --json .": "cannot write the file: it is a folder",
+    "solve coin.toml --plot out.doc": "unknown picture format 'doc'",
+    "design workload.toml --plot out.doc": "unknown picture format 'doc'",
+    "design workload.toml -o missing/out.json": "name a file in an existing folder",
+    "design workload.toml --certificate .": "it is a folder",
+    "plot coin.json -o out": "unknown picture format ''",
+    "plot coin.json --kind design -o out.png": "write one with `ldpopt design",
+    "plot coin.json --kind polytope -o out.png": "name the model file",
+    "plot impossible.toml --kind polytope -o out.png": "two answers and two reports",
+    "solve coin -o -": "--json - writes to stdout",
+    "report coin -o -": "--json - writes to stdout",
+    "sweep coin --epsilon 1 -o -": "--json - writes to stdout",
+    "simulate coin --people 10 -o -": "--json - writes to stdout",
+    "estimate coin.json answers.csv -c answer -o -": "--json - writes to stdout",
+    "estimate coin.json answers.csv -c answer -o table.docx": ".docx",
+    "init coin.toml": "the file exists already",
+    "init new.toml --answers yes": "two or more different answers",
+    "init new.toml --answers yes,yes": "two or more different answers",
+    "init new.toml --answers yes,": "two or more different answers",
+    # tables
+    "privatize coin.json answers.csv -o out.csv": "name the column of the table with -c",
+    "privatize coin.json missing.csv -c answer -o out.csv": "do: check the path",
+    "privatize coin.json . -c answer -o out.csv": "its reports go to a folder",
+    "privatize coin.json answers.csv -c answer -o missing/out.csv": "name a file in an existing folder",
+    "privatize coin.json semicolons.csv -c job -o out.csv": "';'",
+    "privatize coin.json latin.csv -c answer -o out.csv": "latin.csv, row 3",
+    "privatize coin.json answers.csv -c answer -o - --json -": "cannot both go to stdout",
+    "privatize twins.json answers.csv -c answer -o out.csv": "duplicate answer label '1' as text",
+    f"{PRIVATIZE} -c answer": "'answer' is named twice",
+    f"{PRIVATIZE} --keep age": "the columns are name, answer",
+    f"{PRIVATIZE} --key k": "--key and --id belong together",
+    f"{PRIVATIZE} --key k --id name --seed 1": "not from both",
+    f"{PRIVATIZE} --missing-answer maybe": "is not an input of the mechanism",
+    f"{PRIVATIZE} --dask tcp://x:1": "is for a folder",
+    "estimate coin.json missing.csv -c answer": "do: check the path",
+    "estimate coin.json answers.csv -c name": "answers.csv, column name, row 2",
+    "estimate coin.json answers.csv -c name -c answer": "one column at a time",
+    "estimate coin.json answers.csv -c answer --confidence 2": "confidence = 2.0 is not between 0 and 1",
+    "estimate coin.json answers.csv -c answer --dask tcp://x:1": "is for a folder",
+    "estimate constant.json answers.csv -c answer": "the channel has rank 1",
+    # surveys
+    "solve questions.toml": "this is a survey of several questions",
+    "audit questions.json": "this is a survey of several questions",
+    "plot questions.json -o out.png": "this is a survey of several questions",
+    "privatize questions.json answers.csv -c answer -o out.csv": "--column is for a mechanism or a design",
+    "privatize questions.json answers.csv --missing leave_out -o out.csv": "--missing is for a mechanism or a design",
+    "estimate questions.json answers.csv --method maximum_likelihood": "--method is for a mechanism or a design",
+    "plan questions.json --people 10 --epsilon 1": "--epsilon is for a mechanism or a design",
+    # many runs
+    "sweep coin.toml --epsilon a:b:c": "is not a grid",
+    "sweep coin.toml --epsilon 1:2:0": "is not a grid",
+    "sweep coin.toml --epsilon 0:nan:3": "is not a grid",
+    "sweep coin.toml --epsilon ''": "epsilon = \"''\" is not a number",
+    "sweep coin.toml --epsilon 1 --delta much": "an entry that is not a number",
+    "sweep coin.toml --epsilon 1 -j 0": "jobs = 0 is not a number of processes",
+    "sweep impossible.toml --epsilon 1 --prior-grid 3": "this model has 3",
+    "sweep coin.toml coin.toml --epsilon 1": "two models are called 'coin'",
+    "sweep coin.toml limit.toml --epsilon 1": "have different values of time_limit: None, 3.0",
+    "simulate coin.json --people 1.5": "is not a number of people",
+    "simulate coin.json --people 1e15 --prior no=1,yes=1": "do: take fewer people",
+    "simulate coin.json --people some": "is not a number of people",
+    "simulate coin.json --people 10 --checkpoint x": "needs a --seed",
+    "simulate coin.json --people 10 --epsilon 1": "a budget of its own",
+    "simulate coin.json --people 10 --delta 0.1": "together with budgets",
+    "simulate coin.json --people 10 --prior no=1,yes=x": "'yes=x' is not a weight",
+    "simulate coin.json --people 10 --prior no=1,no=2,yes=1": "'no' has two weights",
+    "simulate coin.json --people 10 --prior no=1,maybe=1": "names 'maybe'",
+    "simulate coin.json coin.json --people 10": "two models are called 'coin'",
+    "simulate coin.json --people 10 -j 2 --dask tcp://x:1": "give one of them",
+    "simulate coin.json --people 10 --dask nowhere": "no scheduler of Dask answers",
+    f"{EXPERIMENT} 0:50": "row 53",
+    f"{EXPERIMENT} 50": "is not a range of answers",
+    f"{EXPERIMENT} 9:1": "is empty",
+    f"{EXPERIMENT} 0:inf": "is infinite",
+    f"{EXPERIMENT} -1e308:1e308": "is infinite",
+    f"{EXPERIMENT} 0:60 -c hours": "'hours' is named twice",
+    f"{EXPERIMENT} 0:60 --people 1e15": "do: take fewer people",
+    f"{EXPERIMENT} 0:60 --protocol duchi": "did you mean 'Duchi'",
+    "experiment hours.csv -c name --range 0:50 --people 9 --epsilon 1": "the answer is not a number",
+    "experiment hours.csv -c hour --range 0:60 --people 9 --epsilon 1": "did you mean 'hours'",
+}
+"""Words of the message by command; empty quotes are two characters."""
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("survey") / "questions.json"
+    coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+    Survey({"answer": coin, "name": coin}).save(path)
+    return path
+
+
+@pytest.fixture
+def files(folder: Path, coin: str, questions: Path) -> None:
+    Path("broken.toml").write_text("x = [")
+    Path("binary.toml").write_bytes(b"\xff\xfe\x00")
+    Path("latin.toml").write_bytes(b'source = "a survey"\ntitle = "Gr\xf6\xdfe"\n' + coin.encode())
+    Path("prior.toml").write_text('[alphabet]\ninputs = ["a", "b"]\n[prior]\na = 0.3\nb = 0.7\n')
+    Path("limit.toml").write_text(coin + "\n[solver]\ntime_limit = 3.0\n")
+    Path("questions.toml").write_text('epsilon = 1\n[question.answer]\nlabels = ["no", "yes"]\n')
+    Path("questions.json").write_bytes(questions.read_bytes())
+    Path("other.json").write_text('{"channel": 3}')
+    Path("list.json").write_text("[1, 2]")
+    Path("latin.csv").write_bytes(b"answer\nyes\nn\xf6\n")
+    Path("semicolons.csv").write_text("id;job\n1;none\n")
+    Path("hours.csv").write_text("hours,age,name\n" + "".join(f"{k % 60},{20 + k % 50},x\n" for k in range(300)))
+    Mechanism([[0.5, 0.5], [0.5, 0.5]], ["no", "yes"]).save("constant.json")
+    Mechanism([[0.5, 0.5], [0.5, 0.5]], ["1", 1]).save("twins.json")
+
+
+@pytest.mark.parametrize(("command", "words"), REFUSED.items(), ids=REFUSED)
+def test_wrong_commands_are_refused_on_one_line(files: None, command: str, words: str) -> None:
+    before = sorted(os.listdir())
+    result = run_cli(*command.split())
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("ldpopt: ")
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+    assert sorted(os.listdir()) == before
+
+
+TABLES = {
+    "answer\nyes\nmaybe\n": ("unknown answer: ", "row 3"),
+    "answer\nyes\nYes\n": ("row 3", "known: no, yes"),
+    "anwser\nyes\n": ("unknown column 'answer'", "did you mean 'anwser'"),
+    "answer,answer\nyes,no\n": ("duplicate column 'answer': 2",),
+    "answer,b\nyes\n": ("1 fields", "row 2"),
+    "answer\nyes\n\nno\n": ("1 answer is missing", "row 3"),
+    "": ("empty",),
+    'answer\n"yes\n': ("not a CSV", "not closed"),
+}
+
+
+@pytest.mark.parametrize(("table", "words"), TABLES.items(), ids=map(repr, TABLES))
+def test_a_bad_table_leaves_the_old_reports(folder: Path, table: str, words: tuple[str, ...]) -> None:
+    Path("bad.csv").write_text(table)
+    Path("out.csv").write_text("old")
+    before = sorted(os.listdir())
+    result = run_cli("privatize", "coin.json", "bad.csv", "-c", "answer", "-o", "out.csv")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert all(word in result.stderr for word in words)
+    assert Path("out.csv").read_text() == "old"
+    assert sorted(os.listdir()) == before
+    assert run_cli("privatize", "coin.json", "bad.csv", "-c", "answer", "-o", "-").stdout == ""
+
+
+def test_an_answer_is_quoted_only_on_request(folder: Path) -> None:
+    Path("bad.csv").write_text("answer\nYES\n")
+    command = ("privatize", "coin.json", "bad.csv", "-c", "answer", "-o", "out.csv")
+    assert "did you mean" not in run_cli(*command).stderr
+    assert "did you mean 'yes'?" in run_cli(*command, "--show-values").stderr
+
+
+def test_kinds_of_privacy_are_listed_once(folder: Path, coin: str) -> None:
+    Path("model.toml").write_text(coin.replace('"pure"', '"prue"'))
+    assert run_cli("check", "model.toml").stderr.count("pure") == 2  # did you mean, and in the list
+
+
+def test_an_option_settles_what_models_disagree_on(files: None) -> None:
+    assert run_cli("sweep", "coin.toml", "limit.toml", "--epsilon", "1", "--time-limit", "2").exit_code == 0
+
+
+def test_an_infeasible_model_has_exit_code_3(folder: Path) -> None:
+    assert run_cli("plot", "impossible.toml", "-o", "out.png").exit_code == 3
+
+
+def test_unexpected_errors_are_not_swallowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("ldpopt.problem.modelfile.read_model", broken)
+    assert isinstance(run_cli("check", "coin.toml").exception, ZeroDivisionError)
+
+
+def test_labels_do_not_control_the_terminal(folder: Path, coin: str) -> None:
+    Path("rude.toml").write_text(coin.replace('"no"', r'"[red]\u001b[2J\n"'))
+    text = run_cli("solve", "rude.toml").stdout
+    assert "\x1b[2J" not in text
+    assert "[red]" in text
+
+
+def test_files_are_written_although_the_reader_of_stdout_is_gone(folder: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-u", "-m", "ldpopt", "check", "coin.toml", "--json", "found.json"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path("found.json").read_text().endswith("}\n")

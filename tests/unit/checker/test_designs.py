@@ -1,0 +1,322 @@
+"""Files of designs before the independent checker: the kinds that there are, every tampering, and rays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction as F
+from itertools import permutations, product
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ldpopt_check as checker
+from checker_cases import designs, refused, saved, tabled, third
+from ldpopt_check import UNIT, NotCheckedError, Notion
+from tampering import tamperings, with_digest
+
+CASES = list(designs())
+JUST = 1 + F(1, 2**100)
+
+
+@pytest.fixture
+def data(name: str) -> Any:
+    return third(json.loads(saved(name)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_kind_holds_and_better_claims_are_refused(data: Any, name: str) -> None:
+    said, proved, gap, note = checker.check_design(data)
+    assert note == ""
+    value = proved + gap
+    assert said.startswith(f"{'mean' if data['objective'] == 'average' else 'largest mean'} squared error ")
+    for key, at, sign in (("achieved", value, -1), ("bound", proved, 1)):
+        assert not refused(checker.check_design, with_digest({**data, key: str(at)}))
+        beyond = at + sign * value * F(1, 2**100)
+        assert refused(checker.check_design, with_digest({**data, key: str(beyond)}))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_error_is_that_of_the_estimator_that_is_used(data: Any, name: str) -> None:
+    """By its definition, with every report counted for by hand, in floats."""
+    _, proved, gap, _ = checker.check_design(data)
+    if "size" in data:
+        n, p = len(data["inputs"]), data["mass"] / UNIT
+        q = (p * (data["size"] - 1) + (1 - p) * data["size"]) / (n - 1)
+        found = (p * (1 - p) + (n - 1) * q * (1 - q)) / (p - q) ** 2  # one count is a Bernoulli number
+    else:
+        wanted, rows = np.array(data["workload"], float), np.array(data["masses"], float) / UNIT
+        counted = wanted[:, :1] + (wanted - wanted[:, :1])[:, 1:] @ np.array(data["left_inverse"], float)[1:]
+        away = counted[:, None] - wanted[:, :, None]
+        errors = ((away**2).sum(axis=0) * rows).sum(axis=1)
+        found = np.average(errors, weights=data["weights"]) if data["objective"] == "average" else errors.max()
+        assert np.abs(counted @ rows.T - wanted).max() < 1e-10
+    assert float(proved + gap) == pytest.approx(found, rel=1e-9)
+    assert 0 <= float(gap) <= (0.02 if name in ("mean", "elliptope", "alike") else 1e-5) * found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_false_claims_are_refused_and_true_ones_need_a_new_digest(data: Any, name: str) -> None:
+    """A false claim with a new digest too; a true one for its old digest only."""
+    counted = {False: 0, True: 0}
+    for what, other, is_false in tamperings(data):
+        assert refused(checker.check_design, {**other, "digest": data["digest"]}), what
+        assert refused(checker.check_design, other) == is_false, what
+        counted[is_false] += 1
+    assert counted[True] >= 150
+    assert counted[False] >= 5
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_older_formats_are_read_and_the_output_notes_their_limits(name: str) -> None:
+    data = json.loads(saved(name))
+    if data["format"] == checker.FORMATS[0]:
+        pytest.skip("the library writes the third format")
+    _, proved, gap, note = checker.check_design(data)
+    assert note == f"; {data['format']!r} has no digest: nothing is proved of names and labels"
+    assert float(gap) == pytest.approx(float(F(data["achieved"]) - F(data["bound"])), abs=1e-9 * float(proved))
+    value = proved + gap
+    assert refused(checker.check_design, {**data, "achieved": str(value * (1 - F(2, 10**9)))})
+    assert refused(checker.check_design, {**data, "bound": str(proved * JUST)})
+    if "left_inverse" in data:
+        r = np.array(data["weights"]) / np.sum(data["weights"])
+        if len(data["left_inverse"]) == len(r):
+            for c, raised in ((0.9, 1), (1e-3, 1), (0.9, 2), (1e-3, 2), (1e-6, 2)):
+                forged = (np.array(data["left_inverse"]) + c * r[:, None]).tolist()
+                other = {**data, "left_inverse": forged, "achieved": str(raised * value)}
+                assert refused(checker.check_design, other), (c, raised)
+    first = {**data, "format": checker.FORMATS[2]}
+    if data["privacy"]["kind"] == "pure" if "privacy" in data else False:
+        first["epsilon"] = first.pop("privacy")["epsilon"]
+        if first["proof"] == "form":
+            first.pop("proof")
+            first.pop("inequalities") if first["inequalities"] is None else None
+        assert checker.check_design(first)[1] == proved
+
+
+# The rays of graphs and metrics, against a list of all spanning trees.
+
+
+def by_spanning_trees(n: int, ties: dict[tuple[int, int], F]) -> set[tuple[F, ...]]:
+    """Vertices by their definition: points that keep all ties, where tight ones connect all answers."""
+    found = set()
+
+    def grow(u: dict[int, F]) -> Iterator[dict[int, F]]:
+        if len(u) == n:
+            yield u
+            return
+        for (x, z), d in ties.items():
+            if x in u and z not in u:
+                for value in (u[x] - d, u[x] + d):
+                    yield from grow({**u, z: value})
+
+    for u in grow({0: F(0)}):
+        if all(u[x] - u[z] <= d for (x, z), d in ties.items()):
+            found.add(tuple(max(u.values()) - u[x] for x in range(n)))
+    return found
+
+
+def ties_of(seed: int) -> tuple[int, dict[str, Any], dict[tuple[int, int], F]]:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    if seed % 2:
+        edges = [[x, z] for x in range(n) for z in range(x) if rng.random() < 0.6 or x == z + 1]
+        return n, tabled("graph", edges=edges), {pair: F(1) for edge in edges for pair in permutations(edge)}
+    distance = rng.integers(1, 4, (n, n)).astype(float)
+    distance = np.triu(distance, 1) + np.triu(distance, 1).T
+    table = tabled("metric", distance=distance.tolist())
+    return n, table, {(x, z): F(distance[x, z]) for x, z in permutations(range(n), 2)}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_all_rays_are_found(seed: int) -> None:
+    n, table, ties = ties_of(seed)
+    notion = Notion(table, [str(x) for x in range(n)], [None])
+    if notion.ties is None:
+        return
+    rays, unit = checker.tied_rays(notion)
+    assert {tuple(F(d) * unit for d in ray) for ray in rays} == by_spanning_trees(n, ties)
+    assert len(set(map(tuple, rays))) == len(rays)
+
+
+def test_known_numbers_of_rays() -> None:
+    def count(n: int, edges: Any, **more: Any) -> int:
+        table = tabled("graph", edges=edges, **more)
+        return len(checker.tied_rays(Notion(table, [str(x) for x in range(n)], [None]))[0])
+
+    assert count(6, [[x, x + 1] for x in range(5)]) == 2**5
+    assert count(7, [[x, (x + 1) % 7] for x in range(7)]) == 140
+    assert count(5, [[0, 1], [2, 3], [3, 4]], parts="separate") == 2 + 4
+    assert count(2, [], parts="separate") == 2
+    alike = [[float(x != z) for z in range(5)] for x in range(5)]
+    notion = Notion(tabled("metric", distance=alike), list("abcde"), [None])
+    assert len(checker.tied_rays(notion)[0]) == 2**5 - 2
+    places = np.random.default_rng(0).random((6, 2))
+    apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=2)).tolist()
+    assert len(checker.tied_rays(Notion(tabled("metric", distance=apart), list("abcdef"), [None]))[0]) == 252
+
+
+def test_nearly_equal_lengths_are_made_equal_and_none_is_shorter() -> None:
+    line = [0.1 * x for x in range(5)]
+    ties = {(x, z): F(abs(line[x] - line[z])) for x, z in permutations(range(5), 2)}
+    lengths, chains, unit = checker.whole_lengths(5, ties)
+    assert sorted(lengths) == sorted((x, z) for x, z in permutations(range(5), 2) if abs(x - z) == 1)
+    assert all(size * unit >= ties[pair] for pair, size in lengths.items())
+    assert all(F(chains[x][z]) * unit * (1 + F(1, 2**37)) >= d for (x, z), d in ties.items())
+    assert len(set(lengths.values())) == 1
+
+
+def test_too_many_rays_are_not_checked() -> None:
+    def rays(n: int, edges: Any) -> Any:
+        return checker.tied_rays(Notion(tabled("graph", edges=edges), [str(x) for x in range(n)], [None]))
+
+    with pytest.raises(NotCheckedError, match="tied to each other"):
+        rays(21, [[x, x + 1] for x in range(20)])
+    checked, checker.RAYS = checker.RAYS, 100
+    try:
+        with pytest.raises(NotCheckedError, match="extreme rays"):
+            rays(8, [[x, x + 1] for x in range(7)])
+    finally:
+        checker.RAYS = checked
+    many = [str(x) for x in range(17)]
+    with pytest.raises(NotCheckedError, match="extreme rays"):
+        checker.one_sided_rays(Notion(tabled("one_sided", sensitive=list(range(17))), many, [None]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rays_hold_up_to_nearly_equality(seed: int) -> None:
+    n, table, _ = ties_of(seed)
+    rng = np.random.default_rng(seed)
+    table["epsilon"] = float(rng.random() * 3)
+    notion = Notion(table, [str(x) for x in range(n)], [None])
+    if notion.ties is None:
+        return
+    half = rng.integers(-5, 6, (n, n))
+    form, line, r = half @ half.T, rng.integers(1, 9, n), rng.integers(1, 9, n)
+    rays, unit = checker.tied_rays(notion)
+    vs = np.exp(-table["epsilon"] * float(unit) * np.array(rays, float))
+    ratio = F(float((((vs @ form) * vs).sum(axis=1) / ((vs @ line) * (vs @ r))).max()))
+    for more, holds in ((1 + F(1, 10**9), True), (1 - F(1, 10**9), ratio == 0)):
+        limit = ratio * more
+        found = checker.rays_hold(form.tolist(), limit.denominator, limit.numerator, line.tolist(), r.tolist(), notion)
+        assert found == holds or ratio == 0
+
+
+@pytest.mark.parametrize("sensitive", [[], [0], [0, 2]])
+def test_a_report_of_weight_zero_has_no_negative_price(sensitive: list[int]) -> None:
+    """Where all answers that may give a report have weight 0, nothing but ``y >= 0`` keeps the bound from rising."""
+    notion = Notion(tabled("one_sided", sensitive=sensitive), ["0", "1", "2"], [None])
+    nothing = [[0] * 3 for _ in range(3)]
+    for price in (-1, -(10**9)):
+        assert not checker.rays_hold(nothing, 1, 1, [1, price, 1], [1, 0, 1], notion)
+    if not sensitive:
+        assert checker.rays_hold(nothing, 1, 1, [1, 0, 1], [1, 0, 1], notion)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 40])
+@pytest.mark.parametrize("epsilon", ["log(3)", 0.01, 5.0, 40.0, 700.0, 10000])
+def test_the_largest_contrast_is_that_of_the_best_size(n: int, epsilon: Any) -> None:
+    low, high = checker.least_ratio(epsilon)
+    exact = F(1, 3) if epsilon == "log(3)" else F(exp(-epsilon)) if epsilon < 700 else F(0)
+    assert 0 < F(low, high) <= exact * (1 + F(1, 10**15)) or epsilon >= 700
+    assert low > 0
+    step = high - low
+    found = max(F(step * step * k * (n - k), (low * n + step * k) ** 2) for k in range(1, n))
+    assert checker.largest_contrast(n, low, high) == found
+
+
+# Files that are none, absurd or without an end.
+
+TEXTS = [
+    b"", b"{", b"[]", b"null", b"[1", b'"x"', b"\xff\xfe\x00", b'{"format": NaN}', b"{}", b'{"format": 3}',
+    b'{"format": "other"}', b'{"format": ["ldpopt design certificate 3"]}', b"[" * 10**6, b'{"a":' * 10**5,
+    b'{"format": "ldpopt design certificate 3", "format": "ldpopt design certificate 3"}', b"9" * 10**6,
+    b'{"format": "ldpopt certificate 1"}', b'{"format": "ldpopt design certificate 3", "x": Infinity}',
+    b'{"format": "ldpopt design certificate 2", "inputs": []}', b'{"format": "ldpopt frequency design 1"}',
+    b'{"format": "ldpopt design certificate 1", "proof": {}}',
+]  # fmt: skip
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_other_files_give_one_line(text: bytes, tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "file.json"
+    path.write_bytes(text)
+    assert checker.main([path]) == 2
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1
+    assert ": not a certificate: " in said
+    assert len(said) < 1000
+
+
+def test_no_file_a_folder_and_a_pipe(tmp_path: Path, capsys: Any) -> None:
+    import os
+
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "none", tmp_path, tmp_path / "pipe", "a\0b"):
+        assert checker.main([path]) == 2
+    assert capsys.readouterr().out.count("not a certificate") == 4
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["sets", "cycle", "places", "frequencies", "product"])
+def test_a_file_cut_off_or_with_a_byte_changed_is_refused(name: str, tmp_path: Path) -> None:
+    text = json.dumps(third(json.loads(saved(name)))).encode()
+    path, rng = tmp_path / "file.json", np.random.default_rng(0)
+    for _ in range(40):
+        path.write_bytes(text[: int(rng.integers(len(text)))])
+        assert refused(checker.check, path)
+        place, other = int(rng.integers(len(text))), bytearray(text)
+        other[place] = other[place] % 127 + 1
+        path.write_bytes(other)
+        try:
+            same = json.loads(other) == json.loads(text)  # the last digit of a double
+        except ValueError:
+            same = False
+        assert same or refused(checker.check, path), (place, other[place])
+
+
+def test_checks_that_take_too_long_are_not_made(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(third(json.loads(saved("sets")))))
+    for name, least in (("BYTES", 1000), ("PRODUCTS", 100), ("LISTED", 3)):
+        before = getattr(checker, name)
+        setattr(checker, name, least)
+        try:
+            assert checker.main([path]) == 2
+        finally:
+            setattr(checker, name, before)
+        assert ": NOT CHECKED: " in capsys.readouterr().out
+    assert checker.main([path]) == 0
+
+
+ABSURD: list[Any] = ["1e999999999", "9" * 4000 + "/1", "1/" + "7" * 4000, "log(1e9999)", {"a": {}}, [[[]]]]
+ABSURD += [1e308, 5e-324, -1e308, 10**399]
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("name", ["sets", "cycle", "line", "mean", "product", "frequencies", "one_sided"])
+def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
+    data = third(json.loads(saved(name)))
+
+    def places(part: Any, path: tuple[Any, ...]) -> Any:
+        entries = part.items() if isinstance(part, dict) else enumerate(part[:2]) if isinstance(part, list) else ()
+        for key, value in entries:
+            yield (*path, key)
+            yield from places(value, (*path, key))
+
+    for path, odd in product(places({k: v for k, v in data.items() if k not in ("about", "digest")}, ()), ABSURD):
+        other = json.loads(json.dumps(data))
+        table = other
+        for key in path[:-1]:
+            table = table[key]
+        if table[path[-1]] == odd:
+            continue
+        before, table[path[-1]] = table[path[-1]], odd
+        weaker = path[0] in ("achieved", "bias", "bound", "names", "inputs")  # or another label
+        weaker |= path[0] == "left_inverse" and odd == 5e-324 and isinstance(before, float) and abs(before) < 1e-12
+        weaker |= path == ("multipliers", "eigenvalues", 0)  # of constants, which the centered workload is not about
+        assert refused(checker.check_design, with_digest(other)) or weaker, (path, odd)

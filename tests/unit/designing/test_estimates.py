@@ -1,0 +1,92 @@
+"""Estimates from the reports of a design: unbiased, as wrong as predicted, with intervals that cover."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from builders import thorough_or
+from ldpopt import PureLDP, Workload, design
+from ldpopt.estimation.estimate import normal_quantile
+
+WORKLOADS = {
+    "frequencies": Workload.frequencies(6),
+    "prefix": Workload.prefix(6),
+    "ranges": Workload.ranges(4),
+    "mean": Workload.mean(range(8)),
+    "means": Workload.means({"age": [1, 2, 3, 4], "cost": [3, 1, 4, 1]}),
+    "marginals": Workload.marginals([2, 3], 1),
+    "stack": Workload.prefix(5) + 2 * Workload.mean(range(5)),
+    "custom": Workload(np.random.default_rng(7).standard_normal((3, 5))),
+}
+
+
+def surveys(made, shares, size, repeats, seed):
+    """Estimates of many surveys of ``size`` people drawn from the shares."""
+    drawn = np.random.default_rng(seed).multinomial(size, shares @ made.mechanism.channel, repeats)
+    return [made.estimate(dict(zip(made.mechanism.outputs, counts, strict=True))) for counts in drawn]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_errors_are_as_predicted(name, epsilon):
+    workload, size, repeats = WORKLOADS[name], 200, thorough_or(400, 2000)
+    made = design(workload, PureLDP(epsilon))
+    shares = 1.0 / np.arange(1, workload.shape[1] + 1) ** 2
+    shares /= shares.sum()
+    truth = workload.matrix @ shares
+    found = np.array([estimate.values for estimate in surveys(made, shares, size, repeats, 11)])
+    # Reports of people drawn at random: what the answers differ by comes on top of the noise.
+    differ = shares @ (workload.matrix**2).sum(axis=0) - np.sum(truth**2)
+    predicted = (shares @ made.variance() + differ) / size
+    squares = np.sum((found - truth) ** 2, axis=1)
+    assert abs(squares.mean() - predicted) <= 3 * squares.std(ddof=1) / np.sqrt(repeats)
+    each = found.std(axis=0, ddof=1) / np.sqrt(repeats) + 1e-12
+    assert np.abs((found.mean(axis=0) - truth) / each).max() <= 4
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("name", ["frequencies", "prefix", "mean", "marginals"])
+@pytest.mark.parametrize("size", [50, 1000])
+def test_intervals_cover(name, epsilon, size):
+    """Also of shares that are 0, of which plain normal intervals at epsilon = 4 cover 80 of 100."""
+    workload, repeats = WORKLOADS[name], thorough_or(500, 3000)
+    made = design(workload, PureLDP(epsilon))
+    shares = np.zeros(workload.shape[1])
+    shares[:2] = 0.9, 0.1
+    truth = workload.matrix @ shares
+    ends = np.array([estimate.interval for estimate in surveys(made, shares, size, repeats, 5)])
+    covered = np.mean((ends[..., 0] <= truth + 1e-12) & (truth - 1e-12 <= ends[..., 1]), axis=0)
+    assert covered.min() >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / repeats)
+
+
+def test_intervals_of_two_answers_are_wilsons():
+    """Where every report counts for or against one share, and of one report: never of width 0."""
+    made = design(Workload([[0.0, 1.0]]), PureLDP(2.0))
+    z = normal_quantile(0.95)
+    (low, high), step = sorted(made.estimator[0]), np.ptp(made.estimator)
+    likely = made.mechanism.outputs[int(made.estimator[0].argmax())]
+    for count in (1, 7, 1000):
+        found = made.estimate({likely: count})
+        assert found.values[0] == pytest.approx(high)
+        assert found.std_error[0] == 0
+        # Nobody reported otherwise: Wilson's end for that share is z^2 / (N + z^2).
+        assert found.values[0] - found.interval[0, 0] == pytest.approx(step * z**2 / (count + z**2))
+        assert found.interval[0, 0] < low + step
+
+
+def test_known_numbers_have_an_interval_of_width_zero():
+    """The share of all answers is 1 whatever is reported."""
+    made = design(Workload.prefix(4), PureLDP(1.0))
+    found = made.estimate([0])
+    assert found.interval[-1] == pytest.approx([1, 1])
+    assert (np.diff(found.interval[:-1], axis=1) > 0).all()
+
+
+def test_many_reports_have_normal_intervals():
+    made = design(Workload.ranges(4), PureLDP(1.0))
+    counts = np.round(1e9 * (np.full(4, 0.25) @ made.mechanism.channel)).astype(int)
+    found = made.estimate(dict(zip(made.mechanism.outputs, counts.tolist(), strict=True)))
+    normal = 2 * normal_quantile(0.95) * found.std_error
+    width = np.diff(found.interval, axis=1)[:, 0]
+    assert width == pytest.approx(normal, rel=1e-3, abs=1e-9)

@@ -1,0 +1,215 @@
+"""Designs for graphs, metrics and one-sided privacy: private, proved, saved; what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import cases
+from ldpopt import (
+    ApproximateLDP,
+    DesignCertificate,
+    GraphDP,
+    MetricDP,
+    OneSided,
+    PureLDP,
+    UtilityOptimizedLDP,
+    Workload,
+    design,
+)
+from ldpopt.certificate.design_bound import _Exponentials
+from ldpopt.certificate.documents import digest_of
+from ldpopt.designing.literature import variance_of
+from ldpopt.errors import LdpoptError, NotRepresentableError, StatementError
+from ldpopt.mechanism.repair import repair
+from ldpopt.privacy.cones.lengths import lengths_of
+from ldpopt.privacy.cones.rays import rays_of
+
+PATH = nx.path_graph(["a", "b", "c", "d"])
+LINE = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, "log(3)", 10.0])
+@pytest.mark.parametrize("skewed", [False, True])
+def test_designs_are_private_unbiased_and_have_their_value(epsilon, skewed):
+    workload, privacy = Workload.prefix(list("abcd")), GraphDP(epsilon, PATH)
+    weights = np.array([4.0, 3, 2, 1]) if skewed else np.ones(4)
+    made = design(workload, privacy, weights=weights, gap=1e-8)
+    assert made.mechanism.audit(privacy).verdict == "certified"
+    # Masses of 2**-53 tell answers apart by epsilon only.
+    assert np.allclose(made.estimator @ made.mechanism.channel.T, workload.matrix, atol=1e-9 / float(privacy.epsilon))
+    by_answer = made.mechanism.channel @ (made.estimator**2).sum(axis=0) - (workload.matrix**2).sum(axis=0)
+    assert by_answer @ weights / weights.sum() == pytest.approx(made.value, rel=1e-6)
+    assert made.relative_gap <= 1e-7
+    assert made.certificate.recheck() == ()
+
+
+def test_labels_decide_which_answers_are_neighbors():
+    workload = Workload.frequencies(list("dbca"))
+    made = design(workload, GraphDP(1.0, PATH), gap=1e-9)
+    assert made.mechanism.inputs == ("d", "b", "c", "a")
+    assert made.value == pytest.approx(design(Workload.frequencies(list("abcd")), GraphDP(1.0, PATH)).value, rel=1e-6)
+
+
+def test_two_answers_are_warners():
+    made = design(Workload.frequencies(2), GraphDP("log(3)", nx.path_graph(2)))
+    assert np.allclose(made.mechanism.channel, [[0.75, 0.25], [0.25, 0.75]])
+
+
+def test_large_budgets_say_the_truth():
+    made = design(Workload.frequencies(5), GraphDP(30.0, nx.path_graph(5)))
+    assert made.value < 1e-9
+    assert np.allclose(made.estimator @ made.mechanism.channel.T, np.eye(5), atol=1e-6)
+
+
+def test_answers_are_not_joined_under_a_graph():
+    """Joining the ends of a path would tie both to the middle more closely than the graph does."""
+    workload = Workload([[1.0, 0.0, 0.0, 0.0, 1.0]])
+    made = design(workload, GraphDP(1.0, nx.path_graph(5)), gap=1e-9)
+    joined = design(workload, PureLDP(1.0), gap=1e-9)
+    assert made.value < joined.value
+    assert made.certificate.recheck() == ()
+
+
+def random_channel(n, m, distance, rng):
+    """Private columns between two random ones of the cone, whatever the rays are."""
+    steep = np.exp(-distance[rng.integers(n, size=m)] * rng.random(m)[:, None]).T
+    mixed = steep * rng.random(m) / m
+    left = 1.2 * mixed.sum(axis=1).max() - mixed.sum(axis=1)
+    # What is missing to a constant is itself in the cone where it is flat enough.
+    return np.column_stack([mixed, left]) / (mixed.sum(axis=1) + left)[:, None]
+
+
+@cases(12)
+@given(st.integers(0, 10**6), st.sampled_from(["path", "cycle", "points"]))
+def test_no_private_channel_is_below_the_bound(seed, kind):
+    rng, n = np.random.default_rng(seed), 4
+    places = rng.random((n, 2))
+    privacy = {
+        "path": GraphDP(1.0, nx.path_graph(n)),
+        "cycle": GraphDP(1.0, nx.cycle_graph(n)),
+        "points": MetricDP(2.0, np.sqrt(((places[:, None] - places) ** 2).sum(2))),
+    }[kind]
+    workload = Workload(rng.standard_normal((2, n)))
+    made = design(workload, privacy, gap=1e-4)
+    ties = privacy.definition(range(n))
+    distance = np.full((n, n), np.inf)
+    np.fill_diagonal(distance, 0.0)
+    distance[ties.pairs()] = float(privacy.epsilon) * (1.0 if ties.distance is None else ties.distance)
+    for k in range(n):
+        distance = np.minimum(distance, distance[:, [k]] + distance[[k]])
+    channel = repair(
+        random_channel(n, 12, distance, rng), privacy, inputs=range(n), outputs=range(13)
+    ).mechanism.channel
+    assert variance_of(workload, channel, np.full(n, 1 / n)) >= made.bound * (1 - 1e-9)
+
+
+def test_saved_and_rechecked(tmp_path):
+    path = tmp_path / "proof.json"
+    for privacy in (GraphDP("log(3)", PATH), MetricDP(0.5, LINE, list("abcd")), OneSided(1.0, ["a", "c"])):
+        made = design(Workload.prefix(list("abcd")), privacy, weights=[1, 2, 3, 4])
+        made.certificate.save(path)
+        read = DesignCertificate.load(path)
+        assert read.recheck() == ()
+        assert (read.achieved, read.bound) == (made.certificate.achieved, made.certificate.bound)
+
+
+TAMPERED = {
+    "smaller budget": lambda data: data["privacy"].update(epsilon=0.99),
+    "another graph": lambda data: data["privacy"].update(neighbors={"edges": [["a", "b"], ["a", "c"], ["a", "d"]]}),
+    "more ties": lambda data: data["privacy"].update(kind="pure") or data["privacy"].pop("neighbors"),
+    "fewer ties": lambda data: data["privacy"].update(neighbors={"edges": [["a", "b"], ["c", "d"]]}, parts="separate"),
+    "no notion": lambda data: data.update(privacy="graph"),
+    "multipliers": lambda data: data["multipliers"].update(
+        line=[0.99 * entry for entry in data["multipliers"]["line"]]
+    ),
+}
+
+
+@pytest.mark.parametrize("change", TAMPERED)
+def test_tampered_certificates_are_refused(tmp_path, change):
+    path = tmp_path / "proof.json"
+    design(Workload.prefix(list("abcd")), GraphDP(1.0, PATH), gap=1e-9).certificate.save(path)
+    data = json.loads(path.read_text())
+    TAMPERED[change](data)
+    data["digest"] = digest_of(data)
+    path.write_text(json.dumps(data))
+    with contextlib.suppress(LdpoptError):
+        assert DesignCertificate.load(path).recheck() != ()
+
+
+def test_a_larger_budget_takes_away_the_proof():
+    proof = design(Workload.prefix(list("abcd")), GraphDP(1.0, PATH), gap=1e-9).certificate
+    assert replace(proof, privacy=GraphDP(1.001, PATH)).recheck() != ()
+    assert replace(proof, bound=proof.bound * (1 + Fraction(1, 10**6))).recheck() != ()
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, "log(3)", 3.7])
+def test_exponentials_are_rounded_down(epsilon):
+    privacy = MetricDP(epsilon, LINE * 0.3)
+    rays, bits = rays_of(privacy, range(4)), 200
+    values = _Exponentials(rays, bits).of(rays.below)
+    for below, value in zip(rays.below.ravel(), values.ravel(), strict=True):
+        low, high = privacy.epsilon.enclosure(rays.unit * int(below))
+        assert value <= 2**bits / low
+        assert 2**bits / high <= value * (1 + Fraction(1, 2**170)) + 16
+
+
+def test_lengths_are_never_shorter_than_the_distances():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        places = rng.integers(0, 4, (5, 2)) * 0.1 + np.arange(5)[:, None] * 1e-3
+        distance = np.sqrt(((places[:, None] - places) ** 2).sum(2))
+        ties = lengths_of(MetricDP(1.0, distance).definition(range(5)))
+        for x, z, size in zip(ties.first, ties.second, ties.length, strict=True):
+            assert ties.unit * int(size) >= Fraction(float(distance[x, z]))
+
+
+def test_too_many_rays_are_refused():
+    square = np.triu(1 + np.random.default_rng(0).random((12, 12)), 1)
+    with pytest.raises(NotRepresentableError, match="12 answers has more than 2000"):
+        rays_of(MetricDP(1.0, square + square.T), range(12), most=2000)
+
+
+@pytest.mark.parametrize(
+    "privacy, n, error, words",
+    [
+        (ApproximateLDP(1.0, 0.1), 4, NotRepresentableError, "no"),
+        (UtilityOptimizedLDP(1.0, [0, 1]), 4, NotRepresentableError, "form a cone"),
+        (GraphDP(1.0, nx.cycle_graph(40)), 40, NotRepresentableError, "40 answers"),
+        (GraphDP(1.0, nx.path_graph(20)), 20, NotRepresentableError, "PureLDP"),
+        (OneSided(1.0, range(18)), 20, NotRepresentableError, "18 sensitive"),
+        (GraphDP(1.0, nx.path_graph(3)), 4, StatementError, "missing"),
+        (GraphDP(0.0, nx.path_graph(4)), 4, StatementError, "epsilon = 0"),
+        ("pure", 4, StatementError, "design"),
+    ],
+)
+def test_refused_in_words(privacy, n, error, words):
+    with pytest.raises(error, match=words):
+        design(Workload.prefix(n), privacy)
+
+
+def test_parts_need_weight():
+    """A report tells the part: what is known without cost has no finite information."""
+    privacy = GraphDP(1.0, nx.Graph([("a", "b"), ("c", "d")]), parts="separate")
+    workload = Workload.frequencies(list("abcd"))
+    with pytest.raises(StatementError, match="weight"):
+        design(workload, privacy, weights=[1, 1, 0, 0])
+    made = design(workload, privacy, weights=[1, 0, 1, 0])
+    assert made.mechanism.audit(privacy).verdict == "certified"
+    assert made.certificate.recheck() == ()
+
+
+def test_a_time_limit_is_kept_while_rays_are_listed():
+    places = np.random.default_rng(1).random((10, 2))
+    privacy = MetricDP(1.0, np.sqrt(((places[:, None] - places) ** 2).sum(2)))
+    with pytest.raises(NotRepresentableError, match="time limit"):
+        design(Workload.prefix(10), privacy, time_limit=0.05)

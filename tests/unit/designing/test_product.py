@@ -1,0 +1,150 @@
+"""Designs for marginals: sets with all their images, and a bound by the association scheme."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from builders import thorough_or
+from ldpopt import DesignLimits, DesignProblem, PureLDP, Workload, design, plan_design
+from ldpopt.certificate.design_statement import Statement, least_ratio
+from ldpopt.certificate.scheme import Scheme
+from ldpopt.designing.methods.product.method import information
+from ldpopt.designing.methods.product.sets import orbit, value_generators
+
+STRUCTURED = DesignLimits(listed_answers=1, second_answers=0)
+"""Limits by which structured methods are used for few answers too, and alone."""
+
+
+def methods_for(workload, **how):
+    return [step.method.name for step in plan_design(DesignProblem(workload, PureLDP(1.0), **how))]
+
+
+def check(made, atol=1e-9):
+    """Private, unbiased, and as good as it says, from channel and estimator alone."""
+    channel, estimator = made.mechanism.channel, made.estimator
+    assert made.mechanism.audit(made.privacy).verdict == "certified"
+    size = np.abs(estimator).max()
+    assert np.allclose(estimator @ channel.T, made.workload.matrix, atol=atol * size)
+    variance = channel @ (estimator**2).sum(axis=0) - (made.workload.matrix**2).sum(axis=0)
+    found = variance.max() if made.objective == "worst_case" else made.weights @ variance / made.weights.sum()
+    assert found == pytest.approx(made.value, rel=1e-8)
+    assert made.certificate.recheck() == ()
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 6, 8, 9])
+def test_values_are_moved_by_a_doubly_transitive_group(size):
+    pair = np.zeros((size, size))
+    pair[0, 1] = 1
+    moves = [np.add.outer(size * order, order).ravel() for order in value_generators(size)]
+    assert len(orbit(pair.ravel(), moves, 10**4)) == size * (size - 1)
+
+
+@pytest.mark.parametrize(
+    "sizes, k, epsilon", [((2, 2, 2), 2, 1.0), ((2, 2, 2), 1, 0.5), ((2, 3, 2), 2, "log(3)"), ((3, 3), 1, 2.0)]
+)
+def test_marginals_are_those_of_the_listed_method(sizes, k, epsilon):
+    workload = Workload.marginals(sizes, k)
+    listed = design(workload, PureLDP(epsilon), gap=1e-7)
+    made = design(workload, PureLDP(epsilon), limits=STRUCTURED)
+    assert made.value == pytest.approx(listed.value, rel=2e-6)
+    assert made.bound <= listed.value
+    check(made)
+
+
+def test_pairs_of_attributes_reach_the_bound_at_log_3():
+    """At log(3) pairs of attributes and parities of three have all that two-way marginals need, at the best size."""
+    made = design(Workload.marginals((2,) * 6, 2), PureLDP("log(3)"))
+    assert made.relative_gap <= 1e-6
+    check(made)
+
+
+@pytest.mark.parametrize("sizes, k, gap", [((3, 4, 5), 2, 1e-3), ((4, 4, 4), 2, 5e-3), ((2,) * 6, 3, 0.02)])
+def test_larger_marginals(sizes, k, gap):
+    made = design(Workload.marginals(sizes, k), PureLDP(1.0))
+    assert made.certificate.multipliers.kind == "product"
+    assert made.relative_gap <= gap
+    check(made)
+
+
+@pytest.mark.skipif(not thorough_or(0, 1), reason="a longer test")
+def test_two_way_marginals_of_many_attributes():
+    made = design(Workload.marginals((2,) * 8, 2), PureLDP(1.0))
+    assert made.relative_gap <= 3e-3
+    check(made)
+
+
+def test_the_worst_case_of_marginals_is_their_average():
+    workload = Workload.marginals((2,) * 5, 2)
+    average, worst = (design(workload, PureLDP(1.0), objective=name) for name in ("average", "worst_case"))
+    assert worst.value == pytest.approx(average.value, rel=1e-12)
+    assert worst.objective == "worst_case"
+    check(worst)
+
+
+def test_sums_of_marginals_stay_in_the_scheme_and_weights_do_not():
+    both = Workload.marginals((2,) * 5, 1) + 2 * Workload.marginals((2,) * 5, 2)
+    assert design(both, PureLDP(1.0)).certificate.multipliers.kind == "product"
+    assert "product" not in methods_for(both, weights=np.arange(1, 33))
+
+
+def test_a_claim_above_the_proof_is_refused():
+    proof = design(Workload.marginals((2,) * 5, 2), PureLDP(1.0)).certificate
+    assert replace(proof, bound=proof.bound * Fraction(10001, 10000)).recheck() != ()
+    assert replace(proof, achieved=proof.achieved * Fraction(9999, 10000)).recheck() != ()
+    other = Statement.of(Workload.prefix(32).matrix, np.ones(32))
+    assert not proof.multipliers.holds(other, least_ratio(proof.privacy.epsilon))
+
+
+def images_of(sizes, members):
+    """All images of a set under permutations of the values of each attribute."""
+    answers = list(np.ndindex(*sizes))
+    found = {
+        tuple(tuple(order[value] for order, value in zip(orders, answer, strict=True)) in members for answer in answers)
+        for orders in itertools.product(*(list(itertools.permutations(range(size))) for size in sizes))
+    }
+    return [[int(inside) for inside in part] for part in sorted(found)]
+
+
+def masses_of(sizes, sets):
+    """Columns with a high and a low mass, in an odd order, without regard to the sums of rows."""
+    rows = [[low + (high - low) * x for x in part] for high, low, members in sets for part in images_of(sizes, members)]
+    return np.array(rows[::2] + rows[1::2], dtype=np.int64).T
+
+
+SETS = [(9 << 44, 2 << 44, {(0, 0), (0, 1), (1, 2)}), (5 << 44, 3 << 44, {(0, 0)}), (8 << 44, 2 << 44, {(1, 1)})]
+
+
+@pytest.mark.parametrize(
+    "sizes, sets",
+    [
+        ((2, 3), SETS),
+        ((2, 3), SETS[1:]),
+        ((2, 3), [*SETS, (7 << 44, 7 << 44, {(0, 0)})]),
+        ((2, 3), [(9 << 44, 2 << 44, {(0, 0)}), SETS[0]]),
+        ((2, 2, 2), [(9 << 44, 2 << 44, {(0, 0, 0), (0, 1, 1)})]),
+    ],
+)
+def test_information_is_that_of_the_definition(sizes, sets):
+    """``n sum_a c_a c_a^T / 1.c_a`` in every eigenspace but that of constants."""
+    scheme, masses = Scheme(sizes), masses_of(sizes, sets)
+    found, shares = information(scheme, masses), np.ldexp(masses.astype(float), -53)
+    whole = sum(scheme.n * np.outer(c, c) / c.sum() for c in shares.T)
+    assert len(found) == 2 ** len(sizes)
+    for kept, have in zip(np.ndindex(*scheme.shape), found, strict=True):
+        one = np.zeros(scheme.shape)
+        one[kept] = 1
+        part = scheme.matrix(one)
+        assert not any(kept) or np.allclose(part @ whole, float(have) * part, rtol=1e-12, atol=1e-15)
+
+
+def test_information_outside_the_scheme_is_refused():
+    masses = masses_of((2, 3), SETS)
+    assert information(Scheme((3, 2)), masses) is None
+    assert information(Scheme((2, 3)), masses[:, 1:]) is None
+    masses[0, 0] += 1
+    assert information(Scheme((2, 3)), masses) is None

@@ -1,0 +1,40 @@
+"""Compiled functions: they call each other from several threads, and the max-product agrees with numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ldpopt.foundation.compiled import compiled, max_product
+from ldpopt.foundation.threads import in_threads
+
+
+def test_compiled_functions_call_each_other_from_several_threads(monkeypatch):
+    monkeypatch.setattr("ldpopt.foundation.threads.cores", lambda: 4)
+
+    @compiled
+    def square(x):
+        """Square of a number."""
+        return x * x
+
+    @compiled
+    def length(values):
+        total = 0.0
+        for value in values:
+            total += square(value)
+        return np.sqrt(total)
+
+    assert square.__doc__ == "Square of a number."
+    assert in_threads(length, [np.array([3.0, 4.0])] * 8) == [5.0] * 8
+    assert square(3) == 9
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 70, 5), (65, 130, 515)])
+def test_max_product_agrees_with_numpy(shape):
+    n, terms, m = shape
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(n, terms)), rng.normal(size=(terms, m))
+    left[0, 0], right[0, 0] = 0.0, np.inf  # their product, nan, does not count
+    with np.errstate(invalid="ignore"):
+        plain = [np.nanmax(row[:, None] * right, axis=0, initial=0.0) for row in left]
+    assert np.array_equal(max_product(left, right), plain)
