@@ -186,6 +186,15 @@ def cvxpy_constraints(
     return model.constraints
 
 
+def own_ratios(privacy: Any, inputs: Sequence[Hashable] | None) -> Float:
+    """Ratios of a notion's ties, shape (k,); its own inputs are the default."""
+    names = privacy.alphabet if inputs is None else tuple(inputs)
+    ties = privacy.ties((0, 1) if names is None else names)
+    if ties is None:
+        raise StatementError("this notion writes fixed rows, which have no ratio", do="leave ratio out")
+    return distinct_ratios(ties)
+
+
 def labels_of(
     privacy: Any, n: int, m: int, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
 ) -> tuple[Sequence[Hashable], Sequence[Hashable]]:

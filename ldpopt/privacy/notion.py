@@ -89,6 +89,80 @@ class Notion(ABC):
         """Whether rows have to be generated, by a `SeparableNotion`."""
         return False
 
+    def constraints(
+        self,
+        P: Any,  # noqa: N803
+        ratio: Any = None,
+        *,
+        inputs: Sequence[Hashable] | None = None,
+        outputs: Sequence[Hashable] | None = None,
+    ) -> list[Any]:
+        r"""Constraints under which a cvxpy expression is a private channel, for a model with any objective.
+
+        Parameters
+        ----------
+        P : cvxpy expression, shape (n, m)
+            Affine in the variables, such as ``cp.Variable((n, m))``; the constraints also make it row-stochastic.
+        ratio : float, array_like or cvxpy Parameter, optional
+            In place of :math:`e^\epsilon`, at least 1; at k distinct distances one number, or an array or parameter of
+            shape (k,) in the order of `ratios`. A parameter can be changed without compiling again. Default: the
+            notion's own.
+        inputs, outputs : sequence of hashable, optional
+            Labels of rows and columns. Default: those of the notion, else 0, 1, 2, ...
+
+        Returns
+        -------
+        list of cvxpy constraints
+            Labelled ``"nonnegative"``, ``"row_sum"``, ``"column_minimum"``, ``"privacy"`` and ``"privacy_zero"``.
+
+        Raises
+        ------
+        StatementError
+            If the expression, the ratio or the labels do not fit.
+
+        Notes
+        -----
+        Exact for every notion: an event-wise delta is :math:`\sum_y \max(P_{xy} - r P_{x'y}, 0) \le \delta`. If all
+        inputs are tied alike, column minima take n m rows in place of the n (n-1) m of all pairs.
+
+        Examples
+        --------
+        >>> import cvxpy as cp
+        >>> from ldpopt import PureLDP
+        >>> P = cp.Variable((2, 2))
+        >>> model = cp.Problem(cp.Maximize(cp.trace(P) / 2), PureLDP("log(3)").constraints(P))
+        >>> round(float(model.solve(solver="CLARABEL")), 6)
+        0.75
+        """
+        from ldpopt.privacy.modelling import cvxpy_constraints
+
+        return cvxpy_constraints(self, P, ratio, inputs, outputs)
+
+    def ratios(self, inputs: Sequence[Hashable] | None = None) -> Any:
+        """``exp(epsilon d)`` of the distinct distances d, ascending: values for a parameter of `constraints`."""
+        from ldpopt.privacy.modelling import own_ratios
+
+        return own_ratios(self, inputs)
+
+    def add_to(self, model: Any, P: Any) -> None:  # noqa: N803
+        """Add the rows under which ``P[input, output]`` is a private channel to a PuLP model.
+
+        Parameters
+        ----------
+        model : pulp.LpProblem
+            The model; it gets rows named as ``privacy(a,b,y)``, and variables for minima and excesses.
+        P : mapping (input, output) -> pulp.LpVariable
+            One variable for every pair of labels.
+
+        Raises
+        ------
+        StatementError
+            If a pair has no variable.
+        """
+        from ldpopt.privacy.modelling import add_to_pulp
+
+        add_to_pulp(self, model, P)
+
     @classmethod
     def keys(cls) -> tuple[str, ...]:
         """Keys of its table in a file, beside ``kind``; default: the parameters of its class."""

@@ -1,0 +1,70 @@
+"""Models in cvxpy and PuLP have the optimum of `solve`; a parameter changes without a new compilation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from ldpopt.errors import StatementError
+
+cp: Any = pytest.importorskip("cvxpy")
+pulp: Any = pytest.importorskip("pulp")
+
+KINDS = ("pure", "event", "entry", "graph", "metric", "one_sided", "utility_optimized")
+
+
+def case(kind: str, n: int, m: int, epsilon: float, rng: np.random.Generator) -> Any:
+    notions: dict[str, Any] = {
+        "pure": lambda: lo.PureLDP(epsilon),
+        "event": lambda: lo.ApproximateLDP(epsilon, 0.1),
+        "entry": lambda: lo.ApproximateLDP(epsilon, 0.1, "entry"),
+        "graph": lambda: lo.GraphDP(epsilon, nx.path_graph(n)),
+        "metric": lambda: lo.MetricDP.of_points(epsilon, rng.uniform(0, 2, (n, 2))),
+        "one_sided": lambda: lo.OneSided(epsilon, [0]),
+        "utility_optimized": lambda: lo.UtilityOptimizedLDP(epsilon, [0]),
+    }
+    return notions[kind]()
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_have_the_optimum_of_solve(kind: str, n: int) -> None:
+    rng = np.random.default_rng(n)
+    m = n if kind == "utility_optimized" else 4
+    notion = case(kind, n, m, 0.8, rng)
+    weighted = rng.dirichlet(np.ones(n))[:, None] * rng.uniform(size=(n, m))
+    problem = lo.Problem(np.full(n, 1 / n), n * weighted, notion, inputs=range(n), outputs=range(m))
+    best = lo.solve(problem).value
+
+    channel = cp.Variable((n, m))
+    goal = cp.Maximize(cp.sum(cp.multiply(weighted, channel)))
+    assert cp.Problem(goal, notion.constraints(channel)).solve(solver="CLARABEL") == pytest.approx(best, abs=1e-7)
+    own = notion.ratios(range(n))
+    ratio = cp.Parameter(len(own), pos=True) if kind == "metric" else cp.Parameter(pos=True)
+    model = cp.Problem(goal, notion.constraints(channel, ratio))
+    assert model.is_dcp(dpp=True)
+    ratio.value = own if kind == "metric" else own[0]
+    assert model.solve(solver="CLARABEL") == pytest.approx(best, abs=1e-7)
+
+    linear = pulp.LpProblem("channel", pulp.LpMaximize)
+    entries = pulp.LpVariable.dicts("P", [(x, y) for x in range(n) for y in range(m)], 0)
+    linear += pulp.lpSum(float(weighted[x, y]) * entries[x, y] for x in range(n) for y in range(m))
+    notion.add_to(linear, entries)
+    assert linear.solve(pulp.PULP_CBC_CMD(msg=0)) == 1
+    assert pulp.value(linear.objective) == pytest.approx(best, abs=1e-7)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    channel, metric = cp.Variable((3, 3)), lo.MetricDP(1.0, "absolute", points=[0.0, 1.0, 3.0])
+    with pytest.raises(StatementError, match="one parameter cannot stand"):
+        metric.constraints(channel, cp.Parameter(pos=True))
+    with pytest.raises(StatementError, match="not e\\*\\*epsilon"):
+        lo.PureLDP(1.0).constraints(channel, 0.5)
+    with pytest.raises(StatementError, match="not an affine cvxpy expression"):
+        lo.PureLDP(1.0).constraints(np.eye(3))
+    with pytest.raises(StatementError, match="no variable for input"):
+        lo.PureLDP(1.0).add_to(pulp.LpProblem(), {("a", "a"): 1, ("b", "b"): 1})
