@@ -183,6 +183,13 @@ class MetricDP(TiedNotion):
         first, second = unimplied_pairs(distance, deadline)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
 
+    def ratios(self, inputs: Sequence[Hashable] | None = None) -> Float:
+        """``exp(epsilon d)`` of the distinct distances d that are not implied, ascending; see `Notion.ratios`."""
+        if inputs is None and self.inputs is None and not callable(self.distance):
+            inputs = range(len(self.distance))
+        found: Float = super().ratios(inputs)
+        return found
+
     def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
         """All pairs of inputs."""
         distance = self.matrix(inputs)

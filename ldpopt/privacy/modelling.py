@@ -37,7 +37,7 @@ def distinct_ratios(ties: Ties) -> Float:
 
 
 class CvxpyRows:
-    """Constraints on an expression of shape (n, m), each with the label of what it states."""
+    """Constraints on an expression of shape (n, m), each with a label."""
 
     def __init__(self, channel: Any) -> None:
         import cvxpy as cp
@@ -244,6 +244,7 @@ class PulpRows:
 
         self.pulp, self.model, self.inputs, self.outputs = pulp, model, inputs, outputs
         self.channel = [[channel[x, y] for y in outputs] for x in inputs]
+        self.names = {one.name for one in model.variables()}
 
     def add(self, constraint: Any, name: str) -> None:
         """Add a constraint; its name gets a number if it is taken."""
@@ -256,20 +257,12 @@ class PulpRows:
 
     def variable(self, name: str) -> Any:
         """New variable of at least 0, with the next free number in its name."""
-        used = {one.name for one in self.model.variables()} if self._names is None else self._names
-        self._names = used
         full, number = name, 1
-        while full in used:
+        while full in self.names:
             number += 1
             full = f"{name}_{number}"
-        used.add(full)
+        self.names.add(full)
         return self.pulp.LpVariable(full, 0)
-
-    _names: set[str] | None = None
-
-    def sum(self, terms: Sequence[tuple[Any, float]]) -> Any:
-        """Linear expression of variables and coefficients."""
-        return self.pulp.lpSum(coefficient * variable for variable, coefficient in terms)
 
     def add_channel(self) -> None:
         """Every row is a probability distribution."""

@@ -58,6 +58,11 @@ def test_models_have_the_optimum_of_solve(kind: str, n: int) -> None:
     assert pulp.value(linear.objective) == pytest.approx(best, abs=1e-7)
 
 
+def test_a_metric_without_labels_has_its_ratios() -> None:
+    found = lo.MetricDP(1.0, [[0, 1, 3], [1, 0, 2], [3, 2, 0]]).ratios()
+    assert found == pytest.approx(np.exp([1.0, 2.0]))  # the distance 3 is implied by a chain
+
+
 def test_what_does_not_fit_is_refused() -> None:
     channel, metric = cp.Variable((3, 3)), lo.MetricDP(1.0, "absolute", points=[0.0, 1.0, 3.0])
     with pytest.raises(StatementError, match="one parameter cannot stand"):
