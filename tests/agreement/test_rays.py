@@ -292,3 +292,14 @@ def test_utilities_that_do_not_depend_on_the_report():
         problem = lo.Problem(np.full(70, 1 / 70), lo.Utility(table, "loss"), lo.MetricDP(0.1, np.abs(x[:, None] - x)))
         found = lo.solve(problem)
         assert (found.solver, found.status, lo.certify(found).gap) == ("rays (pairwise)", Status.OPTIMAL, 0)
+
+
+def test_equal_costs_of_all_outputs_leave_numbers_in_range():
+    """With one output nothing is to be chosen: all normalized costs are 0."""
+    prior, distance = np.array([0.9999998, 0.0000002]), np.array([[0.0, 3.12], [3.12, 0.0]])
+    work, _, _ = generation(prior, np.array([[0.0], [1.0]]), lo.MetricDP(0.05, distance), 0.05)
+    master = work._first_master()
+    for _ in range(8):
+        master = work._round(master, 1e-9, Deadline())
+    assert work.value == work.bound == 0.0
+    assert master.at.reduced.min() > 1e-100

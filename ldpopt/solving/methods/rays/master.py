@@ -151,7 +151,7 @@ class Master:
         """A master at a point with multipliers below all costs."""
         rows = rays if groups is None else groups.averages(rays)
         price = cost / rows.sum(axis=0)
-        sums = np.full(len(rows), price.min() - max(float(np.abs(price).mean()), 1e-300))
+        sums = np.full(len(rows), price.min() - (float(np.abs(price).mean()) or 1.0))
         weights = np.full(len(cost), 1 / float(rows.sum(axis=1).mean()))
         return cls(rays, cost, output, MasterPoint(weights, sums, cost - sums @ rows), groups, rows)
 
