@@ -86,10 +86,10 @@ class ChannelProgram(LinearProgram):
         --------
         >>> from ldpopt import Problem, PureLDP, formulate
         >>> model = formulate(Problem([0.5, 0.5], "identity", PureLDP("log(3)"))).to_cvxpy()
-        >>> round(model.solve(solver="CLARABEL"), 6)
+        >>> round(float(model.solve(solver="CLARABEL")), 6)
         0.75
         >>> model.param_dict["ratio"].value = 9.0
-        >>> round(model.solve(solver="CLARABEL"), 6), model.var_dict["P"].shape
+        >>> round(float(model.solve(solver="CLARABEL")), 6), model.var_dict["P"].shape
         (0.9, (2, 2))
         """
         import cvxpy as cp
