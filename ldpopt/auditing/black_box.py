@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, inner_share, is_whole, read_size, short_repr
 
+# Largest number of distinct values of reports; more are grouped by quantiles of the first half of the sample
 MAX_CELLS = 512
-"""Largest number of distinct values of reports; more are grouped by quantiles of the first half of the sample."""
-
 Randomizer = Callable[[Any, int, np.random.Generator], Any]
 
 

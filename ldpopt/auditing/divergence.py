@@ -24,8 +24,8 @@ from ldpopt.foundation.numbers import short_repr
 
 __all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
 
+# Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact
 MAX_EXACT_DELTA_WORK = 500_000
-"""Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact."""
 
 
 def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs | None = None, claim: str = "") -> Audit:

@@ -15,8 +15,7 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.labelled import take_labels
 from ldpopt.foundation.numbers import contains_non_numbers, real_array, require_room, summed
 
-ULPS = 2.0**-50
-"""Relative slack of screening in floats; entries within it are decided in integers."""
+ULPS = 2.0**-50  # relative slack of screening in floats; entries within it are decided in integers
 
 
 @dataclass(frozen=True)

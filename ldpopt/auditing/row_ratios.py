@@ -18,20 +18,12 @@ from ldpopt.foundation.budget import Budget
 
 Float = NDArray[np.float64]
 
-SMALLEST = 2.0**-1000
-"""Smallest entries that keep all bits as floats and have an inverse."""
-
-MIN_ENTRIES = 2e7
-"""Number of entries, in all pairs, from which the product saves more time than its loading takes."""
-
-MIN_SHARE = 0.02
-"""Share of all pairs from which the product of all rows takes less time than the given pairs alone."""
-
+SMALLEST = 2.0**-1000  # smallest entries that keep all bits as floats and have an inverse
+MIN_ENTRIES = 2e7  # number of entries, in all pairs, from which the product saves more time than its loading takes
+MIN_SHARE = 0.02  # share of all pairs from which the product of all rows takes less time than the given pairs alone
+# Largest exponent that is used: smaller floats lose bits, and a smaller exponent leaves out fewer entries
 LARGEST_EXPONENT = 700.0
-"""Largest exponent that is used: smaller floats lose bits, and a smaller exponent leaves out fewer entries."""
-
-PRODUCT_ERROR = ULPS
-"""Relative error of a ratio: an inverse and a product are rounded to within 2**-53 each."""
+PRODUCT_ERROR = ULPS  # relative error of a ratio: an inverse and a product are rounded to within 2**-53 each
 
 
 def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:

@@ -15,8 +15,8 @@ from ldpopt.auditing.exact_matrices import ULPS, Exact
 from ldpopt.auditing.row_ratios import MIN_ENTRIES, SMALLEST, factors_above, pairs_near_bound, pairs_near_worst
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 
+# Largest number of entries near the worst that are compared in rationals; with more, epsilon is rounded up more
 MAX_CANDIDATES = 64
-"""Largest number of entries near the worst that are compared in rationals; with more, epsilon is rounded up more."""
 
 
 class _Candidate(NamedTuple):

@@ -11,11 +11,9 @@ from ldpopt.certificate.integers import GRID, Integers, integers
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import Ties
 
-CHUNK = 1 << 18
-"""Entries of one block of work."""
-
+CHUNK = 1 << 18  # entries of one block of work
+# Number of entries from which costs are rounded up to 64-bit integers, which loosens the bound by about n 2**-48
 MIN_COARSE_ENTRIES = 20_000
-"""Number of entries from which costs are rounded up to 64-bit integers, which loosens the bound by about n 2**-48."""
 
 
 @dataclass(frozen=True)

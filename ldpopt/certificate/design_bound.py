@@ -27,23 +27,12 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import ZERO, Rays
 
-LISTED = 20
-"""Largest number of answers whose sets are listed."""
-
-DIGIT = 8
-"""Bits of a digit of the exponents of rays, whose exponentials are tabled."""
-
-PRECISION = 160
-"""Bits of an entry of a ray near the smallest one."""
-
-RELATIVE = 170
-"""Bits to which a product of enclosures is known at least: seven to ten of ``2**-180``."""
-
-ROUNDED = 16
-"""Units of the last bit by which a product of up to eight digits is too small at most."""
-
-ROWS = 4096
-"""Rays at a time."""
+LISTED = 20  # largest number of answers whose sets are listed
+DIGIT = 8  # bits of a digit of the exponents of rays, whose exponentials are tabled
+PRECISION = 160  # bits of an entry of a ray near the smallest one
+RELATIVE = 170  # bits to which a product of enclosures is known at least: seven to ten of ``2**-180``
+ROUNDED = 16  # units of the last bit by which a product of up to eight digits is too small at most
+ROWS = 4096  # rays at a time
 
 
 class Bound(Protocol):

@@ -20,8 +20,7 @@ from ldpopt.certificate.integers import Integers, Rationals, product
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float, frozen
 
-BITS = 62
-"""Fractional bits of the scaled matrix whose factor is sought."""
+BITS = 62  # fractional bits of the scaled matrix whose factor is sought
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,7 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
 
-BITS = 200
-"""Bits after the point to which roots are computed before they are compared exactly."""
+BITS = 200  # bits after the point to which roots are computed before they are compared exactly
 
 
 @dataclass(frozen=True, eq=False)

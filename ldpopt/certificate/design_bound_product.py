@@ -34,8 +34,7 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
 
-DIAGRAMS = 5000
-"""Largest number of Ferrers diagrams that are enumerated."""
+DIAGRAMS = 5000  # largest number of Ferrers diagrams that are enumerated
 
 
 @dataclass(frozen=True)

@@ -27,20 +27,14 @@ from ldpopt.privacy.notion import to_table
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
+# They are still read. The first one has a budget in place of a notion; neither has a digest of labels and names.
 OLD_FORMATS = ("ldpopt design certificate 2", "ldpopt design certificate 1")
-"""They are still read. The first one has a budget in place of a notion; neither has a digest of labels and names."""
-
-BEGINNINGS = ("ldpopt design certificate", OLD_FREQUENCIES)
-"""Beginnings of formats of designs."""
-
+BEGINNINGS = ("ldpopt design certificate", OLD_FREQUENCIES)  # beginnings of formats of designs
+# Kinds of bounds
 BOUNDS: dict[str, type[Bound]] = {bound.kind: bound for bound in (FormBound, ProductBound, MeanBound, NoBound)}
-"""Kinds of bounds."""
-
+# Share by which the value of an old file may be too small: its estimator differs from this one by rounding
 OLD_SLACK = Fraction(1, 10**9)
-"""Share by which the value of an old file may be too small: its estimator differs from this one by rounding."""
-
-OLD_ROW = 1e-6
-"""Share of the largest entries by which the first row of an old file's left inverse may be off."""
+OLD_ROW = 1e-6  # share of the largest entries by which the first row of an old file's left inverse may be off
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -22,11 +22,9 @@ from ldpopt.problem.workload import Workload
 
 FORMAT = "ldpopt design certificate 3"
 
+# Key of the part of a file that proves nothing: title, notion, epsilon, delta, digest, and what wrote the file
 ABOUT = "about"
-"""Key of the part of a file that proves nothing: title, notion, epsilon, delta, digest, and what wrote the file."""
-
-LARGEST_FILE = 2**31
-"""Largest file that is read, in bytes."""
+LARGEST_FILE = 2**31  # largest file that is read, in bytes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,8 +17,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays, cone_ties, rays_of
 
-BASE_BITS = 96
-"""Bits of ``e**-epsilon``, rounded down, in a proof."""
+BASE_BITS = 96  # bits of ``e**-epsilon``, rounded down, in a proof
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +107,7 @@ class Statement:
         return Fraction(int(r @ squares) * total - square, self.scale)
 
 
-Cone = Fraction | Rays
-"""The private columns: ``e**-epsilon`` rounded down for pure privacy, else all extreme rays."""
+Cone = Fraction | Rays  # the private columns: ``e**-epsilon`` rounded down for pure privacy, else all extreme rays
 
 
 def cone_of(privacy: Any, inputs: Sequence[Hashable]) -> Cone:

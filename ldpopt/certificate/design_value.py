@@ -23,15 +23,11 @@ from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.numbers import Float
 
+# Largest bias, in standard deviations of one respondent's estimate. The standard deviation of the mean of up to 1e16
+# respondents is more than ten times such a bias, which no survey can notice.
 LARGEST_BIAS = Fraction(1, 10**9)
-"""Largest bias, in standard deviations of one respondent's estimate. The standard deviation of the mean of up to 1e16
-respondents is more than ten times such a bias, which no survey can notice."""
-
-UNBOUNDED = Fraction(10**400)
-"""Value of a biased estimator."""
-
-CELLS = 1 << 22
-"""Numbers of the estimator that are in memory as digits at a time."""
+UNBOUNDED = Fraction(10**400)  # value of a biased estimator
+CELLS = 1 << 22  # numbers of the estimator that are in memory as digits at a time
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,8 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import strict_json
 from ldpopt.mechanism.mechanism import Mechanism
 
-UNIT = 1 << 53
-"""Sum of the masses of a row."""
-
-NEXT = ",\n"
-"""Between the entries of an object, each on its own line."""
+UNIT = 1 << 53  # sum of the masses of a row
+NEXT = ",\n"  # between the entries of an object, each on its own line
 
 
 def open_document(path: str | os.PathLike[str], largest: int) -> Entry:

@@ -27,11 +27,9 @@ from ldpopt.privacy.notion import to_table
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
+# An old format, still read: value and bound follow from its statement, and it has no digest of its labels
 OLD_FREQUENCIES = "ldpopt frequency design 1"
-"""An old format, still read: value and bound follow from its statement, and it has no digest of its labels."""
-
-TOTAL = 1 << 53
-"""Sum of the masses."""
+TOTAL = 1 << 53  # sum of the masses
 
 
 @dataclass(frozen=True)

@@ -11,22 +11,13 @@ from numpy.typing import NDArray
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.numbers import Float
 
-Integers = NDArray[np.object_]
-"""An array of Python integers."""
-
-GRID = 320
-"""Fractional bits of the integers in a bound; finer values are rounded."""
-
-BITS = 18
-"""Bits of a digit."""
-
+Integers = NDArray[np.object_]  # an array of Python integers
+GRID = 320  # fractional bits of the integers in a bound; finer values are rounded
+BITS = 18  # bits of a digit
 MASK = (1 << BITS) - 1
 
-TERMS = 1 << 14
-"""Number of products of two digits that float64 adds at a time: their sum stays below ``2**51``."""
-
-MOST_DIGITS = 250
-"""Largest number of digits of an exact matrix: enough for floats from 1e-600 to 1e600."""
+TERMS = 1 << 14  # number of products of two digits that float64 adds at a time: their sum stays below ``2**51``
+MOST_DIGITS = 250  # largest number of digits of an exact matrix: enough for floats from 1e-600 to 1e600
 
 
 def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Integers:

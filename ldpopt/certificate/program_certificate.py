@@ -22,8 +22,7 @@ from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.problem import Problem
 
-STAKE_SHARE = 100
-"""The gap is relative to at least the stake divided by this, because the bound of a loss may be 0."""
+STAKE_SHARE = 100  # the gap is relative to at least the stake divided by this, because the bound of a loss may be 0
 
 
 @dataclass(frozen=True, repr=False)

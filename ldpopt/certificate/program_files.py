@@ -20,11 +20,10 @@ from ldpopt.problem.problem import Problem
 
 FORMAT = "ldpopt certificate 1"
 
+# Largest file that is read, in bytes: about 3000 locations with all their distances and multipliers
 LARGEST_FILE = 2**30
-"""Largest file that is read, in bytes: about 3000 locations with all their distances and multipliers."""
-
+# Bytes of a mass, utility or distance, and of a multiplier with its pair (measured with 1000 locations)
 NUMBER_BYTES, MULTIPLIER_BYTES = 19, 44
-"""Bytes of a mass, utility or distance, and of a multiplier with its pair (measured with 1000 locations)."""
 
 
 def write(

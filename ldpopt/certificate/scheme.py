@@ -23,8 +23,7 @@ from ldpopt.foundation.numbers import Float
 
 Permutation = NDArray[np.int64]
 
-SAME = 1e-12
-"""Relative difference up to which two entries of a matrix are the same."""
+SAME = 1e-12  # relative difference up to which two entries of a matrix are the same
 
 
 @dataclass(frozen=True)

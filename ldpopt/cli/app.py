@@ -36,16 +36,15 @@ from ldpopt.cli.sweep import sweep
 from ldpopt.cli.vertices import vertices
 from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, PrivacyViolationError
 
+# All commands, in the order of ``ldpopt --help``
 COMMANDS = (
     *(init, check, solve, design, compare, audit, certify, vertices, plan, key, privatize, estimate, sweep, simulate),
     *(experiment, plot, report, export, solvers, models, examples),
 )
-"""All commands, in the order of ``ldpopt --help``."""
-
 EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
 
+# Base class of all usage errors: from click or from typer itself, depending on the version of typer
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
-"""Base class of all usage errors: from click or from typer itself, depending on the version of typer."""
 
 
 def run() -> NoReturn:

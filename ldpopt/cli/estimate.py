@@ -14,8 +14,8 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, Table, label
 from ldpopt.foundation.labels import text_of
 
+# P-values of the fit of reports to their mechanism, below which there is a warning, and a refusal
 DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
-"""P-values of the fit of reports to their mechanism, below which there is a warning, and a refusal."""
 
 
 def estimate(

@@ -11,8 +11,7 @@ import threading
 from contextlib import suppress
 from types import FrameType
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, by the convention of shells."""
+INTERRUPTED = 130  # exit code after Ctrl-C, by the convention of shells
 
 
 def exit_on_interrupt() -> None:

@@ -145,8 +145,7 @@ Deltas = Annotated[
 ]
 People = Annotated[str, typer.Option("--people", metavar="GRID", help="Numbers of people: a list such as 1000,10000.")]
 
-CONNECT_SECONDS = 10
-"""How long to wait for the scheduler of a cluster."""
+CONNECT_SECONDS = 10  # how long to wait for the scheduler of a cluster
 
 
 @contextmanager

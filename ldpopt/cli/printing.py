@@ -18,14 +18,9 @@ from ldpopt.errors import ModelFileError
 from ldpopt.foundation.display import Facts, printable
 from ldpopt.foundation.files import replacing
 
-FALSE_CLAIM = 1
-"""Exit code: a claim does not hold, such as an audit, an expected value or a certificate."""
-
-BAD_STATEMENT = 2
-"""Exit code: a bad statement, file or usage."""
-
-NO_SOLUTION = 3
-"""Exit code: no mechanism, since the problem is infeasible or a limit was reached."""
+FALSE_CLAIM = 1  # exit code: a claim does not hold, such as an audit, an expected value or a certificate
+BAD_STATEMENT = 2  # exit code: a bad statement, file or usage
+NO_SOLUTION = 3  # exit code: no mechanism, since the problem is infeasible or a limit was reached
 
 
 def say(message: str) -> None:

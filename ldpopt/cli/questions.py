@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.surveys.survey import Survey
 
-READ = 1 << 20
-"""Bytes at the beginning of a file from which a survey is recognized."""
+READ = 1 << 20  # bytes at the beginning of a file from which a survey is recognized
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
     from ldpopt.solving.solution import Solution
 
-SMALL_GAP = 1e-6
-"""Largest gap that is accepted by default; a larger one is also where the search may stop."""
+SMALL_GAP = 1e-6  # largest gap that is accepted by default; a larger one is also where the search may stop
 
 
 def solve(

@@ -20,8 +20,7 @@ from ldpopt.problem.prior import read_prior
 if TYPE_CHECKING:
     import networkx as nx
 
-MAX_GAP = 1e-9
-"""Largest relative gap between the channel's value and the bound that the multipliers prove."""
+MAX_GAP = 1e-9  # largest relative gap between the channel's value and the bound that the multipliers prove
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -19,8 +19,7 @@ from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import Float, frozen, real_number, summed
 from ldpopt.problem.prior import read_prior, read_priors
 
-SUM_TOLERANCE = 1e-9
-"""Tolerance of the sums of a box's bounds."""
+SUM_TOLERANCE = 1e-9  # tolerance of the sums of a box's bounds
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -31,8 +31,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 from ldpopt.solving.interior.path_following import follow_path
 
-STEPS = 100
-"""Limit on Newton steps; 10 to 30 are usual."""
+STEPS = 100  # limit on Newton steps; 10 to 30 are usual
 
 
 @dataclass(frozen=True, eq=False)

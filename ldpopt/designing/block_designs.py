@@ -22,17 +22,10 @@ from ldpopt.designing.private_columns import Cone, Staircases
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
-LARGEST = 200
-"""Largest number of answers for which designs are built."""
-
-NODES = 10_000
-"""Limit on steps of the search for a difference family."""
-
-SEARCHED = 40
-"""Largest number of answers for which it is tried."""
-
-SAME = 1e-12
-"""Relative difference up to which a Gram matrix counts as unchanged by all permutations."""
+LARGEST = 200  # largest number of answers for which designs are built
+NODES = 10_000  # limit on steps of the search for a difference family
+SEARCHED = 40  # largest number of answers for which it is tried
+SAME = 1e-12  # relative difference up to which a Gram matrix counts as unchanged by all permutations
 
 
 def balanced_design(contrasts: Contrasts, cone: Cone, most: int | None = None) -> Optimum | None:

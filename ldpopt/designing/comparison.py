@@ -25,26 +25,17 @@ from ldpopt.problem.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
+# The mechanisms, in the order in which they are computed
 NAMES = (
     *("randomized response", "subset selection", "unary encoding", "local hashing"),
     *("Hadamard response", "hierarchy", "factorization"),
 )
-"""The mechanisms, in the order in which they are computed."""
-
+# Largest number of answers for which a channel is listed and inverted, in at most a minute
 LARGEST = {"randomized response": 1000, "Hadamard response": 400, "hierarchy": 400, "factorization": 64}
-"""Largest number of answers for which a channel is listed and inverted, in at most a minute."""
-
-LISTED = 14
-"""The same for protocols whose reports are all sets."""
-
-STARTS = 5
-"""Random starts of the factorization mechanism."""
-
-ROUNDS = 200
-"""Limit on changes of the weights towards the worst case of a mechanism."""
-
-CLOSE = 1e-4
-"""Share by which the largest variance may exceed the least possible one for a channel."""
+LISTED = 14  # the same for protocols whose reports are all sets
+STARTS = 5  # random starts of the factorization mechanism
+ROUNDS = 200  # limit on changes of the weights towards the worst case of a mechanism
+CLOSE = 1e-4  # share by which the largest variance may exceed the least possible one for a channel
 
 
 @dataclass(frozen=True, eq=False)

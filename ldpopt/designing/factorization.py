@@ -10,11 +10,8 @@ from ldpopt.designing.literature import variance_of
 from ldpopt.foundation.numbers import Float
 from ldpopt.problem.workload import Workload
 
-STEPS = 1000
-"""Limit on steps of descent from each start."""
-
-WORTHWHILE = 1e-4
-"""Smallest gain, as a share of the objective, after which the descent continues."""
+STEPS = 1000  # limit on steps of descent from each start
+WORTHWHILE = 1e-4  # smallest gain, as a share of the objective, after which the descent continues
 
 
 def factorization(workload: Workload, epsilon: float, *, starts: int = 5, weights: Float | None = None) -> Float:

@@ -21,8 +21,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.problem.workload import Workload
 
-MAX_SETS = 2**14
-"""Largest number of sets of which a channel is listed."""
+MAX_SETS = 2**14  # largest number of sets of which a channel is listed
 
 
 def variance_of(workload: Workload, channel: Float, weights: Float | None = None) -> float:

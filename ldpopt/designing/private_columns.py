@@ -20,14 +20,9 @@ from ldpopt.privacy.cones.columns import Columns
 from ldpopt.privacy.cones.lengths import Int
 from ldpopt.privacy.cones.rays import Rays, cone_ties, rays_of
 
-LEAST_RATIO = 2.0**-52
-"""Smallest ratio of two entries of a column: masses are multiples of ``2**-53``."""
-
-SEARCHED = 3000
-"""Sets that the local search improves at a time."""
-
-ALL_TAKEN = 400
-"""Number of listed rays up to which all are initial columns."""
+LEAST_RATIO = 2.0**-52  # smallest ratio of two entries of a column: masses are multiples of ``2**-53``
+SEARCHED = 3000  # sets that the local search improves at a time
+ALL_TAKEN = 400  # number of listed rays up to which all are initial columns
 
 
 class Cone(Protocol):

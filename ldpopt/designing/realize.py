@@ -23,20 +23,14 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy.cones.columns import Columns
 
+# Shares by which the largest cost is raised, one after the other, until exact arithmetic confirms the bound
 MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
-"""Shares by which the largest cost is raised, one after the other, until exact arithmetic confirms the bound."""
-
-LIMITED = 0.7
-"""Share of the time left in which a design with few reports is sought; the rest is for the proof."""
-
+LIMITED = 0.7  # share of the time left in which a design with few reports is sought; the rest is for the proof
+# If weights near 0 make the floats useless, the weights are mixed with equal ones in these shares, in turn
 MIXED = (1e-6, 1e-3, 0.1)
-"""If weights near 0 make the floats useless, the weights are mixed with equal ones in these shares, in turn."""
-
+# Smallest singular value of a design, over the largest, below which a little randomized response is added
 CONDITION = 1e-4
-"""Smallest singular value of a design, over the largest, below which a little randomized response is added."""
-
-SHARE = 1e-10
-"""Largest share of randomized response that is mixed in; the variance grows by at most this share."""
+SHARE = 1e-10  # largest share of randomized response that is mixed in; the variance grows by at most this share
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,8 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.step import Step
 
+# Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits
 LOST = 2.0**-10
-"""Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits."""
 
 
 @dataclass(frozen=True, eq=False)

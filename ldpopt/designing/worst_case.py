@@ -27,17 +27,11 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 from ldpopt.solving.interior.path_following import follow_path
 
-STEPS = 150
-"""Limit on Newton steps; 10 to 30 are usual."""
-
-LEVEL = 0.1
-"""Products of slacks and multipliers at the start."""
-
-LEAST = 0.01
-"""Share of the weights that is equal, in multiples of the gap aimed at: the bound loses no larger share."""
-
+STEPS = 150  # limit on Newton steps; 10 to 30 are usual
+LEVEL = 0.1  # products of slacks and multipliers at the start
+LEAST = 0.01  # share of the weights that is equal, in multiples of the gap aimed at: the bound loses no larger share
+# Least value of that share: reports of answers with weights near 0 have coordinates beyond the floats
 LEAST_WEIGHT = 1e-9
-"""Least value of that share: reports of answers with weights near 0 have coordinates beyond the floats."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,8 +33,7 @@ FORMAT = "ldpopt counts 1"
 
 MAX_FILE_BYTES = 2**30
 
-STREAM = 1 << 16
-"""Reports of a stream that are counted together."""
+STREAM = 1 << 16  # reports of a stream that are counted together
 
 
 @dataclass(frozen=True, eq=False)

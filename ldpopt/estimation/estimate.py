@@ -18,8 +18,7 @@ from ldpopt.foundation.numbers import Float, frozen, inner_share
 if TYPE_CHECKING:
     import pandas as pd
 
-LARGEST_COVARIANCE = 1000
-"""Largest number of estimates of which the covariance matrix is kept."""
+LARGEST_COVARIANCE = 1000  # largest number of estimates of which the covariance matrix is kept
 
 
 @dataclass(frozen=True, eq=False)

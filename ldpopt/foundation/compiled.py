@@ -14,8 +14,8 @@ from ldpopt.foundation.threads import in_threads
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
+# Sizes of a tile: rows and columns of the product, and terms that are compared before the next tile
 ROWS, COLUMNS, TERMS = 64, 512, 64
-"""Sizes of a tile: rows and columns of the product, and terms that are compared before the next tile."""
 
 
 def compiled(function: Function) -> Function:

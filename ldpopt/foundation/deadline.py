@@ -6,8 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 
-MIN_SECONDS_LEFT = 1e-3
-"""Smallest number of seconds that `Deadline.left` returns: solvers refuse a limit of zero."""
+MIN_SECONDS_LEFT = 1e-3  # smallest number of seconds that `Deadline.left` returns: solvers refuse a limit of zero
 
 
 class OutOfTimeError(Exception):
@@ -60,5 +59,4 @@ class Deadline:
             raise OutOfTimeError(doing)
 
 
-NO_LIMIT = Deadline()
-"""For calls without a time limit."""
+NO_LIMIT = Deadline()  # for calls without a time limit

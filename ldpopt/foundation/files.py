@@ -14,8 +14,7 @@ from typing import IO, Any
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.numbers import short_repr
 
-_SUFFIX = ".ldpopt-part"
-"""Suffix of the hidden temporary file beside a file that is written; a killed writer leaves it."""
+_SUFFIX = ".ldpopt-part"  # suffix of the hidden temporary file beside a file that is written; a killed writer leaves it
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from ldpopt.foundation.numbers import Float, real_array, short_repr
 
 Labels = tuple[Hashable, ...]
 
+# Names that pandas, polars and arrow give to a column of counts
 COUNT_COLUMNS = ("count", "counts", "len", "count_all")
-"""Names that pandas, polars and arrow give to a column of counts."""
 
 
 @dataclass(frozen=True, eq=False)

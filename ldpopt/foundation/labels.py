@@ -16,11 +16,9 @@ from ldpopt.foundation.numbers import loose_array, quoted, require_room, short_r
 
 Refusal = type[MechanismError] | type[StatementError]
 
+# A number as text, as in tables and model files
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
-"""A number as text, as in tables and model files."""
-
-MIN_SIMILARITY = 0.65
-"""Smallest ratio of `difflib` at which a known name is suggested for an unknown one."""
+MIN_SIMILARITY = 0.65  # smallest ratio of `difflib` at which a known name is suggested for an unknown one
 
 
 def check_labels(

@@ -17,14 +17,12 @@ from ldpopt.errors import StatementError, shows_values
 
 Float = NDArray[np.float64]
 
+# Types that are not numbers, although numpy or float() converts some of them without an error
 NON_NUMBER_TYPES = (
     *(bool, np.bool_, str, bytes, complex, np.complexfloating),
     *(np.datetime64, np.timedelta64, type(None), type(np.ma.masked)),
 )
-"""Types that are not numbers, although numpy or float() converts some of them without an error."""
-
-MAX_BITS = 5000
-"""Largest number of bits of a denominator; products of two such numbers are still fast."""
+MAX_BITS = 5000  # largest number of bits of a denominator; products of two such numbers are still fast
 
 
 def real_array(values: ArrayLike, what: str) -> Float:
@@ -185,8 +183,8 @@ def require_room(values: Any, what: str) -> None:
         require_memory(100.0 * size, f"the {what}")
 
 
+# Advice for a matrix that does not fit into memory
 SMALLER = "use a smaller alphabet, or a closed form (closed_forms.top_k never builds the matrix)"
-"""Advice for a matrix that does not fit into memory."""
 
 
 def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:

@@ -15,14 +15,9 @@ from threadpoolctl import ThreadpoolController
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-MAX_PARTS = 8
-"""Largest number of parts into which rows are split; a sum over all rows is kept for each of them."""
-
-PART_OPERATIONS = 2e6
-"""Smallest number of operations of a part, a millisecond or two: less does not pay for a thread."""
-
-THREADED = 1500
-"""Smallest order of a matrix for which all cores are used (``python benchmarks/designs.py threads``)."""
+MAX_PARTS = 8  # largest number of parts into which rows are split; a sum over all rows is kept for each of them
+PART_OPERATIONS = 2e6  # smallest number of operations of a part, a millisecond or two: less does not pay for a thread
+THREADED = 1500  # smallest order of a matrix for which all cores are used (``python benchmarks/designs.py threads``)
 
 
 def cores() -> int:

@@ -18,9 +18,7 @@ from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.mechanism.sampling import Random, bit_source, chunks, generator_of
 
 PRIME_BITS = 61
-PRIME = (1 << PRIME_BITS) - 1
-"""The field of the hash family, a Mersenne prime: reduction takes only shifts."""
-
+PRIME = (1 << PRIME_BITS) - 1  # the field of the hash family, a Mersenne prime: reduction takes only shifts
 MAX_BUCKETS = 1 << 20
 MAX_LABELS = 1 << 30
 

@@ -32,8 +32,7 @@ from ldpopt.tables.coding import Missing
 
 Positions = NDArray[np.int64]
 
-BLOCK_CELLS = 1 << 20
-"""Cells (reports times labels) per block of work."""
+BLOCK_CELLS = 1 << 20  # cells (reports times labels) per block of work
 
 
 class FrequencyProtocol(ReportSource):

@@ -26,11 +26,9 @@ from ldpopt.tables.coding import MISSING, Codes, is_missing
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_LISTED_SETS = 4096
-"""Largest number of subsets for which the channel is listed."""
-
+MAX_LISTED_SETS = 4096  # largest number of subsets for which the channel is listed
+# Keys below and above all random ones: with the ``k`` smallest keys chosen, they force the true label in or out
 FIRST_KEY, LAST_KEY = np.int64(-1), np.int64(TOTAL)
-"""Keys below and above all random ones: with the ``k`` smallest keys chosen, they force the true label in or out."""
 
 
 class SubsetSelection(FrequencyProtocol, published=True):

@@ -20,8 +20,7 @@ from ldpopt.mechanism.exact_draws import TOTAL
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random, bit_source, chunks
 
-MAX_LISTED_LABELS = 12
-"""Largest number of labels for which the channel with ``2**d`` reports is listed."""
+MAX_LISTED_LABELS = 12  # largest number of labels for which the channel with ``2**d`` reports is listed
 
 
 class UnaryEncoding(FrequencyProtocol, published=True):

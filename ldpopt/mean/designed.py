@@ -25,8 +25,7 @@ from ldpopt.solving.certify import certify
 from ldpopt.solving.solution import Solution
 from ldpopt.solving.solve import solve
 
-MAX_NUMBER = 1e150
-"""Largest answer or output; squares and their differences do not overflow."""
+MAX_NUMBER = 1e150  # largest answer or output; squares and their differences do not overflow
 
 
 class Designed(Protocol):

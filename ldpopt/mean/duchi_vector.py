@@ -19,8 +19,7 @@ from ldpopt.mean.vector_protocol import VectorProtocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, fair_bits
 from ldpopt.mechanism.sampling import CHUNK
 
-MAX_ATTRIBUTES = 100_000
-"""Largest number of attributes; probabilities are computed with integers of as many bits."""
+MAX_ATTRIBUTES = 100_000  # largest number of attributes; probabilities are computed with integers of as many bits
 
 
 class DuchiVector(VectorProtocol):

@@ -20,11 +20,9 @@ from ldpopt.mechanism.sampling import BITS, bit_source, chunks
 
 Random = np.random.Generator | int | None
 
+# True epsilon, its witness (answer, other answer, event), and the verdict on the nominal budget
 Privacy = tuple[float, tuple[Any, Any, Any] | None, Verdict]
-"""True epsilon, its witness (answer, other answer, event), and the verdict on the nominal budget."""
-
-MAX_REPORT = 1e150
-"""Largest report; its square does not overflow."""
+MAX_REPORT = 1e150  # largest report; its square does not overflow
 
 
 class MeanProtocol(ABC):

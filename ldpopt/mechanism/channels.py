@@ -17,14 +17,9 @@ from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import Float, summed
 
-ROW_SUM_TOLERANCE = 1e-9
-"""Largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1."""
-
-MAX_SHOWN = 20
-"""Largest number of rows and columns of a channel that is shown as a table."""
-
-MAX_LIKELIEST = 3
-"""Number of reports of each answer that are shown of a larger channel."""
+ROW_SUM_TOLERANCE = 1e-9  # largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1
+MAX_SHOWN = 20  # largest number of rows and columns of a channel that is shown as a table
+MAX_LIKELIEST = 3  # number of reports of each answer that are shown of a larger channel
 
 
 def read_channel(

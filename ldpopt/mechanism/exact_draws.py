@@ -14,17 +14,12 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.mechanism.sampling import BITS
 
 Codes = NDArray[np.int64]
+# Returns as many uniform 53-bit words as it is called with; see `bit_source`
 Source = Callable[[int], NDArray[np.uint64]]
-"""Returns as many uniform 53-bit words as it is called with; see `bit_source`."""
-
-TOTAL = 1 << BITS
-"""Number of different words: probabilities are whole multiples of ``1 / TOTAL``."""
-
-MAX_TOSSED_MEAN = 32
-"""Largest mean for which coins are tossed one by one."""
-
+TOTAL = 1 << BITS  # number of different words: probabilities are whole multiples of ``1 / TOTAL``
+MAX_TOSSED_MEAN = 32  # largest mean for which coins are tossed one by one
+# Bound on the error of a float power, in units of ``2**-53``; words this close to it are compared exactly
 FLOAT_MARGIN = 2.0 ** (BITS - 40)
-"""Bound on the error of a float power, in units of ``2**-53``; words this close to it are compared exactly."""
 
 
 def coin_tosses(mass: int, size: int, source: Source) -> NDArray[np.bool_]:

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from ldpopt.auditing.divergence import Audit
     from ldpopt.mechanism.mechanism import Mechanism
 
-MAX_FILE_BYTES = 2**30
-"""Largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it."""
-
+MAX_FILE_BYTES = 2**30  # largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it
 FORM = "it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them"
 UNSOLVED = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mechanism"
 

@@ -32,19 +32,13 @@ from ldpopt.tables.ids import ids_of
 
 FORMAT = "ldpopt key 1"
 
-SIZE = 32
-"""Bytes of a new key, and of the secret of a stream."""
-
-LEAST, MOST = 16, 64
-"""Smallest and largest number of bytes of a key; BLAKE2b takes at most 64."""
-
+SIZE = 32  # bytes of a new key, and of the secret of a stream
+LEAST, MOST = 16, 64  # smallest and largest number of bytes of a key; BLAKE2b takes at most 64
 MAX_FILE_BYTES = 4096
 
+# Purpose of a hash: hashes for different purposes are independent
 DRAW, STREAM, NAME = b"ldpopt-draw-1", b"ldpopt-many-1", b"ldpopt-name-1"
-"""Purpose of a hash: hashes for different purposes are independent."""
-
-OTHERS = stat.S_IRWXG | stat.S_IRWXO
-"""Permissions of others than the owner of a file."""
+OTHERS = stat.S_IRWXG | stat.S_IRWXO  # permissions of others than the owner of a file
 
 
 class SecretKey:
@@ -226,8 +220,7 @@ def _words(hashes: list[bytes]) -> Words:
     return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
 
 
-Draws = Random | KeyedDraws
-"""Source of the draws of a column."""
+Draws = Random | KeyedDraws  # source of the draws of a column
 
 
 @dataclass(frozen=True)

@@ -14,25 +14,16 @@ from ldpopt.foundation.labels import read_positions
 from ldpopt.foundation.numbers import is_whole, short_repr
 from ldpopt.mechanism.channels import require_stochastic
 
+# Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass
 BITS = 53
-"""Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass."""
-
-MAX_BITS = 62
-"""Largest word length; the sum of a row of masses fits in int64."""
-
-CHUNK = 1 << 15
-"""Words per chunk: a chunk fits in the cache, and 10**8 draws need little more memory than their result."""
-
-BLOCK = 1 << 20
-"""Entries of rows that are rounded at once: other memory does not depend on the number of rows."""
-
-MAX_ROW_SUM_ERROR = 1e-6
-"""Largest distance of a row sum from 1 that `round_rows` distributes."""
-
+MAX_BITS = 62  # largest word length; the sum of a row of masses fits in int64
+CHUNK = 1 << 15  # words per chunk: a chunk fits in the cache, and 10**8 draws need little more memory than their result
+BLOCK = 1 << 20  # entries of rows that are rounded at once: other memory does not depend on the number of rows
+MAX_ROW_SUM_ERROR = 1e-6  # largest distance of a row sum from 1 that `round_rows` distributes
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
+# Source of random bits: None is the operating system's generator; all others make draws repeatable
 Random = np.random.Generator | np.random.SeedSequence | int | None
-"""Source of random bits: None is the operating system's generator; all others make draws repeatable."""
 
 
 def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:

@@ -13,11 +13,8 @@ from ldpopt.foundation.rows import Int
 from ldpopt.noise.interval_layers import Moments, require_few_layers
 from ldpopt.noise.intervals import Blocks
 
-MAX_SEARCH_STEPS = 200_000_000
-"""Largest number of (integer, step) pairs in a search."""
-
-MAX_TABLE_SIZE = 10_000_000
-"""Largest number of integers in a table of levels."""
+MAX_SEARCH_STEPS = 200_000_000  # largest number of (integer, step) pairs in a search
+MAX_TABLE_SIZE = 10_000_000  # largest number of integers in a table of levels
 
 
 class IntegerLayers:

@@ -25,11 +25,8 @@ from ldpopt.noise.intervals import (
     to_integers,
 )
 
-MAX_LAYERS = 20_000
-"""Largest number of layers of a partition; time grows with its square."""
-
-MAX_INTERVALS = 20_000_000
-"""Largest number of intervals over all layers of a union: about half a minute."""
+MAX_LAYERS = 20_000  # largest number of layers of a partition; time grows with its square
+MAX_INTERVALS = 20_000_000  # largest number of intervals over all layers of a union: about half a minute
 
 
 class Moments(NamedTuple):

@@ -18,8 +18,7 @@ from ldpopt.mechanism.sampling import BITS, bit_source
 
 Random = np.random.Generator | int | None
 
-MIN_EPSILON = 1e-100
-"""Smallest budget: below it the third power of ``1 - exp(-epsilon)`` underflows."""
+MIN_EPSILON = 1e-100  # smallest budget: below it the third power of ``1 - exp(-epsilon)`` underflows
 
 
 class Noise(ABC):
@@ -153,8 +152,8 @@ def uniforms(size: int, rng: Random) -> Float:
     return np.asarray((words + 0.5) * 2.0 ** (1 - BITS))
 
 
+# Largest sensitivity, step or radius; the smallest is ``1 / MAX_LENGTH``. Sums of 20 000 third powers stay finite.
 MAX_LENGTH = 1e98
-"""Largest sensitivity, step or radius; the smallest is ``1 / MAX_LENGTH``. Sums of 20 000 third powers stay finite."""
 
 
 def read_positive(value: Any, name: str) -> float:
@@ -187,8 +186,7 @@ def read_points(r: ArrayLike) -> Float:
     return array
 
 
-MAX_EXACT_POWER = 100_000
-"""Largest exponent of an exact power of the decay: each factor takes 53 bits."""
+MAX_EXACT_POWER = 100_000  # largest exponent of an exact power of the decay: each factor takes 53 bits
 
 
 def read_integer(k: Any) -> int:

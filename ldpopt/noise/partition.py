@@ -28,8 +28,7 @@ from ldpopt.noise.level_noise import IntegerLevelNoise, LevelNoise
 from ldpopt.noise.noise import MAX_LENGTH, read_points, read_positive
 from ldpopt.noise.two_blocks import TwoBlocks
 
-MAX_GRID_MEMBERS = 100_000
-"""Largest number of integers in a set on a grid; they are read one by one."""
+MAX_GRID_MEMBERS = 100_000  # largest number of integers in a set on a grid; they are read one by one
 
 
 class NeighborPartition:

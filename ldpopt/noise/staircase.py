@@ -11,8 +11,7 @@ from ldpopt.noise.level_noise import LevelNoise
 from ldpopt.noise.noise import read_noise_budget, read_positive
 from ldpopt.noise.partition import NeighborPartition
 
-MIN_GAMMA = 1e-200
-"""Smallest ``gamma``, the optimum at 900 nats; below it, moments underflow."""
+MIN_GAMMA = 1e-200  # smallest ``gamma``, the optimum at 900 nats; below it, moments underflow
 
 
 class Staircase(LevelNoise):

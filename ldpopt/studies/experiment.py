@@ -29,8 +29,8 @@ __all__ = ["Friedman", "MeanExperiment", "Run", "compare_means", "compare_means_
 Make = Callable[[float], Any]
 Data = Callable[[int, np.random.Generator], Any]
 
+# Number of users over whom a variance is averaged that is not a quadratic; a quadratic uses exact moments
 MAX_SAMPLED_USERS = 20_000
-"""Number of users over whom a variance is averaged that is not a quadratic; a quadratic uses exact moments."""
 
 
 class Run(NamedTuple):

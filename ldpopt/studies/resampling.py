@@ -19,8 +19,8 @@ from ldpopt.tables.files import position_of, reading
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# Protocols of `ldpopt.mean` whose only parameter is the budget
 PROTOCOLS = ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave", "RandomCensoring")
-"""Protocols of `ldpopt.mean` whose only parameter is the budget."""
 
 
 class Resampled:

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_POINTS", "Row", "SweepResult", "sweep"]
 
-MAX_POINTS = 1_000_000
-"""Largest number of points of a grid; guards against typing errors."""
+MAX_POINTS = 1_000_000  # largest number of points of a grid; guards against typing errors
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,10 @@ if TYPE_CHECKING:
 Codes = NDArray[np.int64]
 Missing = Literal["refuse", "leave_out"]
 
-MISSING = -1
-"""Code of a missing answer."""
-
-UNKNOWN = -2
-"""Code of an entry that is neither a label nor missing."""
-
+MISSING = -1  # code of a missing answer
+UNKNOWN = -2  # code of an entry that is neither a label nor missing
+# Texts that mean a missing answer in a file of text, except those that are labels
 MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"))
-"""Texts that mean a missing answer in a file of text, except those that are labels."""
 
 
 class Coder:

@@ -12,15 +12,9 @@ from ldpopt.errors import ModelFileError, shows_values
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BLOCK = 1 << 22
-"""Bytes per batch."""
-
-MAX_HEADER = 1 << 24
-"""Largest number of bytes of the header."""
-
-_unfinished = 0
-"""Number of tables that were not read to the end: a thread of pyarrow may still be reading them."""
-
+BLOCK = 1 << 22  # bytes per batch
+MAX_HEADER = 1 << 24  # largest number of bytes of the header
+_unfinished = 0  # number of tables that were not read to the end: a thread of pyarrow may still be reading them
 QUOTE, BREAKS, MARK = b'"', b"\r\n", b"\xef\xbb\xbf"
 
 

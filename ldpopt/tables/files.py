@@ -30,11 +30,8 @@ Kind = Literal["csv", "parquet"]
 
 CSV_ENDINGS = ("", ".csv", ".txt")
 
-PARQUET_MARK = b"PAR1"
-"""First bytes of a Parquet file."""
-
-SPOOL = 1 << 24
-"""Bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file."""
+PARQUET_MARK = b"PAR1"  # first bytes of a Parquet file
+SPOOL = 1 << 24  # bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file
 
 
 def kind_of(path: str) -> Kind:

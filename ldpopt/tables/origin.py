@@ -18,12 +18,8 @@ from ldpopt.tables.parquet import ENDINGS
 
 FORMAT = "ldpopt reports 1"
 
-KEY = b"ldpopt"
-"""Key of the metadata of a Parquet file."""
-
-BESIDE = ".origin.json"
-"""Ending of the name of the file beside a CSV file."""
-
+KEY = b"ldpopt"  # key of the metadata of a Parquet file
+BESIDE = ".origin.json"  # ending of the name of the file beside a CSV file
 MAX_FILE_BYTES = 2**24
 
 

@@ -14,11 +14,8 @@ if TYPE_CHECKING:
 
 ENDINGS = (".parquet", ".pq")
 
-ROWS = 1 << 17
-"""Rows per batch."""
-
-GROUP = 1 << 20
-"""Rows per group of a file that is written."""
+ROWS = 1 << 17  # rows per batch
+GROUP = 1 << 20  # rows per group of a file that is written
 
 
 class ParquetRows:

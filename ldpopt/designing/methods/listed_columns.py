@@ -10,8 +10,8 @@ from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.realize import raw_design
 from ldpopt.designing.worst_case import optimize_worst_case
 
+# Share of the time left in which columns that the value does not need are dropped; the rest is for the proof
 FEWER = 0.3
-"""Share of the time left in which columns that the value does not need are dropped; the rest is for the proof."""
 
 
 class ListedColumns(DesignMethod):

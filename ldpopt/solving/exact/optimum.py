@@ -30,12 +30,9 @@ from ldpopt.solving.exact.simplex import canonical_form, improve
 from ldpopt.solving.exact.simplex.standard_form import basis_in
 from ldpopt.solving.solution import Solution
 
-MAX_SIZE = 8
-"""Largest number of inputs, and of outputs, of a problem that is solved in rationals."""
-
+MAX_SIZE = 8  # largest number of inputs, and of outputs, of a problem that is solved in rationals
+# Fractional bits of the rationals close to ``e**-epsilon``; few, because every pivot makes the numbers longer
 BITS = 96
-"""Fractional bits of the rationals close to ``e**-epsilon``; few, because every pivot makes the numbers longer."""
-
 Terms = dict[int, Fraction]
 
 

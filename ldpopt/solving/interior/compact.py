@@ -29,11 +29,8 @@ from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.channel_program import ChannelProgram, Structure
 from ldpopt.solving.interior.central_path import CentralPath
 
-GAP = 1e-11
-"""Relative gap at which to stop, between a valid bound and the value of a feasible channel."""
-
-MAX_STEPS = 300
-"""Largest number of steps; 10 to 30 are usual."""
+GAP = 1e-11  # relative gap at which to stop, between a valid bound and the value of a feasible channel
+MAX_STEPS = 300  # largest number of steps; 10 to 30 are usual
 
 
 class Interior(Solver):

@@ -20,17 +20,10 @@ from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
-PANEL = 32
-"""Number of columns of a block that are eliminated before the rest is updated by a matrix product."""
-
-LEAST_PIVOT = 1e-6
-"""Smallest pivot, relative to the sum of all rows."""
-
-LEAST_FLOAT = 1e-300
-"""Smallest pivot."""
-
-GROUP = 4
-"""Number of outputs whose inverses are added in one pass over the sum."""
+PANEL = 32  # number of columns of a block that are eliminated before the rest is updated by a matrix product
+LEAST_PIVOT = 1e-6  # smallest pivot, relative to the sum of all rows
+LEAST_FLOAT = 1e-300  # smallest pivot
+GROUP = 4  # number of outputs whose inverses are added in one pass over the sum
 
 
 @compiled

@@ -13,8 +13,7 @@ from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads, over_rows, parts_of
 from ldpopt.solving.interior import level_loops
 
-SWEEPS = 8
-"""Largest number of searches for a vertex far from all others."""
+SWEEPS = 8  # largest number of searches for a vertex far from all others
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,8 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ldpopt.foundation.numbers import Float
 
-BLOCK = 1 << 14
-"""Entries of one block of work, so that it fits in the processor's cache."""
-
-REFINEMENTS = 2
-"""Number of steps of iterative refinement for each solution of the small system."""
-
+BLOCK = 1 << 14  # entries of one block of work, so that it fits in the processor's cache
+REFINEMENTS = 2  # number of steps of iterative refinement for each solution of the small system
 Aim = Callable[[slice], tuple[Float, Float]]
 
 

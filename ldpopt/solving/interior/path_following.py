@@ -17,14 +17,11 @@ from scipy.linalg.lapack import dpotrf
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-STEP_TO_BOUNDARY = 0.995
-"""Length of a step as a share of the distance to the boundary."""
-
+STEP_TO_BOUNDARY = 0.995  # length of a step as a share of the distance to the boundary
+# Largest number of further corrections of a step; each corrects outlying products of slack and multiplier
 CORRECTIONS = 2
-"""Largest number of further corrections of a step; each corrects outlying products of slack and multiplier."""
-
+# Entries of one block of work, so that temporary arrays fit in the processor's cache and need little memory
 BLOCK = 1 << 15
-"""Entries of one block of work, so that temporary arrays fit in the processor's cache and need little memory."""
 
 
 @dataclass(frozen=True)

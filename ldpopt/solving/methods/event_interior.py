@@ -32,17 +32,12 @@ if TYPE_CHECKING:
     from ldpopt.solving.interior.events import EventPoint, EventProgram
     from ldpopt.solving.interior.path_following import PathResult
 
-MIN_USED_ENTRY = 1e-7
-"""An output is used at first if its largest entry in the relaxation is above this."""
-
+MIN_USED_ENTRY = 1e-7  # an output is used at first if its largest entry in the relaxation is above this
+# An output is added if the shortfall of its shares may raise the bound by more than this share of it
 MIN_SHORTFALL = 3e-11
-"""An output is added if the shortfall of its shares may raise the bound by more than this share of it."""
-
-DEFAULT_GAP = 1e-6
-"""Gap of the interior point that is accepted without a `Switch`; pricing usually reduces it."""
-
+DEFAULT_GAP = 1e-6  # gap of the interior point that is accepted without a `Switch`; pricing usually reduces it
+# Factor of the right-hand sides of the pricing programs, because a solver's tolerances are absolute
 PRICING_SCALE = 1024.0
-"""Factor of the right-hand sides of the pricing programs, because a solver's tolerances are absolute."""
 
 
 @dataclass(frozen=True)

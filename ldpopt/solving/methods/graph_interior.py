@@ -21,14 +21,9 @@ from ldpopt.solving.problem_form import ProblemForm
 if TYPE_CHECKING:
     from ldpopt.solving.interior.graph_program import GraphProgram
 
-ACCEPTED_GAP = 1e-9
-"""Relative gap accepted as optimal."""
-
-FINISH_SECONDS = 1e-5
-"""Seconds per entry after the last step, on a slow machine: rows, repair, audit."""
-
-SOLVER = "graph interior"
-"""The solver's name in a solution."""
+ACCEPTED_GAP = 1e-9  # relative gap accepted as optimal
+FINISH_SECONDS = 1e-5  # seconds per entry after the last step, on a slow machine: rows, repair, audit
+SOLVER = "graph interior"  # the solver's name in a solution
 
 
 @dataclass(frozen=True)

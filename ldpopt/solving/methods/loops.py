@@ -11,11 +11,8 @@ from math import inf
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline, OutOfTimeError
 from ldpopt.solving.log import LOG
 
-LOG_SECONDS = 2.0
-"""Seconds after which the log explains the delay; loading compiled loops takes less."""
-
-TIME_SHARE = 0.5
-"""Share of the remaining time for which a method waits for its loops if another method follows."""
+LOG_SECONDS = 2.0  # seconds after which the log explains the delay; loading compiled loops takes less
+TIME_SHARE = 0.5  # share of the remaining time for which a method waits for its loops if another method follows
 
 
 class NotCompiledError(OutOfTimeError):

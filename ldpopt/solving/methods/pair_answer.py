@@ -11,8 +11,8 @@ from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.formulation import program_of_pairs, worst_case_utility
 from ldpopt.solving.methods.method import RawSolution
 
+# Privacy rows ``ratio P[first, output] <= P[second, output]``: first inputs, second inputs, outputs, ratios
 PairRows = tuple[Int, Int, Int, Float]
-"""Privacy rows ``ratio P[first, output] <= P[second, output]``: first inputs, second inputs, outputs, ratios."""
 
 
 def pair_answer(

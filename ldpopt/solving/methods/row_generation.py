@@ -25,17 +25,10 @@ from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, opt
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import value_of
 
-SECOND_POINT_SHARE = 0.1
-"""Position of the second point on the segment from the inner to the outer point."""
-
-ACCEPTED_GAP = 1e-13
-"""Relative gap between inner and outer point that is accepted as optimal."""
-
-STRICT_GAP = 1e-10
-"""Relative gap that the interior point must reach to replace many rounds on a small program."""
-
-LOOSE_GAP = 1e-6
-"""Relative gap that the interior point must reach on a large program, or when the rounds are used up."""
+SECOND_POINT_SHARE = 0.1  # position of the second point on the segment from the inner to the outer point
+ACCEPTED_GAP = 1e-13  # relative gap between inner and outer point that is accepted as optimal
+STRICT_GAP = 1e-10  # relative gap that the interior point must reach to replace many rounds on a small program
+LOOSE_GAP = 1e-6  # relative gap that the interior point must reach on a large program, or when the rounds are used up
 
 
 @dataclass(frozen=True)

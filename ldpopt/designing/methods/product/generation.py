@@ -11,32 +11,15 @@ from ldpopt.designing.methods.product.sets import LISTED, generators, lifted, ma
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 
-POINTS = 64
-"""Largest number of combinations of attributes that a set may depend on, unless the workload needs more."""
-
-ENTRIES = 4_000_000
-"""Largest number of entries of a channel."""
-
-ROUNDS = 60
-"""Limit on rounds of pricing."""
-
-ADDED = 6
-"""Sets that are added from each space in a round."""
-
-SEARCHES = 4
-"""Rounds in which sets of many combinations are sought."""
-
-USED = 1e-9
-"""Probability below which a set is left out."""
-
-STEPS = 200
-"""Limit on Newton steps; 20 to 40 are usual."""
-
-TO_BORDER = 0.95
-"""Share of the distance to the boundary that a step goes."""
-
-Key = tuple[int, bytes]
-"""A set: the number of its space, and its indicator there."""
+POINTS = 64  # largest number of combinations of attributes that a set may depend on, unless the workload needs more
+ENTRIES = 4_000_000  # largest number of entries of a channel
+ROUNDS = 60  # limit on rounds of pricing
+ADDED = 6  # sets that are added from each space in a round
+SEARCHES = 4  # rounds in which sets of many combinations are sought
+USED = 1e-9  # probability below which a set is left out
+STEPS = 200  # limit on Newton steps; 20 to 40 are usual
+TO_BORDER = 0.95  # share of the distance to the boundary that a step goes
+Key = tuple[int, bytes]  # a set: the number of its space, and its indicator there
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,7 @@ from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 
-MASSES = 1 << 53
-"""Sum of the masses of a row."""
+MASSES = 1 << 53  # sum of the masses of a row
 
 
 class ProductDesign(DesignMethod):

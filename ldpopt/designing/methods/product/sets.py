@@ -21,14 +21,9 @@ from ldpopt.certificate.scheme import Permutation, Scheme
 from ldpopt.designing.pricing import Price, indicators, local_search
 from ldpopt.foundation.numbers import Float
 
-LISTED = 16
-"""Largest number of combinations whose sets are all listed."""
-
-STARTS = 200
-"""Number of random sets that are improved."""
-
-DIGITS = 10
-"""Digits in which sets with the same information agree."""
+LISTED = 16  # largest number of combinations whose sets are all listed
+STARTS = 200  # number of random sets that are improved
+DIGITS = 10  # digits in which sets with the same information agree
 
 
 @dataclass(eq=False)

@@ -29,32 +29,17 @@ from ldpopt.designing.private_columns import Staircases
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
+# Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep some information
 LIFTS = (1e-6, 1e-9)
-"""Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep some information."""
-
-STARTS, NEAR = 4, 3e-3
-"""Limit on starts, and the relative distance of bound and objective at which a start is accepted."""
-
-STEPS = 1000
-"""Limit on steps of L-BFGS for each program."""
-
+STARTS, NEAR = 4, 3e-3  # limit on starts, and the relative distance of bound and objective at which a start is accepted
+STEPS = 1000  # limit on steps of L-BFGS for each program
+# Shares of a time limit after which the relaxed program, and the proof of its bound, have to end
 SEARCH, PROOF = 0.4, 0.6
-"""Shares of a time limit after which the relaxed program, and the proof of its bound, have to end."""
-
-ROUNDS = 40
-"""Limit on rounds of multipliers."""
-
-SIZED = 3
-"""Rounds after which the size ``k`` of the inequality ``(|A| - k)(|A| - k - 1) >= 0`` is fixed."""
-
-PENALTY = 30.0
-"""Curvature of the penalties per answer."""
-
-LEAST_GAP = 1e-8
-"""Smallest relative gap of the objective that is aimed at in floats."""
-
-ROUGH, FINE = 1e-10, 1e-13
-"""Relative changes of the objective at which L-BFGS ends, in the rounds and in the last one."""
+ROUNDS = 40  # limit on rounds of multipliers
+SIZED = 3  # rounds after which the size ``k`` of the inequality ``(|A| - k)(|A| - k - 1) >= 0`` is fixed
+PENALTY = 30.0  # curvature of the penalties per answer
+LEAST_GAP = 1e-8  # smallest relative gap of the objective that is aimed at in floats
+ROUGH, FINE = 1e-10, 1e-13  # relative changes of the objective at which L-BFGS ends, in the rounds and in the last one
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,17 +18,10 @@ from ldpopt.designing.symmetry import Blocks
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-STEPS = 100
-"""Limit on steps of L-BFGS for each update of the multipliers."""
-
-TRIES = 3
-"""Limit on updates of the multipliers."""
-
-CURVATURE = 30.0
-"""Curvature of the penalty of the center."""
-
-CENTERED = 1e-4
-"""Center, relative to the largest coordinate of a column, that is small enough to be removed."""
+STEPS = 100  # limit on steps of L-BFGS for each update of the multipliers
+TRIES = 3  # limit on updates of the multipliers
+CURVATURE = 30.0  # curvature of the penalty of the center
+CENTERED = 1e-4  # center, relative to the largest coordinate of a column, that is small enough to be removed
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,32 +20,16 @@ from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-FIRST = 31
-"""Number of report values in the first round."""
-
-WIDEST = 1.5
-"""Largest report value, in multiples of the least one with which a randomizer can be unbiased."""
-
-ROUNDS = 100
-"""Limit on rounds."""
-
-WORK = 2e8
-"""Limit on the number of answers and report values, times the square of that of report values."""
-
-USED = 1e-6
-"""Report values with less than this share of the average probability are left out."""
-
-KEPT = 0.02
-"""Report values with a slack below this share of the value stay."""
-
-LOOSE = 0.01
-"""Gap of a program, in multiples of the remaining gap."""
-
-FINISHING = 2.0
-"""Time that is kept for rounding, which solves one more program, in multiples of the longest program."""
-
+FIRST = 31  # number of report values in the first round
+WIDEST = 1.5  # largest report value, in multiples of the least one with which a randomizer can be unbiased
+ROUNDS = 100  # limit on rounds
+WORK = 2e8  # limit on the number of answers and report values, times the square of that of report values
+USED = 1e-6  # report values with less than this share of the average probability are left out
+KEPT = 0.02  # report values with a slack below this share of the value stay
+LOOSE = 0.01  # gap of a program, in multiples of the remaining gap
+FINISHING = 2.0  # time that is kept for rounding, which solves one more program, in multiples of the longest program
+# Least distance of report values, in multiples of the square root of the gap: nearer ones change too little
 APART = 0.1
-"""Least distance of report values, in multiples of the square root of the gap: nearer ones change too little."""
 
 
 @dataclass(frozen=True, eq=False)

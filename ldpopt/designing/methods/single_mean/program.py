@@ -18,17 +18,12 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, follow_path
 
-STEPS = 120
-"""Limit on Newton steps; 15 to 40 are usual."""
-
-STALLED = 8
-"""Steps without a smaller gap before the iteration ends."""
-
+STEPS = 120  # limit on Newton steps; 15 to 40 are usual
+STALLED = 8  # steps without a smaller gap before the iteration ends
+# Share of the trace added to the matrix of each answer, which is nearly singular if its multipliers are free
 RIDGE = 1e-14
-"""Share of the trace added to the matrix of each answer, which is nearly singular if its multipliers are free."""
-
+# Residual of the equations above which a step aims at no less than this share of the mean product
 FEASIBLE, CENTERING = 1e-13, 1e-3
-"""Residual of the equations above which a step aims at no less than this share of the mean product."""
 
 
 @dataclass(frozen=True, eq=False)

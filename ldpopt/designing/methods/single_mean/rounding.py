@@ -19,24 +19,14 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-MASSES = 1 << 53
-"""Sum of the masses of a row."""
-
-FINE = 22
-"""Bits of the grid of report values, relative to the largest."""
-
-LARGEST = 44
-"""Largest number of bits of a report value in steps."""
-
-DIGIT = 256
-"""The values of rare reports differ by its powers, in steps."""
-
+MASSES = 1 << 53  # sum of the masses of a row
+FINE = 22  # bits of the grid of report values, relative to the largest
+LARGEST = 44  # largest number of bits of a report value in steps
+DIGIT = 256  # the values of rare reports differ by its powers, in steps
+# Factors of the gap of the last program, in turn: a rough solution may violate its equations by more than masses can
+# correct
 PRECISIONS = (1.0, 1e-2, 1e-4)
-"""Factors of the gap of the last program, in turn: a rough solution may violate its equations by more than masses can
-correct."""
-
-ROOM = 64
-"""Masses by which each common report may move, in multiples of the number of reports."""
+ROOM = 64  # masses by which each common report may move, in multiples of the number of reports
 
 
 @dataclass(frozen=True, eq=False)

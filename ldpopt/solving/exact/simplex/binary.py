@@ -38,11 +38,10 @@ def _basis(digits: str, region: Literal["first", "middle", "last"]) -> BinaryBas
     return BinaryBasis(tuple(f"x{digit}" for digit in digits), region)
 
 
+# Bases of section 2.2.2, equations (7)-(9)
 MODEL_I = {"B1": _basis("123478", "middle"), "B2": _basis("124678", "last"), "B3": _basis("123578", "first")}
-"""Bases of section 2.2.2, equations (7)-(9)."""
-
+# Bases of section 3.2.2, equations (16)-(18). The bases of Model I for the outer regions are not feasible here.
 MODEL_II = {"B1": _basis("123478", "middle"), "B2": _basis("123458", "first"), "B3": _basis("123467", "last")}
-"""Bases of section 3.2.2, equations (16)-(18). The bases of Model I for the outer regions are not feasible here."""
 
 
 def binary_standard_form(

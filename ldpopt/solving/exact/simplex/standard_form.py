@@ -16,14 +16,10 @@ from ldpopt.solvers import Outcome
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.solution import Solution
 
-MAX_ROWS = 2000
-"""Largest number of rows of a program that is converted to rationals; elimination then takes seconds."""
-
+MAX_ROWS = 2000  # largest number of rows of a program that is converted to rationals; elimination then takes seconds
+# Columns for the distances of a variable or row from its lower and from its upper bound
 Side = tuple[int | None, int | None]
-"""Columns for the distances of a variable or row from its lower and from its upper bound."""
-
-Row = dict[int, Any]
-"""The non-zero entries of a row by column."""
+Row = dict[int, Any]  # the non-zero entries of a row by column
 
 
 @dataclass(frozen=True)

@@ -25,27 +25,17 @@ from ldpopt.solving.methods.rays.grouped import GroupedGeneration
 from ldpopt.solving.methods.rays.master import Groups, Master
 from ldpopt.solving.methods.rays.views import COST_POWER
 
-MIN_INPUTS = 75
-"""Number of inputs from which a coarse problem is solved first."""
-
-COARSENING = 3
-"""Number of inputs per chosen input of the coarse problem."""
-
+MIN_INPUTS = 75  # number of inputs from which a coarse problem is solved first
+COARSENING = 3  # number of inputs per chosen input of the coarse problem
+# Relative gap to which the coarse problem is solved; smaller with groups, as rounds of all outputs take far longer
 COARSE_GAP, COARSE_GAP_GROUPED = 0.02, 0.01
-"""Relative gap to which the coarse problem is solved; smaller with groups, as rounds of all outputs take far longer."""
-
+# Number of inputs from which groups have rows in the first rounds, with views; the same for a coarse problem
 GROUPED, GROUPED_COARSE = 600, 250
-"""Number of inputs from which groups have rows in the first rounds, with views; the same for a coarse problem."""
-
+# The first outputs to be priced are those that the coarse problem priced first, if they are this many; else all its
+# outputs
 MIN_FIRST_OUTPUTS = 300
-"""The first outputs to be priced are those that the coarse problem priced first, if they are this many; else all its
-outputs."""
-
-TIME_SHARE = 0.5
-"""Largest share of the remaining time for the coarse problem."""
-
-ROUNDING = 1e-9
-"""Error of a ray's logarithm, in nats, up to which it is in the cone."""
+TIME_SHARE = 0.5  # largest share of the remaining time for the coarse problem
+ROUNDING = 1e-9  # error of a ray's logarithm, in nats, up to which it is in the cone
 
 
 def coarse_start(

@@ -20,20 +20,14 @@ from ldpopt.privacy import Ties
 from ldpopt.solving.methods.rays.tree_loops import Int as AnyInt
 from ldpopt.solving.methods.rays.tree_loops import Lengths
 
+# Share of all pairs that are tied from which losses are stored in a table, which is faster to read than lists
 TABLE_SHARE = 0.1
-"""Share of all pairs that are tied from which losses are stored in a table, which is faster to read than lists."""
-
+# Largest share of all pairs that are added to the table, with their shortest chains, because they are not tied
 MAX_IMPLIED = 1e-3
-"""Largest share of all pairs that are added to the table, with their shortest chains, because they are not tied."""
-
-BLOCK = 1 << 16
-"""Entries of kernel columns that are computed between two checks of the deadline."""
-
-CHECKED = 100
-"""Number of inputs for which the triangle inequality of a table is checked."""
-
+BLOCK = 1 << 16  # entries of kernel columns that are computed between two checks of the deadline
+CHECKED = 100  # number of inputs for which the triangle inequality of a table is checked
+# A chain is shorter than another one if its loss is below this share of the other's, beyond rounding errors
 SHORTER = 1 - 1e-9
-"""A chain is shorter than another one if its loss is below this share of the other's, beyond rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,34 +26,22 @@ from ldpopt.solving.problem_form import ProblemForm
 if TYPE_CHECKING:
     from ldpopt.solving.methods.rays.generation import Scale
 
-GAP = 1e-9
-"""Relative gap at which to stop, by default."""
-
-ACCEPTED_GAP = 1e-7
-"""Relative gap accepted as optimal if it does not shrink any more."""
-
-STAKE_SHARE = 100
-"""The gap is relative to at least the range of values divided by this, as in a certificate."""
-
-MAX_LOSS = 600.0
-"""Largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow."""
-
+GAP = 1e-9  # relative gap at which to stop, by default
+ACCEPTED_GAP = 1e-7  # relative gap accepted as optimal if it does not shrink any more
+STAKE_SHARE = 100  # the gap is relative to at least the range of values divided by this, as in a certificate
+MAX_LOSS = 600.0  # largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow
+# Seconds after the last round: per entry (rows), and per pair and output (repair, audit; on two cores half of it)
 ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 2e-9
-"""Seconds after the last round: per entry (rows), and per pair and output (repair, audit; on two cores half of it)."""
-
-ENTRY_BYTES = 500.0
-"""Memory per entry of the channel, including the certificate (measured with a grid of 900 inputs)."""
-
+ENTRY_BYTES = 500.0  # memory per entry of the channel, including the certificate (measured with a grid of 900 inputs)
+# Seconds from which the slowness of a busy machine is measured, and its largest value
 MIN_MEASURED, MAX_SLOWNESS = 0.2, 4.0
-"""Seconds from which the slowness of a busy machine is measured, and its largest value."""
-
+# Reasons to stop, in words
 ENDINGS = {
     "gap": "the gap is reached",
     "stalled": "the gap does not shrink any more",
     "slow": "slow",
     "time": "time limit",
 }
-"""Reasons to stop, in words."""
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,8 @@ from ldpopt.solving.methods.rays.tree_loops import (
     sum_costs,
 )
 
-SINGLE_ERROR = 1e-6
-"""Upper bound of the relative error of a sum in single precision."""
-
-BLOCK = 64
-"""Entries of a row that are compared at once, if the row has an entry that is small enough."""
+SINGLE_ERROR = 1e-6  # upper bound of the relative error of a sum in single precision
+BLOCK = 64  # entries of a row that are compared at once, if the row has an entry that is small enough
 
 
 @compiled

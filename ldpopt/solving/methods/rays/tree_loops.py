@@ -15,14 +15,9 @@ from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 
-Int = NDArray[np.signedinteger[Any]]
-"""Array of nodes, by integers of any size."""
-
-Rough = NDArray[np.float32]
-"""Array in single precision, for fast comparisons."""
-
-TOLERANCE = 1e-13
-"""Cost of a subtree, as a share of its ``size``, that counts as zero."""
+Int = NDArray[np.signedinteger[Any]]  # array of nodes, by integers of any size
+Rough = NDArray[np.float32]  # array in single precision, for fast comparisons
+TOLERANCE = 1e-13  # cost of a subtree, as a share of its ``size``, that counts as zero
 
 
 class Lengths(NamedTuple):

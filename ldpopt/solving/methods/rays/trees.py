@@ -21,11 +21,8 @@ from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.pivot_loops import improve_trees
 from ldpopt.solving.methods.rays.tree_loops import price_trees, reroot, write_multipliers, write_rays
 
-SLICE = 2000
-"""Largest number of pivots of an output between two checks of the deadline."""
-
-CHUNK = 1 << 14
-"""Entries of the outputs that a thread computes between two checks of the deadline."""
+SLICE = 2000  # largest number of pivots of an output between two checks of the deadline
+CHUNK = 1 << 14  # entries of the outputs that a thread computes between two checks of the deadline
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,17 +25,11 @@ from ldpopt.solving.methods.rays.tree_loops import (
     small_tree,
 )
 
-ADDED_SHARE = 0.7
-"""Share of a view's error that is caused by the inputs that are seen next."""
-
+ADDED_SHARE = 0.7  # share of a view's error that is caused by the inputs that are seen next
+# A view is accepted if the (negative) price of its ray is at most this share of the price that it proves
 ACCEPTED_SHARE = 0.5
-"""A view is accepted if the (negative) price of its ray is at most this share of the price that it proves."""
-
-FIRST_SEEN = 256
-"""Number of seen inputs for which memory is allocated at first."""
-
-TILE = 64
-"""Number of rows of a table that are written together."""
+FIRST_SEEN = 256  # number of seen inputs for which memory is allocated at first
+TILE = 64  # number of rows of a table that are written together
 
 
 class Handover(NamedTuple):
