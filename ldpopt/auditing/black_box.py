@@ -89,7 +89,8 @@ def audit_sampler(
 def _reports(randomize: Randomizer, answer: Any, draws: int, rng: np.random.Generator) -> NDArray[Any]:
     array = np.asarray(randomize(answer, draws, rng))
     if array.shape != (draws,):
-        raise StatementError(f"the randomizer returned an array of shape {array.shape} for {draws} reports")
+        what = f"the randomizer returned an array of shape {array.shape} for {draws} reports"
+        raise StatementError(what, do="return one label or number for each report, shape (size,)")
     return array
 
 

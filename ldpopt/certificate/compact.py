@@ -62,7 +62,7 @@ def coarse_integers(weights: Float, utility: Float, duals: Float) -> tuple[Any, 
 
 
 def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
-    r"""Bound over columns tied by ``P[x, y] <= exp(epsilon) P[x', y] + delta``.
+    r"""Upper bound on the value of all channels whose columns satisfy ``P[x, y] <= exp(epsilon) P[x', y] + delta``.
 
     With ``d = costs - y - t`` an output can raise the value above ``sum(y + t)`` only if
     :math:`\beta \sum_x d^+_x + b \sum_x d_x > 0`. Newton's method, in integers, finds the smallest

@@ -65,21 +65,21 @@ class NoBound:
     kind: ClassVar[str] = "none"
 
     def plain(self) -> dict[str, Any]:
-        """Nothing."""
+        """An empty table: there are no multipliers."""
         return {}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> NoBound:
-        """Nothing to read."""
+        """Read the empty table that `plain` wrote."""
         entry.table()
         return cls()
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
-        """Always."""
+        """True: 0 is a lower bound of every variance."""
         return True
 
     def value(self, statement: Statement) -> Fraction:
-        """0."""
+        """The bound 0."""
         return Fraction(0)
 
 
@@ -117,7 +117,9 @@ class FormBound:
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
         """Whether ``v N v <= (y.v)(r.v)`` for all columns."""
-        form, line, r = price_form(statement, self.inverse), Rationals.of(self.line), statement.weights
+        s, gram, line, r = Rationals.of(self.inverse), statement.gram, Rationals.of(self.line), statement.weights
+        # N = S^T G_c S
+        form = Rationals(product(product(s.whole.T, gram.whole), s.whole), s.denominator**2 * gram.denominator)
         if isinstance(cone, Rays):
             return _rays_hold(form, line, r, cone)
         if self.shift is not None:
@@ -125,17 +127,10 @@ class FormBound:
         return len(self.line) <= LISTED and _sets_hold(form, line, r, cone)
 
     def value(self, statement: Statement) -> Fraction:
-        """``2 tr(S G_c) - 1.y - spread``."""
+        """The bound ``2 tr(S G_c) - 1.y - spread``, exactly."""
         inverse, line, gram = Rationals.of(self.inverse), Rationals.of(self.line), statement.gram
         trace = Fraction(int((inverse.whole * gram.whole).sum()), inverse.denominator * gram.denominator)
         return 2 * trace - Fraction(int(line.whole.sum()), line.denominator) - statement.spread
-
-
-def price_form(statement: Statement, inverse: Float) -> Rationals:
-    """``N = S^T G_c S``."""
-    s = Rationals.of(inverse)
-    whole = product(product(s.whole.T, statement.gram.whole), s.whole)
-    return Rationals(whole, s.denominator**2 * statement.gram.denominator)
 
 
 def _sets_hold(form: Rationals, line: Rationals, weights: Rationals, base: Fraction) -> bool:
@@ -203,6 +198,7 @@ class _Exponentials:
         return np.asarray(values[place.reshape(below.shape)], dtype=object)
 
     def _entry(self, size: int) -> int:
+        """``exp(-epsilon unit size)`` over ``2**bits``, rounded down; 0 for an entry that is 0."""
         if size == ZERO:
             return 0
         value, shift = 1 << self.bits, 0
@@ -214,6 +210,7 @@ class _Exponentials:
         return value
 
     def _power(self, size: int) -> int:
+        """The exponential of one digit, rounded down; computed once."""
         if size not in self.known:
             high = self.rays.budget.enclosure(self.rays.unit * size)[1]
             self.known[size] = (high.denominator << self.bits) // high.numerator

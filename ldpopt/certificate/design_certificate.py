@@ -179,7 +179,8 @@ class DesignCertificate(DesignClaim):
         workload = Workload(table["workload"].numbers(len(names), n), inputs, names)
         weights = table["weights"].numbers(n)
         if (weights < 0).any() or not weights.any():
-            raise table["weights"].error("the weights are not >= 0 with a positive sum")
+            what = f"a weight is negative, or all are 0: they are from {weights.min():g} to {weights.max():g}"
+            raise table["weights"].error(what)
         privacy = read_notion(table["privacy"], inputs)
         privacy.check(inputs, ())
         mechanism = read_masses(table["masses"], inputs)
@@ -215,7 +216,8 @@ def _old_left_inverse(entry: Entry, c: int, m: int) -> Float:
     given = entry.numbers(c, m)
     found = with_first_row(given)
     if (np.abs(found[0] - given[0]) > OLD_ROW * (1 + np.abs(given).max(axis=0))).any():
-        raise entry.error("the columns of the left inverse do not sum to 1")
+        off = float(np.abs(found[0] - given[0]).max())
+        raise entry.error(f"the columns of the left inverse do not sum to 1: one is off by {off:.3g}")
     return found
 
 

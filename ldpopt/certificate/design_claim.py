@@ -15,7 +15,7 @@ from ldpopt.certificate.documents import digest_of, open_document, text_of
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
-from ldpopt.foundation.documents import Entry
+from ldpopt.foundation.documents import UNCHANGED, Entry
 from ldpopt.foundation.files import replacing
 from ldpopt.mechanism.files import origin_of_mechanism, require_digest
 from ldpopt.problem.workload import Workload
@@ -160,7 +160,8 @@ class DesignClaim(HasFacts, ABC):
             try:
                 is_same = digest == digest_of(given)
             except (ValueError, RecursionError):
-                raise ModelFileError("a number is not finite, or lists are nested too deep", where=name) from None
+                what = "a number is not finite, or lists are nested too deep"
+                raise ModelFileError(what, where=name, do=UNCHANGED) from None
             if not is_same:
                 flaws = ("the file was changed after it was written: its digest does not fit",)
         elif "digest" in given:

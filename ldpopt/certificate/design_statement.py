@@ -25,12 +25,7 @@ class AnswerClasses:
     """Classes of answers with equal columns of the workload, of which each counts as one answer.
 
     Nothing is lost: averaging the rows of such answers keeps a channel private, its estimator unbiased, and the average
-    variance.
-
-    Examples
-    --------
-    >>> AnswerClasses.of(np.array([[1.0, 0.0, 1.0]])).classes.tolist()
-    [0, 1, 0]
+    variance. Example: a workload with the only row ``1, 0, 1`` has the classes ``0, 1, 0``.
     """
 
     first: NDArray[np.int64]  # one answer of each class, ascending, shape (c,)
@@ -94,7 +89,7 @@ class Statement:
 
     @cached_property
     def gram(self) -> Rationals:
-        """``G_c``."""
+        """``G_c``, the Gram matrix of the centered workload, as rationals."""
         return Rationals(self.centered.whole(), self.scale)
 
     @cached_property

@@ -60,7 +60,8 @@ def value_of(statement: Statement, channel: Float, left_inverse: Float, objectiv
     """Value of ``V = W X`` for a channel of shape ``(n, m)``; the first row of ``X`` is not read."""
     rows, (n, m) = statement.rows, channel.shape
     if left_inverse.shape != (n, m):
-        raise CertificateError(f"the left inverse has the shape {left_inverse.shape}, the channel {(n, m)}")
+        what = f"the left inverse has the shape {left_inverse.shape}, the channel {(n, m)}"
+        raise CertificateError(what, do="give a left inverse with the shape of the channel")
     is_small = rows.parts.shape[1] <= n
     # In terms of V: the metric of the numbers is 1. In terms of X: it is their Gram matrix, and X C should be 1.
     metric = None if is_small else rows.T @ rows

@@ -23,14 +23,6 @@ def compiled(function: Function) -> Function:
 
     The machine code is kept beside the source or in the user's cache folder for the next process; if neither can be
     written, it is compiled anew. numba takes half a second to import, which is spent at the first call.
-
-    Examples
-    --------
-    >>> @compiled
-    ... def total(values):
-    ...     return values.sum()
-    >>> total(np.arange(4.0))
-    6.0
     """
     return _Compiled(function)  # type: ignore[return-value]
 

@@ -15,20 +15,9 @@ class OutOfTimeError(Exception):
 
 @dataclass(frozen=True)
 class Deadline:
-    """A moment by which work has to end.
+    """A moment by which work has to end."""
 
-    Attributes
-    ----------
-    moment : float
-        Time of `time.perf_counter` in seconds; infinite without a limit.
-
-    Examples
-    --------
-    >>> Deadline.after(None).left is None, Deadline.after(60.0).is_over
-    (True, False)
-    """
-
-    moment: float = math.inf
+    moment: float = math.inf  # in the seconds of `time.perf_counter`; infinite without a limit
 
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
