@@ -21,6 +21,7 @@ from ldpopt.certificate.documents import open_document, read_masses
 from ldpopt.certificate.frequency_certificate import OLD_FREQUENCIES, FrequencyCertificate
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.documents import Entry, plain_labels
+from ldpopt.foundation.files import beginning
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import to_table
@@ -239,14 +240,8 @@ def _renewed(entry: Entry) -> Entry:
 
 def is_design(path: str | os.PathLike[str]) -> bool:
     """Whether a file begins as a certificate of a design; what is not a plain file is not opened."""
-    if not os.path.isfile(path):
-        return False  # opening a named pipe would wait for its writer
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            beginning = stream.read(100)
-    except OSError:
-        return False
-    return any(words in beginning for words in BEGINNINGS)
+    start = beginning(path, 100)
+    return any(words in start for words in BEGINNINGS)
 
 
 def load_certificate(path: str | os.PathLike[str]) -> DesignCertificate | FrequencyCertificate:

@@ -58,7 +58,6 @@ class DesignClaim(HasFacts, ABC):
     bias: Fraction = Fraction(0)
 
     def __repr__(self) -> str:
-        """Value, bound and gap."""
         return (
             f"{type(self).__name__}({self.objective} variance {round_up(self.achieved):.9g}, "
             f"bound {round_down(self.bound):.9g}, relative gap {self.relative_gap:.2g})"

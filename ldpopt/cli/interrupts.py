@@ -28,6 +28,7 @@ def raise_on_interrupt(raises: bool = True) -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
+    """End the process at once."""
     with suppress(OSError):
         os.write(2, b"ldpopt: interrupted\n")
     os._exit(INTERRUPTED)

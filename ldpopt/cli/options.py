@@ -35,7 +35,7 @@ def find_models(names: list[str]) -> list[str]:
 
 
 def _require_writable_record(path: str | None) -> str | None:
-    """Refuse a file that cannot be written; stdout can."""
+    """Refuse a file of JSON data that cannot be written; stdout can."""
     require_writable(None if path == "-" else path)
     return path
 
@@ -227,13 +227,7 @@ def _common_value(key: str, values: list[Any]) -> Any:
 
 
 def parse_grid(text: str, option: str = "--epsilon") -> list[str]:
-    """Numbers of ``start:stop:count`` (both ends included), or of a list with commas.
-
-    Examples
-    --------
-    >>> parse_grid("0.5:2:4")
-    ['0.5', '1.0', '1.5', '2.0']
-    """
+    """Numbers of ``start:stop:count``, such as ``0.5:2:4`` with both ends, or of a list with commas."""
     if ":" not in text:
         return [part.strip() for part in text.split(",")]
     import numpy as np

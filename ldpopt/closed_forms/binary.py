@@ -141,10 +141,12 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
 
 
 def _exact(prior: Float) -> Point:
+    """The prior as two rationals."""
     return Fraction(float(prior[0])), Fraction(float(prior[1]))
 
 
 def _utility(weights: Point, point: Point) -> Fraction:
+    """Probability of the truth at a point ``(p00, p11)``."""
     return weights[0] * point[0] + weights[1] * point[1]
 
 

@@ -116,7 +116,8 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     inputs = labels or given.axes[0] or range(len(weights))
     numbers = given.to(inputs)
     if numbers.shape != weights.shape or not np.isfinite(numbers).all() or len(set(numbers.tolist())) < len(numbers):
-        raise StatementError(f"bins needs {len(weights)} distinct finite values, one for each answer")
+        what = f"bins needs {len(weights)} distinct finite values, one for each answer; {numbers.size} are given"
+        raise StatementError(what, do="give the number of each answer, no number twice")
     table, order = _loss_matrix(numbers, loss), np.argsort(numbers)
     unit = int(np.frexp(np.abs(table).max())[1])  # a power of two in which sums of losses do not overflow
     sorted_table = np.ldexp(table[np.ix_(order, order)], -unit)

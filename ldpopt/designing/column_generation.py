@@ -68,7 +68,7 @@ class Master(Protocol):
     room: int
 
     def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
-        """Best design on the columns, starting from ``x`` and ``r``."""
+        """Find the best design on the columns up to a relative gap, starting from ``x`` and ``r``."""
         ...
 
 

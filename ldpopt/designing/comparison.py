@@ -86,7 +86,6 @@ class DesignComparison(HasFacts):
     left_out: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """Ratios, one a line."""
         lines = [f"DesignComparison(optimum {self.best.value:.6g})"]
         return "\n".join([*lines, *(f"  {one.name}: {one.value:.6g}, {one.ratio:.4g} times" for one in self.others)])
 
@@ -201,6 +200,7 @@ class _Case:
 
     @property
     def n(self) -> int:
+        """Number of answers."""
         return self.workload.shape[1]
 
     def value(self, variances: Float) -> float:
@@ -235,11 +235,12 @@ class _Case:
         return self._best_for(protocol.channel), ""
 
     def _channel(self, name: str, build: Callable[[int, float], Float]) -> tuple[Float, str]:
+        """Variances of a mechanism whose channel is listed."""
         self._require_listable(name)
         return self._best_for(build(self.n, self.epsilon)), ""
 
     def _subset_selection(self) -> tuple[Float, str]:
-        """The best size."""
+        """Variances of subset selection at its best size."""
         diagonal = literature.centered_diagonal(self.workload)
         sizes = range(1, self.n) if self.n <= 1000 else _sizes_near(self.n, self.epsilon)
         protocols = {k: literature.subset_selection(self.n, self.epsilon, k) for k in sizes}
@@ -274,7 +275,8 @@ class _Case:
 
     def _require_listable(self, name: str) -> None:
         if self.n > LARGEST[name]:
-            raise LdpoptError(f"{self.n:,} answers take too long: at most {LARGEST[name]:,} are compared")
+            what = f"{self.n:,} answers take too long: at most {LARGEST[name]:,} are compared"
+            raise LdpoptError(what, do="compare a workload of fewer answers")
 
 
 def _sizes_near(n: int, epsilon: float) -> list[int]:

@@ -187,8 +187,7 @@ class DesignForm:
     @property
     def is_exchangeable(self) -> bool:
         """Whether all permutations of the answers leave Gram matrix and weights unchanged."""
-        diagonal, rest = np.diag(self.gram), self.gram[~np.eye(self.n, dtype=bool)]
-        parts = (self.class_weights, diagonal, rest)
+        parts = (self.class_weights, np.diag(self.gram), self.gram[~np.eye(self.n, dtype=bool)])
         return self.is_pure and self.n > 1 and all(np.ptp(part) == 0 for part in parts)
 
     def weights_of(self, class_weights: Float) -> Float:

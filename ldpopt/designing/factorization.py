@@ -17,8 +17,6 @@ WORTHWHILE = 1e-4  # smallest gain, as a share of the objective, after which the
 def factorization(workload: Workload, epsilon: float, *, starts: int = 5, weights: Float | None = None) -> Float:
     """The factorization mechanism: ``4 n`` reports by descent through a projection, the best of random starts.
 
-    References
-    ----------
     McKenna, Maity, Mazumdar and Miklau 2020, section 6; here with quasi-Newton steps in place of gradient descent.
     """
     n = workload.shape[1]

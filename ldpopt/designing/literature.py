@@ -16,6 +16,7 @@ import numpy as np
 
 from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing.realize import left_inverse
+from ldpopt.designing.record import variances_with
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
@@ -33,11 +34,7 @@ def variance_of(workload: Workload, channel: Float, weights: Float | None = None
 
 def variances_of(workload: Workload, channel: Float, weights: Float) -> Float:
     """Variance for every answer with the estimator that is best on average over the weights, which sum to 1."""
-    gram = workload.contrast_gram
-    moved = left_inverse(channel, weights) - weights[:, None]
-    moments = np.einsum("xy,xy->y", gram @ moved, moved)
-    mean = gram @ weights
-    return np.asarray(channel @ moments - (np.diag(gram) - 2 * mean + weights @ mean))
+    return variances_with(workload, channel, left_inverse(channel, weights), weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +130,6 @@ def local_hashing(n: int, epsilon: float, buckets: int | None = None) -> SetProt
 def hadamard_response(n: int, epsilon: float, blocks: int | None = None) -> Float:
     """Channel that reports a position of a block of Hadamard matrices, more often if the answer's row has a 1 there.
 
-    References
-    ----------
     Acharya, Sun and Zhang 2019, section 5: the number of blocks is a power of two near ``exp(epsilon)``; one block is
     their scheme for small budgets.
     """
@@ -154,10 +149,8 @@ def hadamard_response(n: int, epsilon: float, blocks: int | None = None) -> Floa
 def hierarchy(n: int, epsilon: float) -> Float:
     """Channel of subset selection on the nodes of a random level of a binary tree.
 
-    References
-    ----------
-    Cormode, Kulkarni and Srivastava 2019, who estimate the frequencies of a level by unary encoding, hashing or
-    Hadamard matrices, none of which is better.
+    Cormode, Kulkarni and Srivastava 2019 estimate the frequencies of a level by unary encoding, hashing or Hadamard
+    matrices, none of which is better.
     """
     parts, answers = [], np.arange(n)
     levels = max(1, math.ceil(math.log2(n)))

@@ -26,22 +26,22 @@ P = TypeVar("P", bound=Point)
 
 
 class CurvedPoint(Point):
-    """A point of a program whose prices curve: primal and dual steps have the same length."""
+    """A point whose primal and dual variables move by the same length, as in programs whose prices are not linear."""
 
     def lengths(self, step: Self) -> tuple[float, float]:
-        """The shorter of both lengths, twice."""
+        """The shorter one of the primal and the dual length, for both."""
         both = min(super().lengths(step))
         return both, both
 
 
 class CurvedSystem(NewtonSystem[P]):
-    """Newton steps of a program whose prices curve."""
+    """Newton steps of a program whose prices are not linear."""
 
     corrections: ClassVar[int] = 0
 
     @abstractmethod
     def residual(self) -> float:
-        """Dual residual: distance of the multipliers of the slacks from the reduced prices, in units of products."""
+        """Dual residual: sum of slacks times the distances of their multipliers from the reduced prices."""
 
     def step(self) -> P | None:
         """Restore dual feasibility first if it is poor; else predict and correct."""

@@ -56,7 +56,7 @@ def raw_design(task: DesignTask, optimum: Optimum) -> RawDesign:
 
 
 def _weights(form: DesignForm, optimum: Optimum) -> Float:
-    """Weights of all answers for which the bound holds."""
+    """Weights of all answers for which the bound holds, shape ``(n,)``."""
     return form.weights_of(optimum.dual.weights) if form.is_worst_case else form.problem.all_weights
 
 

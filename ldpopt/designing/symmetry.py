@@ -32,6 +32,7 @@ def symmetry_group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Co
 
 
 def _is_symmetry(contrasts: Contrasts, order: Permutations) -> bool:
+    """Whether a permutation leaves the weights and the Gram matrix of the workload unchanged."""
     r = contrasts.weights
     if not np.array_equal(r[order], r):
         return False

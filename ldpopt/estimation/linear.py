@@ -58,11 +58,6 @@ def worst_variance(means: Float, second: Float) -> float:
 
     It depends on the point :math:`(w \cdot p, b \cdot p)` and grows with its height, so the maximum lies on the upper
     hull of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` it is at ``m / 2``, or at an end.
-
-    Examples
-    --------
-    >>> worst_variance(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    0.25
     """
     order = np.lexsort((second, means))
     hull: list[tuple[float, float]] = []

@@ -36,6 +36,8 @@ def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterato
         raise ModelFileError(what, where=where, do="check the path") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         why = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+        if isinstance(error, (TypeError, AttributeError, IndexError)):  # in Python's own words
+            why = "a value is of another kind than its key needs"
         raise ModelFileError(f"not {content} in JSON: {why}", where=where, do=do) from None
 
 

@@ -101,6 +101,26 @@ def readable(path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
+def beginning(path: str | os.PathLike[str], size: int) -> str:
+    """Return the first characters of a plain file; empty for anything else: a named pipe would wait for its writer."""
+    try:
+        if not os.path.isfile(path):
+            return ""
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read(size)
+    except OSError:
+        return ""
+
+
+def strict_object(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
+    """Read an object as `strict_json` does; a file with anything else is a ValueError, which does not quote it."""
+    found = strict_json(path, largest)
+    if not isinstance(found, dict):
+        kind = {"list": "a list", "str": "a text", "NoneType": "null"}.get(type(found).__name__, "a number")
+        raise ValueError(f"the file holds {kind}, not an object with keys")
+    return found
+
+
 def strict_json(path: str | os.PathLike[str], largest: int) -> Any:
     """Read JSON without duplicate keys, nan or infinity, of at most ``largest`` bytes; other files are a ValueError."""
     with readable(path).open("rb") as stream:

@@ -100,7 +100,6 @@ class FrequencyProtocol(ReportSource):
         self.inputs = range(size) if whole else check_labels(inputs, size, "input")  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        """Kind, number of labels and budget."""
         return f"{type(self).__name__}({len(self.inputs)} labels, epsilon={self.epsilon!r})"
 
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:

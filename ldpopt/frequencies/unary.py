@@ -78,7 +78,6 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         self._require_distinguishable()
 
     def __repr__(self) -> str:
-        """Kind, number of labels and budget."""
         return f"UnaryEncoding({len(self.inputs)} labels, epsilon={self.epsilon!r}, kind={self.kind!r})"
 
     @cached_property

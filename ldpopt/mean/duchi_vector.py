@@ -80,7 +80,6 @@ class DuchiVector(VectorProtocol):
         self.size = 2 * float(self.levels.fraction) * growth / self.levels.likely
 
     def __repr__(self) -> str:
-        """Budget and number of attributes."""
         return f"DuchiVector(epsilon={self.epsilon!r}, attributes={self.attributes})"
 
     def estimate(self, reports: ArrayLike, confidence: float = 0.95) -> Estimate:

@@ -193,7 +193,6 @@ class Protocol(MeanProtocol):
         self.epsilon, self._data_domain = Budget.positive(epsilon), read_domain(domain)
 
     def __repr__(self) -> str:
-        """Kind, budget, and the domain if it is not the natural one."""
         domain = "" if self._data_domain is None else f", domain={self._data_domain}"
         return f"{type(self).__name__}(epsilon={self.epsilon!r}{domain})"
 
@@ -292,7 +291,8 @@ class Protocol(MeanProtocol):
             reports = np.asarray(reports, np.float64)
         array = real_array(reports, "list of reports")
         if array.ndim != 1 or not array.size:
-            raise StatementError(f"reports have shape {array.shape}; expected a vector with at least one entry")
+            what = f"reports have shape {array.shape}; expected a vector with at least one entry"
+            raise StatementError(what, do="pass a list of the reports that privatize returned")
         low, high = self.report_range
         low, high = max(low, -MAX_REPORT), min(high, MAX_REPORT)
         slack = 1e-9 * max(abs(low), abs(high))

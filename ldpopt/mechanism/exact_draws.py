@@ -79,10 +79,6 @@ def geometric_draws(weight: int, size: int, source: Source) -> Codes:
 
     .. math:: P(k) = (1 - b) b^k, \qquad k = u + t v, \quad P(u) \propto b^u \; (u < t), \quad P(v) \propto b^{tv}
 
-    Result: (size,).
-
-    Notes
-    -----
     With ``t`` near ``1 / (1 - b)`` a uniform ``u`` is kept with probability ``b**u > 1/3``, and ``v`` counts heads of a
     coin with probability ``b**t``: about ten words per draw at any ``b`` (Canonne, Kamath and Steinke 2020, algorithm
     2).

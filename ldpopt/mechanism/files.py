@@ -14,7 +14,7 @@ import numpy as np
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.documents import Entry, reading_json
-from ldpopt.foundation.files import replacing, require_path, strict_json
+from ldpopt.foundation.files import replacing, require_path, strict_object
 from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.questions import OneQuestion, Question
@@ -41,7 +41,7 @@ def read_mechanism(path: str | os.PathLike[str]) -> tuple[Any, Sequence[Hashable
     """Return channel, inputs, outputs and digest (None if there is none) in the file of a mechanism or design."""
     require_path(path)
     with reading_json(path, "a mechanism", UNSOLVED if os.fspath(path).endswith(".toml") else FORM):
-        data = strict_json(path, MAX_FILE_BYTES)
+        data = strict_object(path, MAX_FILE_BYTES)
         data = data.get("mechanism", data)
         inputs = labels_of(data["inputs"])
         if "masses" in data:  # a design: its reports are numbered
@@ -100,13 +100,7 @@ def origin_of_mechanism(digest: str, title: str, audit: Audit) -> dict[str, Any]
 
 
 def epsilon_of_person(epsilons: Iterable[float], one_question: OneQuestion | None = None) -> float:
-    """Return the epsilon of one person: the sum over the questions, rounded up, or the largest if one is drawn.
-
-    Examples
-    --------
-    >>> epsilon_of_person([1.0, 0.5])
-    1.5
-    """
+    """Return the epsilon of one person: the sum over the questions, rounded up, or the largest if one is drawn."""
     found = list(epsilons)
     if one_question is not None or not all(map(math.isfinite, found)):
         return max(found)

@@ -81,6 +81,7 @@ class _Records:
         self._positions = None if one_question is None else one_question.draw(size, self._source("", rng))
 
     def _source(self, name: str, rng: Random) -> Draws:
+        """The source of the draws for a question: keyed by the ids, or the generator."""
         return rng if self._keyed is None else KeyedDraws(self._keyed.key, name, self._ids)
 
     def prepare(self, position: int, name: str, question: Question, codes: Codes, rng: Random) -> tuple[Codes, Draws]:

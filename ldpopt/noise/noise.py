@@ -46,7 +46,6 @@ class Noise(ABC):
         self.epsilon = read_noise_budget(epsilon)
 
     def __repr__(self) -> str:
-        """Kind, sensitivity and budget."""
         return f"{type(self).__name__}(sensitivity={self.sensitivity:.6g}, epsilon={self.epsilon!r})"
 
     @abstractmethod
@@ -160,7 +159,7 @@ def read_positive(value: Any, name: str) -> float:
     """Read a positive finite number; ``name`` is for the message."""
     number = real_number(value, name)
     if not (number > 0 and math.isfinite(number)):
-        raise StatementError(f"{name} = {number} is not positive and finite")
+        raise StatementError(f"{name} = {number} is not positive and finite", do="give a number above 0")
     if not 1 / MAX_LENGTH <= number <= MAX_LENGTH:
         raise StatementError(
             f"{name} = {number} is out of range", do=f"state it from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}"
@@ -182,7 +181,7 @@ def read_points(r: ArrayLike) -> Float:
     """Read points of the real line; infinities are allowed."""
     array = real_array(r, "noise")
     if np.isnan(array).any():
-        raise StatementError("nan is not a noise value")
+        raise StatementError("nan is not a noise value", do="pass real numbers; infinities are allowed")
     return array
 
 

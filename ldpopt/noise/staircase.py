@@ -61,7 +61,8 @@ class Staircase(LevelNoise):
             gamma = best_gamma(float(budget), loss)
         self.gamma = real_number(gamma, "gamma")
         if not MIN_GAMMA <= self.gamma < 1:
-            raise StatementError(f"gamma = {self.gamma} is not in [{MIN_GAMMA:g}, 1)")
+            what = f"gamma = {self.gamma} is not in [{MIN_GAMMA:g}, 1)"
+            raise StatementError(what, do="leave gamma out for the best one, or give a share of the step")
         super().__init__(NeighborPartition([(0, size)], Fraction(self.gamma) * Fraction(size)), budget)
 
 

@@ -24,14 +24,9 @@ from ldpopt.noise.intervals import Intervals, merge
 
 
 class TwoBlocks(IntervalLayers):
-    """Levels and layers in closed form, for one set and one widening.
+    """Levels and layers in closed form, for ``0 <= a <= b <= c``, ``c > 0``, and one widening ``d > 0``.
 
-    Parameters
-    ----------
-    a, b, c : Fraction
-        ``0 <= a <= b <= c``, ``c > 0``; a single block ``[0, c]`` is ``a = b = c``.
-    d : Fraction
-        Widening, ``d > 0``.
+    A single block ``[0, c]`` has ``a = b = c``.
     """
 
     def __init__(self, a: Fraction, b: Fraction, c: Fraction, d: Fraction) -> None:

@@ -121,7 +121,7 @@ def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
             best = pair
     if best is None:
         NeighborPartition(blocks, min(analytic))  # raises an error with the reason
-        raise StatementError("no widening gives finite noise")
+        raise StatementError(f"no widening gives finite noise at epsilon = {budget!r}", do="choose a larger epsilon")
     return best
 
 

@@ -27,21 +27,9 @@ MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"
 
 
 class Coder:
-    """Convert labels in columns of tables to codes.
+    """Converts labels in columns of tables to codes; ``kind`` is the name of an entry in messages, such as "answer".
 
-    Parameters
-    ----------
-    alphabet : sequence of hashable
-        The labels.
-    kind : str
-        Name of an entry in messages: ``"answer"`` or ``"report"``.
-    as_text : bool
-        Whether the column has texts of labels, as in a CSV file; default: ``False``.
-
-    Raises
-    ------
-    ModelFileError
-        If two labels have the same text.
+    With ``as_text`` the column has texts of labels, as in a CSV file; two labels with the same text are then refused.
     """
 
     def __init__(self, alphabet: Sequence[Hashable], kind: str, *, as_text: bool = False) -> None:
@@ -84,17 +72,13 @@ class Coder:
         except (TypeError, ValueError):  # not hashable
             return UNKNOWN
         if code is None:
-            text = value if isinstance(value, str) else _whole_text(value)
-            code = None if text is None else self._texts.get(text)
+            # A whole number is a float in a column with missing entries.
+            is_whole = type(value) is int or (type(value) is float and value.is_integer())
+            text = str(int(value)) if is_whole else value
+            code = self._texts.get(text) if isinstance(text, str) else None
         if code is None:
             code = MISSING if is_missing(value, self.as_text) else UNKNOWN
         return code
-
-
-def _whole_text(value: Any) -> str | None:
-    """Digits of a whole number, which is a float in a column with missing entries; None for anything else."""
-    is_whole = type(value) is int or (type(value) is float and value.is_integer())
-    return str(int(value)) if is_whole else None
 
 
 def is_missing(value: Any, as_text: bool) -> bool:

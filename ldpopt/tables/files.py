@@ -35,13 +35,7 @@ SPOOL = 1 << 24  # bytes of a table for stdout that are kept in memory; a larger
 
 
 def kind_of(path: str) -> Kind:
-    """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV.
-
-    Examples
-    --------
-    >>> kind_of("answers.parquet"), kind_of("-")
-    ('parquet', 'csv')
-    """
+    """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV."""
     ending = Path(path).suffix.lower()
     if ending not in CSV_ENDINGS + PARQUET_ENDINGS:
         raise ModelFileError(f"a table cannot have the ending {ending!r}", where=path, do="use .csv or .parquet")
@@ -67,7 +61,11 @@ def reading(path: str) -> Iterator[Rows]:
     kind = kind_of(path)
     with ExitStack() as stack:
         try:
-            stream = _stdin() if path == "-" else stack.enter_context(readable(path).open("rb"))
+            if path == "-":
+                binary = getattr(sys.stdin, "buffer", None)
+                stream = io.BytesIO(sys.stdin.read().encode()) if binary is None else binary
+            else:
+                stream = stack.enter_context(readable(path).open("rb"))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             what = f"cannot read the table: {why}"
@@ -77,11 +75,6 @@ def reading(path: str) -> Iterator[Rows]:
                 raise ModelFileError("this is a Parquet file", where=path, do="rename it to .parquet")
             stream.seek(0)
         yield (CsvRows if kind == "csv" else ParquetRows)(stream, path)
-
-
-def _stdin() -> IO[bytes]:
-    binary = getattr(sys.stdin, "buffer", None)
-    return binary if binary is not None else io.BytesIO(sys.stdin.read().encode())
 
 
 def position_of(rows: Rows, column: str) -> int:
@@ -95,21 +88,15 @@ def position_of(rows: Rows, column: str) -> int:
     separator = next((mark for mark in (";", "\t", "|") if len(known) == 1 and mark in known[0]), "")
     if separator:
         do = f"the header has {separator!r} between names; save the table with commas"
-    elif not shows_values() and (len(set(known)) < len(known) or any(map(_is_entry, known))):
+    elif not shows_values() and (
+        len(set(known)) < len(known) or any(not name.strip() or NUMBER.fullmatch(name) for name in known)
+    ):  # names that look like answers, as in a file without a header line
         do = "the first line has a number, an empty field or one text twice; if it has answers, add a header line"
     else:
-        names = ", ".join(map(_shortened, known[:12])) + (", ..." if len(known) > 12 else "")
+        short = [name if len(name) <= 24 else name[:23] + "~" for name in known[:12]]
+        names = ", ".join(short) + (", ..." if len(known) > 12 else "")
         do = f"{suggestion(column, [name for name in known if len(name) <= 60])}the columns are {names}"
     raise ModelFileError(f"unknown column {short_repr(column)}", where=rows.name, do=do)
-
-
-def _is_entry(name: str) -> bool:
-    """Whether a column name looks like an answer, as in a file without a header line."""
-    return not name.strip() or NUMBER.fullmatch(name) is not None
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= 24 else name[:23] + "~"
 
 
 @contextmanager

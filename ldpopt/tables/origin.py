@@ -127,6 +127,7 @@ def _is_parquet(path: str) -> bool:
 
 
 def _of_parquet(path: str) -> dict[str, Any] | None:
+    """Read the origin in the metadata of a Parquet file; None if it has none, or cannot be read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -144,10 +145,12 @@ def _parsed(found: bytes, where: str) -> dict[str, Any]:
     except ValueError as error:
         if isinstance(error, ModelFileError):
             raise
-        raise ModelFileError(f"the origin of the table is damaged: {error}", where=where) from None
+        do = "take the table as it was written, or privatize again"
+        raise ModelFileError(f"the origin of the table is damaged: {error}", where=where, do=do) from None
 
 
 def _checked(data: Any, where: str) -> dict[str, Any]:
+    """Return the origin if it has the format of this version."""
     if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("questions"), dict):
         given = data.get("format") if isinstance(data, dict) else data
         what = f"the origin of the table has another format: {short_repr(given)}, not {FORMAT!r}"

@@ -25,7 +25,7 @@ class ListedColumns(DesignMethod):
         return form.staircases is None or form.n <= limits.listed_answers
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Number of columns."""
+        """The reason names the columns that are priced."""
         rays = form.private_columns.rays
         if rays is not None:
             return f"the private columns are sums of {len(rays.below):,} extreme rays, all of which are priced"

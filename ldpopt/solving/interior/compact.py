@@ -89,6 +89,7 @@ def _read_options(unknown: dict[str, Any], gap: float, steps: int) -> None:
 
 
 def _structure(program: LinearProgram) -> Structure:
+    """The numbers of a plain compact program; other programs are refused."""
     if isinstance(program, ChannelProgram) and program.is_plain_compact:
         return program.structure
     raise NotRepresentableError(

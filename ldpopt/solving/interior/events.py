@@ -183,6 +183,7 @@ class _EventSystem(NewtonSystem[EventPoint]):
             self.border_schur[own + n, own + n] += at.e / at.prior
 
     def _solve_entries(self, right: Float) -> Float:
+        """Solve the system of the entries for one or several right-hand sides."""
         scale = self.scale if right.ndim == 1 else self.scale[:, None]
         return np.asarray(scale * dpotrs(self.factor, scale * right, lower=1)[0])
 

@@ -158,6 +158,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
         self.schur_factor = cholesky(np.asfortranarray(schur * self.schur_scale * self.schur_scale[:, None]))
 
     def _solve_schur(self, right: Float) -> Float:
+        """Solve the system of the rows that couple the outputs."""
         return np.asarray(self.schur_scale * dpotrs(self.schur_factor, self.schur_scale * right, lower=1)[0])
 
     def _solve_coupled(

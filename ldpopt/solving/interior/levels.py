@@ -36,16 +36,8 @@ class Levels:
     def of(cls, n: int, first: Int, second: Int) -> Levels:
         """Breadth-first levels of a graph given by ordered pairs, in each component from a vertex far from all others.
 
-        Notes
-        -----
         That vertex is found by repeated searches, each from the vertex of the last level that has the fewest edges
         (George and Liu 1979). Complexity: O(pairs log pairs).
-
-        Examples
-        --------
-        >>> star = Levels.of(4, np.array([0, 1, 0, 2, 0, 3]), np.array([1, 0, 2, 0, 3, 0]))
-        >>> star.order.tolist(), star.sizes.tolist()
-        ([1, 0, 2, 3], [1, 1, 2])
         """
         graph = csr_array((np.ones(len(first)), (first, second)), shape=(n, n))
         level = _levels(graph)

@@ -25,21 +25,10 @@ class Loops:
 
     They are compiled once per machine and version, which takes 5 to 20 seconds, and loaded once per process. As this
     cannot be interrupted, it is done in a thread, which continues after a deadline: the next call finds them ready.
-
-    Attributes
-    ----------
-    name : str
-        Name of the method, for the log.
-    example : callable
-        Runs all loops once, with the types of arguments that are used.
-
-    Examples
-    --------
-    >>> Loops("an example", lambda: None).wait()
     """
 
-    name: str
-    example: Callable[[], object]
+    name: str  # of the method, for the log
+    example: Callable[[], object]  # runs all loops once, with the types of arguments that are used
     _thread: threading.Thread | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _are_ready: bool = field(default=False, init=False)
@@ -61,6 +50,7 @@ class Loops:
             raise NotCompiledError(f"compiling the loops of the {self.name}, once per machine")
 
     def _prepare(self) -> None:
+        """Compile or load all loops, in a thread of its own."""
         with suppress(Exception):  # the method raises it again when it uses the loops
             self.example()
         self._are_ready = True

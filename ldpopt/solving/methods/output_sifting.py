@@ -58,7 +58,7 @@ class OutputSifting(Method):
     forms: ClassVar[frozenset[str]] = frozenset({"sifted"})
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Plain compact programs, with a usable interior."""
+        """Whether the compact program is plain, and has an interior that floats resolve."""
         return form.is_plain_compact and form.ties is not None and form.ties.budget.beta > limits.least_beta
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
@@ -66,7 +66,7 @@ class OutputSifting(Method):
         return 0.0 if form.entries >= limits.sifting_entries else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """The size of the channel."""
+        """The reason names the size of the channel."""
         return (
             f"an optimum uses few of the {form.m} outputs, and with {form.entries} entries "
             f"(from {limits.sifting_entries} on) this is faster than simplex on all of them"

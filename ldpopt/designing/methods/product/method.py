@@ -13,7 +13,7 @@ from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.limits import DesignLimits
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
-from ldpopt.designing.methods.product.generation import Orbits, ReducedProgram
+from ldpopt.designing.methods.product.generation import ENTRIES, Orbits, ReducedProgram
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
@@ -36,7 +36,7 @@ class ProductDesign(DesignMethod):
         return form.problem.outputs is None and is_between and form.scheme is not None
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Structure."""
+        """The reason names the structure of the Gram matrix."""
         return "the Gram matrix depends only on the attributes in which two answers differ: the bound is in closed form"
 
     def solve(self, task: DesignTask) -> RawDesign:
@@ -48,7 +48,8 @@ class ProductDesign(DesignMethod):
         reduced = ReducedProgram(scheme, eigenvalues, float(np.exp(-form.epsilon)), float(-np.expm1(-form.epsilon)))
         orbits = reduced.generate(task.gap, task.deadline)
         if orbits is None:
-            raise NotRepresentableError("no set with few enough images makes the workload estimable")
+            what = f"sets with all their images would make a channel of more than {ENTRIES:,} entries"
+            raise NotRepresentableError(what, do="design for fewer attributes, or for a simpler workload")
         channel = np.ldexp(masses(orbits, form.epsilon).astype(np.float64), -53)
         weights = form.problem.all_weights
         statement = Statement.of(form.problem.workload.matrix, weights, form.classes)

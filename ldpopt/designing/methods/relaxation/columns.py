@@ -95,7 +95,7 @@ def relaxed_average(
         if best is None or found.value < best.value:
             best = _optimum(task, columns, found, relaxed.dual, number)
         history.append((best.value - relaxed.dual.bound) / (best.value - contrasts.spread))
-        end = _end(history, gap, deadline)
+        end = _reason_to_end(history, gap, deadline)
         if end:
             break
         fresh = _fresh(task, columns, found)
@@ -118,8 +118,8 @@ def _first(task: _Task, shares: Float, candidates: Float | None) -> tuple[Column
     return columns, q / q.sum()
 
 
-def _end(history: Sequence[float], gap: float, deadline: Deadline) -> str:
-    """Why to end, if there is a reason."""
+def _reason_to_end(history: Sequence[float], gap: float, deadline: Deadline) -> str:
+    """Why the rounds end after these gaps, in words; empty if they go on."""
     if history[-1] <= REACHED * gap:
         return "ended at the gap aimed at"
     if deadline.is_over:

@@ -44,11 +44,11 @@ class Relaxation(DesignMethod):
         return form.staircases is not None and form.n > limits.listed_answers
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Number of answers."""
+        """The reason names the number of answers."""
         return f"the sets of {form.n} answers are too many to list: the bound is that of the elliptope"
 
     def solve(self, task: DesignTask) -> RawDesign:
-        """Bound, then columns until the value is near the bound."""
+        """Compute the bound, then add columns until the value is near the bound."""
         form, cone = task.form, task.form.staircases
         assert cone is not None
         how: dict[str, Any] = {"gap": task.gap, "deadline": task.deadline, "candidates": form.candidates}

@@ -34,19 +34,16 @@ APART = 0.1
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Report values with the solution of their program, its value, and multipliers with their bound.
+    """Report values with the solution of their program, and multipliers with the bound that they prove."""
 
-    Multipliers are for report values less the mean of the numbers; ``share`` is their best scale.
-    """
-
-    values: Float
+    values: Float  # (m,): report values
     solution: Randomizer
-    value: float
-    r: Float
-    slope: Float
-    line: Float
-    share: float
-    mean: float
+    value: float  # variance of the solution
+    r: Float  # (n,): weights of the answers
+    slope: Float  # (n,): multipliers, for report values less the mean
+    line: Float  # (n,)
+    share: float  # best scale of the multipliers
+    mean: float  # of the numbers over the weights
     bound: float
 
 
@@ -65,7 +62,7 @@ class SingleMean(DesignMethod):
         return grid_bits(numbers, float(np.abs(numbers).max() / np.tanh(form.epsilon / 2))) is not None
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Structure."""
+        """The reason names the structure of the workload."""
         return "all rows are multiples of one row, plus constants: report values are found for its mean"
 
     def solve(self, task: DesignTask) -> RawDesign:
@@ -83,7 +80,8 @@ class SingleMean(DesignMethod):
         largest, gap = found.solution.largest[used], max(task.gap / 100, 1e-10)
         exact = exact_channel(numbers, values, largest, epsilon, r, gap, task.deadline)
         if exact is None:
-            raise NotRepresentableError("no masses with exact means were found: floats do not suffice")
+            what = f"no integer masses with exact means were found for {len(numbers)} numbers: floats do not suffice"
+            raise NotRepresentableError(what, do="round the numbers to fewer digits")
         weights = form.problem.all_weights if r is not None else form.weights_of(found.r)
         bounds = _bounds(form, weights, numbers, (found.share * found.slope, found.share**2 * found.line), scale)
         channel = np.ldexp(exact.counts.astype(np.float64), -53)
@@ -130,6 +128,7 @@ def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_
 
 
 def _solved(w: Float, t: Float, base: float, r: Float | None, gap: float, deadline: Deadline) -> _Found:
+    """Solve the program for the report values ``t``, and raise its multipliers until they prove a bound."""
     found = MeanProgram(w, t, base, r).solve(gap, deadline)
     own = r if r is not None else np.maximum(-found.line[:, 2], 0.0)
     own = own / own.sum()

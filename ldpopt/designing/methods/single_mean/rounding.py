@@ -38,9 +38,9 @@ class Exact:
 
 
 def shifted(row: Float | None) -> Float | None:
-    """The row less one of its middle numbers: a constant changes no design, and would take bits from the differences.
+    """The row less one of its middle numbers; the row itself if the differences are not exact in floats.
 
-    The row itself if the differences are not exact in floats: then they have about the size of the numbers.
+    A constant changes no design, and would take bits from the differences.
     """
     if row is None:
         return None
@@ -137,6 +137,7 @@ def _rounded(
     room: int,
     rare: _Rare,
 ) -> Exact | None:
+    """Round a channel to masses with exact means: common reports take most of the remainder, rare ones the rest."""
     pair = _common(steps, largest)
     high = np.floor(np.ldexp(largest, 53)).astype(np.int64) + 2
     high[list(pair)] += room

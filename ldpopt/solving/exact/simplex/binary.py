@@ -87,7 +87,8 @@ def binary_standard_form(
     9/10 9/10 31/10 31/10 1 1
     """
     if (epsilon is None) == (alpha is None):
-        raise StatementError("give either epsilon or alpha = e**epsilon")
+        given = "neither epsilon nor alpha is" if epsilon is None else "both epsilon and alpha are"
+        raise StatementError(f"{given} given", do="give either epsilon or alpha = e**epsilon")
     weights, slack = tuple(exact(weight) for weight in prior), exact(delta)
     ratio = exact(alpha) if epsilon is None else Budget(epsilon).enclosure()[0]
     _require_ranges(weights, slack, ratio)
@@ -106,11 +107,15 @@ def binary_standard_form(
 def _require_ranges(weights: tuple[Any, ...], delta: Any, alpha: Any) -> None:
     """Refuse numbers out of range; symbols are not checked."""
     if len(weights) != 2:
-        raise StatementError(f"the binary models have two answers; the prior has {len(weights)}")
+        what = f"the binary models have two answers; the prior has {len(weights)}"
+        raise StatementError(what, do="give two probabilities")
     if isinstance(delta, Fraction) and not 0 <= delta <= 1:
-        raise StatementError(f"delta = {short_repr(float(delta))} is not in [0, 1]")
+        raise StatementError(f"delta = {short_repr(float(delta))} is not in [0, 1]", do="give a probability")
     if isinstance(alpha, Fraction) and alpha < 1:
-        raise StatementError(f"alpha = {short_repr(float(alpha))} is less than 1: epsilon would be negative")
+        what = f"alpha = {short_repr(float(alpha))} is less than 1: epsilon would be negative"
+        raise StatementError(what, do="give alpha = e**epsilon >= 1")
     for weight in weights:
         if isinstance(weight, Fraction) and not 0 <= weight <= 1:
-            raise StatementError(f"the prior weight {float(weight):g} is not a probability")
+            raise StatementError(
+                f"the prior weight {float(weight):g} is not a probability", do="give a share from 0 to 1"
+            )

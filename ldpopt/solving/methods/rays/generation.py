@@ -157,7 +157,7 @@ class Generation:
         return ending or "time"
 
     def _ending(self, gap: float, max_pivots: float) -> str:
-        """The reason to stop now, or an empty text."""
+        """Why the rounds end now, as in `RaysResult.ending`; empty if they go on."""
         if (1 + UNPROVED_SHARE) * self.gap <= gap:
             return "gap"
         if self.stalled >= STALLED_ROUNDS or self.rounds >= MAX_ROUNDS:

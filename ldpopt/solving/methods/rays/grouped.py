@@ -34,8 +34,7 @@ FEWER_COLUMNS = 4  # inputs per balanced column in the estimate of the time for 
 class GroupedGeneration(Generation):
     """Rounds that may start with rows of groups; see `Generation`."""
 
-    requested_gap = 0.0
-    """The requested gap, if groups have rows."""
+    requested_gap = 0.0  # the requested gap, if groups have rows
 
     def group(self, groups: Groups, outputs: Int) -> None:
         """Start with rounds in which only groups of inputs have rows, and only some outputs are priced."""
@@ -118,7 +117,7 @@ class GroupedGeneration(Generation):
         return self.scale.relative_gap(self.value - self.bound, self.bound)
 
     def _ending(self, gap: float, max_pivots: float) -> str:
-        """The reason to stop now, or an empty text; also if the best channel has the requested gap."""
+        """Why the rounds end now, also if the best channel has the requested gap; empty if they go on."""
         return "gap" if self.prices_all and self._has_requested_gap() else super()._ending(gap, max_pivots)
 
     def _has_requested_gap(self) -> bool:
@@ -126,7 +125,7 @@ class GroupedGeneration(Generation):
         return (1 + UNPROVED_SHARE) * self._channel_gap <= self.requested_gap
 
     def _ending_of_levels(self, share: float, before: Deadline) -> str:
-        """The reason to start no further level, or an empty text."""
+        """Why no further level is started: "gap" or "time"; empty if one is."""
         if self._has_requested_gap():
             return "gap"
         return "time" if before.before(Master.seconds(int(share * len(self.center)), STEPS)).is_over else ""
