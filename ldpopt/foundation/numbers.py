@@ -201,8 +201,7 @@ def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
         physical = 16 * 2**30
     if n_bytes > 0.8 * physical:
         raise StatementError(
-            f"{what} would take {n_bytes / 2**30:.3g} GiB of memory; this machine has {physical / 2**30:.3g} GiB",
-            do=do,
+            f"{what} would take {n_bytes / 2**30:.3g} GiB of memory; this machine has {physical / 2**30:.3g} GiB", do=do
         )
 
 

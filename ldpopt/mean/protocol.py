@@ -301,9 +301,7 @@ class Protocol(MeanProtocol):
         if not (low - slack <= smallest and largest <= high + slack and np.isfinite([smallest, largest]).all()):
             bad = int(np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack)))
             raise StatementError(
-                f"the report{quoted(float(array[bad]))} cannot come from {self!r}",
-                where=f"entry {bad}",
-                do=do,
+                f"the report{quoted(float(array[bad]))} cannot come from {self!r}", where=f"entry {bad}", do=do
             )
         if self._report_values is not None:
             values = self._report_values

@@ -94,11 +94,7 @@ class _Records:
 
 
 def _privatize_partitions(
-    table: Any,
-    questions: Mapping[Any, Question],
-    rng: Random,
-    keyed: Keyed | None,
-    one_question: OneQuestion | None,
+    table: Any, questions: Mapping[Any, Question], rng: Random, keyed: Keyed | None, one_question: OneQuestion | None
 ) -> Any:
     """Replace columns of a dataframe of Dask lazily, so that a second computation gives the same reports."""
     if keyed is None and rng is None:

@@ -107,10 +107,7 @@ class TwoBlocks(IntervalLayers):
                 outer = np.array([(t - 1) * c + d, t * b - d]), np.array([a, t * w + 2 * d])
             else:
                 outer = np.array([(t - 1) * c + d]), np.array([c])
-            yield (
-                np.concatenate((low, high - right, outer[0])),
-                np.concatenate((left, right, outer[1])),
-            )
+            yield (np.concatenate((low, high - right, outer[0])), np.concatenate((left, right, outer[1])))
 
     def _in_integers(self) -> tuple[list[int], int, int]:
         """Return ``a, b, c`` in ints, their scale, and the largest gap that the widening closes."""
