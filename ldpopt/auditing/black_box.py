@@ -106,10 +106,8 @@ def _value_codes(first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[np.
 
 
 def _best_event(seen: list[NDArray[np.int64]], size: int, risk: float) -> tuple[int, NDArray[np.int64]]:
-    """The answer under which the best event is likelier, and the cells of the event, from the first half.
-
-    By the Neyman-Pearson lemma the candidates are the prefixes of the cells in order of descending ratio.
-    """
+    """The answer under which the best event is likelier, and the cells of the event, from the first half."""
+    # By the Neyman-Pearson lemma the candidates are the prefixes of the cells in order of descending ratio.
     best: tuple[float, int, NDArray[np.int64]] = (-math.inf, 0, np.zeros(0, np.int64))
     for over in (0, 1):
         likely, rare = seen[over], seen[1 - over]

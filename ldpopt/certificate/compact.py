@@ -46,10 +46,8 @@ class Prices:
 
 
 def coarse_integers(weights: Float, utility: Float, duals: Float) -> tuple[Any, Any, int]:
-    """Costs ``weights * utility`` rounded up to int64, duals rounded to nearest, and their fractional bits.
-
-    Sums of their differences over the inputs stay below ``2**63``.
-    """
+    """Costs ``weights * utility`` rounded up to int64, duals rounded to nearest, and their fractional bits."""
+    # Sums of their differences over the inputs stay below 2**63.
     costs = weights[:, None] * utility
     largest = max(float(costs.max()), -float(costs.min()), float(np.abs(duals).max()))
     available_bits = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))

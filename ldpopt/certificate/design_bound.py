@@ -162,11 +162,9 @@ def _subset_squares(form: Integers) -> Integers:
 
 
 def _rays_hold(form: Rationals, line: Rationals, weights: Rationals, rays: Rays) -> bool:
-    """Whether ``v N v <= (y.v)(r.v)`` for all rays, and so for the cone.
-
-    Entries ``exp(-epsilon unit below)`` are not rationals. They are read from below as ``w`` over a power of two, with
-    ``w <= v <= w (1 + RELATIVE) + ROUNDED / 2**bits``; the most that this changes ``(y.v)(r.v) - v N v`` is subtracted.
-    """
+    """Whether ``v N v <= (y.v)(r.v)`` for all rays, and so for the cone."""
+    # Entries exp(-epsilon unit below) are not rationals. They are read from below as w over a power of two, with w <= v
+    # <= w (1 + RELATIVE) + ROUNDED / 2**bits; the most that this changes (y.v)(r.v) - v N v is subtracted.
     bits = PRECISION + 3 * ceil(rays.depth / log(2))
     table = _Exponentials(rays, bits)
     left = line.denominator * weights.denominator

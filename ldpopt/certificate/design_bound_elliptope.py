@@ -89,10 +89,8 @@ def is_positive(
     shift: Float,
     inequalities: Inequalities | None = None,
 ) -> bool:
-    """Whether the form proves the condition for all sets, in integers; False may also mean that its proof fails.
-
-    ``shift`` is the diagonal, shape ``(n + 1,)``, whose first entry is set to minus the sum of the others.
-    """
+    """Whether the form proves the condition for all sets, in integers; False may also mean that its proof fails."""
+    # shift is the diagonal, shape (n + 1,), whose first entry is set to minus the sum of the others.
     given = Rationals.of(shift)
     diagonal = given.whole.copy()
     diagonal[0] = -int(diagonal[1:].sum())
@@ -131,10 +129,8 @@ def _in_signs(vector: Integers, constant: int, step: int) -> Integers:
 
 
 def is_semidefinite(matrix: Integers) -> bool:
-    """Whether a symmetric integer matrix is positive semidefinite: ``L L^T`` in integers plus a dominant diagonal.
-
-    True is a proof. False may also mean that the smallest eigenvalue is too near 0 for floats.
-    """
+    """Whether a symmetric integer matrix is positive semidefinite: ``L L^T`` in integers plus a dominant diagonal."""
+    # True is a proof. False may also mean that the smallest eigenvalue is too near 0 for floats.
     sizes = [int(entry).bit_length() for entry in np.diag(matrix)]
     # Rows and columns times powers of two bring the diagonal near 1.
     powers = np.array([-(-size // 2) for size in sizes], dtype=object)

@@ -92,11 +92,9 @@ class Spectrum:
         return len(sizes) == 2 and not self.mu[3] and not self.beside and math.comb(sum(sizes), sizes[0]) <= DIAGRAMS
 
     def _energies(self, nu: Sequence[Fraction]) -> Iterator[tuple[int, Fraction]]:
-        """Size and ``sum_T nu_T |E_T 1_A|^2`` of the sets that may cost most, if ``nu`` of both attributes is 0.
-
-        That sum depends only on the row sums and column sums of the set. Column sums are majorized by the conjugate of
-        the row sums (Gale and Ryser), and the sum of their squares is largest there: the set is a Ferrers diagram.
-        """
+        """Size and ``sum_T nu_T |E_T 1_A|^2`` of the sets that may cost most, if ``nu`` of both attributes is 0."""
+        # That sum depends only on the row sums and column sums of the set. Column sums are majorized by the conjugate
+        # of the row sums (Gale and Ryser), and the sum of their squares is largest there: the set is a Ferrers diagram.
         (p, q), n = self.scheme.sizes, self.scheme.n
         for rows in combinations_with_replacement(range(q + 1), p):
             k, squares = sum(rows), sum(row * row for row in rows)

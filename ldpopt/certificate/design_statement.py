@@ -41,10 +41,8 @@ class AnswerClasses:
 
     @classmethod
     def under(cls, privacy: Any, matrix: Float, inputs: Sequence[Hashable]) -> AnswerClasses:
-        """Those classes under pure privacy; under other notions every answer has a class of its own.
-
-        There the average of two rows may break a tie with a third.
-        """
+        """Those classes under pure privacy; under other notions every answer has a class of its own."""
+        # There the average of two rows may break a tie with a third.
         everyone = np.arange(len(inputs))
         return cls.of(matrix) if is_pure(privacy, inputs) else cls(everyone, everyone)
 

@@ -40,11 +40,9 @@ class DesignValue:
 
     @property
     def is_unbiased(self) -> bool:
-        """Whether the bias is at most 1e-9 of the standard deviation of one respondent's estimate.
-
-        The variance of the true values among people counts too: it does not vanish for large budgets, as the variance
-        of the reports does.
-        """
+        """Whether the bias is at most 1e-9 of the standard deviation of one respondent's estimate."""
+        # The variance of the true values among people counts too: it does not vanish for large budgets, as the variance
+        # of the reports does.
         return self.bias_squared <= LARGEST_BIAS**2 * (self.achieved + self.spread)
 
     @property

@@ -71,10 +71,8 @@ class Multipliers:
 
 
 def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
-    """Bound the value of every private channel: from above for a gain, from below for a loss.
-
-    O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
-    """
+    """Bound the value of every private channel: from above for a gain, from below for a loss."""
+    # O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
     sign, utility = 1 if problem.utility.sense == "gain" else -1, problem.utility.matrix
     # If the utility does not depend on the report, the gap may have no scale: no rounding error may be added to it.
     has_stakes = bool((utility != utility[:, :1]).any())

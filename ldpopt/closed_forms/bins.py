@@ -137,10 +137,8 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
 
 
 def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float, list[int]]:
-    """Return the least ratio ``(b sum total + beta cost) / (1 + (k-1) b)`` and its bins, by Dinkelbach's iteration.
-
-    It is the ratio of the theorem, divided by alpha.
-    """
+    """Return the least ratio ``(b sum total + beta cost) / (1 + (k-1) b)`` and its bins, by Dinkelbach's iteration."""
+    # It is the ratio of the theorem, divided by alpha.
     total = prior @ loss
     head, between, tail = _segment_costs(prior, loss)
     start = int(np.argmin(total))
@@ -169,10 +167,8 @@ def _segment_costs(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
 
 
 def _cheapest_chain(each: Float, head: Float, between: Float, tail: Float) -> list[int]:
-    """Return the cheapest increasing sequence of bins.
-
-    ``each`` is the cost of a bin; ``head``, ``between`` and ``tail`` are costs of the answers around the bins.
-    """
+    """Return the cheapest increasing sequence of bins."""
+    # each is the cost of a bin; head, between and tail are costs of the answers around the bins.
     n = len(each)
     cost, previous = each + head, np.full(n, -1)
     for t in range(1, n):

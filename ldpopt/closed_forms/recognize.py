@@ -41,10 +41,8 @@ class Match:
 
 
 def recognize(problem: Problem) -> list[Match]:
-    """List the closed forms that may apply to a problem, the most special first.
-
-    Each family is optimal if its condition holds, so all that can be built agree. O(n**2).
-    """
+    """List the closed forms that may apply to a problem, the most special first."""
+    # Each family is optimal if its condition holds, so all that can be built agree. O(n**2).
     n, m = problem.utility.shape
     if n != m or problem.constraints:
         return []

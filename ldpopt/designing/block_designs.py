@@ -29,11 +29,9 @@ SAME = 1e-12  # relative difference up to which a Gram matrix counts as unchange
 
 
 def balanced_design(contrasts: Contrasts, cone: Cone, most: int | None = None) -> Optimum | None:
-    """Balanced sets for a workload that no permutation of the answers changes; None if there are none.
-
-    Of at most ``most`` sets, if that is given, perhaps of another size than the best one; the multipliers are those of
-    the best size.
-    """
+    """Balanced sets for a workload that no permutation of the answers changes; None if there are none."""
+    # Of at most most sets, if that is given, perhaps of another size than the best one; the multipliers are those of
+    # the best size.
     n, scale = len(contrasts.weights), _scale(contrasts)
     if not isinstance(cone, Staircases) or scale is None:
         return None

@@ -36,11 +36,9 @@ class Contrasts:
 
     @cached_property
     def basis(self) -> Float:
-        """Orthonormal basis of the vectors orthogonal to the weights, shape ``(n, n - 1)``.
-
-        Along the directions of the workload: those that it does not need have coordinates of their own, so that little
-        information there costs no digits elsewhere.
-        """
+        """Orthonormal basis of the vectors orthogonal to the weights, shape ``(n, n - 1)``."""
+        # Along the directions of the workload: those that it does not need have coordinates of their own, so that
+        # little information there costs no digits elsewhere.
         return self._directions[0]
 
     @cached_property
@@ -73,10 +71,8 @@ class Contrasts:
 
     @cached_property
     def spread(self) -> float:
-        """``sum_x r_x |W_x - W r|^2``: variance of the true values among people.
-
-        `value` is the variance of a report plus this.
-        """
+        """``sum_x r_x |W_x - W r|^2``: variance of the true values among people."""
+        # `value` is the variance of a report plus this.
         return float(self.weights @ np.maximum(np.diag(self.centered), 0.0))
 
     def scores(self, columns: Columns) -> Float:

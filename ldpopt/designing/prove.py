@@ -20,10 +20,8 @@ from ldpopt.errors import PrivacyViolationError
 
 
 def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
-    """Value of the channel with its estimator, and the bound of the first multipliers that hold, in rationals.
-
-    The last multipliers that are tried treat all answers alike. If none hold, the bound is 0.
-    """
+    """Value of the channel with its estimator, and the bound of the first multipliers that hold, in rationals."""
+    # The last multipliers that are tried treat all answers alike. If none hold, the bound is 0.
     problem, channel = form.problem, raw.channel
     assert isinstance(channel, np.ndarray)
     assert raw.left_inverse is not None

@@ -86,11 +86,9 @@ def _best(task: DesignTask, optimum: Optimum, made: Optimum, is_limited: bool) -
 
 
 def _attempts(task: DesignTask, made: Optimum, share: float, is_limited: bool) -> Iterator[Realized | StatementError]:
-    """Channels for an optimum: its own; for weights nearer to each other; randomized response.
-
-    Answers of weight 0 under a large budget may get next to no reports, whose values are then beyond the floats, and
-    designs for large budgets are so near to randomized response that floats may make them worse.
-    """
+    """Channels for an optimum: its own; for weights nearer to each other; randomized response."""
+    # Answers of weight 0 under a large budget may get next to no reports, whose values are then beyond the floats, and
+    # designs for large budgets are so near to randomized response that floats may make them worse.
     form = task.form
     yield _attempt(form, made, share, lift=not is_limited)
     r = form.class_weights
@@ -160,10 +158,8 @@ def left_inverse(channel: Float, weights: Float) -> Float:
 
 
 def _estimable(optimum: Optimum, private: PrivateColumns, share: float) -> tuple[Columns, Float]:
-    """Columns and probabilities, with a little randomized response if the information matrix is nearly singular.
-
-    The optimum for a mean may have no information on other contrasts; rounding errors would then decide about them.
-    """
+    """Columns and probabilities, with a little randomized response if the information matrix is nearly singular."""
+    # The optimum for a mean may have no information on other contrasts; rounding errors would then decide about them.
     contrasts, columns, q = optimum.contrasts, optimum.columns, optimum.q
     sizes = np.linalg.svd(contrasts.scores(columns) * np.sqrt(q)[:, None], compute_uv=False)
     n = len(contrasts.weights)

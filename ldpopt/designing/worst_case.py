@@ -204,10 +204,8 @@ def solve_minimax(
 
 
 def minimax_optimum(gram: Float, columns: Columns, found: MinimaxDesign, *, used: float) -> tuple[Optimum, float]:
-    """Design of a saddle point with its multipliers, and its largest variance.
-
-    Columns with less than ``used`` of the largest multiple are left out.
-    """
+    """Design of a saddle point with its multipliers, and its largest variance."""
+    # Columns with less than used of the largest multiple are left out.
     places = np.flatnonzero(found.theta > used * found.theta.max())
     columns = columns.take(places)
     contrasts = Contrasts(gram, found.r).scaled_to(columns)

@@ -43,10 +43,8 @@ def weighted_left_inverse(channel: Float, expected: Float, tolerance: float = fl
 
 
 def linear_variances(channel: Float, values: Float, wanted: Float, prior: Float | None) -> Float:
-    """Return the variances of one respondent's values, shape (k,), for an estimator ``values``.
-
-    Without a prior each is the largest over all distributions of the answers.
-    """
+    """Return the variances of one respondent's values, shape (k,), for an estimator ``values``."""
+    # Without a prior each is the largest over all distributions of the answers.
     second = values**2 @ channel.T
     if prior is not None:
         return np.asarray(np.maximum(second @ prior - (wanted @ prior) ** 2, 0.0))

@@ -19,10 +19,8 @@ _SUFFIX = ".ldpopt-part"  # suffix of the hidden temporary file beside a file th
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, binary: bool = False, new: bool = False) -> Iterator[IO[Any]]:
-    """Open a file that is replaced atomically when the block ends; a device or pipe is written directly.
-
-    A ``new`` file must not exist yet (else FileExistsError), and only its owner may read it.
-    """
+    """Open a file that is replaced atomically when the block ends; a device or pipe is written directly."""
+    # A new file must not exist yet (else FileExistsError), and only its owner may read it.
     require_path(path)
     if new and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(path))
@@ -90,10 +88,8 @@ def require_path(path: Any) -> None:
 
 
 def readable(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file to read; a named pipe is an OSError, since reading it may never end.
-
-    ``/dev/stdin`` and a shell's ``<(command)`` are allowed.
-    """
+    """Return the path of a file to read; a named pipe is an OSError, since reading it may never end."""
+    # /dev/stdin and a shell's <(command) are allowed.
     require_path(path)
     real = os.path.realpath(path)
     if stat.S_ISFIFO(os.stat(path).st_mode) and os.path.exists(real) and not real.startswith(("/dev/", "/proc/")):

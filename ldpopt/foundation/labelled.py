@@ -160,11 +160,9 @@ def same_labels(one: Sequence[Hashable] | None, other: Sequence[Hashable] | None
 
 
 def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Hashable, Any] | None:
-    """Distinguish counts by label from a list of labels: return label -> count, or None for a list of labels.
-
-    A mapping holds counts. The labels of a Series may be its values, or its index (``value_counts()``); a Series that
-    can be read both ways is refused.
-    """
+    """Distinguish counts by label from a list of labels: return label -> count, or None for a list of labels."""
+    # A mapping holds counts. The labels of a Series may be its values, or its index (value_counts()); a Series that can
+    # be read both ways is refused.
     if isinstance(given, Mapping):
         return given
     if not is_series(given):

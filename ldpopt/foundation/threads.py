@@ -48,10 +48,8 @@ def over_rows(loop: Callable[..., None], fixed: Sequence[Any], arrays: Sequence[
 
 
 def few_threads(order: int) -> Any:
-    """Context manager that limits BLAS to one thread for matrices of a lower order than `THREADED`.
-
-    Threads of OpenBLAS wait for each other by spinning, which can make small matrices seventeen times slower.
-    """
+    """Context manager that limits BLAS to one thread for matrices of a lower order than `THREADED`."""
+    # Threads of OpenBLAS wait for each other by spinning, which can make small matrices seventeen times slower.
     return _libraries("scipy.linalg" in sys.modules).limit(limits=1 if order < THREADED else None, user_api="blas")
 
 

@@ -105,11 +105,9 @@ def geometric_draws(weight: int, size: int, source: Source) -> Codes:
 
 
 def power_coin_tosses(weight: int, exponent: Codes, source: Source) -> NDArray[np.bool_]:
-    """Toss coins with probability of heads exactly ``(weight / 2**53) ** exponent``.
-
-    The exponent is at most ``2**53 / (2**53 - weight)``. A word farther from the float power than its error decides.
-    The others (one in ``2**38``) get more words, and integer bounds of the power, until they decide.
-    """
+    """Toss coins with probability of heads exactly ``(weight / 2**53) ** exponent``."""
+    # The exponent is at most 2**53 / (2**53 - weight). A word farther from the float power than its error decides. The
+    # others (one in 2**38) get more words, and integer bounds of the power, until they decide.
     words = source(len(exponent))
     power = np.exp(exponent * math.log1p(-(TOTAL - weight) / TOTAL)) * TOTAL
     distance = power - words.astype(float)

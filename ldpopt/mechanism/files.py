@@ -114,10 +114,8 @@ def origin_of_reports(
     one_question: OneQuestion | None = None,
     before: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the origin of a table of reports: the mechanism of each question, and the budget of a person.
-
-    ``keep`` are the columns that are copied unprotected; ``before`` is the origin of the table of answers, if any.
-    """
+    """Return the origin of a table of reports: the mechanism of each question, and the budget of a person."""
+    # keep are the columns that are copied unprotected; before is the origin of the table of answers, if any.
     epsilons = {name: question.epsilon for name, question in questions.items()}
     drawn = {name: question.randomizer for name, question in questions.items()}
     scheme = "all"

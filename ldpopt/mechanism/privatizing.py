@@ -137,12 +137,10 @@ def privatize_file(
     again: bool = False,
     announce: Callable[[], None] | None = None,
 ) -> int:
-    """Write the reports of a file of answers, in batches, whole or not at all; return the number of rows.
-
-    CSV or Parquet by the endings, ``-`` for stdin and stdout. Columns to ``keep`` are copied unprotected. ``announce``
-    is called when the columns are found, before anything is written. Columns that are reports already are refused,
-    unless ``again`` is true. For the rest see `Survey.privatize_file`.
-    """
+    """Write the reports of a file of answers, in batches, whole or not at all; return the number of rows."""
+    # CSV or Parquet by the endings, - for stdin and stdout. Columns to keep are copied unprotected. announce is called
+    # when the columns are found, before anything is written. Columns that are reports already are refused, unless again
+    # is true. For the rest see `Survey.privatize_file`.
     name, output, rows = os.fspath(source), os.fspath(target), 0
     kind_of(output)
     require_other_file(name, output)

@@ -215,10 +215,8 @@ def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
 
 
 def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
-    """Return a function ``size -> size uniform words below 2**bits``; a generator that is passed advances.
-
-    A power of two divides the generator's range, so no word is ever rejected and all are equally likely.
-    """
+    """Return a function ``size -> size uniform words below 2**bits``; a generator that is passed advances."""
+    # A power of two divides the generator's range, so no word is ever rejected and all are equally likely.
     total = _total(bits)
     if rng is None:
         unused = np.uint64(64 - bits)
@@ -240,10 +238,8 @@ def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.
 
 
 def generators(rng: Random, count: int) -> list[Random]:
-    """Return independent sources for ``count`` columns: the generator itself for one, spawned ones for several.
-
-    A seed becomes a generator only here: otherwise each batch of a column would repeat the draws of the first.
-    """
+    """Return independent sources for ``count`` columns: the generator itself for one, spawned ones for several."""
+    # A seed becomes a generator only here: otherwise each batch of a column would repeat the draws of the first.
     if rng is None:
         return [None] * count
     source = generator_of(rng)

@@ -102,10 +102,8 @@ class IntegerLayers:
         return Moments.of(table)
 
     def find_failure(self) -> str | None:
-        """Return why the levels are not private, or None; exact.
-
-        Levels of ``k`` and ``k + v`` are compared for all members, over the start and two periods; the rest repeats.
-        """
+        """Return why the levels are not private, or None; exact."""
+        # Levels of k and k + v are compared for all members, over the start and two periods; the rest repeats.
         k = np.arange(-self.c, len(self.table) + 2 * self.c)
         level = self.level(np.abs(k))
         for v in self.members:

@@ -66,10 +66,8 @@ def symmetric(pairs: Intervals) -> Intervals:
 
 
 def read_intervals(intervals: Iterable[Any]) -> tuple[Blocks, bool]:
-    """Read a neighbor set as the exact intervals of its absolute values, and whether it is a set of whole numbers.
-
-    A whole number is an interval of length zero; neighbors are joined: ``1, 2, 5`` are ``[0, 2]`` and ``[5, 5]``.
-    """
+    """Read a neighbor set as the exact intervals of its absolute values, and whether it is a set of whole numbers."""
+    # A whole number is an interval of length zero; neighbors are joined: 1, 2, 5 are [0, 2] and [5, 5].
     entries = _read_entries(intervals)
     is_discrete = bool(entries) and all(map(is_whole, entries))
     read: Any = (lambda k: (Fraction(abs(int(k))),) * 2) if is_discrete else _read_interval

@@ -81,11 +81,9 @@ class TwoBlocks(IntervalLayers):
         return np.where(x > 0, found, 0.0)
 
     def layers(self, last: int) -> Iterator[tuple[Float, Float]]:
-        """Yield left ends and lengths of the positive half of layers ``0 .. last``; O(t) each.
-
-        Lengths come from differences of ``E``, never from differences of large ends. So no digits cancel: lengths and
-        their sums are accurate to rounding.
-        """
+        """Yield left ends and lengths of the positive half of layers ``0 .. last``; O(t) each."""
+        # Lengths come from differences of E, never from differences of large ends. So no digits cancel: lengths and
+        # their sums are accurate to rounding.
         a, b, c, d, w = self.a, self.b, self.c, self.d, self.w
         reach = self.reach(last + 2)
         both, growth, k = reach[1:] + reach[:-1], np.diff(reach), np.arange(last + 1)

@@ -63,10 +63,9 @@ class Coder:
         return no_label(value, self._texts if self.as_text else self.alphabet, self.kind, where)
 
     def code(self, value: Any) -> int:
-        """Position of a label, `MISSING` or `UNKNOWN`.
-
-        A whole number that was read as text matches the label with this text, and a text the label that is this number.
-        """
+        """Position of a label, `MISSING` or `UNKNOWN`."""
+        # A whole number that was read as text matches the label with this text, and a text the label that is this
+        # number.
         try:
             code = self._position.get(value)
         except (TypeError, ValueError):  # not hashable

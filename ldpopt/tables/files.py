@@ -103,11 +103,9 @@ def position_of(rows: Rows, column: str) -> int:
 def writing(
     path: str, fields: Sequence[pa.Field], origin: dict[str, Any] | None = None
 ) -> Iterator[Callable[[Sequence[pa.Array]], None]]:
-    """Open a table for writing; the context is a function that writes the columns of a batch.
-
-    The file appears, or is replaced, when the block ends; ``-`` is stdout, as CSV. The origin is written into the
-    metadata of a Parquet file, or into a second file beside a CSV file.
-    """
+    """Open a table for writing; the context is a function that writes the columns of a batch."""
+    # The file appears, or is replaced, when the block ends; - is stdout, as CSV. The origin is written into the
+    # metadata of a Parquet file, or into a second file beside a CSV file.
     if kind_of(path) == "parquet":
         notes = {} if origin is None else {KEY.decode(): text_of_origin(origin)}
         with _opened(path) as stream, ParquetFile(stream, fields, notes) as file:

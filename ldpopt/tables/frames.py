@@ -40,10 +40,8 @@ def column_of(frame: nw.DataFrame[Any], column: Any) -> nw.Series[Any]:
 
 
 def as_arrow(values: Any) -> pa.Array | None:
-    """Convert a Series of polars or pandas, or an arrow vector, to an arrow array; None if arrow has no type for it.
-
-    None also for a list or numpy array, which has no type of labels.
-    """
+    """Convert a Series of polars or pandas, or an arrow vector, to an arrow array; None if arrow has no type for it."""
+    # None also for a list or numpy array, which has no type of labels.
     import narwhals as nw
 
     if "pyarrow" not in sys.modules and not hasattr(values, "to_arrow") and not hasattr(values, "to_numpy"):

@@ -76,10 +76,8 @@ def require_raw(origin: dict[str, Any] | None, columns: Iterable[Any], known: It
 
 
 def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
-    """The origin of a table that was made from a table with an origin; copied columns of reports keep theirs.
-
-    Reports of reports have the digests of both mechanisms, with ``+`` between them.
-    """
+    """The origin of a table that was made from a table with an origin; copied columns of reports keep theirs."""
+    # Reports of reports have the digests of both mechanisms, with + between them.
     if before is None:
         return origin
     old = {

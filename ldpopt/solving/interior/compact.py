@@ -51,11 +51,9 @@ class Interior(Solver):
         steps: int = MAX_STEPS,
         **options: Any,
     ) -> Outcome:
-        """Solve a compact program, or start from an earlier outcome's ``warm_start``.
-
-        With ``kept``, that outcome belongs to a program with other outputs: ``kept[j]`` is the position of output ``j``
-        in it, or -1.
-        """
+        """Solve a compact program, or start from an earlier outcome's ``warm_start``."""
+        # With kept, that outcome belongs to a program with other outputs: kept[j] is the position of output j in it, or
+        # -1.
         _read_options(options, gap, steps)
         structure = _structure(program)
         sign = 1.0 if structure.maximize else -1.0

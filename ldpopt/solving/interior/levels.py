@@ -77,10 +77,8 @@ class Levels:
         return int(((len(self.order) - self.start[:-1]) * self.sizes).sum())
 
     def unpacked(self, lower: Float, upper: Float) -> Float:
-        """A matrix in the order of the levels, from its lower part and the transpose of its upper part.
-
-        Both are stored level by level: the columns of the level, whose rows begin with that level.
-        """
+        """A matrix in the order of the levels, from its lower part and the transpose of its upper part."""
+        # Both are stored level by level: the columns of the level, whose rows begin with that level.
         n = len(self.order)
         whole, begin = np.zeros((n, n)), 0
         for left, right in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):

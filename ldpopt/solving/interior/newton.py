@@ -185,10 +185,8 @@ class Newton:
         return max(1 - dual + change, 0.0)
 
     def correct(self, affine: Direction, target: float) -> Direction:
-        """Mehrotra's corrector: aim at equal products, with the affine step's second-order terms.
-
-        These terms are multiplied by the shorter affine step length, as in full they would spoil short steps.
-        """
+        """Mehrotra's corrector: aim at equal products, with the affine step's second-order terms."""
+        # These terms are multiplied by the shorter affine step length, as in full they would spoil short steps.
         path = self.path
         share = min(affine.lengths(1.0))
 

@@ -135,10 +135,8 @@ def follow_path(
     stalled_steps: int,
     deadline: Deadline,
 ) -> PathResult[P]:
-    """Follow the central path until the gap is reached or no longer improves, or time is over.
-
-    ``measure`` returns the gap between value and bound at a point, absolute and relative.
-    """
+    """Follow the central path until the gap is reached or no longer improves, or time is over."""
+    # measure returns the gap between value and bound at a point, absolute and relative.
     at, best, (distance, share), stale = start, start, measure(start), 0
     longest = 0.0
     for step in range(steps):

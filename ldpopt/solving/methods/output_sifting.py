@@ -118,10 +118,8 @@ class SiftingProblem:
         return np.asarray(np.maximum(Prices.of(self.costs, duals).gains(self.b, self.beta), 0.0))
 
     def initial_outputs(self) -> Int:
-        """The outputs with the largest gains at a few guesses of the multipliers, and the best constant report.
-
-        With an entry-wise slack all outputs are chosen, because each one lets some input use its slack.
-        """
+        """The outputs with the largest gains at a few guesses of the multipliers, and the best constant report."""
+        # With an entry-wise slack all outputs are chosen, because each one lets some input use its slack.
         if self.delta:
             return np.arange(self.costs.shape[1])
         found = {int(np.argmax(self.costs.sum(axis=0)))}

@@ -27,11 +27,9 @@ def pair_answer(
     solver: str,
     gap: float,
 ) -> RawSolution:
-    """The program with the privacy rows that have multipliers, and its outcome.
-
-    The ``multipliers`` are those of the row sums, the privacy rows and, for a worst case, the inputs, with the
-    objective to be maximized.
-    """
+    """The program with the privacy rows that have multipliers, and its outcome."""
+    # The multipliers are those of the row sums, the privacy rows and, for a worst case, the inputs, with the objective
+    # to be maximized.
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
     program = program_of_pairs(problem, *rows)
     point = channel.reshape(-1)

@@ -62,10 +62,8 @@ class ProductDesign(DesignMethod):
 
 
 def masses(orbits: Orbits, epsilon: Budget) -> NDArray[np.int64]:
-    """Integer masses, shape ``(n, m)``: two in each column, with a ratio of at most ``e**epsilon``.
-
-    All rows have the same sum, whatever the masses are; a constant column brings it to `MASSES`.
-    """
+    """Integer masses, shape ``(n, m)``: two in each column, with a ratio of at most ``e**epsilon``."""
+    # All rows have the same sum, whatever the masses are; a constant column brings it to `MASSES`.
     ratio = 1 / epsilon.enclosure()[0]
     columns = []
     for images, q in zip(orbits.images, orbits.q, strict=True):
@@ -94,10 +92,8 @@ def left_inverse_of(scheme: Scheme, channel: Float, eigenvalues: Float) -> Float
 
 
 def information(scheme: Scheme, masses: NDArray[np.int64]) -> list[Fraction] | None:
-    """Eigenvalues of the information of a channel with two masses in each column; None if it is not in the scheme.
-
-    Columns with the same masses and sets of the same size are counted together.
-    """
+    """Eigenvalues of the information of a channel with two masses in each column; None if it is not in the scheme."""
+    # Columns with the same masses and sets of the same size are counted together.
     n = scheme.n
     high, low = masses.max(axis=0), masses.min(axis=0)
     inside = masses == high

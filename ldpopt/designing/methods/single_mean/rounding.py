@@ -38,10 +38,8 @@ class Exact:
 
 
 def shifted(row: Float | None) -> Float | None:
-    """The row less one of its middle numbers; the row itself if the differences are not exact in floats.
-
-    A constant changes no design, and would take bits from the differences.
-    """
+    """The row less one of its middle numbers; the row itself if the differences are not exact in floats."""
+    # A constant changes no design, and would take bits from the differences.
     if row is None:
         return None
     read = Rationals.of(row)
@@ -64,10 +62,8 @@ def grid_bits(numbers: Float, largest: float) -> int | None:
 def exact_channel(
     numbers: Float, values: Float, largest: Float, epsilon: Budget, r: Float | None, gap: float, deadline: Deadline
 ) -> Exact | None:
-    """Solve again for report values on the grid, and round so that every mean is exact; None if that fails.
-
-    ``numbers`` and ``r`` have the shape ``(n,)``, ``values`` and ``largest`` the shape ``(m,)``.
-    """
+    """Solve again for report values on the grid, and round so that every mean is exact; None if that fails."""
+    # numbers and r have the shape (n,), values and largest the shape (m,).
     bits = grid_bits(numbers, float(np.abs(values).max()))
     if bits is None:
         return None

@@ -72,11 +72,9 @@ class Cluster:
             self.data = client.scatter(data, broadcast=True)
 
     def improve(self, blocks: list[Block], sums: Float, enough: Float, deadline: Deadline) -> list[Block]:
-        """Improve the views of blocks of outputs, in this order; after the deadline they come back unchanged.
-
-        As blocks wait for a worker, the deadline is sent as a time of day, so the workers' clocks must agree with this
-        machine's to about a second.
-        """
+        """Improve the views of blocks of outputs, in this order; after the deadline they come back unchanged."""
+        # As blocks wait for a worker, the deadline is sent as a time of day, so the workers' clocks must agree with
+        # this machine's to about a second.
         until = inf if deadline.left is None else time.time() + deadline.left
         sent = [
             self.client.submit(_improved, self.data, block, sums, enough[block.outputs], until, pure=False)

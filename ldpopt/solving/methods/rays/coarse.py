@@ -94,11 +94,9 @@ def _spread_inputs(cone: Cone, weight: Float) -> tuple[Int, Float]:
 def _solve_coarse(
     distance: Float, costs: Float, roots: Int, scale: Scale, nearest: Int, deadline: Deadline, client: Any
 ) -> tuple[GroupedGeneration, Int, Float, float]:
-    """Solve the problem of the chosen inputs, to which the costs of the inputs nearest to them are added.
-
-    Its outputs are the ones with the smallest cost of some chosen input. They are returned with the rounds, and with
-    the offset and the unit of its costs.
-    """
+    """Solve the problem of the chosen inputs, to which the costs of the inputs nearest to them are added."""
+    # Its outputs are the ones with the smallest cost of some chosen input. They are returned with the rounds, and with
+    # the offset and the unit of its costs.
     total = np.zeros((len(distance), len(costs)))
     np.add.at(total, nearest, costs.T)
     outputs = np.unique(total.argmin(axis=1))
@@ -123,11 +121,9 @@ def _extended_rays(master: Master, far: Float) -> Float:
 
 
 def _extended_trees(coarse: GroupedGeneration, cone: Cone, chosen: Int, deadline: Deadline) -> tuple[Int, Int]:
-    """Parents and sides, (t, n), of trees of all inputs, as many as time allows.
-
-    Every other input is a child of the chosen one whose tie gives it the largest lower bound. Trees with edges that are
-    not tied, or whose ray is not in the cone, are left out.
-    """
+    """Parents and sides, (t, n), of trees of all inputs, as many as time allows."""
+    # Every other input is a child of the chosen one whose tie gives it the largest lower bound. Trees with edges that
+    # are not tied, or whose ray is not in the cone, are left out.
     table, trees = cone.lengths.table, coarse.trees
     heights = np.log(trees.rays(np.arange(len(coarse.roots))))
     tied, numbers = -table[chosen], np.arange(cone.n)

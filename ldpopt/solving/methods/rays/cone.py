@@ -87,10 +87,8 @@ class Cone:
         return np.asarray(self.loss[at])
 
     def kernels(self, roots: Int, deadline: Deadline = NO_LIMIT) -> tuple[float, NDArray[Any]]:
-        """The largest loss from a root, and for each root the parents in a tree of its shortest chains of ties.
-
-        These chains are the tight ties of the root's kernel column ``exp(-loss from the root)``.
-        """
+        """The largest loss from a root, and for each root the parents in a tree of its shortest chains of ties."""
+        # These chains are the tight ties of the root's kernel column exp(-loss from the root).
         if self.has_shortest_ties:
             return self._kernels_from_table(roots, deadline)
         graph = csr_array((self.loss, (self.first, self.second)), shape=(self.n, self.n))
@@ -110,10 +108,8 @@ class Cone:
 
     @cached_property
     def has_shortest_ties(self) -> bool:
-        """Whether there is a table whose ties are shortest chains, as in a metric; checked for `CHECKED` inputs.
-
-        If this is wrong for other inputs, their kernels are not in the cone; the repair corrects that at a cost.
-        """
+        """Whether there is a table whose ties are shortest chains, as in a metric; checked for `CHECKED` inputs."""
+        # If this is wrong for other inputs, their kernels are not in the cone; the repair corrects that at a cost.
         table = self._table
         if not len(table):
             return False
@@ -143,11 +139,9 @@ class Cone:
 
 @compiled
 def kernel_tree(root: int, table: Float, parent: AnyInt, reached: Float) -> float:
-    """Write the parents and losses of a tree of shortest chains from a root whose ties are shortest chains.
-
-    Returns the largest loss. Inputs that are tied to the root are its children; Dijkstra's algorithm finds the k
-    others in ``k n`` operations.
-    """
+    """Write the parents and losses of a tree of shortest chains from a root whose ties are shortest chains."""
+    # Returns the largest loss. Inputs that are tied to the root are its children; Dijkstra's algorithm finds the k
+    # others in k n operations.
     n = len(table)
     waiting, count = np.empty(n, np.int64), 0
     tied = np.empty(n)

@@ -211,11 +211,9 @@ class Generation:
         return max(self.best_value - self.expected_value, MIN_EXPECTED_GAP * self.best_value)
 
     def _new_rays(self, sums: Float, rays: Float) -> tuple[Int, Float, Float]:
-        """Outputs, costs and entries of the rays with negative prices at the master's multipliers.
-
-        All outputs have the same cone, so each ray is added for the output with the smallest cost: often another one
-        than the output whose tree it is, because few outputs are used if the prior is uneven.
-        """
+        """Outputs, costs and entries of the rays with negative prices at the master's multipliers."""
+        # All outputs have the same cone, so each ray is added for the output with the smallest cost: often another one
+        # than the output whose tree it is, because few outputs are used if the prior is uneven.
         rays /= rays.max(axis=1, keepdims=True)  # the root's entry may be very small
         output, cost = cheapest(self.costs, rays)
         chosen = cost - rays @ sums < -1e-13 * rays.sum(axis=1)

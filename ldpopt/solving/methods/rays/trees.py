@@ -90,19 +90,15 @@ class Trees:
         return rays
 
     def reset_to_stars(self, costs: Float, sums: Float) -> None:
-        """Make all inputs children of the roots, at their smallest values if ``costs - sums`` is positive.
-
-        If all pairs are tied, these trees prove a bound without pivots.
-        """
+        """Make all inputs children of the roots, at their smallest values if ``costs - sums`` is positive."""
+        # If all pairs are tied, these trees prove a bound without pivots.
         self.parent[:] = self.roots[:, None]
         self.side[:] = np.where(costs < sums, 1, -1)
         self.side[np.arange(len(self.roots)), self.roots] = 0
 
     def improve(self, costs: Float, sums: Float, *, most: int | None = None, deadline: Deadline = NO_LIMIT) -> Mask:
-        """Pivot until every ray is the best for its output's ``costs - sums``; return which rays are, shape (m,).
-
-        Each output gets at most about ``most`` pivots.
-        """
+        """Pivot until every ray is the best for its output's ``costs - sums``; return which rays are, shape (m,)."""
+        # Each output gets at most about most pivots.
         is_best = np.zeros(len(self.roots), bool)
         limit = np.iinfo(np.int64).max if most is None else most
 
