@@ -79,6 +79,7 @@ Epsilon = Annotated[
 # Solving
 
 FormName = Literal["compact", "pairwise", "sifted"]
+ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
 Form = Annotated[FormName | None, typer.Option("--form", help="Form of the linear program (default: by structure).")]
 Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
 TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solve.")]

@@ -27,13 +27,26 @@ LEAST_INPUTS_WITH_MINIMA = 4
 
 def distinct_ratios(ties: Ties) -> Float:
     r"""``exp(epsilon d)`` of the distinct distances d of the ties, in ascending order, shape (k,)."""
-    distances = np.ones(1) if ties.distance is None else np.unique(ties.distance)
-    with np.errstate(over="ignore"):
-        ratios = np.exp(float(ties.budget) * distances)
+    ratios = _ratios(ties)
     if not np.isfinite(ratios).all():
-        what = f"exp(epsilon d) overflows: epsilon {float(ties.budget):g}, largest distance {distances.max():g}"
+        what = f"exp(epsilon d) overflows: epsilon {float(ties.budget):g}, {np.isinf(ratios).sum()} distances too large"
         raise StatementError(what, do="leave such distant pairs out, or choose a smaller epsilon")
     return ratios
+
+
+def ratio_parameter(ties: Ties) -> Any:
+    """The ratios of the ties as a cvxpy parameter; as fixed numbers if one is infinite as a float."""
+    import cvxpy as cp
+
+    ratios = _ratios(ties)
+    values = ratios if ties.distance is not None else ratios[0]
+    return cp.Parameter(np.shape(values), pos=True, name="ratio", value=values) if np.isfinite(values).all() else values
+
+
+def _ratios(ties: Ties) -> Float:
+    distances = np.ones(1) if ties.distance is None else np.unique(ties.distance)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(float(ties.budget) * distances))
 
 
 class CvxpyRows:
@@ -74,28 +87,28 @@ class CvxpyRows:
         capped = np.flatnonzero(ties.capped_inputs())
         self.add(self.cp.vstack([minima] * ties.n) <= channel, "column_minimum")
         above = channel if len(capped) == ties.n else channel[capped]
-        self._add_bound(above, self.cp.vstack([minima] * len(capped)), ratio, ties.delta)
+        excess, slack = self._excess(above, self.cp.vstack([minima] * len(capped)), ratio, ties.delta)
+        self.add(excess <= slack, "privacy")
 
     def _add_pairs(self, ties: Ties, channel: Any, ratio: Any) -> None:
         """Rows between the inputs of every pair; of their sum over outputs for an event-wise delta."""
         first, second = ties.pairs()
         if ties.distance is not None:
-            which = np.searchsorted(np.unique(ties.distance), ties.distance)
-            column = self.cp.reshape(ratio[which], (len(first), 1), order="C")
-            ratio = self.cp.hstack([column] * channel.shape[1])
+            ratio = ratio[np.searchsorted(np.unique(ties.distance), ties.distance)]
+            ratio = self.cp.reshape(ratio, (len(first), 1), order="C")
+            ratio = self.cp.hstack([ratio] * channel.shape[1])
+            ratio = ratio if ratio.parameters() else ratio.value
+        excess, slack = self._excess(channel[first], channel[second], ratio, ties.delta)
         if ties.is_shared:
-            excess = self.cp.sum(self.cp.pos(channel[first] - self.cp.multiply(ratio, channel[second])), axis=1)
-            self.add(excess <= ties.delta, "privacy")
-        else:
-            self._add_bound(channel[first], channel[second], ratio, ties.delta)
+            excess = self.cp.sum(self.cp.pos(excess), axis=1)
+        self.add(excess <= slack, "privacy")
 
-    def _add_bound(self, above: Any, below: Any, ratio: Any, delta: float) -> None:
-        """``above <= ratio * below + delta``, divided by a ratio that is known, so that coefficients are at most 1."""
-        if getattr(ratio, "is_constant", lambda: True)() and not getattr(ratio, "parameters", list)():
-            small = 1 / np.asarray(getattr(ratio, "value", ratio))
-            self.add(self.cp.multiply(small, above) <= below + small * delta, "privacy")
-        else:
-            self.add(above <= self.cp.multiply(ratio, below) + delta, "privacy")
+    def _excess(self, above: Any, below: Any, ratio: Any, delta: float) -> tuple[Any, Any]:
+        """``above - ratio * below`` and delta; both divided by a known ratio: coefficients are at most 1."""
+        if hasattr(ratio, "parameters"):
+            return above - self.cp.multiply(ratio, below), delta
+        small = 1 / np.asarray(ratio)
+        return self.cp.multiply(small, above) - below, small * delta
 
     def add_block(self, block: RowBlock) -> None:
         """Constrain linear rows over the entries."""

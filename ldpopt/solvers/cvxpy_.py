@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
 from ldpopt.solvers.outcome import Outcome, Status
-from ldpopt.solvers.program import LinearProgram, relation
+from ldpopt.solvers.program import LinearProgram, silent_highs
 from ldpopt.solvers.solver import Solver, missing
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class Cvxpy(Solver):
             seconds_left = time_limit - (time.perf_counter() - began)
             settings[_TIME_LIMIT[self._solver]] = max(seconds_left, 0.01)
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _silence(self._solver):
                 # The status reports inaccuracy, and the certificate measures it.
                 warnings.filterwarnings("ignore", "Solution may be inaccurate")
                 problem.solve(solver=self._solver, **settings)
@@ -84,6 +86,22 @@ class Cvxpy(Solver):
             return Outcome(status, problem.status, point.value)
         duals = _duals(program, rows)
         return Outcome(status, problem.status, point.value, duals, program.objective - program.adjoint(duals))
+
+
+@contextmanager
+def _silence(solver: str) -> Iterator[None]:
+    """HiGHS prints its version whenever cvxpy makes one: cvxpy makes a silent one here."""
+    if solver != "HIGHS":
+        yield
+        return
+    import highspy
+
+    usual = highspy.Highs
+    highspy.Highs = silent_highs()
+    try:
+        yield
+    finally:
+        highspy.Highs = usual
 
 
 def _model(program: LinearProgram) -> tuple[list[tuple[Any, Any, int]], cp.Problem, cp.Variable]:
@@ -101,14 +119,21 @@ def _model(program: LinearProgram) -> tuple[list[tuple[Any, Any, int]], cp.Probl
     for index, side, sign in kinds:
         if len(index):
             selected = program.matrix[index]
-            rows.append((relation(selected @ point, side[index], sign), index, sign))
+            rows.append((_relation(selected @ point, side[index], sign), index, sign))
     bounds = []
     for values, sign in ((program.column_lower, -1), (program.column_upper, 1)):
         finite = np.flatnonzero(np.isfinite(values))
         if len(finite):
-            bounds.append(relation(point[finite], values[finite], sign))
+            bounds.append(_relation(point[finite], values[finite], sign))
     sense = cp.Maximize if program.maximize else cp.Minimize
     return rows, cp.Problem(sense(program.objective @ point), [row for row, *_ in rows] + bounds), point
+
+
+def _relation(left: Any, right: Any, sign: int) -> Any:
+    """``left == right``, ``left <= right`` or ``left >= right`` for the sign 0, 1 or -1."""
+    if sign == 0:
+        return left == right
+    return left <= right if sign > 0 else left >= right
 
 
 def _duals(program: LinearProgram, rows: list[tuple[Any, Any, int]]) -> Any:

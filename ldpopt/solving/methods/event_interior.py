@@ -73,7 +73,7 @@ class EventInteriorPoint(Method):
         if start is not None:
             program, channel, accepted_gap = start.program, start.channel, start.accepted_gap
         else:
-            program = formulate(task.problem, "compact", task.deadline)
+            program = formulate(task.problem, "relaxation", task.deadline)
             channel, accepted_gap = np.full(task.problem.utility.shape, 1 / task.form.m), DEFAULT_GAP
         return _EventSolve(task, program, channel, accepted_gap).run()
 

@@ -18,7 +18,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Feature, Outcome, Status
-from ldpopt.solving.formulation import add_rows, formulate
+from ldpopt.solving.formulation import add_rows, formulate, relaxed_form
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, optimal_point, solver_named
@@ -80,7 +80,7 @@ class _Generation:
     def __init__(self, task: Task, solver: str, may_switch: bool) -> None:
         self.task, self.solver, self.may_switch = task, solver_named(solver), may_switch
         self.problem = task.problem
-        self.program = formulate(task.problem, "compact", task.deadline)
+        self.program = formulate(task.problem, relaxed_form(task.problem), task.deadline)
         self.inner: Float | None = None
         self.seen: set[bytes] = set()
         self.rounds = 0

@@ -251,14 +251,10 @@ def _best_extreme_point(problem: Problem) -> Answer:
 
 def _forms(problem: Problem) -> Iterator[Any]:
     """Yield the default form, and the other one if it exists and is small."""
-    chosen = default_form(problem)
+    chosen = "compact" if default_form(problem) != "pairwise" else "pairwise"
     yield chosen
-    other: Any = "pairwise" if chosen == "compact" else "compact"
-    try:
-        if size(problem, other).nonzeros <= MAX_PAIRWISE_NONZEROS:
-            yield other
-    except NotRepresentableError:
-        return
+    if chosen != "pairwise" and size(problem, "pairwise").nonzeros <= MAX_PAIRWISE_NONZEROS:
+        yield "pairwise"
 
 
 def _why_no_extreme_points(problem: Problem) -> str:
