@@ -12,8 +12,6 @@ Row sums are stored instead of diagonals, and elimination only adds: no digits a
 pivot is (Grassmann, Taksar and Heyman 1985).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.compiled import compiled

@@ -4,8 +4,6 @@ A pivot scales a subtree whose cost has the wrong sign until a tie to another no
 The costs in the subtree change by a factor; those on the paths from its old and its new parent to the root change, too.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.compiled import compiled

@@ -4,8 +4,6 @@ The cost of a subtree is ``cost[x]``, the sum of ``own[z] entries[z]`` over ``x`
 ``size[x]`` is the sum of the absolute values.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ An input that is not seen hands its cost over to a nearby input, which may do th
 Each handover is a tie of the output's tree, so that the tree of the seen inputs proves a price for all inputs.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

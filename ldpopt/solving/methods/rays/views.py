@@ -7,8 +7,6 @@ price exceeds the proved one by the cost of the slack of these ties. The inputs 
 price is proved or the ray is good enough.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
