@@ -1,7 +1,5 @@
 """Channels that users pass: read, checked, and identified by a hash."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Hashable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Raise columns into the cone of their ties: the smallest array above a given one that satisfies all ties."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -70,8 +68,6 @@ def _by_blocks(values: Float, ties: Ties, arguments: tuple[Any, ...]) -> Float:
 
 def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> Float:
     """Raise some columns at a time, without slack: each row to its largest product with a row of ratios."""
-    from ldpopt.foundation.compiled import ROWS, raise_to_products
-
     n, found = ties.n, values.copy()
     table = np.zeros((n, n))
     first, second = ties.pairs()
