@@ -11,8 +11,7 @@ import threading
 from contextlib import suppress
 from types import FrameType
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, by the convention of shells."""
+INTERRUPTED = 130  # exit code after Ctrl-C, by the convention of shells
 
 
 def exit_on_interrupt() -> None:
@@ -29,6 +28,7 @@ def raise_on_interrupt(raises: bool = True) -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
+    """End the process at once."""
     with suppress(OSError):
         os.write(2, b"ldpopt: interrupted\n")
     os._exit(INTERRUPTED)

@@ -12,8 +12,7 @@ from ldpopt.cli.printing import show
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.foundation.display import Facts, Part, Table, label
 
-Numbers = Callable[[Any, int], dict[str, Any]]
-"""The planned numbers of one row of a `Precision`."""
+Numbers = Callable[[Any, int], dict[str, Any]]  # the planned numbers of one row of a `Precision`
 
 
 def plan(

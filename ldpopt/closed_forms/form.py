@@ -97,11 +97,9 @@ def read_delta(delta: Any) -> float:
 
 
 def exact_sum(values: Float) -> Fraction:
-    """Sum floats without rounding; O(n), vectorized.
-
-    Mantissas are split into halves of 27 and 26 bits and added by exponent: a float64 holds such sums of up to
-    ``2**26`` terms exactly.
-    """
+    """Sum floats without rounding; O(n), vectorized."""
+    # Mantissas are split into halves of 27 and 26 bits and added by exponent: a float64 holds such sums of up to 2**26
+    # terms exactly.
     mantissas, exponents = np.frexp(np.asarray(values, dtype=np.float64))
     whole = np.ldexp(mantissas, 53).astype(np.int64)
     if not len(whole):

@@ -16,8 +16,8 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
+# Probability below which a report is left out if possible: interior points end with reports of nearly no use
 RARE = 1e-6
-"""Probability below which a report is left out if possible: interior points end with reports of nearly no use."""
 
 
 def with_fewer_reports(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:

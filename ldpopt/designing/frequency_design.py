@@ -69,7 +69,6 @@ class FrequencyDesign(ProvedDesign):
         return found
 
     def __repr__(self) -> str:
-        """Sizes, error and gap."""
         return (
             f"FrequencyDesign({self.workload.shape[1]} answers, sets of {self.protocol.size}, "
             f"average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"

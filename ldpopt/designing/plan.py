@@ -16,6 +16,7 @@ from ldpopt.foundation.numbers import require_kind, short_repr
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.solving.step import Step
 
+# The methods in the order in which they are tried: the more structure one uses, the earlier
 METHODS: tuple[DesignMethod, ...] = (
     SubsetSelectionDesign(),
     ProductDesign(),
@@ -24,7 +25,6 @@ METHODS: tuple[DesignMethod, ...] = (
     ListedColumns(),
     Relaxation(),
 )
-"""The methods in the order in which they are tried: the more structure one uses, the earlier."""
 
 
 def plan_design(problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS) -> tuple[Step[DesignMethod], ...]:

@@ -16,12 +16,8 @@ from ldpopt.designing.private_columns import Cone
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
-SAME = 1e-12
-"""Relative difference up to which two Gram matrices are the same."""
-
-LARGEST_GROUP = 4
-"""Largest number of permutations that are averaged over one by one."""
-
+SAME = 1e-12  # relative difference up to which two Gram matrices are the same
+LARGEST_GROUP = 4  # largest number of permutations that are averaged over one by one
 Permutations = NDArray[np.int64]
 
 
@@ -36,6 +32,7 @@ def symmetry_group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Co
 
 
 def _is_symmetry(contrasts: Contrasts, order: Permutations) -> bool:
+    """Whether a permutation leaves the weights and the Gram matrix of the workload unchanged."""
     r = contrasts.weights
     if not np.array_equal(r[order], r):
         return False

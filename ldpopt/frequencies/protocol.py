@@ -32,8 +32,7 @@ from ldpopt.tables.coding import Missing
 
 Positions = NDArray[np.int64]
 
-BLOCK_CELLS = 1 << 20
-"""Cells (reports times labels) per block of work."""
+BLOCK_CELLS = 1 << 20  # cells (reports times labels) per block of work
 
 
 class FrequencyProtocol(ReportSource):
@@ -101,7 +100,6 @@ class FrequencyProtocol(ReportSource):
         self.inputs = range(size) if whole else check_labels(inputs, size, "input")  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        """Kind, number of labels and budget."""
         return f"{type(self).__name__}({len(self.inputs)} labels, epsilon={self.epsilon!r})"
 
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:

@@ -40,7 +40,8 @@ class TwoLevel:
         raised = (self.budget.enclosure()[0] - 1) * self.fraction
         mass = int(TOTAL * raised / (1 + raised))
         if not mass:
-            raise StatementError(f"epsilon = {self.budget!r} is too small for masses of 2**-53")
+            what = f"epsilon = {self.budget!r} is too small for masses of 2**-53"
+            raise StatementError(what, do="give an epsilon above 1e-15")
         return mass
 
     @property

@@ -10,17 +10,11 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.threads import in_threads
 from ldpopt.privacy import Ties
 
+# Number of entries, over all pairs, from which compiled loops save more time than loading them takes
 COMPILED_ENTRIES = 2e7
-"""Number of entries, over all pairs, from which compiled loops save more time than loading them takes."""
-
-COLUMNS = 64
-"""Number of columns that are raised together: few enough to fit in the processor's cache."""
-
-DENSE_SHARE = 0.02
-"""Share of all pairs above which whole rows are compared by max-products of matrices."""
-
-DENSE_COLUMNS = 512
-"""Number of columns that are raised together by matrix products."""
+COLUMNS = 64  # number of columns that are raised together: few enough to fit in the processor's cache
+DENSE_SHARE = 0.02  # share of all pairs above which whole rows are compared by max-products of matrices
+DENSE_COLUMNS = 512  # number of columns that are raised together by matrix products
 
 
 def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: bool) -> Float:

@@ -26,11 +26,9 @@ def _raise_row(x: int, block: Float, ends: Int, partner: Int, ratio: Float, room
 
 @compiled
 def raise_columns(block: Float, ends: Int, partner: Int, ratio: Float, room: float, is_whole: bool) -> None:
-    """Raise columns, in place, until every entry is at least ``(entry of a tied input - room) * ratio``.
-
-    ``block`` has shape (n, few outputs), so that it fits in the cache; ``ends, partner, ratio`` are the tied inputs of
-    each input, as compressed rows. Rows are raised in order and in reverse, at most ``2 n + 2`` times.
-    """
+    """Raise columns, in place, until every entry is at least ``(entry of a tied input - room) * ratio``."""
+    # block has shape (n, few outputs), so that it fits in the cache; ends, partner, ratio are the tied inputs of each
+    # input, as compressed rows. Rows are raised in order and in reverse, at most 2 n + 2 times.
     n = len(block)
     for sweep in range(2 * n + 2):
         changed = False

@@ -142,7 +142,7 @@ def formulate(problem: Problem, form: ProgramForm | None = None, deadline: Deadl
     Notes
     -----
     Compact: ``n m + n`` rows and about ``4 n m`` non-zeros; events: ``n (n - 1) (m + 1) + n`` rows. Mathematics: docs,
-    "The compact program" and "Event-wise delta".
+    "The compact program" and "Event-wise delta: generating rows".
 
     Examples
     --------

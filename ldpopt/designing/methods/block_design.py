@@ -18,7 +18,7 @@ class BlockDesign(DesignMethod):
         return form.balanced is not None
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Symmetry."""
+        """The reason names the symmetry and the sets."""
         assert form.balanced is not None
         return (
             "no permutation of the answers changes the problem: "
@@ -26,6 +26,6 @@ class BlockDesign(DesignMethod):
         )
 
     def solve(self, task: DesignTask) -> RawDesign:
-        """The sets, each equally likely."""
+        """Report one of the sets, all equally likely."""
         assert task.form.balanced is not None
         return raw_design(task, task.form.balanced)

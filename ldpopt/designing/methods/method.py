@@ -54,16 +54,15 @@ class DesignMethod(ABC):
 
     @abstractmethod
     def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
-        """Whether it can solve such problems."""
+        """Whether the method can solve problems of this form."""
 
     @abstractmethod
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Why it is tried, in a sentence without a subject."""
+        """Why the method is tried, as a clause for the plan."""
 
     @abstractmethod
     def solve(self, task: DesignTask) -> RawDesign:
         """Find a channel, its left inverse and multipliers."""
 
     def __str__(self) -> str:
-        """Return the name."""
         return self.name

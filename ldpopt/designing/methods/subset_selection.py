@@ -21,11 +21,11 @@ class SubsetSelectionDesign(DesignMethod):
         return form.unit is not None and form.problem.outputs is None and n > limits.listed_answers
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Closed form."""
+        """The reason is the closed form."""
         return f"optimal in closed form for frequencies of more than {limits.listed_answers} answers with equal weights"
 
     def solve(self, task: DesignTask) -> RawDesign:
-        """Sets of the best size."""
+        """Choose the size of the sets with the least variance; the protocol draws them."""
         problem = task.form.problem
         size = best_size(problem.workload.shape[1], task.form.epsilon)
         protocol = SubsetSelection(problem.workload.inputs, task.form.epsilon, size=size)

@@ -20,27 +20,18 @@ from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
-PANEL = 32
-"""Number of columns of a block that are eliminated before the rest is updated by a matrix product."""
-
-LEAST_PIVOT = 1e-6
-"""Smallest pivot, relative to the sum of all rows."""
-
-LEAST_FLOAT = 1e-300
-"""Smallest pivot."""
-
-GROUP = 4
-"""Number of outputs whose inverses are added in one pass over the sum."""
+PANEL = 32  # number of columns of a block that are eliminated before the rest is updated by a matrix product
+LEAST_PIVOT = 1e-6  # smallest pivot, relative to the sum of all rows
+LEAST_FLOAT = 1e-300  # smallest pivot
+GROUP = 4  # number of outputs whose inverses are added in one pass over the sum
 
 
 @compiled
 def eliminate(block: Float, excess: Float, least: float) -> None:
-    """Eliminate the unknowns of a symmetric matrix, in place.
-
-    Its entries off the diagonal are not positive, and its rows have the sums ``excess``; the diagonal is not read. Both
-    halves are replaced by the multipliers, which are not negative, and the diagonal by the inverses of the pivots. No
-    pivot is smaller than ``least``; ``excess`` is overwritten.
-    """
+    """Eliminate the unknowns of a symmetric matrix, in place."""
+    # Its entries off the diagonal are not positive, and its rows have the sums excess; the diagonal is not read. Both
+    # halves are replaced by the multipliers, which are not negative, and the diagonal by the inverses of the pivots. No
+    # pivot is smaller than least; excess is overwritten.
     size = len(block)
     for k in range(size):
         pivot = excess[k]
@@ -162,10 +153,8 @@ def factor(
     gain: Float,
     total: Float,
 ) -> None:
-    """Factor the matrices of some outputs, and add their inverses to a sum.
-
-    ``scale``, ``excess``, ``gain`` have the shape (outputs, n), ``off`` (outputs, edges), ``total`` (1 or 4, numbers).
-    """
+    """Factor the matrices of some outputs, and add their inverses to a sum."""
+    # scale, excess, gain have the shape (outputs, n), off (outputs, edges), total (1 or 4, numbers).
     n, count, widest = scale.shape[1], len(start) - 1, start[1] - start[0]
     for i in range(1, count):
         widest = max(widest, start[i + 1] - start[i])

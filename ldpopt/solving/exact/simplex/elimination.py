@@ -24,10 +24,8 @@ def solve_rows(matrix: Sequence[Row], sides: Sequence[Sequence[Any]], simplify: 
 
 
 def _triangularize(rows: list[Row], right: list[list[Any]], simplify: Simplify | None) -> list[tuple[int, int]]:
-    """Eliminate in place; return the pivots (row, column) in order.
-
-    The next pivot is in the row with the fewest entries, in the column with the fewest remaining rows.
-    """
+    """Eliminate in place; return the pivots (row, column) in order."""
+    # The next pivot is in the row with the fewest entries, in the column with the fewest remaining rows.
     within: list[set[int]] = [set() for _ in rows]
     for r, row in enumerate(rows):
         for k in row:

@@ -24,14 +24,9 @@ from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.view_loops import Handover, improve_views
 
-LEAST_INPUTS = 600
-"""Number of inputs from which pricing takes long enough to send it to a cluster."""
-
-BLOCKS = 4
-"""Number of blocks of outputs per thread of the cluster, because some take longer than others."""
-
-AT_ONCE = 8
-"""Number of outputs that a worker prices between two checks of the deadline."""
+LEAST_INPUTS = 600  # number of inputs from which pricing takes long enough to send it to a cluster
+BLOCKS = 4  # number of blocks of outputs per thread of the cluster, because some take longer than others
+AT_ONCE = 8  # number of outputs that a worker prices between two checks of the deadline
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +72,9 @@ class Cluster:
             self.data = client.scatter(data, broadcast=True)
 
     def improve(self, blocks: list[Block], sums: Float, enough: Float, deadline: Deadline) -> list[Block]:
-        """Improve the views of blocks of outputs, in this order; after the deadline they come back unchanged.
-
-        As blocks wait for a worker, the deadline is sent as a time of day, so the workers' clocks must agree with this
-        machine's to about a second.
-        """
+        """Improve the views of blocks of outputs, in this order; after the deadline they come back unchanged."""
+        # As blocks wait for a worker, the deadline is sent as a time of day, so the workers' clocks must agree with
+        # this machine's to about a second.
         until = inf if deadline.left is None else time.time() + deadline.left
         sent = [
             self.client.submit(_improved, self.data, block, sums, enough[block.outputs], until, pure=False)

@@ -28,11 +28,8 @@ from ldpopt.solving.methods.rays.tree_loops import (
     sum_costs,
 )
 
-SINGLE_ERROR = 1e-6
-"""Upper bound of the relative error of a sum in single precision."""
-
-BLOCK = 64
-"""Entries of a row that are compared at once, if the row has an entry that is small enough."""
+SINGLE_ERROR = 1e-6  # upper bound of the relative error of a sum in single precision
+BLOCK = 64  # entries of a row that are compared at once, if the row has an entry that is small enough
 
 
 @compiled
@@ -91,10 +88,8 @@ def _at_most(best: float, own: float, extent: float) -> np.float32:
 
 @compiled
 def _stop_in_table(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, int, int]:
-    """How far the first nodes of ``order`` can move, and the tie that stops them, with a table of losses.
-
-    Rows are compared in single precision first, to leave out ties with larger slacks.
-    """
+    """How far the first nodes of ``order`` can move, and the tie that stops them, with a table of losses."""
+    # Rows are compared in single precision first, to leave out ties with larger slacks.
     size, way = _border(sign, count, tree)
     log, few, height, draw = tree.log, tree.few, tree.rough, tree.draw
     table, rough, place = lengths.table, lengths.rough, lengths.place
@@ -212,11 +207,9 @@ def _wrong(tree: Tree, found: Int, gain: Float) -> int:
 
 @compiled
 def best_tree(tree: Tree, lengths: Lengths, most: int, found: Int, gain: Float) -> tuple[int, bool]:
-    """Pivot a tree until its ray is the best for its costs; return the number of pivots, and whether it is the best.
-
-    Wrong subtrees are moved in the order of their costs, the largest first; those that become wrong by pivots follow in
-    the next pass. ``found`` and ``gain`` are memory for one number per node.
-    """
+    """Pivot a tree until its ray is the best for its costs; return the number of pivots, and whether it is the best."""
+    # Wrong subtrees are moved in the order of their costs, the largest first; those that become wrong by pivots follow
+    # in the next pass. found and gain are memory for one number per node.
     for at in range(len(tree.parent) - 1, 0, -1):
         sum_costs(tree.order[at], tree.parent[tree.order[at]], tree)
     pivots, count = 0, _wrong(tree, found, gain)

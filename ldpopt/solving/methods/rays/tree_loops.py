@@ -15,14 +15,9 @@ from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 
-Int = NDArray[np.signedinteger[Any]]
-"""Array of nodes, by integers of any size."""
-
-Rough = NDArray[np.float32]
-"""Array in single precision, for fast comparisons."""
-
-TOLERANCE = 1e-13
-"""Cost of a subtree, as a share of its ``size``, that counts as zero."""
+Int = NDArray[np.signedinteger[Any]]  # array of nodes, by integers of any size
+Rough = NDArray[np.float32]  # array in single precision, for fast comparisons
+TOLERANCE = 1e-13  # cost of a subtree, as a share of its ``size``, that counts as zero
 
 
 class Lengths(NamedTuple):
@@ -291,10 +286,8 @@ def price_trees(
     share: Float,
     found: Float,
 ) -> None:
-    """Price some outputs by their trees, optimal or not, at multipliers ``priced``, shape (n,).
-
-    Lowers ``share``, shape (n,), to the costs that remain, and writes prices and sums of entries to ``found``, (2, m).
-    """
+    """Price some outputs by their trees, optimal or not, at multipliers ``priced``, shape (n,)."""
+    # Lowers share, shape (n,), to the costs that remain, and writes prices and sums of entries to found, (2, m).
     workspace = new_workspace(len(priced))
     for y in outputs:
         tree = load_tree(roots[y], parents[y], sides[y], workspace)
@@ -310,10 +303,8 @@ def price_trees(
 
 @compiled
 def _lower_multipliers(tree: Tree, spare: float) -> None:
-    """Lower the costs that subtrees pass to their parents, as far as the proof of the price permits.
-
-    The root can spare ``spare`` and a positive price, any other node what its parent can spare and its own remainder.
-    """
+    """Lower the costs that subtrees pass to their parents, as far as the proof of the price permits."""
+    # The root can spare spare and a positive price, any other node what its parent can spare and its own remainder.
     spare_at = tree.size
     spare_at[tree.root] = spare + max(tree.height[tree.root], 0.0)
     for at in range(1, len(tree.order)):

@@ -21,11 +21,8 @@ from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.pivot_loops import improve_trees
 from ldpopt.solving.methods.rays.tree_loops import price_trees, reroot, write_multipliers, write_rays
 
-SLICE = 2000
-"""Largest number of pivots of an output between two checks of the deadline."""
-
-CHUNK = 1 << 14
-"""Entries of the outputs that a thread computes between two checks of the deadline."""
+SLICE = 2000  # largest number of pivots of an output between two checks of the deadline
+CHUNK = 1 << 14  # entries of the outputs that a thread computes between two checks of the deadline
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,19 +90,15 @@ class Trees:
         return rays
 
     def reset_to_stars(self, costs: Float, sums: Float) -> None:
-        """Make all inputs children of the roots, at their smallest values if ``costs - sums`` is positive.
-
-        If all pairs are tied, these trees prove a bound without pivots.
-        """
+        """Make all inputs children of the roots, at their smallest values if ``costs - sums`` is positive."""
+        # If all pairs are tied, these trees prove a bound without pivots.
         self.parent[:] = self.roots[:, None]
         self.side[:] = np.where(costs < sums, 1, -1)
         self.side[np.arange(len(self.roots)), self.roots] = 0
 
     def improve(self, costs: Float, sums: Float, *, most: int | None = None, deadline: Deadline = NO_LIMIT) -> Mask:
-        """Pivot until every ray is the best for its output's ``costs - sums``; return which rays are, shape (m,).
-
-        Each output gets at most about ``most`` pivots.
-        """
+        """Pivot until every ray is the best for its output's ``costs - sums``; return which rays are, shape (m,)."""
+        # Each output gets at most about most pivots.
         is_best = np.zeros(len(self.roots), bool)
         limit = np.iinfo(np.int64).max if most is None else most
 

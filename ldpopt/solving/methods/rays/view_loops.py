@@ -25,17 +25,11 @@ from ldpopt.solving.methods.rays.tree_loops import (
     small_tree,
 )
 
-ADDED_SHARE = 0.7
-"""Share of a view's error that is caused by the inputs that are seen next."""
-
+ADDED_SHARE = 0.7  # share of a view's error that is caused by the inputs that are seen next
+# A view is accepted if the (negative) price of its ray is at most this share of the price that it proves
 ACCEPTED_SHARE = 0.5
-"""A view is accepted if the (negative) price of its ray is at most this share of the price that it proves."""
-
-FIRST_SEEN = 256
-"""Number of seen inputs for which memory is allocated at first."""
-
-TILE = 64
-"""Number of rows of a table that are written together."""
+FIRST_SEEN = 256  # number of seen inputs for which memory is allocated at first
+TILE = 64  # number of rows of a table that are written together
 
 
 class Handover(NamedTuple):
@@ -48,10 +42,8 @@ class Handover(NamedTuple):
 
 @compiled
 def hand_over(costs: Float, sums: Float, is_seen: Mask, handover: Handover, g: Float, side: Int) -> None:
-    """Write ``costs - sums`` to ``g``, after all handovers of inputs that are not seen.
-
-    A positive cost counts with the entry's smallest value (``side`` -1), a negative one with its largest (``side`` 1).
-    """
+    """Write ``costs - sums`` to ``g``, after all handovers of inputs that are not seen."""
+    # A positive cost counts with the entry's smallest value (side -1), a negative one with its largest (side 1).
     for x in range(len(g)):
         g[x] = costs[x] - sums[x]
     for k in range(len(g) - 1, 0, -1):
@@ -96,10 +88,8 @@ def write_errors(g: Float, ray: Float, is_seen: Mask, handover: Handover, error:
 
 @compiled
 def _with_more_losses(known: int, count: int, node: Int, losses: Rough, part: Rough) -> Rough:
-    """Losses between the first ``count`` inputs of ``node``, of which the first ones are known already.
-
-    They are written to ``part``, or to a larger array if it is too small.
-    """
+    """Losses between the first ``count`` inputs of ``node``, of which the first ones are known already."""
+    # They are written to part, or to a larger array if it is too small.
     if count > len(part):
         larger = np.empty((min(2 * count, len(losses)), min(2 * count, len(losses))), np.float32)
         for a in range(known):
@@ -207,11 +197,9 @@ def improve_views(
     enough: Float,
     price: Float,
 ) -> int:
-    """Find the best trees of some outputs, with growing views, until the proved prices reach ``enough``, shape (m,).
-
-    ``views``, shape (m, n), are the seen inputs of each output. Writes the prices of the rays to ``price``, shape (m,),
-    and returns the number of pivots.
-    """
+    """Find the best trees of some outputs, with growing views, until the proved prices reach ``enough``, shape (m,)."""
+    # views, shape (m, n), are the seen inputs of each output. Writes the prices of the rays to price, shape (m,), and
+    # returns the number of pivots.
     n, total = len(sums), 0
     workspace = new_workspace(n)
     node, place, parent, side = np.empty(n, np.int64), np.empty(n, np.int64), workspace.parent, workspace.side

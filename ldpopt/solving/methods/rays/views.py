@@ -23,14 +23,11 @@ from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.trees import Trees
 from ldpopt.solving.methods.rays.view_loops import Handover, improve_views, write_extended_rays
 
+# A seen input represents inputs up to ``WIDTH exp(GROWTH d)`` nats from it, at a loss ``d`` from the root
 WIDTH, GROWTH = 0.25, 0.5
-"""A seen input represents inputs up to ``WIDTH exp(GROWTH d)`` nats from it, at a loss ``d`` from the root."""
-
+# Share of the gap up to which the prices together need not be proved; the share if a covering corrects them
 UNPROVED_SHARE, UNPROVED_SHARE_COVERED = 0.1, 0.03
-"""Share of the gap up to which the prices together need not be proved; the share if a covering corrects them."""
-
-COST_POWER = 0.25
-"""Power of an input's mean cost by which its distance is multiplied, when inputs are ordered."""
+COST_POWER = 0.25  # power of an input's mean cost by which its distance is multiplied, when inputs are ordered
 
 
 class Views:
@@ -135,8 +132,7 @@ def _example() -> None:
     views.rays(np.arange(4))
 
 
-LOOPS = Loops("views", _example)
-"""The compiled loops of views."""
+LOOPS = Loops("views", _example)  # the compiled loops of views
 
 
 def farthest_first(table: Float, factor: Float) -> tuple[Int, Int, Float]:
