@@ -24,6 +24,7 @@ from ldpopt import (
     layers,
     neighbors,
     noise,
+    pareto_front,
     plotting,
     solve,
 )
@@ -102,6 +103,7 @@ OBJECTS = {
     "lattice of numbers": (lambda: layers.LatticeNoise([2, 3], 0.5), "whole numbers"),
     "lattice of pairs": (lambda: layers.LatticeNoise([(1, 0), (0, 1), (3, 1)], 1.0), "first number"),
     "levels": (lambda: layers.optimal_levels([0, 70, 890], [0, 70, 840], 8.0), "layer"),
+    "front": (lambda: pareto_front(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [0]), "gain of the group: 0"),
     "pure": (lambda: PureLDP(1.0), "p_{00}"),
     "approximate": (lambda: ApproximateLDP(0.1, 0.2), "p_{00}"),
     "graph": (lambda: GraphDP(1.0, neighbors.path(["low", "mid", "high"])), ""),
