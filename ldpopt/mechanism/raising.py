@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.compiled import compiled
+from ldpopt.foundation.compiled import ROWS, compiled, raise_to_products
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads

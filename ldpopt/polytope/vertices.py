@@ -33,7 +33,16 @@ from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices
 from ldpopt.polytope.formulas import formula_of, solve_rows
 from ldpopt.polytope.halfspaces import Halfspaces, halfspaces, read_inputs, require_mutual
 from ldpopt.polytope.staircase import (
-    FREE, HIGH, LOW, Exact, Pattern, entries_of, orders, patterns, row_images, row_orders
+    FREE,
+    HIGH,
+    LOW,
+    Exact,
+    Pattern,
+    entries_of,
+    orders,
+    patterns,
+    row_images,
+    row_orders,
 )  # fmt: skip
 from ldpopt.privacy.cones.rays import ZERO, rays_of
 from ldpopt.privacy.notion import with_epsilon
