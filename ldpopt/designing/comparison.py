@@ -103,7 +103,7 @@ class DesignComparison(HasFacts):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, average, worst."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         best = self.best
         rows = {"optimum": (best.value, 1.0, best.average_variance, best.worst_variance)}

@@ -114,7 +114,7 @@ class Comparison(HasFacts):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, epsilon, verdict."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         columns = ["value", "ratio", "epsilon", "verdict"]
         table = {row.name: [getattr(row, column) for column in columns] for row in self.rows}
