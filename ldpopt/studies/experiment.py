@@ -428,6 +428,6 @@ def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
     ranks = real_array(mean_ranks, "list of mean ranks")
     k = len(ranks)
     if ranks.ndim != 1 or k < 3:
-        raise StatementError(f"{k} mean ranks are too few for the test")
+        raise StatementError(f"{k} mean ranks are too few for the test", do="pass a list of at least 3")
     statistic = 12 * sets / (k * (k + 1)) * float((ranks**2).sum() - k * (k + 1) ** 2 / 4)
     return statistic, float(chi2.sf(statistic, k - 1))

@@ -70,7 +70,8 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     """
     n, m = problem.utility.shape
     if max(n, m) > MAX_SIZE:
-        raise NotRepresentableError(f"{n} x {m} is more than {MAX_SIZE} x {MAX_SIZE}", do="use certify(solution)")
+        what = f"{n} answers and {m} reports are too many for pivots in rationals: at most {MAX_SIZE} of each"
+        raise NotRepresentableError(what, do="use certify(solution)")
     ties = problem.definition()
     if ties is None:
         raise NotRepresentableError(f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)")
