@@ -95,6 +95,6 @@ def is_folder(path: str) -> bool:
 
 
 def require_folder(path: str, dask: str | None) -> None:
-    """Refuse a cluster for one file."""
+    """Refuse ``--dask`` unless the table is a folder of Parquet files."""
     if dask is not None and not is_folder(path):
         raise typer.BadParameter(f"--dask is for a folder of Parquet files, and {path} is not one: leave --dask out")

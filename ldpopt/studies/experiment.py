@@ -269,7 +269,7 @@ def compare_means_grid(
 
 
 class _Population:
-    """A data set in both scalings, with its moments."""
+    """A data set scaled to [0, 1] and to [-1, 1], with its moments."""
 
     def __init__(self, answers: Any, users: int) -> None:
         unit = np.asarray(answers)

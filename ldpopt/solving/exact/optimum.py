@@ -116,7 +116,7 @@ def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
 
 
 def _optimum(problem: Problem, ties: Ties, up: bool) -> Fraction:
-    """The upper or the lower end; events are added until the exact optimum violates none."""
+    """The exact optimum at one end of the budget's enclosure; events are added until it violates none."""
     n, m = problem.utility.shape
     rows = _write_rows(problem, ties, up)
     ratio = _ratio(ties.budget, Fraction(1), up)
