@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from threading import Lock
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 
@@ -43,9 +44,14 @@ class _Compiled:
         import numba
 
         try:
-            return numba.njit(cache=True, nogil=True)(self._function)
-        except RuntimeError:  # no folder in which code may be kept
+            kept = numba.njit(cache=True, nogil=True)(self._function)
+            files = kept._cache._cache_file
+        except (RuntimeError, AttributeError):  # no folder in which code may be kept, or another version of numba
             return numba.njit(nogil=True)(self._function)
+        # numba writes the name of a file into its index before the file. Without new names, a kill between the two lets
+        # an index of this source name the machine code of an older one.
+        files._data_name = lambda number: files._data_name_pattern.format(number=uuid4().int)
+        return kept
 
     @property
     def _numba_type_(self) -> Any:

@@ -36,6 +36,18 @@ def read_channel(
     return values, rows if inputs is None else inputs, columns if outputs is None else outputs
 
 
+def read_labelled_channel(
+    channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
+) -> tuple[Float, tuple[Hashable, ...], tuple[Hashable, ...]]:
+    """The numbers of a channel and its labels: those given, its own, or positions."""
+    values, rows, columns = read_channel(channel, inputs, outputs)
+    if values.ndim != 2:
+        raise MechanismError(f"an array of shape {values.shape} is not a channel", do="give one row for each answer")
+    n, m = values.shape
+    names = check_labels(rows, n, "input")
+    return values, names, check_labels(names if columns is None and m == n else columns, m, "output")
+
+
 def require_stochastic(array: Float, tolerance: float = ROW_SUM_TOLERANCE) -> None:
     """Require rows of probabilities that sum to 1."""
     if array.ndim != 2 or 0 in array.shape:

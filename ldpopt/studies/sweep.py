@@ -215,7 +215,8 @@ def sweep(
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Solves the points instead of processes that are started for this call.
     checkpoint : str or path-like, optional
-        A file to which each point is appended as soon as it is solved; the points in it are not solved again.
+        A file to which each point is appended as soon as it is solved; the points in it are not solved again. Points
+        that failed are not in it: the next call tries them again.
     progress : callable, optional
         Called with (finished, total) after each point.
 
@@ -402,8 +403,10 @@ class Grid:
         return Checkpoint(path, statement, f"{title}, epsilon {low:g} to {high:g}", pack=_packed, unpack=_unpacked)
 
 
-def _packed(solved: Solved) -> list[Any]:
-    """A point as JSON data, in which nan is null."""
+def _packed(solved: Solved) -> list[Any] | None:
+    """A point as JSON data, in which nan is null; None for one that failed, perhaps because its solver was killed."""
+    if solved.row.status not in {status.value for status in Status}:
+        return None
     row = [None if isinstance(value, float) and math.isnan(value) else value for value in astuple(solved.row)]
     return [row, None if solved.mechanism is None else solved.mechanism.to_dict()]
 
