@@ -204,7 +204,7 @@ class _Case:
         return self.workload.shape[1]
 
     def value(self, variances: Float) -> float:
-        """Average or largest variance."""
+        """The objective: average or largest of the answers' variances, shape ``(n,)``."""
         if self.objective == "worst_case":
             return float(variances.max())
         return float(variances.mean() if self.weights is None else self.weights @ variances)

@@ -368,7 +368,7 @@ class _Model:
 
     @classmethod
     def of(cls, setting: Setting) -> _Model:
-        """Read a setting."""
+        """Check a setting, and read prior and utility as arrays."""
         mechanism, prior, utility = setting
         weights, _ = read_prior(prior, mechanism.inputs)
         utilities = None if utility is None else resolve(utility, mechanism.inputs, mechanism.outputs).matrix
