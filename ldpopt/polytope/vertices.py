@@ -33,7 +33,16 @@ from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices
 from ldpopt.polytope.formulas import formula_of, solve_rows
 from ldpopt.polytope.halfspaces import Halfspaces, halfspaces, read_inputs, require_mutual
 from ldpopt.polytope.staircase import (
-    FREE, HIGH, LOW, Exact, Pattern, entries_of, orders, patterns, row_images, row_orders
+    FREE,
+    HIGH,
+    LOW,
+    Exact,
+    Pattern,
+    entries_of,
+    orders,
+    patterns,
+    row_images,
+    row_orders,
 )  # fmt: skip
 from ldpopt.privacy.cones.rays import ZERO, rays_of
 from ldpopt.privacy.notion import with_epsilon
@@ -276,7 +285,7 @@ class ExtremePoints(HasFacts, ABC):
         if not self.is_complete:
             return Facts(self._title(), [*parts, "the time limit ended the list: these are not all extreme points"])
         orbits = self.orbits[:MAX_SHOWN_ORBITS]
-        rows = [[str(o.columns), o.size, self._row_text(o.representative, fractions)] for o in orbits]
+        rows: list[list[Any]] = [[str(o.columns), o.size, self._row_text(o.representative, fractions)] for o in orbits]
         title = f"{len(self.orbits):,} orbits under permutations"
         headings = ["in use", "size", "representative: its rows, which end with semicolons"]
         parts.append(Table(headings, rows, title, words=headings[2:]))
@@ -356,11 +365,7 @@ class ExtremePoints(HasFacts, ABC):
         if problem.utility.shape != self.shape:
             raise StatementError(f"the problem is {problem.utility.shape}, the extreme points are {self.shape}")
         self.require_complete()
-        if problem.prior is None or problem.constraints:
-            raise NotRepresentableError(
-                "with a worst case or a side constraint the optimum need not be an extreme point",
-                do="solve the program",
-            )
+        require_extreme_optimum(problem)
         rows = zip(problem.prior.tolist(), problem.utility.matrix.tolist(), strict=True)
         weights = np.array([[Fraction(p) * Fraction(g) for g in row] for p, row in rows])
         sign = 1 if problem.utility.sense == "gain" else -1
@@ -487,8 +492,8 @@ class ListedPoints(ExtremePoints):
         likely = self._likely_count() if self.time_limit is None else 0
         if likely > MAX_LISTED:
             raise StatementError(
-                f"{privacy_text(self.privacy)} has about {likely:.1e} extreme points with {self.shape[0]} reports in use, "
-                f"and more than {MAX_LISTED:,} take too long to list",
+                f"{privacy_text(self.privacy)} has about {likely:.1e} extreme points with {self.shape[0]} reports "
+                f"in use, and more than {MAX_LISTED:,} take too long to list",
                 do="take fewer inputs or outputs, or a time limit, within which some of the points are listed",
             )
         spaces, most = self._spaces(self.ratio), MAX_LISTED if self.time_limit is None else MAX_RAYS
@@ -641,6 +646,14 @@ def extreme_points(
     if orbits:
         _ = points.orbits
     return points
+
+
+def require_extreme_optimum(problem: Problem) -> None:
+    """Refuse a problem whose optimum need not be an extreme point."""
+    if problem.prior is None or problem.constraints:
+        raise NotRepresentableError(
+            "with a worst case or a side constraint the optimum need not be an extreme point", do="solve the program"
+        )
 
 
 def _place_columns(values: Exact, outputs: Sequence[int], shape: tuple[int, int]) -> Exact:
