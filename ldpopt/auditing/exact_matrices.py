@@ -1,7 +1,5 @@
 """A channel as exact numbers: integers over one denominator."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,8 +13,7 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.labelled import take_labels
 from ldpopt.foundation.numbers import contains_non_numbers, real_array, require_room, summed
 
-ULPS = 2.0**-50
-"""Relative slack of screening in floats; entries within it are decided in integers."""
+ULPS = 2.0**-50  # relative slack of screening in floats; entries within it are decided in integers
 
 
 @dataclass(frozen=True)
@@ -52,8 +49,14 @@ def exact(channel: Any) -> Exact:
     channel, (inputs, outputs) = take_labels(channel, "channel")
     array, floats = _real_matrix(channel)
     _require_stochastic(floats)
-    is_rounded = _holds_rationals(array)
-    entries, denominator = _rationals(array) if is_rounded else _dyadics(floats)
+    is_rounded = array.dtype == object and all(
+        isinstance(v, (int, Fraction)) and not isinstance(v, bool) for v in array.flat
+    )
+    if is_rounded:
+        denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
+        entries = np.array([[int(v * denominator) for v in row] for row in array], dtype=object)
+    else:
+        entries, denominator = _dyadics(floats)
     used = np.flatnonzero((entries != 0).any(axis=0))  # rationals may be too small for a float
     names = inputs or tuple(range(len(floats))), outputs or tuple(range(floats.shape[1]))
     outputs = tuple(names[1][y] for y in used)
@@ -78,35 +81,24 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
             raise ValueError
         array = np.asarray(channel)
     except ValueError:
-        raise MechanismError("the channel is not a rectangular array of real numbers") from None
+        what = "the channel is not a rectangular array of real numbers"
+        raise MechanismError(what, do="give rows of one length, of floats, integers or Fractions") from None
     try:
         return array, real_array(array, "channel")
     except StatementError as error:
-        raise MechanismError(error.what) from None
+        raise MechanismError(error.what, do=error.do) from None
 
 
 def _require_stochastic(floats: NDArray[np.float64]) -> None:
     """Require a matrix of probabilities with rows that sum to 1."""
     if floats.ndim != 2 or not floats.size or not np.isfinite(floats).all() or (floats < 0).any():
-        raise MechanismError(
-            f"an array of shape {floats.shape} is not a channel: finite, non-negative, (inputs, outputs)"
-        )
+        what = f"an array of shape {floats.shape} is not a channel: finite, non-negative, (inputs, outputs)"
+        raise MechanismError(what, do="give P[x, y], the probability of report y under answer x, one row for each x")
     sums = summed(floats, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > 1e-9:
-        raise MechanismError(f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1")
-
-
-def _holds_rationals(array: NDArray[Any]) -> bool:
-    """Whether all entries are Python integers or Fractions."""
-    is_rational = (isinstance(v, (int, Fraction)) and not isinstance(v, bool) for v in array.flat)
-    return array.dtype == object and all(is_rational)
-
-
-def _rationals(array: NDArray[Any]) -> tuple[NDArray[Any], int]:
-    """Integers over the common denominator of a matrix of rationals."""
-    denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
-    return np.array([[int(v * denominator) for v in row] for row in array], dtype=object), denominator
+        what = f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1"
+        raise MechanismError(what, do="divide every row by its sum; columns belong to reports")
 
 
 def _dyadics(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:

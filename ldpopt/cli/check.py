@@ -79,6 +79,7 @@ def _size(problem: Problem, form: Any) -> dict[str, Any]:
 
 
 def _problem_parts(data: dict[str, Any]) -> list[Part]:
+    """What is printed about a utility."""
     aim = f"{data['objective'].replace('_', '-')} {data['sense']}"
     utility = f"{data['inputs']:,} answers, {data['outputs']:,} reports, {aim}"
     rows = []
@@ -90,6 +91,7 @@ def _problem_parts(data: dict[str, Any]) -> list[Part]:
 
 
 def _plan_parts(plan: list[dict[str, str]]) -> list[Part]:
+    """The methods of a plan in their order, with the reasons."""
     return [("then" if k else "plan", f"{step['method']}: {step['because']}") for k, step in enumerate(plan)]
 
 
@@ -113,6 +115,7 @@ def _workload_data(model: Model) -> dict[str, Any]:
 
 
 def _workload_parts(model: Model, found: dict[str, Any]) -> list[Part]:
+    """What is printed about a workload."""
     problem = model.require_design()
     weights = "equal" if problem.weights is None else "the prior"
     aim = "worst-case" if problem.objective == "worst_case" else "average"

@@ -28,29 +28,15 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
-STARTS = 8
-"""Number of starts of the descent."""
-
-UNNEEDED = 1e-9
-"""Weight of the directions that the workload does not need: reports keep some information on them."""
-
-INSIDE = 0.05
-"""Share of constant columns that is mixed in at the start."""
-
-APART = 1e-2
-"""Random displacement of reports at the start, relative to their size."""
-
-WIDE, NARROW = 0.1, 1e-9
-"""Total weight of the barrier relative to the value, at first and at last."""
-
-STEPS = 40
-"""Limit on steps for each weight of the barrier."""
-
-ROUNDS = 8
-"""Weights of the answers that are tried for the worst case."""
-
+STARTS = 8  # number of starts of the descent
+UNNEEDED = 1e-9  # weight of the directions that the workload does not need: reports keep some information on them
+INSIDE = 0.05  # share of constant columns that is mixed in at the start
+APART = 1e-2  # random displacement of reports at the start, relative to their size
+WIDE, NARROW = 0.1, 1e-9  # total weight of the barrier relative to the value, at first and at last
+STEPS = 40  # limit on steps for each weight of the barrier
+ROUNDS = 8  # weights of the answers that are tried for the worst case
+# Largest number of entries of a channel for which Newton steps are made; else reports are only clustered
 LARGEST = 1200
-"""Largest number of entries of a channel for which Newton steps are made; else reports are only clustered."""
 
 
 def with_at_most(

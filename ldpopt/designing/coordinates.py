@@ -18,11 +18,8 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
-CONSTANT = 1e-13
-"""A centered workload below this share of the workload itself depends on no answer."""
-
-UNNEEDED = 1e-14
-"""The workload does not need directions with less than this share of the largest eigenvalue."""
+CONSTANT = 1e-13  # a centered workload below this share of the workload itself depends on no answer
+UNNEEDED = 1e-14  # the workload does not need directions with less than this share of the largest eigenvalue
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +36,9 @@ class Contrasts:
 
     @cached_property
     def basis(self) -> Float:
-        """Orthonormal basis of the vectors orthogonal to the weights, shape ``(n, n - 1)``.
-
-        Along the directions of the workload: those that it does not need have coordinates of their own, so that little
-        information there costs no digits elsewhere.
-        """
+        """Orthonormal basis of the vectors orthogonal to the weights, shape ``(n, n - 1)``."""
+        # Along the directions of the workload: those that it does not need have coordinates of their own, so that
+        # little information there costs no digits elsewhere.
         return self._directions[0]
 
     @cached_property
@@ -76,10 +71,8 @@ class Contrasts:
 
     @cached_property
     def spread(self) -> float:
-        """``sum_x r_x |W_x - W r|^2``: variance of the true values among people.
-
-        `value` is the variance of a report plus this.
-        """
+        """``sum_x r_x |W_x - W r|^2``: variance of the true values among people."""
+        # `value` is the variance of a report plus this.
         return float(self.weights @ np.maximum(np.diag(self.centered), 0.0))
 
     def scores(self, columns: Columns) -> Float:

@@ -61,7 +61,7 @@ class Dual:
         return self.value * (self.value / self.largest)
 
     def mean(self, other: Dual) -> Dual:
-        """The mean of two, scaled to the same cost; its own largest cost is not known."""
+        """The mean of two sets of multipliers, scaled to the same cost; the largest cost of the mean is not known."""
         own, its = self.value / self.largest, other.value / other.largest
         return Dual(
             self.weights,

@@ -1,11 +1,10 @@
 """Loops compiled to machine code, and a product of matrices with the largest term in place of the sum."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from threading import Lock
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 
@@ -14,24 +13,14 @@ from ldpopt.foundation.threads import in_threads
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
+# Sizes of a tile: rows and columns of the product, and terms that are compared before the next tile
 ROWS, COLUMNS, TERMS = 64, 512, 64
-"""Sizes of a tile: rows and columns of the product, and terms that are compared before the next tile."""
 
 
 def compiled(function: Function) -> Function:
-    """Let numba compile a function of arrays and numbers when it is first called.
-
-    The machine code is kept beside the source or in the user's cache folder for the next process; if neither can be
-    written, it is compiled anew. numba takes half a second to import, which is spent at the first call.
-
-    Examples
-    --------
-    >>> @compiled
-    ... def total(values):
-    ...     return values.sum()
-    >>> total(np.arange(4.0))
-    6.0
-    """
+    """Let numba compile a function of arrays and numbers when it is first called."""
+    # The machine code is kept beside the source or in the user's cache folder for the next process; if neither can be
+    # written, it is compiled anew. numba takes half a second to import, which is spent at the first call.
     return _Compiled(function)  # type: ignore[return-value]
 
 
@@ -55,9 +44,14 @@ class _Compiled:
         import numba
 
         try:
-            return numba.njit(cache=True, nogil=True)(self._function)
-        except RuntimeError:  # no folder in which code may be kept
+            kept = numba.njit(cache=True, nogil=True)(self._function)
+            files = kept._cache._cache_file
+        except (RuntimeError, AttributeError):  # no folder in which code may be kept, or another version of numba
             return numba.njit(nogil=True)(self._function)
+        # numba writes the name of a file into its index before the file. Without new names, a kill between the two lets
+        # an index of this source name the machine code of an older one.
+        files._data_name = lambda number: files._data_name_pattern.format(number=uuid4().int)
+        return kept
 
     @property
     def _numba_type_(self) -> Any:
@@ -84,10 +78,8 @@ def max_product(left: Float, right: Float) -> Float:
 
 @compiled
 def raise_to_products(left: Float, right: Float, found: Float) -> None:
-    """Raise ``found[i, j]`` to the largest ``left[i, k] * right[k, j]``; a product that is nan does not count.
-
-    ``found`` may be some rows of ``right``. Tiles of the matrices stay near the processor.
-    """
+    """Raise ``found[i, j]`` to the largest ``left[i, k] * right[k, j]``; a product that is nan does not count."""
+    # found may be some rows of right. Tiles of the matrices stay near the processor.
     (rows, terms), columns = left.shape, right.shape[1]
     for begin in range(0, columns, COLUMNS):
         part = slice(begin, min(begin + COLUMNS, columns))

@@ -18,9 +18,7 @@ from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.mechanism.sampling import Random, bit_source, chunks, generator_of
 
 PRIME_BITS = 61
-PRIME = (1 << PRIME_BITS) - 1
-"""The field of the hash family, a Mersenne prime: reduction takes only shifts."""
-
+PRIME = (1 << PRIME_BITS) - 1  # the field of the hash family, a Mersenne prime: reduction takes only shifts
 MAX_BUCKETS = 1 << 20
 MAX_LABELS = 1 << 30
 
@@ -70,7 +68,8 @@ class LocalHashing(FrequencyProtocol, published=True):
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, buckets: int | None = None) -> None:
         super().__init__(inputs, epsilon)
         if len(self.inputs) > MAX_LABELS:
-            raise StatementError(f"{len(self.inputs)} labels are too many: at most 2**30")
+            what = f"{len(self.inputs)} labels are more than the {MAX_LABELS} that can be hashed"
+            raise StatementError(what, do="join rare labels into one")
         if buckets is None:
             buckets = min(MAX_BUCKETS, max(2, round(self.epsilon.enclosure()[0] + 1)))
         self.buckets = whole_number(buckets, "buckets", 2, MAX_BUCKETS)
@@ -82,7 +81,6 @@ class LocalHashing(FrequencyProtocol, published=True):
         self._require_distinguishable()
 
     def __repr__(self) -> str:
-        """Number of labels, budget and buckets."""
         return f"LocalHashing({len(self.inputs)} labels, epsilon={self.epsilon!r}, buckets={self.buckets})"
 
     @property

@@ -20,8 +20,7 @@ from ldpopt.mechanism.exact_draws import TOTAL
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random, bit_source, chunks
 
-MAX_LISTED_LABELS = 12
-"""Largest number of labels for which the channel with ``2**d`` reports is listed."""
+MAX_LISTED_LABELS = 12  # largest number of labels for which the channel with ``2**d`` reports is listed
 
 
 class UnaryEncoding(FrequencyProtocol, published=True):
@@ -79,7 +78,6 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         self._require_distinguishable()
 
     def __repr__(self) -> str:
-        """Kind, number of labels and budget."""
         return f"UnaryEncoding({len(self.inputs)} labels, epsilon={self.epsilon!r}, kind={self.kind!r})"
 
     @cached_property

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from ldpopt.auditing.divergence import Audit
 
+# Reads a column, its name in messages and its first row: the reports in it, and which entries are not missing
 Reader = Callable[[Any, str, int], tuple[NDArray[Any], NDArray[np.bool_]]]
-"""Reads a column, its name in messages and its first row: the reports in it, and which entries are not missing."""
 
 
 class Randomizer(Protocol):

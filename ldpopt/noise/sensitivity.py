@@ -67,6 +67,7 @@ def sensitivity(query: Callable[[Any], Any], graph: Graph, *, norm: Literal[1, 2
         with np.errstate(over="ignore", invalid="ignore"):
             change = float(np.linalg.norm(answers[first] - answers[second], orders[norm]))
         if not np.isfinite(change):
-            raise StatementError(f"the change of the query from {first!r} to {second!r} is not finite")
+            what = f"the change of the query from {first!r} to {second!r} is not finite"
+            raise StatementError(what, do="return numbers whose differences are floats, or use another unit")
         worst = max(worst, change)
     return worst

@@ -21,7 +21,8 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
 from ldpopt.foundation.numbers import Float, require_kind, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.repair import MAX_NOISE, repair
+from ldpopt.mechanism.repair import repair
+from ldpopt.mechanism.rounding import MAX_NOISE
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import PureLDP

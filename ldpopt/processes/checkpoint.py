@@ -39,7 +39,7 @@ class Checkpoint:
     title : str
         Description of the run, for readers of the file and error messages.
     pack, unpack : callable
-        Convert a result to types of JSON, and back.
+        Convert a result to types of JSON, and back; a result packed as None is not kept.
 
     Raises
     ------
@@ -95,7 +95,8 @@ class Checkpoint:
     def append(self, key: Any, result: Any) -> None:
         """Add a finished point."""
         try:
-            self._write([key, self._pack(result)])
+            if (plain := self._pack(result)) is not None:
+                self._write([key, plain])
         except OSError as error:
             raise self._error(f"cannot write the checkpoint: {error.strerror}", "make room, and start again") from None
 

@@ -27,9 +27,7 @@ from ldpopt.tables.coding import Missing
 from ldpopt.tables.origin import merged, read_origin, require_raw
 from ldpopt.tables.parquet import ENDINGS
 
-PARTS = ".parts"
-"""Folder in the target for files that are being written."""
-
+PARTS = ".parts"  # folder in the target for files that are being written
 Progress = Callable[[int, int], None]
 
 

@@ -12,15 +12,9 @@ from ldpopt.errors import ModelFileError, shows_values
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BLOCK = 1 << 22
-"""Bytes per batch."""
-
-MAX_HEADER = 1 << 24
-"""Largest number of bytes of the header."""
-
-_unfinished = 0
-"""Number of tables that were not read to the end: a thread of pyarrow may still be reading them."""
-
+BLOCK = 1 << 22  # bytes per batch
+MAX_HEADER = 1 << 24  # largest number of bytes of the header
+_unfinished = 0  # number of tables that were not read to the end: a thread of pyarrow may still be reading them
 QUOTE, BREAKS, MARK = b'"', b"\r\n", b"\xef\xbb\xbf"
 
 
@@ -30,23 +24,12 @@ def is_reading() -> bool:
 
 
 class CsvRows:
-    """A CSV table in a stream of bytes: the names of its columns, then its rows in batches of columns of text.
+    """A CSV table in a stream of UTF-8: the names of its columns, then its rows in batches of columns of text.
 
-    Parameters
-    ----------
-    stream : binary file
-        The table, in UTF-8.
-    name : str
-        Its name in messages.
-
-    Raises
-    ------
-    ModelFileError
-        If the stream is empty, or the header is not a line of CSV.
+    ``name`` is the name of the table in messages.
     """
 
-    first_row = 2
-    """Number of the first row; the header is row 1."""
+    first_row = 2  # number of the first row; the header is row 1
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self.name = name
@@ -62,7 +45,7 @@ class CsvRows:
         self._body = _Body(rest, stream)
 
     def is_text(self, position: int) -> bool:
-        """Whether a column has texts of labels: always."""
+        """True: all columns of a CSV file are read as texts."""
         return True
 
     def fields(self, positions: Sequence[int]) -> list[pa.Field]:
@@ -92,11 +75,7 @@ class CsvRows:
             reader = arrow.open_csv(
                 pa.PythonFile(self._body, mode="r"),
                 arrow.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names),
-                arrow.ParseOptions(
-                    newlines_in_values=True,
-                    ignore_empty_lines=False,
-                    invalid_row_handler=refuse,
-                ),
+                arrow.ParseOptions(newlines_in_values=True, ignore_empty_lines=False, invalid_row_handler=refuse),
                 arrow.ConvertOptions(
                     column_types={**texts, **labels}, include_columns=[*labels, *texts], strings_can_be_null=False
                 ),

@@ -18,17 +18,8 @@ DO = "give each record its own id: the same id twice would draw the same report 
 
 
 class Ids:
-    """Ids of the records of a table, read batch by batch.
+    """Ids of the records of a table, read batch by batch; ``where`` is the file and column, for messages.
 
-    Parameters
-    ----------
-    where : str
-        File and column, for messages.
-    first_row : int
-        Number of the first row; default: ``0``.
-
-    Notes
-    -----
     Duplicate ids are found by 64-bit hashes, eight bytes a row. With probability below ``n^2 / 2^65`` two different ids
     of ``n`` rows have the same hash and the table is refused; Python's hashes differ from run to run.
     """

@@ -14,31 +14,14 @@ if TYPE_CHECKING:
 
 ENDINGS = (".parquet", ".pq")
 
-ROWS = 1 << 17
-"""Rows per batch."""
-
-GROUP = 1 << 20
-"""Rows per group of a file that is written."""
+ROWS = 1 << 17  # rows per batch
+GROUP = 1 << 20  # rows per group of a file that is written
 
 
 class ParquetRows:
-    """Rows of a Parquet file, in batches.
+    """Rows of a Parquet file, in batches; ``name`` is the name of the file in messages."""
 
-    Parameters
-    ----------
-    stream : binary file
-        The file.
-    name : str
-        Its name in messages.
-
-    Raises
-    ------
-    ModelFileError
-        If it is not a Parquet file.
-    """
-
-    first_row = 1
-    """Number of the first row."""
+    first_row = 1  # number of the first row
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         import pyarrow as pa
@@ -78,16 +61,9 @@ class ParquetRows:
 
 
 class ParquetFile:
-    """A Parquet file to write in batches, which are collected into groups of rows.
+    """A Parquet file to write in batches, which are collected into groups of rows; ``notes`` are its metadata.
 
-    Parameters
-    ----------
-    stream : binary file
-        The file to write.
-    fields : sequence of pyarrow.Field
-        Names and types of the columns; labels may come dictionary-encoded.
-    notes : mapping of str, optional
-        Metadata of the file; default: none.
+    ``fields`` are names and types of the columns, whose labels may come dictionary-encoded.
     """
 
     def __init__(self, stream: IO[bytes], fields: Sequence[pa.Field], notes: Mapping[str, str] | None = None) -> None:

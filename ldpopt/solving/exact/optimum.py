@@ -9,8 +9,6 @@ HiGHS proposes a basis in floats, and pivots in rationals make it optimal. A lar
 worse, so a rational below :math:`e^\epsilon` and one above it enclose the true optimum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -30,12 +28,9 @@ from ldpopt.solving.exact.simplex import canonical_form, improve
 from ldpopt.solving.exact.simplex.standard_form import basis_in
 from ldpopt.solving.solution import Solution
 
-MAX_SIZE = 8
-"""Largest number of inputs, and of outputs, of a problem that is solved in rationals."""
-
+MAX_SIZE = 8  # largest number of inputs, and of outputs, of a problem that is solved in rationals
+# Fractional bits of the rationals close to ``e**-epsilon``; few, because every pivot makes the numbers longer
 BITS = 96
-"""Fractional bits of the rationals close to ``e**-epsilon``; few, because every pivot makes the numbers longer."""
-
 Terms = dict[int, Fraction]
 
 
@@ -81,8 +76,11 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
         raise NotRepresentableError(f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)")
     farthest = float(max(_distances(ties), default=Fraction(0)))
     if float(ties.budget) * farthest > LARGEST:
-        raise NotRepresentableError(f"epsilon times the distance {farthest:.6g} is beyond {LARGEST:g} nats")
-    ends = [_optimum(problem, ties, up) for up in ((False,) if _is_rational(ties) else (False, True))]
+        what = f"epsilon times the distance {farthest:.6g} is beyond {LARGEST:g} nats"
+        raise NotRepresentableError(what, do="use certify(solution)")
+    # If every needed power of e**epsilon is a known rational, one program is enough.
+    is_rational = all(low == high for low, high in map(ties.budget.enclosure, _distances(ties)))
+    ends = [_optimum(problem, ties, up) for up in ((False,) if is_rational else (False, True))]
     return min(ends), max(ends)
 
 
@@ -96,17 +94,14 @@ class _Rows:
     upper: list[float] = field(default_factory=list)
 
     def add(self, terms: Terms, lower: float = -np.inf, upper: float = np.inf) -> None:
+        """Add a row ``lower <= terms <= upper``."""
         self.terms.append({j: a for j, a in terms.items() if a})
         self.lower.append(lower)
         self.upper.append(upper)
 
 
-def _is_rational(ties: Ties) -> bool:
-    """Whether every needed power of ``e**epsilon`` is a known rational, so that one program is enough."""
-    return all(low == high for low, high in (ties.budget.enclosure(d) for d in _distances(ties)))
-
-
 def _distances(ties: Ties) -> set[Fraction]:
+    """All distances of tied pairs."""
     return {Fraction(1)} if ties.distance is None else {Fraction(d) for d in np.unique(ties.distance).tolist()}
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
+from builders import load_script
 from ldpopt.foundation.compiled import compiled, max_product
 from ldpopt.foundation.threads import in_threads
 
@@ -38,3 +42,23 @@ def test_max_product_agrees_with_numpy(shape):
     with np.errstate(invalid="ignore"):
         plain = [np.nanmax(row[:, None] * right, axis=0, initial=0.0) for row in left]
     assert np.array_equal(max_product(left, right), plain)
+
+
+def test_machine_code_of_an_older_source_is_never_used(tmp_path, monkeypatch):
+    path = tmp_path / "product.py"
+
+    def product(factor):
+        source = "from ldpopt.foundation.compiled import compiled\n\n@compiled\ndef product(x):\n    return {} * x\n"
+        path.write_text(source.format(factor))
+        os.utime(path, (factor, factor))
+        return load_script(path).product(7)
+
+    assert product(2) == 14
+    with monkeypatch.context() as patch:  # a process that is killed when it has written the index
+        patch.setattr(IndexDataCacheFile, "_save_data", lambda *_: None)
+        assert product(3) == 21
+    assert product(3) == 21
+    written = []
+    monkeypatch.setattr(IndexDataCacheFile, "_save_data", lambda *_: written.append(1))
+    assert product(3) == 21
+    assert not written  # the code was kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 import pytest
 
 from ldpopt import ApproximateLDP, GraphDP, MetricDP, Problem, PureLDP, constraints, neighbors, solve
-from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.privacy import Notion
 from ldpopt.processes.pool import Finished, Lost
+from ldpopt.solvers import Status
 from ldpopt.studies.sweep import Case, Grid, Point, sweep
 
 BINARY = Problem([0.3, 0.7], "identity", PureLDP(1.0), inputs=["no", "yes"])
@@ -82,6 +84,29 @@ def test_a_checkpoint_goes_on_with_the_same_table_and_refuses_other_sweeps(tmp_p
             sweep(BINARY, *grid, checkpoint=file)
     with pytest.raises(StatementError, match="can be written to a file"):
         sweep(Problem([0.5, 0.5], "identity", PureLDP(1.0), inputs=[None, 1]), [1.0], checkpoint=tmp_path / "new")
+
+
+def test_points_that_failed_are_solved_again_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(problem: Problem, **options: Any) -> Any:
+        epsilon = float(problem.privacy.epsilon)
+        if epsilon == 0.5:
+            raise LdpoptError("no process could be started for the solver")
+        found = solve(problem, **options)
+        return replace(found, status=Status.FAILED, raw_status="killed", repaired=None) if epsilon == 1.0 else found
+
+    calls: list[int] = []
+    undisturbed = sweep(BINARY, [0.5, 1.0, 2.0])
+    with monkeypatch.context() as patch:
+        patch.setattr("ldpopt.studies.sweep.solve", failing)
+        found = sweep(BINARY, [0.5, 1.0, 2.0], checkpoint=tmp_path / "points")
+    assert [row.status for row in found.rows] == [
+        "no process could be started for the solver",
+        "failed: killed",
+        "optimal",
+    ]
+    again = sweep(BINARY, [0.5, 1.0, 2.0], checkpoint=tmp_path / "points", progress=lambda done, _: calls.append(done))
+    assert calls == [2, 3]
+    assert again.column("value").tolist() == undisturbed.column("value").tolist()
 
 
 def test_deltas_and_problems_are_varied_and_mechanisms_kept(tmp_path: Path) -> None:
