@@ -97,7 +97,7 @@ def pareto(folder, record):
     assert excess["layers, weights by column"] < 1e-6
     record.shown("W3", "front of two groups of counts, epsilon 1", where="pareto.png", ours=text)
     mode = min(float((m.channel.diagonal() - m.channel.max(axis=1)).min()) for m in front.mechanisms)
-    because = "weights on some inputs make a wrong report the likeliest of others"
+    because = "an assumption: where weights are unequal, optima break it"
     text = f"on the front some truth has a probability {-mode:.3f} below that of another report"
     record.claim(
         "W5", "Pareto optima have their mode at the answer", mode >= 0, text, where="pareto.png", because=because
@@ -277,6 +277,8 @@ def statements(record):
     quality = np.log(density.pdf(r)) / 2.0
     levels = np.unique(np.round(quality + np.log(density.normalizer) / 2.0, 9))
     is_whole = np.array_equal(levels, np.arange(levels.min(), 1))
+    for row, what in (("W3", "min-max and several objectives"), ("W5", "what the assumption excludes")):
+        record.shown(row, what, where=theory)
     record.claim("W4", "q has the levels 0, -1, -2, ...", is_whole, f"{len(levels)} levels for V5", where=theory)
     people = neighbors.histograms(3, 3)
     hops = dict(nx.all_pairs_shortest_path_length(people))
