@@ -1,7 +1,5 @@
 """A channel as exact numbers: integers over one denominator."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

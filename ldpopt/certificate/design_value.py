@@ -9,8 +9,6 @@ answer the numbers
 are rationals, computed in integers from ``V`` itself, or from the Gram matrix of ``d`` if that is smaller.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, isqrt

@@ -1,7 +1,5 @@
 """Certificates as JSON: strict reading, text in parts, and the digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The command estimate: numbers from a table of reports."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 

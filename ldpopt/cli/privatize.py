@@ -1,7 +1,5 @@
 """The command privatize: answers of a table become reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any

@@ -4,8 +4,6 @@ The value depends on the probabilities only through the information matrix and t
 these linear equations has at most ``n (n + 1) / 2`` columns, and ``n`` more if the variance of every answer is kept.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -9,11 +9,9 @@ so that the least average variance is :math:`(n-1)^2 / \max_k t(k) - (1 - 1/n)`.
 whole numbers next to :math:`n / (e^\epsilon + 1)`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
+from math import comb, lgamma, log
 from typing import Any
 
 import numpy as np
@@ -101,8 +99,6 @@ class FrequencyDesign(ProvedDesign):
     @property
     def bits(self) -> int:
         """Bits of a report: the base-2 logarithm of the number of sets."""
-        from math import lgamma, log
-
         n, k = self.workload.shape[1], self.protocol.size
         return int(np.ceil((lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(2)))
 

@@ -1,7 +1,5 @@
 """From an optimum in floats to a private channel in integer masses, its left inverse, and multipliers to be checked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction

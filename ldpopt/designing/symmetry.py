@@ -4,8 +4,6 @@ If such a permutation is its own inverse, columns and their images have the same
 has no entries between vectors that it fixes and vectors whose sign it changes: half of the columns suffice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Loops compiled to machine code, and a product of matrices with the largest term in place of the sum."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from threading import Lock

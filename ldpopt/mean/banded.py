@@ -80,9 +80,7 @@ class Banded(Protocol):
         The band's share ``W / N``, at most 1/2.
     """
 
-    cell_bits: int = 40
-    """Binary digits of ``N``."""
-
+    cell_bits: int = 40  # binary digits of `N`
     _has_three_losses = True
 
     def __init__(self, epsilon: float | str, fraction: float, domain: tuple[float, float] | None = None) -> None:

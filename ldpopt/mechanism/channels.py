@@ -1,7 +1,5 @@
 """Channels that users pass: read, checked, and identified by a hash."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Hashable, Iterable, Sequence
@@ -46,8 +44,8 @@ def read_labelled_channel(
     if values.ndim != 2:
         raise MechanismError(f"an array of shape {values.shape} is not a channel", do="give one row for each answer")
     n, m = values.shape
-    names = tuple(range(n)) if rows is None else tuple(rows)
-    return values, names, tuple(columns) if columns is not None else names if m == n else tuple(range(m))
+    names = check_labels(rows, n, "input")
+    return values, names, check_labels(names if columns is None and m == n else columns, m, "output")
 
 
 def require_stochastic(array: Float, tolerance: float = ROW_SUM_TOLERANCE) -> None:

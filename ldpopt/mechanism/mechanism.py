@@ -414,7 +414,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def facts(self) -> Facts:
         """The channel as a table; of a large one the likeliest reports of the first answers."""
-        return Facts("", [channel_table(self.channel, self.inputs, self.outputs)])
+        return Facts("", [channel_table(self.channel, self.inputs, self.outputs), *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys inputs, outputs and channel, with plain Python values."""

@@ -1,7 +1,5 @@
 """Exact sampling: integer masses over ``2**bits``, integer alias tables, and sources of random bits."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from typing import Any

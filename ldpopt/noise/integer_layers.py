@@ -1,7 +1,5 @@
 """Layers of a neighbor set of whole numbers: levels of the integers by search."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cached_property

@@ -7,8 +7,6 @@ Lower and upper ends ascend with ``k``. So the complement of the widened set in 
 between consecutive ``k``, and a layer is the part of these gaps that one more step covers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
 
 if TYPE_CHECKING:
+    import cvxpy
     import highspy
     import pulp
     from scipy.sparse import csr_array
@@ -279,6 +280,34 @@ class LinearProgram:
                 problem += pulp.LpConstraint(pulp.LpAffineExpression(pairs), sense, name + suffix, side)
         return problem
 
+    def to_cvxpy(self) -> cvxpy.Problem:
+        """Build a cvxpy model over one vector ``v`` of all columns; a program of `formulate` has ``P`` in its place."""
+        return self.cvxpy_sides()[1]
+
+    def cvxpy_sides(self) -> tuple[list[tuple[Any, Any, int]], cvxpy.Problem, cvxpy.Variable]:
+        """At most three vector constraints, each with its rows and the sign of its dual; the model; its variable."""
+        import cvxpy as cp
+
+        point = cp.Variable(self.shape[1], name="v")
+        equal = self.row_lower == self.row_upper
+        kinds = (
+            (np.flatnonzero(equal), self.row_upper, 0),
+            (np.flatnonzero(~equal & np.isfinite(self.row_upper)), self.row_upper, 1),
+            (np.flatnonzero(~equal & np.isfinite(self.row_lower)), self.row_lower, -1),
+        )
+        rows = []
+        for index, side, sign in kinds:
+            if len(index):
+                selected = self.matrix[index]
+                rows.append((relation(selected @ point, side[index], sign), index, sign))
+        bounds = []
+        for values, sign in ((self.column_lower, -1), (self.column_upper, 1)):
+            finite = np.flatnonzero(np.isfinite(values))
+            if len(finite):
+                bounds.append(relation(point[finite], values[finite], sign))
+        sense = cp.Maximize if self.maximize else cp.Minimize
+        return rows, cp.Problem(sense(self.objective @ point), [row for row, *_ in rows] + bounds), point
+
 
 def _sum_of_terms(values: Float, index: Int, names: list[str]) -> str:
     """A sum as algebra, ``0.5 P[0,0] - P[1,0]``, cut off after `SHOWN_TERMS` terms."""
@@ -310,6 +339,13 @@ def silent_highs() -> type[highspy.Highs]:
             super().enableCallbacks()
 
     return SilentHighs
+
+
+def relation(left: Any, right: Any, sign: int) -> Any:
+    """``left == right``, ``left <= right`` or ``left >= right`` for the sign 0, 1 or -1."""
+    if sign == 0:
+        return left == right
+    return left <= right if sign > 0 else left >= right
 
 
 def pulp_sides(lower: float, upper: float) -> list[tuple[int, float, str]]:

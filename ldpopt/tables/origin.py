@@ -1,7 +1,5 @@
 """The origin of reports, such as mechanism and key: in the metadata of a Parquet file, in a file beside a CSV file."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable

@@ -9,8 +9,6 @@ HiGHS proposes a basis in floats, and pivots in rationals make it optimal. A lar
 worse, so a rational below :math:`e^\epsilon` and one above it enclose the true optimum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

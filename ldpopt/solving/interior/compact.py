@@ -12,8 +12,6 @@ the remaining system is quasi-definite, and its Schur complement on the outputs 
 point"). Predictor and corrector are Mehrotra's.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Compiled loops are loaded or compiled in a thread, so that a time limit also holds on their first use."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from contextlib import suppress

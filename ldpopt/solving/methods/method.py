@@ -71,10 +71,9 @@ class Method(ABC):
     """A way to solve problems."""
 
     name: ClassVar[str]
+    # The values of `form` in `solve` for which the method is planned: `"compact"`, `"pairwise"`,
     forms: ClassVar[frozenset[str]] = frozenset()
-    """The values of ``form`` in `solve` for which the method is planned: ``"compact"``, ``"pairwise"``, ..."""
-    loops: ClassVar[Loops | None] = None
-    """The compiled loops that it needs."""
+    loops: ClassVar[Loops | None] = None  # the compiled loops that it needs
 
     def restricted_to(self, form: Any) -> Method:
         """The same method for this form only; default: the method itself, which has one form."""

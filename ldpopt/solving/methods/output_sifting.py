@@ -75,9 +75,8 @@ class OutputSifting(Method):
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
         """Solve by sifting."""
         if not self.suits(task.form, task.limits):
-            what = (
-                f"{task.problem.privacy!r} with this objective and these constraints cannot be solved by output sifting"
-            )
+            name = 'solver="interior"' if self.solver == "interior" else 'form="sifted"'
+            what = f"{task.problem.privacy!r} with this objective and these constraints cannot be solved by {name}"
             do = 'use a pure or entry-wise budget, an expected value and no side constraints; or solver="highs"'
             raise NotRepresentableError(what, do=do)
         return _Sifting(task, self.solver).run()

@@ -1,7 +1,5 @@
 """Marginals and other workloads whose Gram matrix depends only on the attributes in which two answers differ."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -22,6 +22,7 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
+from ldpopt.solving.methods.rays.tree_loops import Forest
 from ldpopt.solving.methods.rays.view_loops import Handover, improve_views
 
 LEAST_INPUTS = 600  # number of inputs from which pricing takes long enough to send it to a cluster
@@ -116,10 +117,8 @@ def _improved(data: SharedData, block: Block, sums: Float, enough: Float, until:
     parent, side, seen = block.parent.copy(), block.side.copy(), block.seen.copy()  # received arrays may be read-only
     price, pivots = block.price.copy(), 0
     handover = Handover(data.order, data.above, data.fall)
-    roots, costs = data.roots[block.outputs], data.costs[block.outputs]
+    forest, costs = Forest(data.roots[block.outputs], parent, side), data.costs[block.outputs]
     for part in np.array_split(rows, max(1, len(rows) // AT_ONCE)):
         if time.time() < until:
-            pivots += improve_views(
-                part, roots, costs, sums, parent, side, data.table, data.rough, handover, seen, enough, price
-            )
+            pivots += improve_views(part, forest, costs, sums, data.table, data.rough, handover, seen, enough, price)
     return Block(block.outputs, parent, side, seen, price, pivots)

@@ -7,8 +7,6 @@ With multipliers ``y`` of the row sums and ``v_j`` the smallest price of an outp
 is at most the cost of every private channel, in each round. Theory: docs, "Rays".
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from math import inf

@@ -4,8 +4,6 @@ A pivot scales a subtree whose cost has the wrong sign until a tie to another no
 The costs in the subtree change by a factor; those on the paths from its old and its new parent to the root change, too.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.compiled import compiled
@@ -13,6 +11,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.tree_loops import (
     TOLERANCE,
+    Forest,
     Int,
     Lengths,
     Rough,
@@ -224,15 +223,7 @@ def best_tree(tree: Tree, lengths: Lengths, most: int, found: Int, gain: Float) 
 
 @compiled
 def improve_trees(
-    outputs: Int,
-    roots: Int,
-    costs: Float,
-    sums: Float,
-    parents: Int,
-    sides: Int,
-    lengths: Lengths,
-    most: int,
-    is_best: Mask,
+    outputs: Int, forest: Forest, costs: Float, sums: Float, lengths: Lengths, most: int, is_best: Mask
 ) -> int:
     """Pivot some outputs' trees until their rays are the best for ``costs - sums``; return the number of pivots."""
     n = len(sums)
@@ -240,13 +231,13 @@ def improve_trees(
     found, gain = np.empty(n, np.int32), np.empty(n)
     total = 0
     for y in outputs:
-        tree = load_tree(roots[y], parents[y], sides[y], workspace)
+        tree = load_tree(forest, y, workspace)
         build(tree, lengths)
         for x in range(n):
             tree.own[x] = costs[y, x] - sums[x]
         tree.draw[0] = 1 + y
         pivots, is_best[y] = best_tree(tree, lengths, most, found, gain)
         for x in range(n):
-            parents[y, x], sides[y, x] = tree.parent[x], tree.side[x]
+            forest.parents[y, x], forest.sides[y, x] = tree.parent[x], tree.side[x]
         total += pivots
     return total
