@@ -10,7 +10,7 @@ from ldpopt.plotting.estimates import design, estimate
 from ldpopt.plotting.geometry import polytope, regions
 from ldpopt.plotting.graphs import layered, layers, notion
 from ldpopt.plotting.maps import places
-from ldpopt.plotting.mechanisms import comparison, delta_curve, mechanism
+from ldpopt.plotting.mechanisms import comparison, delta_curve, mechanism, privacy_curve
 from ldpopt.plotting.noise import lattice, levels, noise, partition
 from ldpopt.plotting.sweeps import front, surface, sweep
 
@@ -31,6 +31,7 @@ __all__ = [
     "partition",
     "places",
     "polytope",
+    "privacy_curve",
     "regions",
     "surface",
     "sweep",

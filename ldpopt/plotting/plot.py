@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
 from ldpopt.closed_forms.binary import Binary
 from ldpopt.closed_forms.form import ClosedForm
@@ -19,7 +20,7 @@ from ldpopt.plotting.axes import name_privacy
 from ldpopt.plotting.estimates import design, estimate
 from ldpopt.plotting.geometry import polytope
 from ldpopt.plotting.graphs import layered, notion
-from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism
+from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism, privacy_curve
 from ldpopt.plotting.noise import lattice, levels, noise, partition
 from ldpopt.plotting.sweeps import front, sweep
 from ldpopt.privacy import Notion
@@ -74,6 +75,7 @@ PICTURES: dict[type, Callable[..., Any]] = {
     Mechanism: mechanism,
     Solution: solution,
     Audit: delta_curve,
+    PrivacyCurve: privacy_curve,
     SweepResult: sweep,
     ParetoFront: front,
     Estimate: estimate,
