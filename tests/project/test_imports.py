@@ -111,13 +111,13 @@ import ldpopt as lo
 best = lo.design(lo.Workload.frequencies(["no", "yes"]), lo.PureLDP("log(3)"))
 reports = best.mechanism.privatize(["no", "yes", "yes"], rng=1)
 print(best.certificate.recheck() == (), len(best.estimate(reports).values), lo.Counts.of(best.mechanism, reports).total)
-for use in (best.mechanism.to_frame, lambda: lo.plot(best.mechanism), lambda: lo.privatize_folder("a", "b", best)):
+for use in (best.mechanism.to_frame, lambda: lo.plot(best.mechanism)):
     try:
         use()
     except lo.errors.LdpoptError as error:
         print(error.one_line.replace(" ", "_"))
 """
-    *numbers, frame, picture, folder = printed(code)
+    *numbers, frame, picture = printed(code)
     assert numbers == ["True", "2", "3"]
     assert frame == 'a_table_needs_pandas,_which_is_not_installed_|_do:_pip_install_"ldpopt[tables]"'
     assert picture == 'a_plot_needs_matplotlib,_which_is_not_installed_|_do:_pip_install_"ldpopt[plot]"'
