@@ -260,8 +260,7 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
     if isinstance(utility, str):
         found = named(utility, inputs, outputs)
     else:
-        found = utility if isinstance(utility, Utility) else Utility(utility, "gain")
-        found = found.to(inputs, outputs)
+        found = (utility if isinstance(utility, Utility) else Utility(utility, "gain")).to(inputs, outputs)
     if found.shape != (len(inputs), len(outputs)):
         raise StatementError(
             f"the utility has shape {found.shape} but there are {len(inputs)} inputs and {len(outputs)} outputs",

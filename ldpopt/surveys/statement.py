@@ -226,10 +226,8 @@ def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | Design | F
     if question.utility is not None:
         prior = [1 / len(labels)] * len(labels) if question.prior is None else question.weights
         return solve(Problem(prior, question.utility, privacy, inputs=labels)).mechanism
-    workload: Workload
     if question.workload == "mean":
-        values: Any = question.values if question.values is not None else labels
-        workload = Workload.mean(values, inputs=labels)
+        workload = Workload.mean(labels if question.values is None else question.values, inputs=labels)
     else:
         workload = getattr(Workload, question.workload or "frequencies")(labels)
     return design(workload, privacy, weights=question.weights)

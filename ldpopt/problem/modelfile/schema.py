@@ -96,14 +96,10 @@ class UtilityTable(Section):
 
     def read(self) -> str | Utility:
         """Name of the utility, or the utility itself if there are numbers."""
-        if self.gain is not None:
-            return Utility(self.gain, "gain")  # type: ignore[arg-type]
-        if self.loss is not None:
-            return Utility(self.loss, "loss")  # type: ignore[arg-type]
-        assert self.kind is not None
-        if self.values is None:
-            return self.kind
-        return utilities.NAMED[self.kind](self.values, self.outputs)
+        if self.kind is None:
+            matrix: Any = self.loss if self.gain is None else self.gain
+            return Utility(matrix, "loss" if self.gain is None else "gain")
+        return self.kind if self.values is None else utilities.NAMED[self.kind](self.values, self.outputs)
 
 
 class UnbiasedTable(Section):
