@@ -20,9 +20,10 @@ def read(path: Path, saved: Path) -> tuple[Model, Model]:
     if 'dataset = "' in path.read_text(encoding="utf-8"):
         pytest.importorskip("statsmodels", reason='the data set needs pip install "ldpopt[data]"')
     model = read_model(path)
-    assert model.title
-    assert model.source
-    assert model.expect is not None, f"{path.name} has no [expect]"
+    for key in ("title", "source", "expect"):
+        assert getattr(model, key), f"{path.name} has no {key}"
+    comment = path.read_text(encoding="utf-8").split("[expect]")[1]
+    assert "#" in comment, f"no comment in {path.name} says where its expected value is from"
     save_model(model, saved)
     again = read_model(saved)
     assert (again.title, again.source, again.expect) == (model.title, model.source, model.expect)
