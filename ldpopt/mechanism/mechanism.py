@@ -404,7 +404,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def to_frame(self) -> pd.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         return pd.DataFrame(
             self.channel,

@@ -94,7 +94,7 @@ class MeanExperiment:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per budget and algorithm: mean and standard error over the sets, theory, seconds."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         rows = [
             {
