@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.auditing.divergence import Audit
 from ldpopt.closed_forms.binary import Binary
-from ldpopt.closed_forms.form import ClosedForm
 from ldpopt.designing import Design, FrequencyDesign
 from ldpopt.designing.comparison import DesignComparison
 from ldpopt.errors import StatementError
@@ -18,9 +17,8 @@ from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.plotting.axes import name_privacy
 from ldpopt.plotting.estimates import design, estimate
 from ldpopt.plotting.geometry import polytope
-from ldpopt.plotting.graphs import layered, notion
+from ldpopt.plotting.graphs import lattice, layered, levels, noise, notion, partition
 from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism
-from ldpopt.plotting.noise import lattice, levels, noise, partition
 from ldpopt.plotting.sweeps import front, sweep
 from ldpopt.privacy import Notion
 from ldpopt.problem.problem import Problem
@@ -34,22 +32,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def solution(solution: Solution, ax: Axes | None = None) -> Axes:
-    """Draw the mechanism of a solution, with its notion as the title."""
-    ax = mechanism(solution.mechanism, ax)
-    ax.set_title(name_privacy(solution.problem.privacy), fontsize=10)
-    return ax
-
-
 def binary(form: Binary, ax: Axes | None = None) -> Axes:
     """Draw the private mechanisms for two answers, with the optimal ones."""
-    return polytope(form.privacy, ax, prior=form.prior)
+    return polytope(form.privacy, ax, prior=form.prior.tolist())
 
 
-def closed_form(form: ClosedForm, ax: Axes | None = None) -> Axes:
-    """Draw the mechanism of a closed form, with its notion as the title."""
-    ax = mechanism(form.mechanism, ax)
-    ax.set_title(name_privacy(form.privacy), fontsize=10)
+def mechanism_of(thing: Any, ax: Axes | None = None) -> Axes:
+    """Draw the mechanism of a solution, a closed form or another result, with its notion as the title."""
+    ax = mechanism(thing.mechanism, ax)
+    privacy = getattr(thing, "privacy", None) or getattr(getattr(thing, "problem", None), "privacy", None)
+    if privacy is not None:
+        ax.set_title(name_privacy(privacy), fontsize=10)
     return ax
 
 
@@ -72,7 +65,7 @@ def problem(problem: Problem, ax: Axes | None = None) -> Axes:
 
 PICTURES: dict[type, Callable[..., Any]] = {
     Mechanism: mechanism,
-    Solution: solution,
+    Solution: mechanism_of,
     Audit: delta_curve,
     SweepResult: sweep,
     ParetoFront: front,
@@ -88,7 +81,6 @@ PICTURES: dict[type, Callable[..., Any]] = {
     Levels: levels,
     Notion: notion,
     Binary: binary,
-    ClosedForm: closed_form,
     Utility: utility,
     Problem: problem,
 }
@@ -100,8 +92,9 @@ def plot(thing: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     thing : Mechanism, Solution, Problem, ClosedForm, Audit, SweepResult, Estimate, Comparison, Design, notion or noise
-        A mechanism and a solution as a heat map, an audit as its delta curve, a notion as the private mechanisms for
-        two answers or as its graph, noise as its density, the others as their own pictures.
+        A mechanism, and a result with a mechanism, as a heat map, an audit as its delta curve, a notion as the private
+        mechanisms for two answers or as its graph, noise as its density, a partition and the mechanism of a graph by
+        their layers, the others as their own pictures.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
 
@@ -121,6 +114,8 @@ def plot(thing: Any, ax: Axes | None = None) -> Axes:
         if isinstance(thing, kind):
             axes: Axes = picture(thing, ax)
             return axes
+    if isinstance(getattr(thing, "mechanism", None), Mechanism):
+        return mechanism_of(thing, ax)
     raise StatementError(
         f"there is no picture for a {type(thing).__name__}",
         do=f"pass one of {', '.join(sorted(kind.__name__ for kind in PICTURES))}; or use a function of ldpopt.plotting",

@@ -102,15 +102,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
 
 
 def front(front: ParetoFront, ax: Axes | None = None) -> Axes:
-    """Draw a Pareto front: every private mechanism is on it or on its worse side.
-
-    Parameters
-    ----------
-    front : ParetoFront
-        Result of `ldpopt.pareto_front`.
-    ax : matplotlib Axes, optional
-        Axes to draw on (default: new ones).
-    """
+    """Draw a Pareto front: every private mechanism is on it or on its worse side."""
     ax = axes_or_new(ax, size=(5.6, 4.6))
     ax.plot(*front.values.T, "o-", color="#08519c", markersize=3.5, linewidth=1.2, label="Pareto front")
     sense = front.problem.utility.sense

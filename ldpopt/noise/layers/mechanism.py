@@ -186,7 +186,7 @@ def _read_utility(
         found = named(utility, outputs, outputs)
         return Utility(found.matrix[truth], found.sense)
     if callable(utility):
-        return Utility([[utility(node, report) for report in outputs] for node in inputs], "loss")
+        return Utility(np.array([[utility(node, report) for report in outputs] for node in inputs], float), "loss")
     between_nodes = isinstance(utility, Utility) and set(utility.outputs or ()) == set(inputs) != set(outputs)
     if not between_nodes:
         return resolve(utility, inputs, outputs)
