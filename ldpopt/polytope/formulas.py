@@ -58,7 +58,7 @@ def solve_rows(rows: Sequence[Point], bounds: Sequence[Fraction]) -> Point:
 
 def _polynomials(entries: Exact, base: int) -> tuple[Exact, tuple[int, ...]] | None:
     """Coefficients of numerators, shape (n, m), and of their denominator, lowest first; None if some are large."""
-    below = math.lcm(*(value.denominator for value in entries.flat))
+    below = math.lcm(*(value.denominator for value in entries.ravel().tolist()))
     table = np.empty(entries.shape, dtype=object)
     for place, value in np.ndenumerate(entries):
         table[place] = _digits(int(value * below), base)

@@ -59,8 +59,9 @@ class ExtremePoint(np.ndarray[Any, np.dtype[np.object_]]):
 
     @property
     def formula(self) -> str:
-        """The entries as expressions in ``a``, which stands for ``e**epsilon``; rows end with semicolons."""
-        return repr(self.view(np.ndarray)) if self.points is None else self.points.formula(self)
+        """The entries as expressions in ``a = e**epsilon``, row by row; four digits if they need roots of ``a``."""
+        points = self.points
+        return repr(self.view(np.ndarray)) if points is None else formula_of(self, points.ratio, points._at)
 
     def __repr__(self) -> str:
         """The formula."""
@@ -238,7 +239,7 @@ class ExtremePoints(HasFacts, ABC):
         formulas : bool
             Whether a last column has the formulas, at about a millisecond for each point; default: ``False``.
         """
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         n, m = self.shape
         require_memory(24.0 * n * m * self.count, f"a table of {self.count:,} extreme points")
@@ -247,22 +248,6 @@ class ExtremePoints(HasFacts, ABC):
         table = pd.DataFrame(rows.reshape(-1, n * m), columns=names)
         table.insert(0, "in use", (rows.reshape(-1, n, m) > 0).any(axis=1).sum(axis=1))
         return table.assign(formula=list(map(str, self))) if formulas else table
-
-    def formula(self, point: Exact) -> str:
-        """The entries of one of the points as expressions in ``a``, which stands for ``e**epsilon``.
-
-        Parameters
-        ----------
-        point : object array of Fractions, shape (n, m)
-            The point.
-
-        Returns
-        -------
-        str
-            Rows that end with semicolons over a common denominator; entries with four digits if distances that are no
-            whole numbers make roots of ``a`` necessary.
-        """
-        return formula_of(point, self.ratio, self._at)
 
     def column_counts(self) -> dict[tuple[Fraction, ...], int]:
         """Columns that occur, divided by their largest entry, and in how many points (often first)."""
@@ -285,7 +270,10 @@ class ExtremePoints(HasFacts, ABC):
         if not self.is_complete:
             return Facts(self._title(), [*parts, "the time limit ended the list: these are not all extreme points"])
         orbits = self.orbits[:MAX_SHOWN_ORBITS]
-        rows = [[str(o.columns), o.size, self._row_text(o.representative, fractions)] for o in orbits]
+        rows: list[list[Any]] = []
+        for orbit in orbits:
+            exact = "; ".join(" ".join(map(str, row)) for row in orbit.representative.tolist())
+            rows.append([str(orbit.columns), orbit.size, f"[{exact}]" if fractions else orbit.representative.formula])
         title = f"{len(self.orbits):,} orbits under permutations"
         headings = ["in use", "size", "representative: its rows, which end with semicolons"]
         parts.append(Table(headings, rows, title, words=headings[2:]))
@@ -294,11 +282,6 @@ class ExtremePoints(HasFacts, ABC):
         if any("a" in row[-1] for row in rows):
             parts.append(f"a = e^epsilon = {float(self.ratio):.6g}")
         return Facts(self._title(), parts)
-
-    @staticmethod
-    def _row_text(point: ExtremePoint, fractions: bool) -> str:
-        rows = "; ".join(" ".join(map(str, row)) for row in point.tolist())
-        return f"[{rows}]" if fractions else point.formula
 
     def _exact(self, entries: Exact) -> ExtremePoint:
         """The entries as a point of this list."""
@@ -365,12 +348,8 @@ class ExtremePoints(HasFacts, ABC):
         if problem.utility.shape != self.shape:
             raise StatementError(f"the problem is {problem.utility.shape}, the extreme points are {self.shape}")
         self.require_complete()
-        if problem.prior is None or problem.constraints:
-            raise NotRepresentableError(
-                "with a worst case or a side constraint the optimum need not be an extreme point",
-                do="solve the program",
-            )
-        rows = zip(problem.prior.tolist(), problem.utility.matrix.tolist(), strict=True)
+        prior = require_extreme_optimum(problem)
+        rows = zip(prior.tolist(), problem.utility.matrix.tolist(), strict=True)
         weights = np.array([[Fraction(p) * Fraction(g) for g in row] for p, row in rows])
         sign = 1 if problem.utility.sense == "gain" else -1
         value, vertices = self._best(weights * sign)
@@ -496,8 +475,8 @@ class ListedPoints(ExtremePoints):
         likely = self._likely_count() if self.time_limit is None else 0
         if likely > MAX_LISTED:
             raise StatementError(
-                f"{privacy_text(self.privacy)} has about {likely:.1e} extreme points with {self.shape[0]} reports in use, "
-                f"and more than {MAX_LISTED:,} take too long to list",
+                f"{privacy_text(self.privacy)} has about {likely:.1e} extreme points with {self.shape[0]} reports "
+                f"in use, and more than {MAX_LISTED:,} take too long to list",
                 do="take fewer inputs or outputs, or a time limit, within which some of the points are listed",
             )
         spaces, most = self._spaces(self.ratio), MAX_LISTED if self.time_limit is None else MAX_RAYS
@@ -650,6 +629,15 @@ def extreme_points(
     if orbits:
         _ = points.orbits
     return points
+
+
+def require_extreme_optimum(problem: Problem) -> Float:
+    """Return the prior of a problem; one whose optimum need not be an extreme point is refused."""
+    if problem.prior is None or problem.constraints:
+        raise NotRepresentableError(
+            "with a worst case or a side constraint the optimum need not be an extreme point", do="solve the program"
+        )
+    return problem.prior
 
 
 def _place_columns(values: Exact, outputs: Sequence[int], shape: tuple[int, int]) -> Exact:

@@ -314,8 +314,9 @@ def test_comparison_has_a_bar_for_each_mechanism(objective: str) -> None:
     found = compare(problem)
     ax = ldpopt.plot(found)
     render(ax)
-    assert [text.get_text() for text in ax.get_yticklabels()] == [row.name for row in found.rows]
-    assert [bar.get_width() for bar in ax.patches] == [row.value for row in found.rows]
+    names = [row.name for row in found.literature]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["optimum", *names]
+    assert [bar.get_width() for bar in ax.patches] == [row.value for row in (found.best, *found.literature)]
     assert objective.replace("_", "-").split("-")[0] in ax.get_xlabel()
     assert "metric privacy" in ax.get_title()
 
