@@ -22,20 +22,13 @@ if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.axes import Axes
 
-MAX_DRAWN_NODES = 2000
-"""Largest number of nodes of a picture; the layout of a larger graph takes a minute."""
-
-MAX_NAMED_NODES = 60
-"""Largest number of nodes with names."""
-
+MAX_DRAWN_NODES = 2000  # largest number of nodes of a picture; the layout of a larger graph takes a minute
+MAX_NAMED_NODES = 60  # largest number of nodes with names
+# Largest number of nodes whose distances in the picture follow those of the graph; others are laid out faster
 MAX_SPRINGS = 150
-"""Largest number of nodes whose distances in the picture follow those of the graph; others are laid out faster."""
 
-DRAWN_DEVIATIONS = 4.0
-"""Standard deviations of noise that a picture shows on both sides of 0."""
-
-DRAWN_NATS = 6.0
-"""Layers times epsilon that the picture of lattice noise shows."""
+DRAWN_DEVIATIONS = 4.0  # standard deviations of noise that a picture shows on both sides of 0
+DRAWN_NATS = 6.0  # layers times epsilon that the picture of lattice noise shows
 
 
 def layers(graph: nx.Graph[Any], source: Hashable, value: Value | None = None, ax: Axes | None = None) -> Axes:

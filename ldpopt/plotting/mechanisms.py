@@ -17,8 +17,7 @@ from ldpopt.studies.literature import Comparison
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_NUMBERED_SIDE = 12
-"""Largest side of a heat map with numbers in its cells."""
+MAX_NUMBERED_SIDE = 12  # largest side of a heat map with numbers in its cells
 
 
 def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:

@@ -10,23 +10,28 @@ from ldpopt.closed_forms.binary import Binary
 from ldpopt.designing import Design, FrequencyDesign
 from ldpopt.designing.comparison import DesignComparison
 from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.noise import NeighborPartition, Noise
 from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.plotting.axes import name_privacy
-from ldpopt.plotting.estimates import design, estimate
-from ldpopt.plotting.geometry import polytope
+from ldpopt.plotting.estimates import counts, design, estimate, schemes
+from ldpopt.plotting.geometry import polytope, regions
 from ldpopt.plotting.graphs import lattice, layered, levels, noise, notion, partition
 from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism
-from ldpopt.plotting.sweeps import front, sweep
+from ldpopt.plotting.sweeps import experiment, front, simulation, sweep
+from ldpopt.polytope.regions import Region
 from ldpopt.privacy import Notion
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 from ldpopt.solving.solution import Solution
+from ldpopt.studies.experiment import MeanExperiment
 from ldpopt.studies.literature import Comparison
 from ldpopt.studies.pareto import ParetoFront
+from ldpopt.studies.simulate import SimulationResult
 from ldpopt.studies.sweep import SweepResult
+from ldpopt.surveys.schemes import SchemeComparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,6 +74,10 @@ PICTURES: dict[type, Callable[..., Any]] = {
     Audit: delta_curve,
     SweepResult: sweep,
     ParetoFront: front,
+    MeanExperiment: experiment,
+    SimulationResult: simulation,
+    SchemeComparison: schemes,
+    Counts: counts,
     Estimate: estimate,
     Comparison: comparison,
     Design: design,
@@ -114,6 +123,8 @@ def plot(thing: Any, ax: Axes | None = None) -> Axes:
         if isinstance(thing, kind):
             axes: Axes = picture(thing, ax)
             return axes
+    if isinstance(thing, (list, tuple)) and thing and all(isinstance(part, Region) for part in thing):
+        return regions(thing, ax)
     if isinstance(getattr(thing, "mechanism", None), Mechanism):
         return mechanism_of(thing, ax)
     raise StatementError(

@@ -37,11 +37,8 @@ __all__ = [
     "within",
 ]
 
-MOST_CELLS = 100_000
-"""Largest number of nodes of a grid or of histograms: such a graph takes a second to build."""
-
-MOST_COUNTS = 500_000
-"""Largest total number of bins over all histograms of a graph."""
+MOST_CELLS = 100_000  # largest number of nodes of a grid or of histograms: such a graph takes a second to build
+MOST_COUNTS = 500_000  # largest total number of bins over all histograms of a graph
 
 
 def complete(labels: Iterable[Hashable]) -> Graph:

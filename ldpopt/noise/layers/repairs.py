@@ -19,20 +19,13 @@ from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 from ldpopt.solving.solve import solve
 
+# Budgets tried between epsilon / 2 and epsilon before the bisection; the privacy loss need not be monotone
 BUDGETS_TRIED = 64
-"""Budgets tried between epsilon / 2 and epsilon before the bisection; the privacy loss need not be monotone."""
 
-MAX_WINDOW_POINTS = 20_000
-"""Largest number of points of the group on which the noise of a window is defined."""
-
-MAX_BALL_ENTRIES = 2_000_000
-"""Entries of the program of ball columns above which some sets are left out."""
-
-MAX_LAYER_ENTRIES = 3000
-"""Largest number of probabilities in the program of `layer_program`: one to a few seconds."""
-
-WINDOW_NATS = 40.0
-"""Layers times epsilon beyond which the remaining noise does not matter for the utility."""
+MAX_WINDOW_POINTS = 20_000  # largest number of points of the group on which the noise of a window is defined
+MAX_BALL_ENTRIES = 2_000_000  # entries of the program of ball columns above which some sets are left out
+MAX_LAYER_ENTRIES = 3000  # largest number of probabilities in the program of `layer_program`: one to a few seconds
+WINDOW_NATS = 40.0  # layers times epsilon beyond which the remaining noise does not matter for the utility
 
 
 @dataclass(frozen=True)

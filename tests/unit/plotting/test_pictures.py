@@ -20,6 +20,7 @@ from ldpopt import (
     UtilityOptimizedLDP,
     closed_forms,
     compare,
+    compare_means,
     estimate_frequencies,
     layers,
     neighbors,
@@ -83,6 +84,13 @@ def test_given_axes_are_used() -> None:
 
 LINE = np.abs(np.subtract.outer(range(4), range(4))).astype(float)
 TABLES = neighbors.histograms(3, 3)
+PROTOCOLS = {"harmony": lambda e: ldpopt.mean.harmony(e, 2), "rcp": lambda e: ldpopt.mean.rcp_multiple(e, 2)}
+
+
+def answers(users, rng):
+    return np.asarray(rng.random((users, 2)))
+
+
 OBJECTS = {
     "mechanism": (lambda: COIN, "report"),
     "solution": (lambda: solve(Problem([0.5, 0.5], "identity", PureLDP(1.0))), "report"),
@@ -106,6 +114,11 @@ OBJECTS = {
     "lattice of triples": (lambda: layers.LatticeNoise(np.eye(3, dtype=int), 1.0, 1), "first number"),
     "levels": (lambda: layers.optimal_levels([0, 70, 890], [0, 70, 840], 8.0), "layer"),
     "front": (lambda: pareto_front(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [0]), "gain of the group: 0"),
+    "counts": (lambda: ldpopt.Counts.of(COIN, ["no", "yes", "no"]), "report (3 in all)"),
+    "schemes": (lambda: ldpopt.compare_schemes({"smokes": ["no", "yes"], "age": range(3)}, 1.0), "scheme"),
+    "experiment": (lambda: compare_means(PROTOCOLS, answers, epsilons=[1.0, 2.0], sets=2, users=100), "nats"),
+    "simulation": (lambda: ldpopt.simulate(COIN, [0.5, 0.5], population=100, repeats=20, rng=1), "100 people"),
+    "regions": (lambda: prior_regions(PureLDP("log(3)"), 3), ""),
     "pure": (lambda: PureLDP(1.0), "p_{00}"),
     "approximate": (lambda: ApproximateLDP(0.1, 0.2), "p_{00}"),
     "graph": (lambda: GraphDP(1.0, neighbors.path(["low", "mid", "high"])), ""),
