@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 
     from ldpopt.polytope.regions import Region
 
+# Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners are close
 NAME_DIRECTIONS = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))
-"""Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners are close."""
 
-APEXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
-"""Positions of the three certain priors in a triangle."""
-
-MIN_CELL_WIDTH = 0.07
-"""Smallest distance from the center of a cell to its border for a name inside the cell."""
+APEXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])  # positions of the three certain priors in a triangle
+MIN_CELL_WIDTH = 0.07  # smallest distance from the center of a cell to its border for a name inside the cell
 
 
 def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | None = None) -> Axes:

@@ -18,8 +18,7 @@ from ldpopt.studies.literature import Comparison
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_NUMBERED_SIDE = 12
-"""Largest side of a heat map with numbers in its cells."""
+MAX_NUMBERED_SIDE = 12  # largest side of a heat map with numbers in its cells
 
 MIN_DELTA = 1e-30
 """Smallest delta of a picture."""

@@ -20,6 +20,7 @@ from ldpopt import (
     UtilityOptimizedLDP,
     closed_forms,
     compare,
+    compare_means,
     estimate_frequencies,
     layers,
     neighbors,
@@ -83,6 +84,13 @@ def test_given_axes_are_used() -> None:
 
 LINE = np.abs(np.subtract.outer(range(4), range(4))).astype(float)
 TABLES = neighbors.histograms(3, 3)
+PROTOCOLS = {"harmony": lambda e: ldpopt.mean.harmony(e, 2), "rcp": lambda e: ldpopt.mean.rcp_multiple(e, 2)}
+
+
+def answers(users, rng):
+    return np.asarray(rng.random((users, 2)))
+
+
 OBJECTS = {
     "mechanism": (lambda: COIN, "report"),
     "solution": (lambda: solve(Problem([0.5, 0.5], "identity", PureLDP(1.0))), "report"),
@@ -90,6 +98,7 @@ OBJECTS = {
     "utility": (lambda: ldpopt.utility.absolute_error({"low": 0, "high": 3}), "report"),
     "binary form": (lambda: closed_forms.binary([0.3, 0.7], 1.0, 0.1), "p_{00}"),
     "n-ary form": (lambda: closed_forms.top_k([0.5, 0.3, 0.2], 1.0), "report"),
+    "convex": (lambda: ldpopt.convex.best_channel(ldpopt.convex.mutual_information([0.5, 0.5]), 1.0), "report"),
     "audit": (lambda: COIN.audit(), "varepsilon"),
     "graph mechanism": (lambda: layers.bfs_mechanism(TABLES, 1.0, max), ""),
     "lone node": (lambda: layers.bfs_mechanism(neighbors.path([7]), 1.0), ""),
@@ -102,8 +111,14 @@ OBJECTS = {
     "integer noise": (lambda: noise.NeighborPartition([1, 2, 9], 0).noise("log(2)"), "whole numbers"),
     "lattice of numbers": (lambda: layers.LatticeNoise([2, 3], 0.5), "whole numbers"),
     "lattice of pairs": (lambda: layers.LatticeNoise([(1, 0), (0, 1), (3, 1)], 1.0), "first number"),
+    "lattice of triples": (lambda: layers.LatticeNoise(np.eye(3, dtype=int), 1.0, 1), "first number"),
     "levels": (lambda: layers.optimal_levels([0, 70, 890], [0, 70, 840], 8.0), "layer"),
     "front": (lambda: pareto_front(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [0]), "gain of the group: 0"),
+    "counts": (lambda: ldpopt.Counts.of(COIN, ["no", "yes", "no"]), "report (3 in all)"),
+    "schemes": (lambda: ldpopt.compare_schemes({"smokes": ["no", "yes"], "age": range(3)}, 1.0), "scheme"),
+    "experiment": (lambda: compare_means(PROTOCOLS, answers, epsilons=[1.0, 2.0], sets=2, users=100), "nats"),
+    "simulation": (lambda: ldpopt.simulate(COIN, [0.5, 0.5], population=100, repeats=20, rng=1), "100 people"),
+    "regions": (lambda: prior_regions(PureLDP("log(3)"), 3), ""),
     "pure": (lambda: PureLDP(1.0), "p_{00}"),
     "approximate": (lambda: ApproximateLDP(0.1, 0.2), "p_{00}"),
     "graph": (lambda: GraphDP(1.0, neighbors.path(["low", "mid", "high"])), ""),
