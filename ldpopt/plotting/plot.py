@@ -17,11 +17,12 @@ from ldpopt.noise import NeighborPartition, Noise
 from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.plotting.axes import name_privacy
 from ldpopt.plotting.estimates import design, estimate
-from ldpopt.plotting.geometry import polytope
+from ldpopt.plotting.geometry import corners, polytope
 from ldpopt.plotting.graphs import layered, notion
 from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism
 from ldpopt.plotting.noise import lattice, levels, noise, partition
 from ldpopt.plotting.sweeps import front, sweep
+from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import Notion
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
@@ -91,10 +92,11 @@ PICTURES: dict[type, Callable[..., Any]] = {
     ClosedForm: closed_form,
     Utility: utility,
     Problem: problem,
+    ExtremePoints: corners,
 }
 
 
-def plot(thing: Any, ax: Axes | None = None) -> Axes:
+def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
     """Draw an object in the way that suits it.
 
     Parameters
@@ -104,6 +106,8 @@ def plot(thing: Any, ax: Axes | None = None) -> Axes:
         two answers or as its graph, noise as its density, the others as their own pictures.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+    **options
+        Of the function for this class in `ldpopt.plotting`, such as ``plot(points, problem=problem)``.
 
     Returns
     -------
@@ -119,7 +123,7 @@ def plot(thing: Any, ax: Axes | None = None) -> Axes:
     """
     for kind, picture in PICTURES.items():
         if isinstance(thing, kind):
-            axes: Axes = picture(thing, ax)
+            axes: Axes = picture(thing, ax, **options)
             return axes
     raise StatementError(
         f"there is no picture for a {type(thing).__name__}",

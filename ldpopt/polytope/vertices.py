@@ -44,6 +44,7 @@ from ldpopt.polytope.staircase import (
     row_images,
     row_orders,
 )  # fmt: skip
+from ldpopt.privacy import PureLDP
 from ldpopt.privacy.cones.rays import ZERO, rays_of
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.problem import Problem
@@ -154,8 +155,6 @@ class ExtremePoints(HasFacts, ABC):
         Pairs of inputs that the notion compares.
     ratio : Fraction
         ``e**epsilon``; for a decimal epsilon a rational that is below it by less than one part in ``2**180``.
-    is_complete : bool
-        Whether the list has all extreme points; a time limit may have ended it.
 
     Examples
     --------
@@ -170,8 +169,6 @@ class ExtremePoints(HasFacts, ABC):
       [1 a; a 1] / (a+1)
       ...
     """
-
-    is_complete = True
 
     def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
         self.privacy, self.shape, self.inputs = privacy, shape, tuple(inputs)
@@ -300,6 +297,11 @@ class ExtremePoints(HasFacts, ABC):
     @abstractmethod
     def _at(self, point: Exact, ratio: Fraction) -> Exact:
         """The point with the same tight constraints if ``e**epsilon`` is another number."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the list has all extreme points; a time limit may have ended it."""
+        return True
 
     @property
     def count(self) -> int:
@@ -466,7 +468,8 @@ class ListedPoints(ExtremePoints):
         return halfspaces(notion, *self.shape, inputs=self.inputs)
 
     @cached_property
-    def _list(self) -> tuple[Exact, ...]:
+    def _found(self) -> tuple[tuple[Exact, ...], bool]:
+        """The points, and whether these are all."""
         if math.prod(self.shape) > MAX_ENTRIES:
             raise StatementError(
                 f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list",
@@ -476,14 +479,18 @@ class ListedPoints(ExtremePoints):
         if likely > MAX_LISTED:
             raise StatementError(
                 f"{privacy_text(self.privacy)} has about {likely:.1e} extreme points with {self.shape[0]} reports "
-                f"in use, and more than {MAX_LISTED:,} take too long to list",
+                f"in use{' even at delta = 0' * bool(self.ties.delta)}: more than {MAX_LISTED:,} take too long to list",
                 do="take fewer inputs or outputs, or a time limit, within which some of the points are listed",
             )
         spaces, most = self._spaces(self.ratio), MAX_LISTED if self.time_limit is None else MAX_RAYS
         deadline = Deadline.after(self.time_limit)
         found = enumerate_vertices(spaces.coefficients, spaces.bounds, most=most, deadline=deadline)
-        self.is_complete = found.is_complete
-        return tuple(np.array(spaces.channel(point), dtype=object) for point in found.points)
+        return tuple(np.array(spaces.channel(point), dtype=object) for point in found.points), found.is_complete
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the list has all extreme points; a time limit may have ended it."""
+        return self._found[1]
 
     def _likely_count(self) -> float:
         """Estimate how many points have an extreme ray of the cone of columns in each of n columns.
@@ -492,9 +499,9 @@ class ListedPoints(ExtremePoints):
         random sets has them.
         """
         n, m = self.shape
-        if self.ties.delta or m < n:
+        if m < n or (self.ties.delta and not self.ties.is_complete):
             return 0.0
-        rays = rays_of(self.privacy, self.inputs)
+        rays = rays_of(PureLDP(self.ties.budget) if self.ties.delta else self.privacy, self.inputs)
         columns = np.where(rays.below == ZERO, 0.0, np.exp(-float(rays.budget) * float(rays.unit) * rays.below))
         if len(columns) < n:
             return 0.0
@@ -507,11 +514,11 @@ class ListedPoints(ExtremePoints):
 
     def _entries(self) -> Iterator[Exact]:
         """The points in lexicographic order."""
-        return iter(self._list)
+        return iter(self._found[0])
 
     def _entry(self, position: int) -> Exact:
         """The point at a position of the list."""
-        return self._list[position]
+        return self._found[0][position]
 
     def _at(self, point: Exact, ratio: Fraction) -> Exact:
         """Solve the tight constraints of the point, with the other ratio."""
@@ -523,7 +530,7 @@ class ListedPoints(ExtremePoints):
     @cached_property
     def counts_by_columns(self) -> dict[int, int]:
         """Number of extreme points with one output in use, two outputs, ..."""
-        used = [int((vertex != 0).any(axis=0).sum()) for vertex in self._list]
+        used = [int((vertex != 0).any(axis=0).sum()) for vertex in self._found[0]]
         return {columns: used.count(columns) for columns in sorted(set(used))}
 
     @cached_property
@@ -537,7 +544,7 @@ class ListedPoints(ExtremePoints):
                 do="use the points themselves, or .count",
             )
         relabelings = [order for order in permutations(range(n)) if self._is_symmetry(order)]
-        remaining = {tuple(vertex.flat): vertex for vertex in self._list}
+        remaining = {tuple(vertex.flat): vertex for vertex in self._found[0]}
         found = []
         while remaining:
             vertex = next(iter(remaining.values()))
