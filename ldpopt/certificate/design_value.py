@@ -103,7 +103,7 @@ def _measured(metric: Digits | None, columns: Digits) -> Digits:
 
 
 def _row(digits: Digits) -> Integers:
-    """The only row, as Python integers."""
+    """The only row of a matrix of one row, as Python integers."""
     return np.asarray(digits.whole()[0], dtype=object)
 
 

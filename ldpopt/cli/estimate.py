@@ -138,8 +138,7 @@ def _survey_entries(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _save_table(path: str, entries: list[dict[str, Any]]) -> None:
     """Write estimates as a table, every number exactly."""
-    import pyarrow as pa
-
+    from ldpopt.foundation.optional import pyarrow as pa
     from ldpopt.tables.files import writing
 
     names = ("question", "answer", "number")

@@ -117,7 +117,7 @@ class DesignComparison(HasFacts):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, average, worst."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         best = self.best
         rows = {"optimum": (best.value, 1.0, best.average_variance, best.worst_variance)}
@@ -218,7 +218,7 @@ class _Case:
         return self.workload.shape[1]
 
     def value(self, variances: Float) -> float:
-        """Average or largest variance."""
+        """The objective: average or largest of the answers' variances, shape ``(n,)``."""
         if self.objective == "worst_case":
             return float(variances.max())
         return float(variances.mean() if self.weights is None else self.weights @ variances)

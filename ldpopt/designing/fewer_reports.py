@@ -81,7 +81,7 @@ def _second_moments(optimum: Optimum) -> Float:
 
 
 def _equations(scores: Float) -> Float:
-    """Total, center and information of columns, one column each."""
+    """Coefficients of the probabilities in their equations: total, center and information matrix."""
     first, second = np.triu_indices(scores.shape[1])
     return np.vstack([np.ones(len(scores)), scores.T, (scores[:, first] * scores[:, second]).T])
 

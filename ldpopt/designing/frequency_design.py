@@ -62,8 +62,9 @@ class FrequencyDesign(ProvedDesign):
         claim = self.certificate
         found = SubsetSelection(claim.workload.inputs, claim.privacy.epsilon, size=claim.size)
         if found.distribution != claim.randomizer:
-            what = f"the certificate has the mass {claim.randomizer.mass}, the protocol {found.distribution.mass}"
-            raise StatementError(what, do="design again")
+            drawn, certified = found.distribution.mass, claim.randomizer.mass
+            what = f"a set contains the truth with the mass {drawn}; certified is {certified}"
+            raise StatementError(what, do="design again: this version of ldpopt draws other sets")
         return found
 
     def __repr__(self) -> str:

@@ -46,12 +46,12 @@ class TwoLevel:
 
     @property
     def likely(self) -> float:
-        """``p``, exactly."""
+        """Probability ``p`` of a draw from the likely set, exactly."""
         return self.mass / TOTAL
 
     @property
     def rest(self) -> float:
-        """``1 - p``, exactly."""
+        """Probability ``1 - p`` of a draw from all reports, exactly."""
         return (TOTAL - self.mass) / TOTAL
 
     def privacy(self) -> tuple[float, Verdict]:

@@ -58,7 +58,8 @@ class TwoBlocks(IntervalLayers):
         if self.gaps_closed_at is not None:
             last = min(last, self.gaps_closed_at + 1)
         if last > MAX_LAYERS:
-            raise StatementError(f"{last:.3g} steps are too many", do="widen more, or join the intervals")
+            what = f"these levels need {last:.3g} steps of the neighbor set; {MAX_LAYERS:,} are the most"
+            raise StatementError(what, do="widen more, or join the intervals")
         for k in range(int(last) + 1):
             missing = np.maximum(np.maximum(k * self.b - self.d - size, size - k * self.c - self.d), 0.0)
             np.minimum(best, k + self._steps(missing), out=best)

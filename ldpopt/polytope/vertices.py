@@ -236,7 +236,7 @@ class ExtremePoints(HasFacts, ABC):
         formulas : bool
             Whether a last column has the formulas, at about a millisecond for each point; default: ``False``.
         """
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         n, m = self.shape
         require_memory(24.0 * n * m * self.count, f"a table of {self.count:,} extreme points")

@@ -213,7 +213,7 @@ class Comparison(HasFacts):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each method and mechanism, with its kind, numbers, verdict, seconds and note."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         table = {row.name: [getattr(row, column) for column in COLUMNS] for row in self.rows}
         return pd.DataFrame.from_dict(table, orient="index", columns=list(COLUMNS))

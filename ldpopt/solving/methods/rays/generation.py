@@ -76,7 +76,7 @@ class RaysResult:
 
 
 class Generation:
-    """The state of the rounds.
+    """Column generation in rounds: costs, trees of all outputs, the best bound and the best channel so far.
 
     ``costs``, shape (m, n), are those of the entries by output: not negative, and the largest is 1. ``roots``, shape
     (m,), are the inputs whose entries are 1 in the outputs' rays.

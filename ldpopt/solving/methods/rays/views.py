@@ -49,7 +49,7 @@ class Views:
             self.seen[y, root] = True
 
     def expect_covering(self, weight: Float) -> None:
-        """Prove less, in proportion to the weight of the outputs' kernels, as negative prices are covered later."""
+        """Leave more of each price unproved, in proportion to its kernel's weight, because a covering follows."""
         for y, root in enumerate(self.trees.roots):
             kernel = np.exp(-self.table[root])
             kernel[root] = 1.0  # the table has no loss of an input to itself
