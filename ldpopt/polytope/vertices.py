@@ -252,7 +252,7 @@ class ExtremePoints(HasFacts, ABC):
         for entries in self._entries():
             for column in {tuple(column) for column in entries.T if any(column)}:
                 counts[tuple(value / max(column) for value in column)] += 1
-        return dict(counts.most_common())
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def facts(self, *, fractions: bool = False) -> Facts:
         """Number of extreme points by the number of reports in use, and one representative of each orbit.
