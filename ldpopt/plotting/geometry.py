@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
@@ -38,7 +39,7 @@ MIN_CELL_WIDTH = 0.07
 """Smallest distance from the center of a cell to its border for a name inside the cell."""
 
 
-def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | None = None) -> Axes:
+def polytope(privacy: Any, ax: Axes | None = None, *, prior: ArrayLike | None = None) -> Axes:
     r"""Draw the set of private mechanisms for two answers, in the plane of ``(p00, p11)``, with named corners.
 
     As figures 1 and 5 of Zhou, Lu and Wu 2019; the corners are A to D without delta, A to H with it.
@@ -49,7 +50,7 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
         The notion.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
-    prior : sequence of 2 floats, optional
+    prior : array_like, shape (2,), optional
         Also draw the level line :math:`\pi_0 p_{00} + \pi_1 p_{11} = u^*` through the best point.
     """
     from ldpopt.privacy import Notion
