@@ -29,8 +29,8 @@ from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label, priva
 from ldpopt.foundation.numbers import Float, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
-from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices
-from ldpopt.polytope.formulas import formula_of, solve_rows
+from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices, solve_rows
+from ldpopt.polytope.formulas import formula_of
 from ldpopt.polytope.halfspaces import Halfspaces, halfspaces, read_inputs, require_mutual
 from ldpopt.polytope.staircase import (
     FREE,
@@ -367,19 +367,9 @@ class ExtremePoints(HasFacts, ABC):
                 do="give more time, or solve the program",
             )
 
+    @abstractmethod
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
-        """Return the maximum of a linear function, and all points that attain it."""
-        floats = _normalized_floats(weights)
-        scale = float(np.abs(floats).sum()) or 1.0
-        best, near = -math.inf, []
-        for vertex in self._entries():
-            value = float((floats * vertex.astype(float)).sum())
-            if value > best - 1e-9 * scale:
-                best = max(best, value)
-                near.append((value, vertex))
-        values = [((weights * vertex).sum(), vertex) for value, vertex in near if value > best - 1e-9 * scale]
-        top = max(value for value, _ in values)
-        return top, [vertex for value, vertex in values if value == top]
+        """The maximum of a linear function, and all points that attain it."""
 
 
 class StaircasePoints(ExtremePoints):
@@ -433,7 +423,7 @@ class StaircasePoints(ExtremePoints):
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
         """Score each column at each output, once per row order; the value of a point is then a sum of scores."""
         n, m = self.shape
-        floats = _normalized_floats(weights)
+        floats = np.asarray(weights / (np.abs(weights).max() or 1), float)  # scaled: sums do not overflow
         scale = float(np.abs(floats).sum()) or 1.0
         best, near = -math.inf, []
         for orbit in self.orbits:
@@ -520,12 +510,19 @@ class ListedPoints(ExtremePoints):
         """The point at a position of the list."""
         return self._found[0][position]
 
+    def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
+        """Evaluate every point exactly."""
+        values = [(weights * entries).sum() for entries in self._entries()]
+        top = max(values)
+        return top, [e for e, value in zip(self._entries(), values, strict=True) if value == top]
+
     def _at(self, point: Exact, ratio: Fraction) -> Exact:
         """Solve the tight constraints of the point, with the other ratio."""
         slacks, spaces = self._spaces(self.ratio).slacks(point), self._spaces(ratio)
         tight = [k for k, slack in enumerate(slacks) if not slack]
-        found = solve_rows([spaces.coefficients[k] for k in tight], [spaces.bounds[k] for k in tight])
-        return np.array(spaces.channel(found), dtype=object)
+        found = solve_rows([spaces.coefficients[k] for k in tight], [[spaces.bounds[k]] for k in tight])
+        assert found is not None
+        return np.array(spaces.channel([value for (value,) in found]), dtype=object)
 
     @cached_property
     def counts_by_columns(self) -> dict[int, int]:
@@ -652,8 +649,3 @@ def _place_columns(values: Exact, outputs: Sequence[int], shape: tuple[int, int]
     matrix = np.full(shape, Fraction(0), dtype=object)
     matrix[:, list(outputs)] = values
     return matrix
-
-
-def _normalized_floats(weights: Exact) -> Float:
-    """Return floats scaled to a largest absolute value of 1, so that sums do not overflow."""
-    return np.asarray(weights / (np.abs(weights).max() or 1), float)
