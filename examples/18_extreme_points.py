@@ -11,7 +11,7 @@ import numpy as np
 from ldpopt import ApproximateLDP, Problem, PureLDP, Utility, closed_forms, compare, extreme_points, plot, solve
 
 # %%
-# Two answers. The private mechanisms are a polygon in the plane of its two free numbers, and a linear utility is largest
+# Two answers. The private mechanisms are a polygon in the plane of two probabilities, and a linear utility is largest
 # at a corner. The points are exact, and their text has ``a`` for e^epsilon, so that it holds for every epsilon.
 
 pure = PureLDP("log(3)")
@@ -37,8 +37,8 @@ print(points.best(problem))
 print(compare(Problem(prior, "identity", delta)))
 
 # %%
-# Three and four answers. There are 33 and 904 extreme points, but all of them are made of a few columns: an entry is the
-# smallest one of its column, or ``a`` times as large. The pictures count the points in which each column occurs.
+# Three and four answers. There are 33 and 904 extreme points, but all of them are made of a few columns: an entry is
+# the smallest one of its column, or ``a`` times as large. The pictures count the points in which a column occurs.
 
 for n, ax in zip((3, 4), axes[1], strict=True):
     plot(extreme_points(pure, n), ax)
