@@ -235,7 +235,7 @@ def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
             return Fraction(*roots) ** exponent.numerator  # type: ignore[arg-type]
     distance = "" if exponent == 1 else f" to the power {exponent}"
     raise NotRepresentableError(
-        f"e**{short_repr(budget)}{distance} is not a known rational, so the polytope has no exact description",
+        f"e**{float(budget):.6g}{distance} is not a known rational, so the polytope has no exact description",
         do='state epsilon as "log(p/q)", say "log(3)", with whole distances',
     )
 

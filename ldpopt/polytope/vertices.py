@@ -184,9 +184,8 @@ class ExtremePoints(HasFacts, ABC):
         first, *others = self.counts_by_columns.items() or [(1, 0)]
         counts = [f"{first[1]:,} with {first[0]} report{'s' if first[0] > 1 else ''} in use"]
         counts += [f"{count:,} with {columns}" for columns, count in others]
-        known = "" if self.is_complete else "at least "
-        size = f"{self.shape[0]} x {self.shape[1]}"
-        return f"{known}{self.count:,} extreme points of {privacy_text(self.privacy)}, {size}: {', '.join(counts)}"
+        what = f"{'' if self.is_complete else 'at least '}{self.count:,} extreme point{'s' * (self.count != 1)}"
+        return f"{what} of {privacy_text(self.privacy)}, {self.shape[0]} x {self.shape[1]}: {', '.join(counts)}"
 
     def __len__(self) -> int:
         """Number of extreme points."""
@@ -206,7 +205,8 @@ class ExtremePoints(HasFacts, ABC):
         """The point at a position of the order of iteration, or a tuple of points."""
         if isinstance(place, slice):
             chosen = range(self.count)[place]
-            require_memory(512.0 * math.prod(self.shape) * len(chosen), f"{len(chosen):,} extreme points")
+            size = (chosen[-1] - chosen[0]) // chosen.step + 1 if chosen else 0
+            require_memory(512.0 * math.prod(self.shape) * size, f"{size:,} extreme points")
             return tuple(self._exact(self._entry(k)) for k in chosen)
         position = operator.index(place)
         if not -self.count <= position < self.count:
