@@ -45,9 +45,6 @@ MAX_PAIRWISE_NONZEROS = 200_000
 MAX_ENTRIES = {False: 16, True: 9}
 """Largest number of entries of a channel for the best extreme point, without and with delta."""
 
-MAX_WORK = 2e8
-"""Largest number of ratios (inputs squared times outputs) for the mechanisms of the literature: a minute."""
-
 FIRST = ("highs", "cbc", "cvxpy")
 """Solvers in the order of the rows; others follow."""
 
@@ -284,7 +281,7 @@ def compare(
         for name, build in mechanisms.items():
             if progress is not None:
                 progress(name)
-            rows += _literature(name, build, problem, is_short=best is None)
+            rows += _literature(name, build, problem)
             finished += 1
     except KeyboardInterrupt:
         if not rows:
@@ -413,16 +410,11 @@ def _builders(points: Any) -> dict[str, Callable[[Problem], Mechanism]]:
     }
 
 
-def _literature(
-    name: str, build: Callable[[Problem], Mechanism], problem: Problem, *, is_short: bool
-) -> list[ComparisonRow]:
+def _literature(name: str, build: Callable[[Problem], Mechanism], problem: Problem) -> list[ComparisonRow]:
     """The row of a mechanism, and that of the mechanism with remapped reports."""
-    n, m = problem.utility.shape
     built: list[Mechanism] = []
 
     def run() -> dict[str, Any]:
-        if is_short and n * n * m > MAX_WORK:
-            raise NotRepresentableError(f"{n} inputs take minutes: name the optimum with compare(problem, best=...)")
         try:
             built.append(build(problem))
         except PrivacyViolationError as error:
