@@ -196,10 +196,9 @@ def test_tampering_has_the_same_verdict_in_the_library(tmp_path: Path, name: str
     if data["format"] != checker.FORMATS[0]:
         pytest.skip("the library writes an older format")
     path = tmp_path / "design.json"
-    for number, (what, other, is_false) in enumerate(tamperings(data)):
-        if number % thorough_or(8, 1) == 0:
-            assert rechecked(other, path) != is_false, what
-            assert not rechecked({**other, "digest": data["digest"]}, path), what
+    for what, other, is_false in tamperings(data):
+        assert rechecked(other, path) != is_false, what
+        assert not rechecked({**other, "digest": data["digest"]}, path), what
 
 
 def test_structure_is_checked(tmp_path: Path) -> None:

@@ -69,14 +69,6 @@ def test_frequencies_of_many_answers_have_sets_as_reports(folder: Path) -> None:
     refused = run_cli("estimate", "design.json", "bad.csv", "-c", "answer")
     assert refused.exit_code == 2
     assert "not a set of" in refused.stderr
-
-
-def test_reports_that_are_too_many_to_list(folder: Path) -> None:
-    Path("many.toml").write_text(
-        f'[alphabet]\ninputs = {list(range(22))}\n[workload]\nkind = "frequencies"\n'
-        '[privacy]\nkind = "pure"\nepsilon = 1\n'
-    )
-    cli_output("design", "many.toml", "-o", "design.json")
     for verb in (("audit", "design.json"), ("plot", "design.json", "-o", "out.png")):
         refused = run_cli(*verb)
         assert refused.exit_code == 2
