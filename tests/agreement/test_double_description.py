@@ -98,17 +98,6 @@ def test_three_inputs_by_number_of_used_columns(epsilon):
     assert columns == {1: 3, 2: 18, 3: 12}
 
 
-@pytest.mark.parametrize("form", ["entry", "event"])
-@pytest.mark.parametrize("alpha, delta", [(F(11, 10), F(1, 5)), (F(3), F(1, 10))])
-def test_the_eight_binary_points(form, alpha, delta):
-    """A..H of figure 5 of Zhou, Lu and Wu 2019 in the coordinates (P[0,0], P[1,1])."""
-    one = F(1)
-    d, h = (delta + alpha) / (alpha + 1), (1 - delta) / (alpha + 1)
-    named = {(0, 1 - delta), (0, one), (delta, one), (d, d), (one, delta), (one, 0), (1 - delta, 0), (h, h)}
-    privacy = ApproximateLDP(f"log({alpha})", float(delta), form)
-    assert {(p[0][0], p[1][1]) for p in vertex_channels(halfspaces(privacy, 2))} == named
-
-
 def is_vertex_by_components(polytope, channel):
     """Second test of a vertex, for delta = 0: in each column connect the inputs of every tight tie.
 

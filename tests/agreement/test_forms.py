@@ -14,7 +14,6 @@ import ldpopt as lo
 from builders import all_events, hops, single_events
 from ldpopt import constraints
 from ldpopt.mechanism.repair import repair
-from ldpopt.privacy import Ties
 from ldpopt.solving.formulation import formulate
 
 ROWS = {"entry": single_events, "event": all_events}
@@ -130,37 +129,6 @@ def test_a_graph_agrees_with_its_hop_distance_and_the_definition(name, epsilon):
         assert value == pytest.approx(plain(problem, np.exp(epsilon * distance)), abs=1e-8)
     if name == "complete":
         assert value == pytest.approx(lo.solve(statement(seed, lambda n: lo.PureLDP(epsilon), n=5)).value, abs=1e-10)
-
-
-class AllPairs(lo.MetricDP):
-    """Metric privacy with all pairs, implied or not."""
-
-    def ties(self, inputs, outputs=None, deadline=None):
-        distance = self.matrix(inputs)
-        first, second = np.nonzero(distance > 0)
-        return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_dropping_implied_pairs_does_not_change_the_optimum(seed):
-    rng = np.random.default_rng(seed)
-    points = rng.integers(0, 4, (5, 2)) + 0.1 * np.arange(5)[:, None]
-    distance = np.abs(points[:, None] - points[None]).sum(axis=2)
-    if seed == 0:
-        distance = hops(5) * 0.1
-    some, every = (statement(seed, lambda n, kind=kind: kind(0.7, distance), n=5) for kind in (lo.MetricDP, AllPairs))
-    assert lo.solve(some).value == pytest.approx(lo.solve(every).value, abs=1e-10)
-    assert lo.solve(some).value == pytest.approx(plain(every, np.exp(0.7 * distance)), abs=1e-8)
-
-
-def test_only_implied_pairs_are_dropped():
-    line = hops(6)
-    first, second = lo.MetricDP(1.0, line).ties(range(6)).pairs()
-    assert set(zip(first.tolist(), second.tolist(), strict=True)) == {
-        (x, k) for x in range(6) for k in range(6) if abs(x - k) == 1
-    }
-    ring = np.ones((4, 4)) - np.eye(4)
-    assert len(lo.MetricDP(1.0, ring).ties(range(4)).pairs()[0]) == 12
 
 
 def test_shortest_paths_replace_distances_that_violate_the_triangle_inequality():
