@@ -10,8 +10,7 @@ import cvxpy
 import highspy
 import numpy as np
 
-from ldpopt import ApproximateLDP, Problem, PureLDP, constraints, formulate, plotting, solve, sweep
-from ldpopt.mechanism.repair import repair
+from ldpopt import ApproximateLDP, Mechanism, Problem, PureLDP, constraints, formulate, plotting, solve, sweep
 
 prior = [0.45, 0.25, 0.15, 0.10, 0.05]
 problem = Problem(prior, "identity", PureLDP(1.0))
@@ -44,26 +43,26 @@ highs.run()
 print(f"HiGHS with the row: {highs.getObjectiveValue():.9f} instead of {solve(problem).value:.9f}")
 
 # %%
-# The same in cvxpy, on the pairwise form, whose columns are the entries of P themselves.
+# The same in cvxpy: P is a matrix of variables.
 
-model = formulate(problem, "pairwise").to_cvxpy()
-(P,) = model.variables()
-model = cvxpy.Problem(model.objective, [*model.constraints, P[24] >= 0.25])
+model = formulate(problem).to_cvxpy()
+P = model.var_dict["P"]
+model = cvxpy.Problem(model.objective, [*model.constraints, P[4, 4] >= 0.25])
 model.solve(solver=cvxpy.CLARABEL)
 print(f"cvxpy with the row: {model.value:.9f}")
 
 # %%
-# A channel from a live model is a float array, private only up to tolerances. ``repair`` makes it exactly private. The
-# library also takes this row as a side constraint, and then gives its dual and a certificate.
+# A channel from a live model is a float array, private only up to tolerances. `Mechanism.private` makes it exactly
+# private. The library also takes this row as a side constraint, and then gives its dual and a certificate.
 
 entry = np.zeros((5, 5))
 entry[4, 4] = 1
 constrained = solve(
     Problem(prior, "identity", PureLDP(1.0), constraints=constraints.linear(entry, lower=0.25, name="rare"))
 )
-fixed = repair(P.value.reshape(5, 5), PureLDP(1.0))
+fixed = Mechanism.private(P.value, PureLDP(1.0))
 print(f"constrained: {constrained.value:.9f}; price of the row {constrained.duals['rare'][0]:.6f}")
-print(f"repaired cvxpy channel: {fixed.audit.verdict}, moved {fixed.moved:.1e}")
+print(f"cvxpy's channel, made private: {fixed.notes[0]}")
 ax = plotting.sweep(table)
 ax.plot(1.0, constrained.value, "s", color="#cb181d")
 names = ["linear program", "closed form", "the rarest answer true at least 1 time in 4"]
@@ -81,7 +80,7 @@ assert np.abs(table.column("value") - table.column("closed_form")).max() < 1e-12
 assert abs(slope - (1 - u0)) < 1e-9
 assert abs(highs.getObjectiveValue() - constrained.value) < 1e-9
 assert abs(model.value - constrained.value) < 1e-6
-assert fixed.audit.verdict == "certified"
+assert fixed.audit(PureLDP(1.0)).verdict == "certified"
 
 target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 target.mkdir(parents=True, exist_ok=True)

@@ -19,8 +19,7 @@ from ldpopt.foundation.numbers import short_repr
 
 Verdict = Literal["certified", "violated", "undecided"]
 
-BLOCK = 1 << 17
-"""Number of entries that are compared at once; a megabyte of floats stays near the processor."""
+BLOCK = 1 << 17  # number of entries that are compared at once; a megabyte of floats stays near the processor
 
 
 @dataclass(frozen=True)

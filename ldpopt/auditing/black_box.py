@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, inner_share, is_whole, read_size, short_repr
 
+# Largest number of distinct values of reports; more are grouped by quantiles of the first half of the sample
 MAX_CELLS = 512
-"""Largest number of distinct values of reports; more are grouped by quantiles of the first half of the sample."""
-
 Randomizer = Callable[[Any, int, np.random.Generator], Any]
 
 
@@ -90,7 +89,8 @@ def audit_sampler(
 def _reports(randomize: Randomizer, answer: Any, draws: int, rng: np.random.Generator) -> NDArray[Any]:
     array = np.asarray(randomize(answer, draws, rng))
     if array.shape != (draws,):
-        raise StatementError(f"the randomizer returned an array of shape {array.shape} for {draws} reports")
+        what = f"the randomizer returned an array of shape {array.shape} for {draws} reports"
+        raise StatementError(what, do="return one label or number for each report, shape (size,)")
     return array
 
 
@@ -106,10 +106,8 @@ def _value_codes(first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[np.
 
 
 def _best_event(seen: list[NDArray[np.int64]], size: int, risk: float) -> tuple[int, NDArray[np.int64]]:
-    """The answer under which the best event is likelier, and the cells of the event, from the first half.
-
-    By the Neyman-Pearson lemma the candidates are the prefixes of the cells in order of descending ratio.
-    """
+    """The answer under which the best event is likelier, and the cells of the event, from the first half."""
+    # By the Neyman-Pearson lemma the candidates are the prefixes of the cells in order of descending ratio.
     best: tuple[float, int, NDArray[np.int64]] = (-math.inf, 0, np.zeros(0, np.int64))
     for over in (0, 1):
         likely, rare = seen[over], seen[1 - over]

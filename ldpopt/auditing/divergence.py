@@ -24,8 +24,8 @@ from ldpopt.foundation.numbers import short_repr
 
 __all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
 
+# Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact
 MAX_EXACT_DELTA_WORK = 500_000
-"""Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact."""
 
 
 def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs | None = None, claim: str = "") -> Audit:
@@ -55,7 +55,7 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs |
     """
     matrix = exact(channel)
     ratios = None if pairs is None else row_ratios(matrix, pairs)
-    epsilon, witness = _least_epsilon_pure(matrix, pairs, ratios)
+    epsilon, witness = least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs, ratios)
 
     def curve(at: Budget) -> float:
         return 0.0 if _decide(matrix, at, pairs) == "certified" else hockey_stick(matrix, at, pairs)[0]
@@ -127,13 +127,6 @@ def _rounded_up(
     x, k, event = where
     outputs = tuple(matrix.outputs[y] for y in event)
     return round_up(excess), (matrix.inputs[x], matrix.inputs[k], outputs[0] if single else outputs)
-
-
-def _least_epsilon_pure(
-    matrix: Exact, pairs: AnyPairs | None, ratios: NDArray[np.float64] | None
-) -> tuple[float, tuple[Any, Any, Any] | None]:
-    """Smallest pure epsilon over all (or the given) ordered pairs, and its witness."""
-    return least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs, ratios)
 
 
 def _decide(

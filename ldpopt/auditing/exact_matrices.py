@@ -1,7 +1,5 @@
 """A channel as exact numbers: integers over one denominator."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,8 +13,8 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.labelled import take_labels
 from ldpopt.foundation.numbers import contains_non_numbers, real_array, require_room, summed
 
-ULPS = 2.0**-50
-"""Relative slack of screening in floats; entries within it are decided in integers."""
+ULPS = 2.0**-50  # relative slack of screening in floats; entries within it are decided in integers
+ROW_SUM_TOLERANCE = 1e-9  # largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1
 
 
 @dataclass(frozen=True)
@@ -51,9 +49,15 @@ def exact(channel: Any) -> Exact:
         return _masses(channel)
     channel, (inputs, outputs) = take_labels(channel, "channel")
     array, floats = _real_matrix(channel)
-    _require_stochastic(floats)
-    is_rounded = _holds_rationals(array)
-    entries, denominator = _rationals(array) if is_rounded else _dyadics(floats)
+    require_stochastic(floats)
+    is_rounded = array.dtype == object and all(
+        isinstance(v, (int, Fraction)) and not isinstance(v, bool) for v in array.flat
+    )
+    if is_rounded:
+        denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
+        entries = np.array([[int(v * denominator) for v in row] for row in array], dtype=object)
+    else:
+        entries, denominator = _dyadics(floats)
     used = np.flatnonzero((entries != 0).any(axis=0))  # rationals may be too small for a float
     names = inputs or tuple(range(len(floats))), outputs or tuple(range(floats.shape[1]))
     outputs = tuple(names[1][y] for y in used)
@@ -78,35 +82,30 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
             raise ValueError
         array = np.asarray(channel)
     except ValueError:
-        raise MechanismError("the channel is not a rectangular array of real numbers") from None
+        what = "the channel is not a rectangular array of real numbers"
+        raise MechanismError(what, do="give rows of one length, of floats, integers or Fractions") from None
     try:
         return array, real_array(array, "channel")
     except StatementError as error:
-        raise MechanismError(error.what) from None
+        raise MechanismError(error.what, do=error.do) from None
 
 
-def _require_stochastic(floats: NDArray[np.float64]) -> None:
-    """Require a matrix of probabilities with rows that sum to 1."""
-    if floats.ndim != 2 or not floats.size or not np.isfinite(floats).all() or (floats < 0).any():
-        raise MechanismError(
-            f"an array of shape {floats.shape} is not a channel: finite, non-negative, (inputs, outputs)"
-        )
-    sums = summed(floats, axis=1)
+def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TOLERANCE) -> None:
+    """Require rows of probabilities that sum to 1."""
+    if array.ndim != 2 or 0 in array.shape:
+        what = f"the channel has shape {array.shape}; expected (inputs, outputs)"
+        raise MechanismError(what, do="give one row for each input, one column for each output")
+    is_probability = (array >= 0) & (array < np.inf)
+    if not is_probability.all():
+        x, y = map(int, np.argwhere(~is_probability)[0])
+        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability", do="give numbers from 0 to 1")
+    sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > 1e-9:
-        raise MechanismError(f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1")
-
-
-def _holds_rationals(array: NDArray[Any]) -> bool:
-    """Whether all entries are Python integers or Fractions."""
-    is_rational = (isinstance(v, (int, Fraction)) and not isinstance(v, bool) for v in array.flat)
-    return array.dtype == object and all(is_rational)
-
-
-def _rationals(array: NDArray[Any]) -> tuple[NDArray[Any], int]:
-    """Integers over the common denominator of a matrix of rationals."""
-    denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
-    return np.array([[int(v * denominator) for v in row] for row in array], dtype=object), denominator
+    if abs(sums[worst] - 1) > tolerance:
+        raise MechanismError(
+            f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
+            do="normalize the rows, or find the missing mass",
+        )
 
 
 def _dyadics(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:

@@ -5,8 +5,6 @@ r"""Screening of many pairs of inputs at once, by the largest ratio of every two
 is computed in floats by a compiled product. Pairs that certainly satisfy the claim, or are not the worst, are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,27 +16,17 @@ from ldpopt.foundation.budget import Budget
 
 Float = NDArray[np.float64]
 
-SMALLEST = 2.0**-1000
-"""Smallest entries that keep all bits as floats and have an inverse."""
-
-MIN_ENTRIES = 2e7
-"""Number of entries, in all pairs, from which the product saves more time than its loading takes."""
-
-MIN_SHARE = 0.02
-"""Share of all pairs from which the product of all rows takes less time than the given pairs alone."""
-
+SMALLEST = 2.0**-1000  # smallest entries that keep all bits as floats and have an inverse
+MIN_ENTRIES = 2e7  # number of entries, in all pairs, from which the product saves more time than its loading takes
+MIN_SHARE = 0.02  # share of all pairs from which the product of all rows takes less time than the given pairs alone
+# Largest exponent that is used: smaller floats lose bits, and a smaller exponent leaves out fewer entries
 LARGEST_EXPONENT = 700.0
-"""Largest exponent that is used: smaller floats lose bits, and a smaller exponent leaves out fewer entries."""
-
-PRODUCT_ERROR = ULPS
-"""Relative error of a ratio: an inverse and a product are rounded to within 2**-53 each."""
+PRODUCT_ERROR = ULPS  # relative error of a ratio: an inverse and a product are rounded to within 2**-53 each
 
 
 def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:
-    """Largest ratio of every two rows, shape (n, n); None if there are few pairs or entries, or an entry is tiny.
-
-    It is infinite if only the first row has mass at some output; ``0 / 0`` does not count.
-    """
+    """Largest ratio of every two rows, shape (n, n); None if there are few pairs or entries, or an entry is tiny."""
+    # It is infinite if only the first row has mass at some output; 0 / 0 does not count.
     n, m = matrix.shape
     if pairs.number < MIN_SHARE * n * n or pairs.number * m < MIN_ENTRIES:
         return None
@@ -52,10 +40,8 @@ def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:
 
 
 def factors_above(budget: Budget, distance: Float) -> Float:
-    """``exp(-epsilon d)``, slightly larger: pairs of entries with a larger ratio satisfy the claim for certain.
-
-    The margin covers the roundings of entries, ratios, products and of the exponent.
-    """
+    """``exp(-epsilon d)``, slightly larger: pairs of entries with a larger ratio satisfy the claim for certain."""
+    # The margin covers the roundings of entries, ratios, products and of the exponent.
     exponent = np.minimum(float(budget) * distance, LARGEST_EXPONENT)
     return np.exp(-exponent) * (1 + (4 + exponent) * ULPS)
 
@@ -70,10 +56,8 @@ def pairs_near_bound(ratios: Float, budget: Budget, pairs: AnyPairs) -> Pairs:
 
 
 def pairs_near_worst(ratios: Float, pairs: AnyPairs, rounding: float, most: float) -> tuple[Pairs, float]:
-    """At most ``most`` pairs whose loss per unit of distance may be the largest, and an upper bound of that loss.
-
-    The bound is 0 if all such pairs are returned, which then decide.
-    """
+    """At most ``most`` pairs whose loss per unit of distance may be the largest, and an upper bound of that loss."""
+    # The bound is 0 if all such pairs are returned, which then decide.
     lower = upper = 0.0
     for _, _, _, at_least, at_most in _losses(ratios, pairs, rounding):
         lower, upper = max(lower, float(at_least.max())), max(upper, float(at_most.max()))

@@ -1,7 +1,5 @@
 """Pure privacy of a channel for given pairs of inputs: floats select entries, integers decide."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -15,8 +13,8 @@ from ldpopt.auditing.exact_matrices import ULPS, Exact
 from ldpopt.auditing.row_ratios import MIN_ENTRIES, SMALLEST, factors_above, pairs_near_bound, pairs_near_worst
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 
+# Largest number of entries near the worst that are compared in rationals; with more, epsilon is rounded up more
 MAX_CANDIDATES = 64
-"""Largest number of entries near the worst that are compared in rationals; with more, epsilon is rounded up more."""
 
 
 class _Candidate(NamedTuple):
@@ -32,11 +30,9 @@ class _Candidate(NamedTuple):
 def least_epsilon_pairs(
     matrix: Exact, pairs: AnyPairs, ratios: NDArray[np.float64] | None = None
 ) -> tuple[float, tuple[Any, Any, Any] | None]:
-    """Smallest epsilon over weighted pairs, rounded up, and its witness: floats select candidates, rationals decide.
-
-    The relative error of a loss in floats is at most ``4 ULPS``, plus ``ULPS`` nats if the entries were rounded. If
-    there are too many candidates, the result is their largest upper bound. Known ratios of the rows exclude most pairs.
-    """
+    """Smallest epsilon over weighted pairs, rounded up, and its witness: floats select candidates, rationals decide."""
+    # The relative error of a loss in floats is at most 4 ULPS, plus ULPS nats if the entries were rounded. If there are
+    # too many candidates, the result is their largest upper bound. Known ratios of the rows exclude most pairs.
     if _lost_bits(matrix).any():
         return _least_epsilon_of_rationals(matrix, pairs)
     rounding, at_most = ULPS if matrix.is_rounded else 0.0, 0.0

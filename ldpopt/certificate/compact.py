@@ -11,11 +11,9 @@ from ldpopt.certificate.integers import GRID, Integers, integers
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import Ties
 
-CHUNK = 1 << 18
-"""Entries of one block of work."""
-
+CHUNK = 1 << 18  # entries of one block of work
+# Number of entries from which costs are rounded up to 64-bit integers, which loosens the bound by about n 2**-48
 MIN_COARSE_ENTRIES = 20_000
-"""Number of entries from which costs are rounded up to 64-bit integers, which loosens the bound by about n 2**-48."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +46,8 @@ class Prices:
 
 
 def coarse_integers(weights: Float, utility: Float, duals: Float) -> tuple[Any, Any, int]:
-    """Costs ``weights * utility`` rounded up to int64, duals rounded to nearest, and their fractional bits.
-
-    Sums of their differences over the inputs stay below ``2**63``.
-    """
+    """Costs ``weights * utility`` rounded up to int64, duals rounded to nearest, and their fractional bits."""
+    # Sums of their differences over the inputs stay below 2**63.
     costs = weights[:, None] * utility
     largest = max(float(costs.max()), -float(costs.min()), float(np.abs(duals).max()))
     available_bits = min(52, 60 - int(np.ceil(np.log2(len(duals) + 1))))
@@ -64,7 +60,7 @@ def coarse_integers(weights: Float, utility: Float, duals: Float) -> tuple[Any, 
 
 
 def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
-    r"""Bound over columns tied by ``P[x, y] <= exp(epsilon) P[x', y] + delta``.
+    r"""Upper bound on the value of all channels whose columns satisfy ``P[x, y] <= exp(epsilon) P[x', y] + delta``.
 
     With ``d = costs - y - t`` an output can raise the value above ``sum(y + t)`` only if
     :math:`\beta \sum_x d^+_x + b \sum_x d_x > 0`. Newton's method, in integers, finds the smallest

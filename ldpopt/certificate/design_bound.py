@@ -27,23 +27,12 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import ZERO, Rays
 
-LISTED = 20
-"""Largest number of answers whose sets are listed."""
-
-DIGIT = 8
-"""Bits of a digit of the exponents of rays, whose exponentials are tabled."""
-
-PRECISION = 160
-"""Bits of an entry of a ray near the smallest one."""
-
-RELATIVE = 170
-"""Bits to which a product of enclosures is known at least: seven to ten of ``2**-180``."""
-
-ROUNDED = 16
-"""Units of the last bit by which a product of up to eight digits is too small at most."""
-
-ROWS = 4096
-"""Rays at a time."""
+LISTED = 20  # largest number of answers whose sets are listed
+DIGIT = 8  # bits of a digit of the exponents of rays, whose exponentials are tabled
+PRECISION = 160  # bits of an entry of a ray near the smallest one
+RELATIVE = 170  # bits to which a product of enclosures is known at least: seven to ten of ``2**-180``
+ROUNDED = 16  # units of the last bit by which a product of up to eight digits is too small at most
+ROWS = 4096  # rays at a time
 
 
 class Bound(Protocol):
@@ -65,7 +54,7 @@ class Bound(Protocol):
         ...
 
     def value(self, statement: Statement) -> Fraction:
-        """Lower bound on the average variance of every private channel if they hold."""
+        """Lower bound on the average variance of every private channel, if the multipliers hold."""
         ...
 
 
@@ -76,21 +65,21 @@ class NoBound:
     kind: ClassVar[str] = "none"
 
     def plain(self) -> dict[str, Any]:
-        """Nothing."""
+        """An empty table: there are no multipliers."""
         return {}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> NoBound:
-        """Nothing to read."""
+        """Read the empty table that `plain` wrote."""
         entry.table()
         return cls()
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
-        """Always."""
+        """True: 0 is a lower bound of every variance."""
         return True
 
     def value(self, statement: Statement) -> Fraction:
-        """0."""
+        """The bound 0."""
         return Fraction(0)
 
 
@@ -128,7 +117,9 @@ class FormBound:
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
         """Whether ``v N v <= (y.v)(r.v)`` for all columns."""
-        form, line, r = price_form(statement, self.inverse), Rationals.of(self.line), statement.weights
+        s, gram, line, r = Rationals.of(self.inverse), statement.gram, Rationals.of(self.line), statement.weights
+        # N = S^T G_c S
+        form = Rationals(product(product(s.whole.T, gram.whole), s.whole), s.denominator**2 * gram.denominator)
         if isinstance(cone, Rays):
             return _rays_hold(form, line, r, cone)
         if self.shift is not None:
@@ -136,17 +127,10 @@ class FormBound:
         return len(self.line) <= LISTED and _sets_hold(form, line, r, cone)
 
     def value(self, statement: Statement) -> Fraction:
-        """``2 tr(S G_c) - 1.y - spread``."""
+        """The bound ``2 tr(S G_c) - 1.y - spread``, exactly."""
         inverse, line, gram = Rationals.of(self.inverse), Rationals.of(self.line), statement.gram
         trace = Fraction(int((inverse.whole * gram.whole).sum()), inverse.denominator * gram.denominator)
         return 2 * trace - Fraction(int(line.whole.sum()), line.denominator) - statement.spread
-
-
-def price_form(statement: Statement, inverse: Float) -> Rationals:
-    """``N = S^T G_c S``."""
-    s = Rationals.of(inverse)
-    whole = product(product(s.whole.T, statement.gram.whole), s.whole)
-    return Rationals(whole, s.denominator**2 * statement.gram.denominator)
 
 
 def _sets_hold(form: Rationals, line: Rationals, weights: Rationals, base: Fraction) -> bool:
@@ -178,11 +162,9 @@ def _subset_squares(form: Integers) -> Integers:
 
 
 def _rays_hold(form: Rationals, line: Rationals, weights: Rationals, rays: Rays) -> bool:
-    """Whether ``v N v <= (y.v)(r.v)`` for all rays, and so for the cone.
-
-    Entries ``exp(-epsilon unit below)`` are not rationals. They are read from below as ``w`` over a power of two, with
-    ``w <= v <= w (1 + RELATIVE) + ROUNDED / 2**bits``; the most that this changes ``(y.v)(r.v) - v N v`` is subtracted.
-    """
+    """Whether ``v N v <= (y.v)(r.v)`` for all rays, and so for the cone."""
+    # Entries exp(-epsilon unit below) are not rationals. They are read from below as w over a power of two, with w <= v
+    # <= w (1 + RELATIVE) + ROUNDED / 2**bits; the most that this changes (y.v)(r.v) - v N v is subtracted.
     bits = PRECISION + 3 * ceil(rays.depth / log(2))
     table = _Exponentials(rays, bits)
     left = line.denominator * weights.denominator
@@ -214,6 +196,7 @@ class _Exponentials:
         return np.asarray(values[place.reshape(below.shape)], dtype=object)
 
     def _entry(self, size: int) -> int:
+        """``exp(-epsilon unit size)`` over ``2**bits``, rounded down; 0 for an entry that is 0."""
         if size == ZERO:
             return 0
         value, shift = 1 << self.bits, 0
@@ -225,6 +208,7 @@ class _Exponentials:
         return value
 
     def _power(self, size: int) -> int:
+        """The exponential of one digit, rounded down; computed once."""
         if size not in self.known:
             high = self.rays.budget.enclosure(self.rays.unit * size)[1]
             self.known[size] = (high.denominator << self.bits) // high.numerator

@@ -20,8 +20,7 @@ from ldpopt.certificate.integers import Integers, Rationals, product
 from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float, frozen
 
-BITS = 62
-"""Fractional bits of the scaled matrix whose factor is sought."""
+BITS = 62  # fractional bits of the scaled matrix whose factor is sought
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class Inequalities:
 
 
 def _eighths(both: np.ndarray, size: int, factor: float) -> np.ndarray:
-    """Eight times the form, from a symmetric matrix of multipliers."""
+    """Eight times the form over ``(1, s)`` of the inequalities: of pairs, ``both`` (n, n), and of the size."""
     n = len(both)
     sums = both.sum(axis=1)
     matrix = np.empty((n + 1, n + 1), dtype=both.dtype)
@@ -90,7 +89,8 @@ def is_positive(
     shift: Float,
     inequalities: Inequalities | None = None,
 ) -> bool:
-    """Whether the condition holds for all signs; the first entry of the shift is set to minus the sum of the others."""
+    """Whether the form proves the condition for all sets, in integers; False may also mean that its proof fails."""
+    # shift is the diagonal, shape (n + 1,), whose first entry is set to minus the sum of the others.
     given = Rationals.of(shift)
     diagonal = given.whole.copy()
     diagonal[0] = -int(diagonal[1:].sum())
@@ -129,16 +129,8 @@ def _in_signs(vector: Integers, constant: int, step: int) -> Integers:
 
 
 def is_semidefinite(matrix: Integers) -> bool:
-    """Whether a symmetric integer matrix is positive semidefinite: ``L L^T`` in integers plus a dominant diagonal.
-
-    True is a proof. False may also mean that the smallest eigenvalue is too near 0 for floats.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> is_semidefinite(np.array([[2, 1], [1, 2]], dtype=object))
-    True
-    """
+    """Whether a symmetric integer matrix is positive semidefinite: ``L L^T`` in integers plus a dominant diagonal."""
+    # True is a proof. False may also mean that the smallest eigenvalue is too near 0 for floats.
     sizes = [int(entry).bit_length() for entry in np.diag(matrix)]
     # Rows and columns times powers of two bring the diagonal near 1.
     powers = np.array([-(-size // 2) for size in sizes], dtype=object)
@@ -163,4 +155,5 @@ def is_semidefinite(matrix: Integers) -> bool:
 
 
 def _floats(scaled: Integers, most: int) -> Float:
+    """The integers over ``2**(2 most)`` as floats."""
     return np.array([[float(Fraction(int(entry), 1 << (2 * most))) for entry in row] for row in scaled])

@@ -21,8 +21,7 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
 
-BITS = 200
-"""Bits after the point to which roots are computed before they are compared exactly."""
+BITS = 200  # bits after the point to which roots are computed before they are compared exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +121,7 @@ def _holds(k: Integers, y: Integers, r: Integers, base: Fraction) -> bool:
 
 
 def _root(p: int, sign: int, d: int, q: int, answer: int, joins: bool) -> _Root:
+    """The root with its value rounded down to ``2**-BITS``."""
     rough = ((p << BITS) + sign * isqrt(d << (2 * BITS))) // q
     return _Root(p, sign, d, q, rough, answer, joins)
 

@@ -34,8 +34,7 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
 
-DIAGRAMS = 5000
-"""Largest number of Ferrers diagrams that are enumerated."""
+DIAGRAMS = 5000  # largest number of Ferrers diagrams that are enumerated
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,9 @@ class Spectrum:
             sums, counts, beside = _joined(first), np.ones(first.shape[1], dtype=np.int64).astype(object), Fraction(0)
         else:
             counts = np.bincount(patterns).astype(object)
-            sums = _joined(np.array([_exact_bincount(patterns, part.ravel(), len(counts)) for part in parts]))
+            # Sums of digits are below 2**53 for up to 2**17 answers, hence exact in floats.
+            digits = [np.bincount(patterns, part.ravel().astype(np.float64), len(counts)) for part in parts]
+            sums = _joined(np.array(digits).astype(np.int64))
             common = int(np.lcm.reduce(counts))
             rest = statement.gram.whole * common - (sums * (common // counts))[scheme.patterns]
             beside = Fraction(int(np.abs(rest).sum(axis=1).max()), common * statement.scale)
@@ -91,11 +92,9 @@ class Spectrum:
         return len(sizes) == 2 and not self.mu[3] and not self.beside and math.comb(sum(sizes), sizes[0]) <= DIAGRAMS
 
     def _energies(self, nu: Sequence[Fraction]) -> Iterator[tuple[int, Fraction]]:
-        """Size and ``sum_T nu_T |E_T 1_A|^2`` of the sets that may cost most, if ``nu`` of both attributes is 0.
-
-        That sum depends only on the row sums and column sums of the set. Column sums are majorized by the conjugate of
-        the row sums (Gale and Ryser), and the sum of their squares is largest there: the set is a Ferrers diagram.
-        """
+        """Size and ``sum_T nu_T |E_T 1_A|^2`` of the sets that may cost most, if ``nu`` of both attributes is 0."""
+        # That sum depends only on the row sums and column sums of the set. Column sums are majorized by the conjugate
+        # of the row sums (Gale and Ryser), and the sum of their squares is largest there: the set is a Ferrers diagram.
         (p, q), n = self.scheme.sizes, self.scheme.n
         for rows in combinations_with_replacement(range(q + 1), p):
             k, squares = sum(rows), sum(row * row for row in rows)
@@ -105,22 +104,17 @@ class Spectrum:
                 yield k, nu[2] * (Fraction(squares, q) - share) + nu[1] * (Fraction(columns, p) - share)
 
     def bound(self, sigma: Sequence[Fraction], level: Fraction) -> Fraction:
-        """``2 tr(S G_c) - 1.y``."""
+        """``2 tr(S G_c) - 1.y``: the bound that multipliers prove, plus the spread."""
         parts = zip(sigma, self.mu, self.scheme.ranks.ravel().tolist(), strict=True)
         return 2 * sum((s * m * rank for s, m, rank in parts), Fraction(0)) - self.scheme.n * level
 
 
 def _joined(parts: NDArray[np.int64]) -> NDArray[np.object_]:
-    """Integers of digits."""
+    """Python integers, shape ``(columns,)``, from their digits, shape ``(digits, columns)``."""
     total = np.zeros(parts.shape[1], dtype=object)
     for part in parts[::-1]:
         total = (total << DIGIT) + part.astype(object)
     return total
-
-
-def _exact_bincount(places: NDArray[np.int64], numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Sums of digits by place: below ``2**53`` for up to ``2**17`` answers, hence exact in floats."""
-    return np.bincount(places, weights=numbers.astype(np.float64), minlength=size).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +137,8 @@ class ProductBound:
         table = entry.table("sizes", "eigenvalues", "level")
         sizes = tuple(size.whole(n + 1) for size in table["sizes"].list())
         if any(size < 2 for size in sizes) or Scheme(sizes).n != n:
-            raise table["sizes"].error(f"the sizes do not make {n} answers")
+            what = f"attributes with {list(sizes)} values do not make {n} answers"
+            raise table["sizes"].error(what)
         return cls(sizes, table["eigenvalues"].numbers(2 ** len(sizes)), table["level"].number())
 
     @classmethod
@@ -168,21 +163,22 @@ class ProductBound:
         return spectrum is not None and not isinstance(cone, Rays) and self.is_proved_by(spectrum, cone)
 
     def is_proved_by(self, spectrum: Spectrum, base: Fraction) -> bool:
-        """`holds`, for a known spectrum."""
+        """As `holds`, for a spectrum that is known already."""
         return Fraction(self.level) >= spectrum.least_level(_fractions(self.eigenvalues), base)
 
     def value(self, statement: Statement) -> Fraction:
-        """``2 tr(S G_c) - 1.y - spread``."""
+        """The bound ``2 tr(S G_c) - 1.y - spread``, exactly."""
         spectrum = Spectrum.of(statement, Scheme(self.sizes))
         assert spectrum is not None
         return self.value_of(spectrum) - statement.spread
 
     def value_of(self, spectrum: Spectrum) -> Fraction:
-        """`value` plus the spread, for a known spectrum."""
+        """The bound plus the spread, for a spectrum that is known already."""
         return spectrum.bound(_fractions(self.eigenvalues), Fraction(self.level))
 
 
 def _fractions(array: Float) -> list[Fraction]:
+    """The exact values of floats, one after the other."""
     return [Fraction(float(value)) for value in array.ravel()]
 
 

@@ -21,26 +21,21 @@ from ldpopt.certificate.documents import open_document, read_masses
 from ldpopt.certificate.frequency_certificate import OLD_FREQUENCIES, FrequencyCertificate
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.documents import Entry, plain_labels
+from ldpopt.foundation.files import beginning
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import to_table
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
+# They are still read. The first one has a budget in place of a notion; neither has a digest of labels and names.
 OLD_FORMATS = ("ldpopt design certificate 2", "ldpopt design certificate 1")
-"""They are still read. The first one has a budget in place of a notion; neither has a digest of labels and names."""
-
-BEGINNINGS = ("ldpopt design certificate", OLD_FREQUENCIES)
-"""Beginnings of formats of designs."""
-
+BEGINNINGS = ("ldpopt design certificate", OLD_FREQUENCIES)  # beginnings of formats of designs
+# Kinds of bounds
 BOUNDS: dict[str, type[Bound]] = {bound.kind: bound for bound in (FormBound, ProductBound, MeanBound, NoBound)}
-"""Kinds of bounds."""
-
+# Share by which the value of an old file may be too small: its estimator differs from this one by rounding
 OLD_SLACK = Fraction(1, 10**9)
-"""Share by which the value of an old file may be too small: its estimator differs from this one by rounding."""
-
-OLD_ROW = 1e-6
-"""Share of the largest entries by which the first row of an old file's left inverse may be off."""
+OLD_ROW = 1e-6  # share of the largest entries by which the first row of an old file's left inverse may be off
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -70,8 +65,7 @@ class DesignCertificate(DesignClaim):
     mechanism: Mechanism
     left_inverse: Float
     multipliers: Bound
-    is_old: bool = False
-    """Whether it was read from a file of an old format."""
+    is_old: bool = False  # whether it was read from a file of an old format
 
     @classmethod
     def of(
@@ -185,7 +179,8 @@ class DesignCertificate(DesignClaim):
         workload = Workload(table["workload"].numbers(len(names), n), inputs, names)
         weights = table["weights"].numbers(n)
         if (weights < 0).any() or not weights.any():
-            raise table["weights"].error("the weights are not >= 0 with a positive sum")
+            what = f"a weight is negative, or all are 0: they are from {weights.min():g} to {weights.max():g}"
+            raise table["weights"].error(what)
         privacy = read_notion(table["privacy"], inputs)
         privacy.check(inputs, ())
         mechanism = read_masses(table["masses"], inputs)
@@ -221,7 +216,8 @@ def _old_left_inverse(entry: Entry, c: int, m: int) -> Float:
     given = entry.numbers(c, m)
     found = with_first_row(given)
     if (np.abs(found[0] - given[0]) > OLD_ROW * (1 + np.abs(given).max(axis=0))).any():
-        raise entry.error("the columns of the left inverse do not sum to 1")
+        off = float(np.abs(found[0] - given[0]).max())
+        raise entry.error(f"the columns of the left inverse do not sum to 1: one is off by {off:.3g}")
     return found
 
 
@@ -243,14 +239,8 @@ def _renewed(entry: Entry) -> Entry:
 
 def is_design(path: str | os.PathLike[str]) -> bool:
     """Whether a file begins as a certificate of a design; what is not a plain file is not opened."""
-    if not os.path.isfile(path):
-        return False  # opening a named pipe would wait for its writer
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            beginning = stream.read(100)
-    except OSError:
-        return False
-    return any(words in beginning for words in BEGINNINGS)
+    start = beginning(path, 100)
+    return any(words in start for words in BEGINNINGS)
 
 
 def load_certificate(path: str | os.PathLike[str]) -> DesignCertificate | FrequencyCertificate:

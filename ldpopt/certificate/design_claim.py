@@ -15,18 +15,16 @@ from ldpopt.certificate.documents import digest_of, open_document, text_of
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
-from ldpopt.foundation.documents import Entry
+from ldpopt.foundation.documents import UNCHANGED, Entry
 from ldpopt.foundation.files import replacing
 from ldpopt.mechanism.files import origin_of_mechanism, require_digest
 from ldpopt.problem.workload import Workload
 
 FORMAT = "ldpopt design certificate 3"
 
+# Key of the part of a file that proves nothing: title, notion, epsilon, delta, digest, and what wrote the file
 ABOUT = "about"
-"""Key of the part of a file that proves nothing: title, notion, epsilon, delta, digest, and what wrote the file."""
-
-LARGEST_FILE = 2**31
-"""Largest file that is read, in bytes."""
+LARGEST_FILE = 2**31  # largest file that is read, in bytes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,7 +58,6 @@ class DesignClaim(HasFacts, ABC):
     bias: Fraction = Fraction(0)
 
     def __repr__(self) -> str:
-        """Value, bound and gap."""
         return (
             f"{type(self).__name__}({self.objective} variance {round_up(self.achieved):.9g}, "
             f"bound {round_down(self.bound):.9g}, relative gap {self.relative_gap:.2g})"
@@ -162,7 +159,8 @@ class DesignClaim(HasFacts, ABC):
             try:
                 is_same = digest == digest_of(given)
             except (ValueError, RecursionError):
-                raise ModelFileError("a number is not finite, or lists are nested too deep", where=name) from None
+                what = "a number is not finite, or lists are nested too deep"
+                raise ModelFileError(what, where=name, do=UNCHANGED) from None
             if not is_same:
                 flaws = ("the file was changed after it was written: its digest does not fit",)
         elif "digest" in given:
@@ -187,12 +185,17 @@ class DesignClaim(HasFacts, ABC):
         """The numbers of the claim that do not hold, given the computed ones."""
         failures = []
         if max(proved, Fraction(0)) < self.bound:
-            failures.append("the multipliers prove less than the bound claimed")
+            failures.append(f"the multipliers prove less than the bound claimed: {_two(proved, self.bound)}")
         if value.achieved > self.achieved * (1 + slack):
-            failures.append("the estimator has a larger variance than claimed")
+            failures.append(f"the estimator has a larger variance than claimed: {_two(value.achieved, self.achieved)}")
         if not value.is_unbiased:
             most = float(LARGEST_BIAS)
             failures.append(f"the estimator is biased by {float(value.bias):.3g}: more than {most:g} of a deviation")
         elif self.bias < 0 or value.bias_squared > self.bias**2:
-            failures.append("the estimator has a larger bias than claimed")
+            failures.append(f"the estimator has a larger bias than claimed: {_two(value.bias, self.bias)}")
         return failures
+
+
+def _two(found: Fraction, claimed: Fraction) -> str:
+    """A computed number and the claimed one, which may differ beyond the digits of floats."""
+    return f"{round_up(found):.17g}, not {round_up(claimed):.17g}"

@@ -17,8 +17,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays, cone_ties, rays_of
 
-BASE_BITS = 96
-"""Bits of ``e**-epsilon``, rounded down, in a proof."""
+BASE_BITS = 96  # bits of ``e**-epsilon``, rounded down, in a proof
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +25,7 @@ class AnswerClasses:
     """Classes of answers with equal columns of the workload, of which each counts as one answer.
 
     Nothing is lost: averaging the rows of such answers keeps a channel private, its estimator unbiased, and the average
-    variance.
-
-    Examples
-    --------
-    >>> AnswerClasses.of(np.array([[1.0, 0.0, 1.0]])).classes.tolist()
-    [0, 1, 0]
+    variance. Example: a workload with the only row ``1, 0, 1`` has the classes ``0, 1, 0``.
     """
 
     first: NDArray[np.int64]  # one answer of each class, ascending, shape (c,)
@@ -47,10 +41,8 @@ class AnswerClasses:
 
     @classmethod
     def under(cls, privacy: Any, matrix: Float, inputs: Sequence[Hashable]) -> AnswerClasses:
-        """Those classes under pure privacy; under other notions every answer has a class of its own.
-
-        There the average of two rows may break a tie with a third.
-        """
+        """Those classes under pure privacy; under other notions every answer has a class of its own."""
+        # There the average of two rows may break a tie with a third.
         everyone = np.arange(len(inputs))
         return cls.of(matrix) if is_pure(privacy, inputs) else cls(everyone, everyone)
 
@@ -95,7 +87,7 @@ class Statement:
 
     @cached_property
     def gram(self) -> Rationals:
-        """``G_c``."""
+        """``G_c``, the Gram matrix of the centered workload, as rationals."""
         return Rationals(self.centered.whole(), self.scale)
 
     @cached_property
@@ -108,8 +100,7 @@ class Statement:
         return Fraction(int(r @ squares) * total - square, self.scale)
 
 
-Cone = Fraction | Rays
-"""The private columns: ``e**-epsilon`` rounded down for pure privacy, else all extreme rays."""
+Cone = Fraction | Rays  # the private columns: ``e**-epsilon`` rounded down for pure privacy, else all extreme rays
 
 
 def cone_of(privacy: Any, inputs: Sequence[Hashable]) -> Cone:

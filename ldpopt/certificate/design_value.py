@@ -9,8 +9,6 @@ answer the numbers
 are rationals, computed in integers from ``V`` itself, or from the Gram matrix of ``d`` if that is smaller.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, isqrt
@@ -23,15 +21,11 @@ from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.numbers import Float
 
+# Largest bias, in standard deviations of one respondent's estimate. The standard deviation of the mean of up to 1e16
+# respondents is more than ten times such a bias, which no survey can notice.
 LARGEST_BIAS = Fraction(1, 10**9)
-"""Largest bias, in standard deviations of one respondent's estimate. The standard deviation of the mean of up to 1e16
-respondents is more than ten times such a bias, which no survey can notice."""
-
-UNBOUNDED = Fraction(10**400)
-"""Value of a biased estimator."""
-
-CELLS = 1 << 22
-"""Numbers of the estimator that are in memory as digits at a time."""
+UNBOUNDED = Fraction(10**400)  # value of a biased estimator
+CELLS = 1 << 22  # numbers of the estimator that are in memory as digits at a time
 
 
 @dataclass(frozen=True)
@@ -44,11 +38,9 @@ class DesignValue:
 
     @property
     def is_unbiased(self) -> bool:
-        """Whether the bias is at most 1e-9 of the standard deviation of one respondent's estimate.
-
-        The variance of the true values among people counts too: it does not vanish for large budgets, as the variance
-        of the reports does.
-        """
+        """Whether the bias is at most 1e-9 of the standard deviation of one respondent's estimate."""
+        # The variance of the true values among people counts too: it does not vanish for large budgets, as the variance
+        # of the reports does.
         return self.bias_squared <= LARGEST_BIAS**2 * (self.achieved + self.spread)
 
     @property
@@ -64,7 +56,8 @@ def value_of(statement: Statement, channel: Float, left_inverse: Float, objectiv
     """Value of ``V = W X`` for a channel of shape ``(n, m)``; the first row of ``X`` is not read."""
     rows, (n, m) = statement.rows, channel.shape
     if left_inverse.shape != (n, m):
-        raise CertificateError(f"the left inverse has the shape {left_inverse.shape}, the channel {(n, m)}")
+        what = f"the left inverse has the shape {left_inverse.shape}, the channel {(n, m)}"
+        raise CertificateError(what, do="give a left inverse with the shape of the channel")
     is_small = rows.parts.shape[1] <= n
     # In terms of V: the metric of the numbers is 1. In terms of X: it is their Gram matrix, and X C should be 1.
     metric = None if is_small else rows.T @ rows
@@ -110,7 +103,7 @@ def _measured(metric: Digits | None, columns: Digits) -> Digits:
 
 
 def _row(digits: Digits) -> Integers:
-    """The only row, as Python integers."""
+    """The only row of a matrix of one row, as Python integers."""
     return np.asarray(digits.whole()[0], dtype=object)
 
 

@@ -1,7 +1,5 @@
 """Certificates as JSON: strict reading, text in parts, and the digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -15,11 +13,8 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import strict_json
 from ldpopt.mechanism.mechanism import Mechanism
 
-UNIT = 1 << 53
-"""Sum of the masses of a row."""
-
-NEXT = ",\n"
-"""Between the entries of an object, each on its own line."""
+UNIT = 1 << 53  # sum of the masses of a row
+NEXT = ",\n"  # between the entries of an object, each on its own line
 
 
 def open_document(path: str | os.PathLike[str], largest: int) -> Entry:
@@ -31,7 +26,8 @@ def open_document(path: str | os.PathLike[str], largest: int) -> Entry:
         what = f"cannot read the certificate: {error.strerror or error}"
         raise ModelFileError(what, where=name, do="check the path") from None
     except ValueError as error:
-        raise ModelFileError(f"not a certificate in JSON: {error}", where=name) from None
+        do = "name a file that `ldpopt certify -o` or save() wrote"
+        raise ModelFileError(f"not a certificate in JSON: {error}", where=name, do=do) from None
 
 
 def read_masses(entry: Entry, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Mechanism:
@@ -45,7 +41,7 @@ def read_masses(entry: Entry, inputs: Sequence[Hashable], outputs: Sequence[Hash
         raise entry.error(f"row {wrong[0]} of the masses sums to {sums[wrong[0]]}, not {UNIT}")
     mechanism = Mechanism(counts / float(UNIT), inputs, range(m) if outputs is None else outputs)
     if not np.array_equal(mechanism.counts, counts):  # pragma: no cover - rounding leaves the grid as it is
-        raise entry.error("the masses are not those that would be drawn")
+        raise entry.error("the masses are not those of a mechanism: reading them as floats changes some")
     return mechanism
 
 
@@ -54,7 +50,9 @@ def text_of(data: dict[str, Any]) -> Iterator[str]:
     yield "{\n"
     for i, (key, part) in enumerate(data.items()):
         yield f"{NEXT if i else ''} {json.dumps(key)}: "
-        if not isinstance(part, dict) or not any(_is_long(value) for value in part.values()):
+        if not isinstance(part, dict) or not any(
+            isinstance(value, (list, dict, np.ndarray, Iterator)) for value in part.values()
+        ):
             yield from _rows(part)
             continue
         yield "{\n"
@@ -63,10 +61,6 @@ def text_of(data: dict[str, Any]) -> Iterator[str]:
             yield from _rows(value)
         yield "\n }"
     yield "\n}\n"
-
-
-def _is_long(value: Any) -> bool:
-    return isinstance(value, (list, dict, np.ndarray, Iterator))
 
 
 def _rows(value: Any) -> Iterator[str]:
@@ -82,6 +76,7 @@ def _rows(value: Any) -> Iterator[str]:
 
 
 def _flat(value: Any) -> str:
+    """JSON text of a value on one line."""
     return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value, allow_nan=False)
 
 

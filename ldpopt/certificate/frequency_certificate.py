@@ -27,11 +27,9 @@ from ldpopt.privacy.notion import to_table
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
+# An old format, still read: value and bound follow from its statement, and it has no digest of its labels
 OLD_FREQUENCIES = "ldpopt frequency design 1"
-"""An old format, still read: value and bound follow from its statement, and it has no digest of its labels."""
-
-TOTAL = 1 << 53
-"""Sum of the masses."""
+TOTAL = 1 << 53  # sum of the masses
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ class FrequencyCertificate(DesignClaim):
 
     @property
     def size(self) -> int:
-        """Answers in a report."""
+        """Number of answers in a report."""
         return self.randomizer.size
 
     @cached_property
@@ -195,7 +193,8 @@ class FrequencyCertificate(DesignClaim):
         n = workload.shape[1]
         privacy = read_notion(table["privacy"], workload.inputs)
         if not isinstance(privacy, PureLDP):
-            raise table["privacy"].error("subset selection is for pure privacy")
+            what = f"subset selection is certified for pure privacy, not for {type(privacy).__name__}"
+            raise table["privacy"].error(what)
         table["multipliers"].part("kind").text(ProductBound.kind)
         rest = {key: value for key, value in table["multipliers"].value.items() if key != "kind"}
         return cls(
@@ -232,10 +231,11 @@ def _randomizer(table: dict[str, Entry], n: int, mass: int) -> SubsetRandomizer:
     """The randomizer of a file, whose reports have to depend on the answer."""
     size = table["size"].whole(n)
     if not size:
-        raise table["size"].error("a report names at least one answer")
+        raise table["size"].error("sets of 0 answers say nothing: a report names at least one answer")
     found = SubsetRandomizer(n, size, mass)
     if not found.p > found.q:
-        raise table["size"].error("the sets do not depend on the answer")
+        what = f"sets of {size} answers with the mass {mass} do not depend on the answer: p = {float(found.p):.6g} <= q"
+        raise table["size"].error(what)
     return found
 
 

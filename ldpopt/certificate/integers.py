@@ -11,22 +11,13 @@ from numpy.typing import NDArray
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.numbers import Float
 
-Integers = NDArray[np.object_]
-"""An array of Python integers."""
-
-GRID = 320
-"""Fractional bits of the integers in a bound; finer values are rounded."""
-
-BITS = 18
-"""Bits of a digit."""
-
+Integers = NDArray[np.object_]  # an array of Python integers
+GRID = 320  # fractional bits of the integers in a bound; finer values are rounded
+BITS = 18  # bits of a digit
 MASK = (1 << BITS) - 1
 
-TERMS = 1 << 14
-"""Number of products of two digits that float64 adds at a time: their sum stays below ``2**51``."""
-
-MOST_DIGITS = 250
-"""Largest number of digits of an exact matrix: enough for floats from 1e-600 to 1e600."""
+TERMS = 1 << 14  # number of products of two digits that float64 adds at a time: their sum stays below ``2**51``
+MOST_DIGITS = 250  # largest number of digits of an exact matrix: enough for floats from 1e-600 to 1e600
 
 
 def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Integers:
@@ -83,7 +74,7 @@ class Digits:
 
     @classmethod
     def of(cls, whole: Integers) -> Digits:
-        """Python integers, a matrix of them."""
+        """Split a matrix of Python integers into digits."""
         bits = max((int(entry).bit_length() for entry in whole.ravel()), default=0) + 1
         count = -(-bits // BITS)
         parts = [((whole >> (BITS * place)) & MASK).astype(np.int64) for place in range(count - 1)]
@@ -97,7 +88,9 @@ class Digits:
         shift = (np.where(whole == 0, 0, exponent - 53) + bits).astype(np.int64)
         count = -(-max(1, int(np.where(whole == 0, 1 - 54, shift).max(initial=-53)) + 54) // BITS)
         if count > MOST_DIGITS:
-            raise CertificateError(f"exact numbers of {BITS * count} bits are too long: they are too far apart")
+            what = f"exact numbers of {BITS * count} bits are too long: their sizes are too far apart"
+            do = f"scale the workload so that its numbers take at most {BITS * MOST_DIGITS} bits together"
+            raise CertificateError(what, do=do)
         parts = np.empty((count, *array.shape), dtype=np.int64)
         for place in range(count):
             down = BITS * place - shift
@@ -108,7 +101,7 @@ class Digits:
 
     @property
     def T(self) -> Digits:  # noqa: N802
-        """Transposed."""
+        """The transposed matrix."""
         return Digits(self.parts.transpose(0, 2, 1))
 
     def columns(self, chosen: Any) -> Digits:
@@ -160,7 +153,7 @@ class Digits:
         return _carried(total)
 
     def whole(self) -> Integers:
-        """Python integers."""
+        """The matrix as Python integers."""
         total = self.parts[-1].astype(object)
         for part in self.parts[-2::-1]:
             total = (total << BITS) + part.astype(object)
@@ -187,12 +180,5 @@ def _carried(total: NDArray[np.int64]) -> Digits:
 
 
 def product(left: Integers, right: Integers) -> Integers:
-    """Exact matrix product of Python integers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> product(np.array([[10**30, -1]], dtype=object), np.array([[3], [5]], dtype=object)).tolist()
-    [[2999999999999999999999999999995]]
-    """
+    """Exact matrix product of Python integers of any size."""
     return (Digits.of(left) @ Digits.of(right)).whole()

@@ -17,26 +17,16 @@ from ldpopt.foundation.numbers import Float
 if TYPE_CHECKING:
     from ldpopt.certificate.program_bound import PairRows
 
+# Number of entries from which pairs are relaxed in 64-bit integers, which loosens the bound by about 1e-13
 MIN_ENTRIES = 100_000
-"""Number of entries from which pairs are relaxed in 64-bit integers, which loosens the bound by about 1e-13."""
-
-BLOCK = 1 << 21
-"""Number of entries whose costs are in memory at once."""
-
+BLOCK = 1 << 21  # number of entries whose costs are in memory at once
+# Bound on utilities plus multipliers: up to it a unit is at most 1, and every cost in units is a float
 LARGEST_SUM = 2.0**60
-"""Bound on utilities plus multipliers: up to it a unit is at most 1, and every cost in units is a float."""
-
-BITS = 61
-"""Bits of the largest sum of costs and multipliers: costs stay int64 whatever multipliers are added."""
-
+BITS = 61  # bits of the largest sum of costs and multipliers: costs stay int64 whatever multipliers are added
+# The natural logarithm of 2, in two parts; the product of the first one with a whole number below 2**13 is exact
 LN2 = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")
-"""The natural logarithm of 2, in two parts; the product of the first one with a whole number below 2**13 is exact."""
-
-TERMS = 18
-"""Terms of the series of ``exp(-r)`` up to 0.7; the rest is below 1e-19."""
-
-LARGEST_EXPONENT = 700.0
-"""Above this, ``exp(-x)`` is near the smallest floats and is replaced by 0."""
+TERMS = 18  # terms of the series of ``exp(-r)`` up to 0.7; the rest is below 1e-19
+LARGEST_EXPONENT = 700.0  # above this, ``exp(-x)`` is near the smallest floats and is replaced by 0
 
 
 def exponential_below(exponent: Float) -> Float:

@@ -26,6 +26,7 @@ from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 
 Form = Literal["compact", "pairwise"]
+MULTIPLIERS = "use the multipliers of a solution of this problem, with this notion"  # advice if others were given
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,36 +61,18 @@ class PairRows:
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Numbers that prove a bound, for the gain to be maximized (a loss counts with the sign changed).
+    """Numbers that prove a bound, for the gain to be maximized (a loss counts with the sign changed)."""
 
-    Attributes
-    ----------
-    form : {"compact", "pairwise"}
-        Whether privacy is in the structure of the columns, or in rows with multipliers.
-    row_sums : float array, shape (n,), or None
-        Multipliers of the row sums; for the compact form.
-    worst_case : float array, shape (n,), or None
-        Weights of the inputs, for a worst-case objective: non-negative, with any sum.
-    pairs : PairRows
-        Multipliers of privacy rows: all rows (pairwise form), or the generated events (compact form).
-    blocks : tuple of (RowBlock, float array)
-        Multipliers of the side constraints, and of a plug-in notion's rows.
-    """
-
-    form: Form
-    row_sums: Float | None
-    worst_case: Float | None
-    pairs: PairRows
-    blocks: tuple[tuple[RowBlock, Float], ...]
+    form: Form  # privacy is in the structure of the columns (compact), or in rows with multipliers (pairwise)
+    row_sums: Float | None  # multipliers of the row sums, shape (n,), for the compact form
+    worst_case: Float | None  # weights of the inputs, for a worst-case objective: >= 0, with any sum, shape (n,)
+    pairs: PairRows  # multipliers of all privacy rows (pairwise form), or of the generated events (compact form)
+    blocks: tuple[tuple[RowBlock, Float], ...]  # multipliers of side constraints, and of a plug-in notion's rows
 
 
 def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
-    """Bound the value of every private channel: from above for a gain, from below for a loss.
-
-    Notes
-    -----
-    O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
-    """
+    """Bound the value of every private channel: from above for a gain, from below for a loss."""
+    # O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
     sign, utility = 1 if problem.utility.sense == "gain" else -1, problem.utility.matrix
     # If the utility does not depend on the report, the gap may have no scale: no rounding error may be added to it.
     has_stakes = bool((utility != utility[:, :1]).any())
@@ -185,7 +168,8 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
     """``exp(-epsilon d)`` of each row over ``2**GRID``, rounded down, and delta."""
     ties = problem.definition()
     if ties is None:
-        raise CertificateError(f"{problem.privacy!r} has no ties, but a multiplier belongs to one")
+        what = f"{problem.privacy!r} ties no pairs of inputs, but a multiplier belongs to a pair"
+        raise CertificateError(what, do=MULTIPLIERS)
     levels, row_number = np.unique(_tied_distances(problem, ties, pairs), return_inverse=True)
     floors = np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)
     return floors[row_number], ties.delta
@@ -200,13 +184,16 @@ def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
     if (chosen <= 0).any():
         k = int(np.argmax(chosen <= 0))
         names = problem.inputs[pairs.first[k]], problem.inputs[pairs.second[k]]
-        raise CertificateError(f"{what} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does")
+        raise CertificateError(
+            f"{what} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does", do=MULTIPLIERS
+        )
     if ties.delta and not ties.is_shared and (np.bincount(pairs.row) > 1).any():
-        raise CertificateError(f"{what} has no rows for events of several outputs, but a multiplier belongs to one")
+        what = f"{what} has no rows for events of several outputs, but a multiplier belongs to such a row"
+        raise CertificateError(what, do=MULTIPLIERS)
     owned = ~ties.tied_outputs(len(problem.outputs))[pairs.y]
     if owned.any():
         name = problem.outputs[pairs.y[int(np.argmax(owned))]]
-        raise CertificateError(f"{what} ties no inputs for output {name!r}, but a multiplier does")
+        raise CertificateError(f"{what} ties no inputs for output {name!r}, but a multiplier does", do=MULTIPLIERS)
     return np.asarray(chosen)
 
 

@@ -17,13 +17,11 @@ from ldpopt.certificate.program_bound import Multipliers, bound, weights
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text, shown
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.problem import Problem
 
-STAKE_SHARE = 100
-"""The gap is relative to at least the stake divided by this, because the bound of a loss may be 0."""
+STAKE_SHARE = 100  # the gap is relative to at least the stake divided by this, because the bound of a loss may be 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,9 +93,8 @@ class Certificate(HasFacts):
             If the file cannot be written; an old one is left as it was.
         """
         if self.problem is None or self.mechanism is None or self.multipliers is None:
-            raise CertificateError(
-                "this certificate was constructed by hand and has no problem, mechanism or multipliers"
-            )
+            what = "this certificate was constructed by hand and has no problem, mechanism or multipliers"
+            raise CertificateError(what, do="save that of certify(solution)")
         achieved, bound, gap = self.achieved, self.bound, self.gap
         if not (isinstance(achieved, Fraction) and isinstance(bound, Fraction) and isinstance(gap, Fraction)):
             raise CertificateError("the certificate was rounded to floats", do="save that of certify(solution)")
@@ -160,19 +157,17 @@ def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
     """Exact value of the masses under the problem's objective."""
     utility, counts = problem.utility.matrix, mechanism.counts
     grid = exact_grid(utility)
-    by_input = np.array([_weighted_sum(*row, grid) for row in zip(counts, utility, strict=True)], dtype=object)
+    sums = []
+    for masses, row in zip(counts, utility, strict=True):  # row by row, to hold few Python integers at once
+        used = np.flatnonzero((masses != 0) & (row != 0))
+        sums.append(int((masses[used].astype(object) * integers(row[used], grid=grid)).sum()))
+    by_input = np.array(sums, dtype=object)
     unit = Fraction(1, mechanism.denominator << grid)
     if problem.prior is not None:
         fine = exact_grid(problem.prior)
         return Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
     worst = min(by_input) if problem.utility.sense == "gain" else max(by_input)
     return int(worst) * unit
-
-
-def _weighted_sum(counts: Int, utility: Float, grid: int) -> int:
-    """Sum of masses times utilities over ``2**grid``, exactly; row by row, to hold few integers at once."""
-    used = np.flatnonzero((counts != 0) & (utility != 0))
-    return int((counts[used].astype(object) * integers(utility[used], grid=grid)).sum())
 
 
 def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, distance: Fraction) -> float:
@@ -290,7 +285,8 @@ def recheck(certificate: Certificate) -> Recheck:
     """
     problem, mechanism, multipliers = certificate.problem, certificate.mechanism, certificate.multipliers
     if problem is None or mechanism is None or multipliers is None or not certificate.exact:
-        raise CertificateError("the certificate is in floats, or has no problem, mechanism or multipliers")
+        what = "the certificate is in floats, or has no problem, mechanism or multipliers"
+        raise CertificateError(what, do="check one from certify(solution), or from Certificate.load(path)")
     found: Certificate | None = None
     failures: list[str] = []
     try:

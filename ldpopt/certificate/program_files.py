@@ -1,7 +1,5 @@
 """A program's certificate as JSON: statement, masses, multipliers and claim, each exactly."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 
@@ -20,11 +18,10 @@ from ldpopt.problem.problem import Problem
 
 FORMAT = "ldpopt certificate 1"
 
+# Largest file that is read, in bytes: about 3000 locations with all their distances and multipliers
 LARGEST_FILE = 2**30
-"""Largest file that is read, in bytes: about 3000 locations with all their distances and multipliers."""
-
+# Bytes of a mass, utility or distance, and of a multiplier with its pair (measured with 1000 locations)
 NUMBER_BYTES, MULTIPLIER_BYTES = 19, 44
-"""Bytes of a mass, utility or distance, and of a multiplier with its pair (measured with 1000 locations)."""
 
 
 def write(
@@ -111,13 +108,13 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
     row_sums = table["row_sums"].hexadecimals(n) if form == "compact" else None
     worst_case = table["worst_case"].hexadecimals(n) if problem.prior is None else None
     if worst_case is not None and (worst_case < 0).any():
-        raise table["worst_case"].error("a weight of the worst case is negative")
+        raise table["worst_case"].error(f"the worst case has the negative weight {worst_case.min():g}")
     first, second, row, y, value = [], [], [], [], []
     for r, given_row in enumerate(table["privacy"].list()):
         x, k, event, number = given_row.list(4)
         outputs = [output.whole(m) for output in event.list()]
         if sorted(set(outputs)) != outputs:
-            raise event.error("the outputs of an event are each named once, in order")
+            raise event.error(f"the outputs {outputs} of an event are not ascending, each named once")
         first.append(x.whole(n))
         second.append(k.whole(n))
         row += [r] * len(outputs)

@@ -10,8 +10,6 @@ Arrays over the sets ``T`` (or over the patterns of differences) have the shape 
 attribute is in the set (differs).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -23,8 +21,7 @@ from ldpopt.foundation.numbers import Float
 
 Permutation = NDArray[np.int64]
 
-SAME = 1e-12
-"""Relative difference up to which two entries of a matrix are the same."""
+SAME = 1e-12  # relative difference up to which two entries of a matrix are the same
 
 
 @dataclass(frozen=True)
@@ -62,10 +59,8 @@ class Scheme:
         return found
 
     def eigenvalues(self, matrix: NDArray) -> NDArray | None:  # type: ignore[type-arg]
-        """Eigenvalues of a symmetric matrix over all answers; None if it is not in the scheme.
-
-        Floats may differ by rounding; integers must not.
-        """
+        """Eigenvalues of a symmetric matrix over all answers; None if it is not in the scheme."""
+        # Floats may differ by rounding; integers must not.
         flat = np.zeros(2 ** len(self.sizes), dtype=matrix.dtype)
         flat[self.patterns[0]] = matrix[0]
         expected = flat[self.patterns]

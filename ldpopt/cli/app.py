@@ -1,11 +1,9 @@
 """The frame of all commands: exit codes, one line per error, no traceback on closed pipes and Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress
-from typing import IO, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -36,16 +34,15 @@ from ldpopt.cli.sweep import sweep
 from ldpopt.cli.vertices import vertices
 from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, PrivacyViolationError
 
+# All commands, in the order of ``ldpopt --help``
 COMMANDS = (
     *(init, check, solve, design, compare, audit, certify, vertices, plan, key, privatize, estimate, sweep, simulate),
     *(experiment, plot, report, export, solvers, models, examples),
 )
-"""All commands, in the order of ``ldpopt --help``."""
-
 EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
 
+# Base class of all usage errors: from click or from typer itself, depending on the version of typer
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
-"""Base class of all usage errors: from click or from typer itself, depending on the version of typer."""
 
 
 def run() -> NoReturn:
@@ -77,7 +74,9 @@ class Shell(TyperGroup):
             raise typer.Exit(INTERRUPTED) from None
         except LdpoptError as error:
             say(error.one_line)
-            raise typer.Exit(exit_code(error)) from None
+            is_false = isinstance(error, (PrivacyViolationError, CertificateError))
+            code = NO_SOLUTION if isinstance(error, NoSolutionError) else FALSE_CLAIM if is_false else BAD_STATEMENT
+            raise typer.Exit(code) from None
         except MemoryError:
             say("out of memory | do: take fewer inputs, outputs or points")
             raise typer.Exit(BAD_STATEMENT) from None
@@ -98,19 +97,12 @@ class Shell(TyperGroup):
         except typer.Abort:
             code = INTERRUPTED
         except OSError as error:
-            name = f"{error.filename}: " if error.filename else ""
-            say(f"{name}{error.strerror or error}")
+            where = f" | where: {error.filename}" if error.filename else ""
+            say(f"{error.strerror or error}{where} | do: check the path, the free space and the permissions")
             code = BAD_STATEMENT
         except SystemExit:  # from typer, if the reader of --help closed the pipe
             code = 0
         sys.exit(_flushed(code if isinstance(code, int) else 0))
-
-
-def exit_code(error: LdpoptError) -> int:
-    """Return the exit code of an error."""
-    if isinstance(error, NoSolutionError):
-        return NO_SOLUTION
-    return FALSE_CLAIM if isinstance(error, (PrivacyViolationError, CertificateError)) else BAD_STATEMENT
 
 
 def _prepare_streams() -> None:
@@ -132,16 +124,12 @@ def _flushed(code: int) -> int:
         try:
             stream.flush()
         except OSError as error:
-            _redirect_to_null(stream)
+            with suppress(OSError, ValueError):  # the stream is not a file, as in a test
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             if code == 0 and stream is sys.stdout and not isinstance(error, BrokenPipeError):
                 say(error.strerror or str(error))
                 code = BAD_STATEMENT
     return code
-
-
-def _redirect_to_null(stream: IO[str]) -> None:
-    with suppress(OSError, ValueError):  # the stream is not a file, as in a test
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 app = typer.Typer(

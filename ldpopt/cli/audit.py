@@ -1,7 +1,5 @@
 """The command audit: the true privacy of a mechanism."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any, Literal
 
@@ -46,20 +44,21 @@ def audit(
     *claimed, witness = found.facts().parts
     show(Facts("", [*rows, *([] if claim is None else claimed), witness, table]), data, json)
     if claim is not None and found.verdict != "certified":
-        refuse(f"the claim {found.claim} is {found.verdict}: epsilon {found.epsilon:.9g}, delta {found.delta:.9g}")
+        what = f"the claim {found.claim} is {found.verdict}: epsilon {found.epsilon:.9g}, delta {found.delta:.9g}"
+        refuse(what, "claim these numbers, or use a mechanism that `ldpopt solve` finds for the claim")
 
 
 def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | None) -> Any:
     """Build the claimed notion, or None."""
     if model is not None:
         if epsilon is not None or delta is not None:
-            raise typer.BadParameter("use either --model or --epsilon, not both")
+            raise typer.BadParameter("the claim is given twice: give either --model or --epsilon")
         from ldpopt.problem.modelfile import read_model
 
         return read_model(options.find_model(model)).privacy
     if epsilon is None:
         if delta is not None:
-            raise typer.BadParameter("--delta needs --epsilon")
+            raise typer.BadParameter("--delta is given without --epsilon: give both")
         return None
     from ldpopt.privacy import ApproximateLDP, PureLDP
 

@@ -12,7 +12,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.design import run_design
-from ldpopt.cli.printing import audit_data, refuse, require_writable, say, show, working
+from ldpopt.cli.printing import audit_data, refuse, require_gap, require_writable, say, show, working
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.display import Facts, privacy_text
@@ -20,7 +20,7 @@ from ldpopt.foundation.display import Facts, privacy_text
 if TYPE_CHECKING:
     from ldpopt.certificate import Certificate
 
-NUMBERS = ("achieved", "bound", "gap", "relative_gap")
+UNTRUSTED = "do not use the mechanism; solve or design again"  # advice about a false certificate
 
 
 def certify(
@@ -71,7 +71,7 @@ def certify(
         with working(f"solving {Path(file).name}"):
             solution, proof = solve_and_certify(model, solver, time_limit, form)
         if not solution.mechanism or proof is None:  # without a mechanism, .mechanism raises the reason
-            refuse(f"{solution.solver} returned no duals, so there is no bound")
+            refuse(f"{solution.solver} returned no duals, so there is no bound", "give --solver highs")
         say_notes(solution)
         if output is not None:
             proof.save(output)
@@ -93,13 +93,13 @@ def _check_independently(file: str) -> None:
         raise typer.BadParameter("--independent is for a certificate: write one with -o first")
     checker = Path(ldpopt.__file__).parents[1] / "ldpopt_check.py"  # not another installed one
     if not checker.is_file():
-        refuse("ldpopt_check.py is not installed beside ldpopt")
+        refuse("ldpopt_check.py is not installed beside ldpopt", "copy it from the repository, and run it on the file")
     with working("the independent checker"):
         done = subprocess.run([sys.executable, "-I", str(checker), file], capture_output=True, text=True)
     if done.returncode == 2:  # an unknown kind of file
         raise ModelFileError(f"the independent checker: {done.stdout.strip()}", do="pass a certificate of ldpopt")
     if done.returncode:
-        refuse(f"the independent checker: {done.stdout.strip() or done.stderr.strip()}")
+        refuse(f"the independent checker: {done.stdout.strip() or done.stderr.strip()}", UNTRUSTED)
     say(f"the independent checker: {done.stdout.strip()}")
 
 
@@ -107,7 +107,7 @@ def _refuse_options(given: dict[str, Any], kind: str, file: str) -> None:
     """Refuse options that are for another kind of file."""
     useless = next((name for name, value in given.items() if value is not None), None)
     if useless is not None:
-        raise typer.BadParameter(f"{useless} is for {kind}, which {file} is not")
+        raise typer.BadParameter(f"{useless} is for {kind}, which {file} is not: leave {useless} out")
 
 
 def _load(file: str) -> Certificate:
@@ -180,6 +180,5 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
 def _require(failures: Any, relative_gap: float, gap: float | None) -> None:
     """Exit 1 if a claim does not hold, or the gap is too large."""
     if failures:
-        refuse(f"the certificate does not hold: {'; '.join(failures)}")
-    if gap is not None and relative_gap > gap:
-        refuse(f"the certified relative gap is {relative_gap:.3g}, more than {gap:g}")
+        refuse(f"the certificate does not hold: {'; '.join(failures)}", UNTRUSTED)
+    require_gap(relative_gap, gap)

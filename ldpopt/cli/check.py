@@ -51,50 +51,47 @@ def check(
 
 def _problem_data(model: Model) -> dict[str, Any]:
     """Sizes of the program, and the plan."""
-    from ldpopt.solving.formulation import default_form
+    from ldpopt.solving.formulation import available_forms
     from ldpopt.solving.plan import plan
 
     problem = model.require_problem()
     n, m = problem.utility.shape
-    sizes = [_size(problem, form) for form in ("compact", "pairwise")]
+    forms = available_forms(problem)
     return {
         "inputs": n,
         "outputs": m,
         "objective": problem.objective,
         "sense": problem.utility.sense,
-        "default_form": default_form(problem),
-        "forms": [size for size in sizes if size],
+        "default_form": forms[0],
+        "forms": [_size(problem, form) for form in forms],
         "plan": [{"method": step.method.name, "because": step.because} for step in plan(problem, model.solver)],
     }
 
 
 def _size(problem: Problem, form: Any) -> dict[str, Any]:
-    """Size of a form of the program; empty if the problem does not have it."""
+    """Size of a form of the program."""
     from ldpopt.solving.formulation import size
 
-    try:
-        found = size(problem, form)
-    except NotRepresentableError:
-        return {}
+    found = size(problem, form)
     numbers = {"rows": found.rows, "columns": found.columns, "nonzeros": found.nonzeros}
     whole = {key: round(value) if value < 2**53 else value for key, value in numbers.items()}
     return {"form": form} | whole | {"memory_bytes": found.memory}
 
 
 def _problem_parts(data: dict[str, Any]) -> list[Part]:
+    """What is printed about a utility."""
     aim = f"{data['objective'].replace('_', '-')} {data['sense']}"
     utility = f"{data['inputs']:,} answers, {data['outputs']:,} reports, {aim}"
-    sizes = {size["form"]: size for size in data["forms"]}
     rows = []
-    for form in ("compact", "pairwise"):
+    for form, *numbers, memory in (size.values() for size in data["forms"]):
         name = f"{form} (default)" if form == data["default_form"] else form
-        _, *numbers, memory = sizes[form].values() if form in sizes else ("", "not available", "", "", None)
-        rows.append([name, *numbers, "" if memory is None else _memory_text(memory)])
+        rows.append([name, *numbers, _memory_text(memory)])
     table = Table(["program", "rows", "columns", "non-zeros", "memory"], rows, digits=3)
     return [("utility", utility), table, *_plan_parts(data["plan"])]
 
 
 def _plan_parts(plan: list[dict[str, str]]) -> list[Part]:
+    """The methods of a plan in their order, with the reasons."""
     return [("then" if k else "plan", f"{step['method']}: {step['because']}") for k, step in enumerate(plan)]
 
 
@@ -118,6 +115,7 @@ def _workload_data(model: Model) -> dict[str, Any]:
 
 
 def _workload_parts(model: Model, found: dict[str, Any]) -> list[Part]:
+    """What is printed about a workload."""
     problem = model.require_design()
     weights = "equal" if problem.weights is None else "the prior"
     aim = "worst-case" if problem.objective == "worst_case" else "average"

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import (
-    audit_data,
-    new_axes,
-    refuse,
-    require_writable,
-    save_picture,
-    show,
-    working,
-)
+from ldpopt.cli.printing import audit_data, new_axes, refuse, require_gap, require_writable, save_picture, show, working
 from ldpopt.foundation.display import Facts, Table, label, privacy_text, thinned
 
 if TYPE_CHECKING:
@@ -73,8 +65,7 @@ def design(
             save_design(found, path, title=loaded.title)
     if plot is not None:
         save_picture(plot, draw_design(found))
-    if gap is not None and found.relative_gap > gap:
-        refuse(f"the certified relative gap is {found.relative_gap:.3g}, more than {gap:g}")
+    require_gap(found.relative_gap, gap)
     require_expected_variance(loaded, found.value)
 
 
@@ -93,7 +84,8 @@ def require_expected_variance(model: Model, value: float) -> None:
     """Compare a variance with the model's [expect], if there is one."""
     expect = model.expect
     if expect is not None and expect.variance is not None and not abs(value - expect.variance) <= expect.tolerance:
-        refuse(f"the model expects {expect.variance!r} within {expect.tolerance:g}, the variance is {value!r}")
+        what = f"the model expects {expect.variance!r} within {expect.tolerance:g}, the variance is {value!r}"
+        refuse(what, "correct [expect], or the rest of the model")
 
 
 def draw_design(found: Any) -> Any:

@@ -1,7 +1,5 @@
 """The command estimate: numbers from a table of reports."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,8 +12,8 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, Table, label
 from ldpopt.foundation.labels import text_of
 
+# P-values of the fit of reports to their mechanism, below which there is a warning, and a refusal
 DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
-"""P-values of the fit of reports to their mechanism, below which there is a warning, and a refusal."""
 
 
 def estimate(
@@ -59,7 +57,7 @@ def estimate(
     questions = read_questions(file, column, missing=missing)
     survey, source = questions.survey, questions.source
     if len(column or ()) > 1:
-        raise typer.BadParameter("one column at a time: the reports of each have their own mechanism")
+        raise typer.BadParameter(f"{len(column or ())} columns are given: estimate one at a time")
     if source is None:
         refuse_options({"--method": method != "inversion", "--plot": plot}, file)
     counts = _count(questions, reports, weights, jobs, dask)
@@ -69,7 +67,10 @@ def estimate(
     data: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
     if source is None:
         data |= {"p_values": p_values, "origin_known": is_origin_known, "estimates": _survey_entries(found)}
-        facts = _survey_facts(f"{survey.title or file}: {100 * confidence:g} % intervals", data["estimates"])
+        rows = [[label(e["question"]), label(e["answer"]), *list(e.values())[2:]] for e in data["estimates"]]
+        headings = ["question", "answer", "estimate", "std error", "low", "high", "reports"]
+        table = Table(headings, rows, words=["answer"], digits=5)
+        facts = Facts(f"{survey.title or file}: {100 * confidence:g} % intervals", [table])
     else:
         (one,), (p_value,) = found.values(), p_values.values()
         data = {"method": one.method, "n_reports": one.n_reports} | data
@@ -135,16 +136,9 @@ def _survey_entries(found: dict[str, Any]) -> list[dict[str, Any]]:
     return entries
 
 
-def _survey_facts(title: str, entries: list[dict[str, Any]]) -> Facts:
-    rows = [[label(e["question"]), label(e["answer"]), *list(e.values())[2:]] for e in entries]
-    headings = ["question", "answer", "estimate", "std error", "low", "high", "reports"]
-    return Facts(title, [Table(headings, rows, words=["answer"], digits=5)])
-
-
 def _save_table(path: str, entries: list[dict[str, Any]]) -> None:
     """Write estimates as a table, every number exactly."""
-    import pyarrow as pa
-
+    from ldpopt.foundation.optional import pyarrow as pa
     from ldpopt.tables.files import writing
 
     names = ("question", "answer", "number")
@@ -169,5 +163,5 @@ def _check_fit(p_values: dict[str, float | None], reports: str, is_origin_known:
         shown = f"p-value {max(chance, 1e-300):.0e}"
         what = f"column {label(name)} does not look like reports of its mechanism ({shown}); are they raw answers?"
         if chance < IMPOSSIBLE:
-            refuse(what)
+            refuse(what, "pass what `ldpopt privatize` wrote, and the mechanism that it was given")
         say(f"warning: {what}")

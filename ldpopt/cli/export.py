@@ -1,7 +1,5 @@
 """The command export: a model's linear program for other tools."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path
@@ -21,7 +19,7 @@ def export(
     ] = None,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="'-' for stdout.")] = "-",
     form: Annotated[
-        Literal["compact", "pairwise"] | None, typer.Option("--form", help="Form of the linear program.")
+        options.ProgramForm | None, typer.Option("--form", help="Form of the program (default: the smallest exact).")
     ] = None,
     json: options.Json = None,
 ) -> None:
@@ -30,26 +28,32 @@ def export(
     Rows and columns have readable names.
     """
     from ldpopt.problem.modelfile import read_model
-    from ldpopt.solving.formulation import default_form, formulate
+    from ldpopt.solving.formulation import formulate
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the program and the JSON cannot both go to stdout: add -o FILE")
     kind = to or ("mps" if output.lower().endswith(".mps") else "lp")
     problem = read_model(model).require_problem(model)
-    chosen = default_form(problem) if form is None else form
-    program = formulate(problem, chosen)
-    if chosen == "compact" and problem.privacy.is_separated:
-        say("note: this is the entry-wise relaxation; `ldpopt solve` adds violated events, the pairwise form has all")
+    program = formulate(problem, form)
+    if program.form == "relaxation":
+        say("note: this is the entry-wise relaxation; `ldpopt solve` adds violated events")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"program.{kind}"
         program.write(path)
         text = path.read_text(encoding="utf-8")
     rows, columns = program.shape
-    data = {"file": output, "format": kind, "form": chosen, "rows": rows, "columns": columns, "nonzeros": program.nnz}
+    data = {
+        "file": output,
+        "format": kind,
+        "form": program.form,
+        "rows": rows,
+        "columns": columns,
+        "nonzeros": program.nnz,
+    }
     if output == "-":
         sys.stdout.write(text)
     else:
         with replacing(output) as stream:
             stream.write(text)
-    done = f"{output}: {chosen}, {rows} rows, {columns} columns, {program.nnz} non-zeros"
+    done = f"{output}: {program.form}, {rows} rows, {columns} columns, {program.nnz} non-zeros"
     show(None if output == "-" else done, data, json)

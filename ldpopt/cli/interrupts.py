@@ -3,16 +3,13 @@
 The command line imports this file first, so that its handler is installed early; it imports no large library.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 from contextlib import suppress
 from types import FrameType
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, by the convention of shells."""
+INTERRUPTED = 130  # exit code after Ctrl-C, by the convention of shells
 
 
 def exit_on_interrupt() -> None:
@@ -29,6 +26,7 @@ def raise_on_interrupt(raises: bool = True) -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
+    """End the process at once."""
     with suppress(OSError):
         os.write(2, b"ldpopt: interrupted\n")
     os._exit(INTERRUPTED)

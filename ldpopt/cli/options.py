@@ -35,7 +35,7 @@ def find_models(names: list[str]) -> list[str]:
 
 
 def _require_writable_record(path: str | None) -> str | None:
-    """Refuse a file that cannot be written; stdout can."""
+    """Refuse a file of JSON data that cannot be written; stdout can."""
     require_writable(None if path == "-" else path)
     return path
 
@@ -79,6 +79,7 @@ Epsilon = Annotated[
 # Solving
 
 FormName = Literal["compact", "pairwise", "sifted"]
+ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
 Form = Annotated[FormName | None, typer.Option("--form", help="Form of the linear program (default: by structure).")]
 Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
 TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solve.")]
@@ -145,8 +146,7 @@ Deltas = Annotated[
 ]
 People = Annotated[str, typer.Option("--people", metavar="GRID", help="Numbers of people: a list such as 1000,10000.")]
 
-CONNECT_SECONDS = 10
-"""How long to wait for the scheduler of a cluster."""
+CONNECT_SECONDS = 10  # how long to wait for the scheduler of a cluster
 
 
 @contextmanager
@@ -192,7 +192,7 @@ class Models:
 
     @classmethod
     def read(cls, paths: list[str], solver: str | None, time_limit: float | None) -> Models:
-        """Read the files."""
+        """Read model files, which have to agree on solver and time limit unless these are given."""
         from ldpopt.problem.modelfile import read_model
 
         models = [read_model(path) for path in paths]
@@ -228,13 +228,7 @@ def _common_value(key: str, values: list[Any]) -> Any:
 
 
 def parse_grid(text: str, option: str = "--epsilon") -> list[str]:
-    """Numbers of ``start:stop:count`` (both ends included), or of a list with commas.
-
-    Examples
-    --------
-    >>> parse_grid("0.5:2:4")
-    ['0.5', '1.0', '1.5', '2.0']
-    """
+    """Numbers of ``start:stop:count``, such as ``0.5:2:4`` with both ends, or of a list with commas."""
     if ":" not in text:
         return [part.strip() for part in text.split(",")]
     import numpy as np

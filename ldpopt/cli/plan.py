@@ -1,7 +1,5 @@
 """The command plan: how many people a survey needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -12,8 +10,7 @@ from ldpopt.cli.printing import show
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.foundation.display import Facts, Part, Table, label
 
-Numbers = Callable[[Any, int], dict[str, Any]]
-"""The planned numbers of one row of a `Precision`."""
+Numbers = Callable[[Any, int], dict[str, Any]]  # the planned numbers of one row of a `Precision`
 
 
 def plan(

@@ -61,6 +61,7 @@ def plot(
 
 
 def _default_kind(file: str) -> Kind:
+    """The kind of picture for a file if none is given."""
     from ldpopt.problem.modelfile import read_model
 
     is_workload = Path(file).suffix.lower() == ".toml" and read_model(file).problem is None
@@ -104,6 +105,7 @@ def _mechanism(file: str) -> tuple[Mechanism, Notion | None]:
 
 
 def _polytope(file: str) -> Any:
+    """Draw all private mechanisms of a binary model, and the best one."""
     import numpy as np
 
     from ldpopt import plotting as pictures
@@ -114,7 +116,9 @@ def _polytope(file: str) -> Any:
         raise StatementError(what, where=file, do="name the model file (TOML)")
     problem = load_model(file)
     if len(problem.inputs) != 2 or len(problem.outputs) != 2:
-        raise StatementError("only a model with two answers and two reports has a plot in the plane", where=file)
+        n, m = problem.utility.shape
+        what = f"a plot in the plane needs two answers and two reports, not {n} and {m}"
+        raise StatementError(what, where=file, do="leave --kind out for a heat map")
     is_truth = problem.prior is not None and np.array_equal(problem.utility.gain, np.eye(2))
     prior = problem.prior.tolist() if problem.prior is not None and is_truth else None
     return pictures.polytope(problem.privacy, new_axes((5.8, 5.4)), prior=prior)

@@ -1,7 +1,5 @@
 """Output of the command line: facts and JSON to stdout, notes and progress to stderr, files written atomically."""
 
-from __future__ import annotations
-
 import json as json_
 import math
 import os
@@ -18,14 +16,9 @@ from ldpopt.errors import ModelFileError
 from ldpopt.foundation.display import Facts, printable
 from ldpopt.foundation.files import replacing
 
-FALSE_CLAIM = 1
-"""Exit code: a claim does not hold, such as an audit, an expected value or a certificate."""
-
-BAD_STATEMENT = 2
-"""Exit code: a bad statement, file or usage."""
-
-NO_SOLUTION = 3
-"""Exit code: no mechanism, since the problem is infeasible or a limit was reached."""
+FALSE_CLAIM = 1  # exit code: a claim does not hold, such as an audit, an expected value or a certificate
+BAD_STATEMENT = 2  # exit code: a bad statement, file or usage
+NO_SOLUTION = 3  # exit code: no mechanism, since the problem is infeasible or a limit was reached
 
 
 def say(message: str) -> None:
@@ -34,10 +27,17 @@ def say(message: str) -> None:
         print(printable(f"ldpopt: {message}"), file=sys.stderr)
 
 
-def refuse(message: str) -> NoReturn:
+def refuse(message: str, do: str = "") -> NoReturn:
     """End with the exit code of a claim that does not hold."""
-    say(message)
+    say(f"{message} | do: {do}" if do else message)
     raise typer.Exit(FALSE_CLAIM)
+
+
+def require_gap(relative_gap: float, gap: float | None) -> None:
+    """Refuse a certified gap above the one that was given, if any."""
+    if gap is not None and relative_gap > gap:
+        what = f"the certified relative gap is {relative_gap:.3g}, more than {gap:g}"
+        refuse(what, "accept a larger --gap, or give more seconds by --time-limit")
 
 
 def show(facts: Facts | str | None, data: dict[str, Any], json: str | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,29 +11,21 @@ import typer
 
 from ldpopt.cli.printing import working
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation.files import beginning
 
 if TYPE_CHECKING:
     from ldpopt.mechanism.mechanism import Mechanism
     from ldpopt.surveys.survey import Survey
 
-READ = 1 << 20
-"""Bytes at the beginning of a file from which a survey is recognized."""
+READ = 1 << 20  # bytes at the beginning of a file from which a survey is recognized
 
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions of a survey, or columns that share one mechanism or design.
+    """The questions of a survey, or columns that share one mechanism or design."""
 
-    Attributes
-    ----------
-    survey : Survey
-        The mechanism of each column.
-    source : Mechanism, Design or FrequencyDesign
-        What all columns share; None for the file of a survey.
-    """
-
-    survey: Survey
-    source: Any = None
+    survey: Survey  # the mechanism of each column
+    source: Any = None  # the mechanism or design that all columns share; None for the file of a survey
 
 
 def read_questions(path: str, columns: list[str] | None, **policy: Any) -> Questions:
@@ -61,7 +52,8 @@ def refuse_options(options: dict[str, Any], path: str) -> None:
     """Refuse options that a survey does not have."""
     useless = next((name for name, value in options.items() if value), None)
     if useless is not None:
-        raise typer.BadParameter(f"{useless} is for a mechanism or a design; {path} is a survey of several questions")
+        what = f"{useless} is for a mechanism or a design; {path} is a survey of several questions"
+        raise typer.BadParameter(f"{what}: leave {useless} out")
 
 
 def read_survey_file(path: str) -> Survey:
@@ -86,13 +78,7 @@ def read_mechanism(path: str) -> Mechanism:
 
 def is_survey(path: str) -> bool:
     """Whether a file looks like a survey of several questions, in TOML or JSON."""
-    if not os.path.isfile(path):
-        return False  # opening a named pipe would wait for its writer
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            text = stream.read(READ)
-    except OSError:
-        return False
+    text = beginning(path, READ)
     return '"ldpopt survey' in text[:100] or bool(re.search(r"^\s*\[\s*question\s*[.\]]", text, re.MULTILINE))
 
 
@@ -109,6 +95,6 @@ def is_folder(path: str) -> bool:
 
 
 def require_folder(path: str, dask: str | None) -> None:
-    """Refuse a cluster for one file."""
+    """Refuse ``--dask`` unless the table is a folder of Parquet files."""
     if dask is not None and not is_folder(path):
-        raise typer.BadParameter(f"--dask is for a folder of Parquet files, and {path} is not one")
+        raise typer.BadParameter(f"--dask is for a folder of Parquet files, and {path} is not one: leave --dask out")

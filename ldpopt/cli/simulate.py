@@ -134,7 +134,8 @@ def _solve_models(models: options.Models, epsilon: str | None, delta: str | None
     found = sweep(models.problems, options.parse_grid(epsilon), deltas=options.parse_deltas(delta), keep=True, **how)
     for row, mechanism in zip(found.rows, found.mechanisms, strict=True):
         if mechanism is None:
-            raise NoSolutionError(f"no mechanism: {row.status}", where=f"{row.model}, epsilon = {row.epsilon!r}")
+            where, do = f"{row.model}, epsilon = {row.epsilon!r}", "leave this budget out, or give a --time-limit"
+            raise NoSolutionError(f"no mechanism: {row.status}", where=where, do=do)
         problem = models.problems[row.model]
         varied = None if math.isnan(row.delta) else row.delta
         yield Name(row.model, row.epsilon, varied), Setting(mechanism, problem.prior, problem.utility)

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ldpopt.cli import options
-from ldpopt.cli.printing import (
-    audit_data,
-    new_axes,
-    refuse,
-    require_writable,
-    save_picture,
-    say,
-    show,
-    working,
-)
+from ldpopt.cli import options, printing
+from ldpopt.cli.printing import audit_data, new_axes, refuse, require_writable, save_picture, say, show, working
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.display import Facts, Table
 
@@ -26,8 +17,7 @@ if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
     from ldpopt.solving.solution import Solution
 
-SMALL_GAP = 1e-6
-"""Largest gap that is accepted by default; a larger one is also where the search may stop."""
+SMALL_GAP = 1e-6  # largest gap that is accepted by default; a larger one is also where the search may stop
 
 
 def solve(
@@ -78,7 +68,9 @@ def solve(
         certificate.save(proof)
     if plot is not None:
         save_picture(plot, heat_map(mechanism, solution.problem.privacy))
-    _require_gap(solution, certificate, gap)
+    if certificate is None:
+        refuse(f"{solution.solver} returned no duals, so there is no bound", "give --solver highs")
+    printing.require_gap(certificate.relative_gap, gap)
     require_expected_value(loaded, solution.value)
 
 
@@ -109,7 +101,8 @@ def require_expected_value(model: Model, value: float) -> None:
     """Compare a value with the model's [expect], if there is one."""
     expect = model.expect
     if expect is not None and expect.value is not None and not abs(value - expect.value) <= expect.tolerance:
-        refuse(f"the model expects {expect.value!r} within {expect.tolerance:g}, the value is {value!r}")
+        what = f"the model expects {expect.value!r} within {expect.tolerance:g}, the value is {value!r}"
+        refuse(what, "correct [expect], or the rest of the model")
 
 
 def say_notes(solution: Solution) -> None:
@@ -130,14 +123,6 @@ def heat_map(mechanism: Any, privacy: Any = None) -> Any:
     audited = rf"Audit: true $\varepsilon$ = {mechanism.audit().epsilon:.4g}" if privacy is None else ""
     axes.set_title(audited or name_privacy(privacy), fontsize=10)
     return axes
-
-
-def _require_gap(solution: Solution, certificate: Certificate | None, gap: float) -> None:
-    """Refuse a solution without a certificate, or with a larger gap."""
-    if certificate is None:
-        refuse(f"{solution.solver} returned no duals, so there is no bound")
-    if certificate.relative_gap > gap:
-        refuse(f"the certified relative gap is {certificate.relative_gap:.3g}, more than {gap:g}")
 
 
 def _data(solution: Solution, certificate: Certificate | None) -> dict[str, Any]:

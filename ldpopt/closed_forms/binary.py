@@ -19,8 +19,7 @@ from ldpopt.problem.prior import prior_and_inputs
 RegionName = Literal["first", "middle", "last"]
 Point = tuple[Fraction, Fraction]
 
-TIE_TOLERANCE = Fraction(1, 2**50)
-"""Utilities this close count as a tie: a float prior is not exactly on a boundary."""
+TIE_TOLERANCE = Fraction(1, 2**50)  # utilities this close count as a tie: a float prior is not exactly on a boundary
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,10 +141,12 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
 
 
 def _exact(prior: Float) -> Point:
+    """The prior as two rationals."""
     return Fraction(float(prior[0])), Fraction(float(prior[1]))
 
 
 def _utility(weights: Point, point: Point) -> Fraction:
+    """Probability of the truth at a point ``(p00, p11)``."""
     return weights[0] * point[0] + weights[1] * point[1]
 
 

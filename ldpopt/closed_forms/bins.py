@@ -116,7 +116,8 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     inputs = labels or given.axes[0] or range(len(weights))
     numbers = given.to(inputs)
     if numbers.shape != weights.shape or not np.isfinite(numbers).all() or len(set(numbers.tolist())) < len(numbers):
-        raise StatementError(f"bins needs {len(weights)} distinct finite values, one for each answer")
+        what = f"bins needs {len(weights)} distinct finite values, one for each answer; {numbers.size} are given"
+        raise StatementError(what, do="give the number of each answer, no number twice")
     table, order = _loss_matrix(numbers, loss), np.argsort(numbers)
     unit = int(np.frexp(np.abs(table).max())[1])  # a power of two in which sums of losses do not overflow
     sorted_table = np.ldexp(table[np.ix_(order, order)], -unit)
@@ -136,10 +137,8 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
 
 
 def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float, list[int]]:
-    """Return the least ratio ``(b sum total + beta cost) / (1 + (k-1) b)`` and its bins, by Dinkelbach's iteration.
-
-    It is the ratio of the theorem, divided by alpha.
-    """
+    """Return the least ratio ``(b sum total + beta cost) / (1 + (k-1) b)`` and its bins, by Dinkelbach's iteration."""
+    # It is the ratio of the theorem, divided by alpha.
     total = prior @ loss
     head, between, tail = _segment_costs(prior, loss)
     start = int(np.argmin(total))
@@ -168,10 +167,8 @@ def _segment_costs(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
 
 
 def _cheapest_chain(each: Float, head: Float, between: Float, tail: Float) -> list[int]:
-    """Return the cheapest increasing sequence of bins.
-
-    ``each`` is the cost of a bin; ``head``, ``between`` and ``tail`` are costs of the answers around the bins.
-    """
+    """Return the cheapest increasing sequence of bins."""
+    # each is the cost of a bin; head, between and tail are costs of the answers around the bins.
     n = len(each)
     cost, previous = each + head, np.full(n, -1)
     for t in range(1, n):

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from ldpopt.closed_forms.samplers import Sampler, TableSampler
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, real_number, require_memory
 from ldpopt.mechanism.mechanism import Mechanism
-
-if TYPE_CHECKING:
-    from ldpopt.privacy import Notion
+from ldpopt.privacy import ApproximateLDP, Notion, PureLDP
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,8 +44,6 @@ class ClosedForm(ABC):
     @property
     def privacy(self) -> Notion:
         """The notion that the mechanism satisfies."""
-        from ldpopt.privacy import ApproximateLDP, PureLDP
-
         return ApproximateLDP(self.epsilon, self.delta) if self.delta else PureLDP(self.epsilon)
 
     @property
@@ -97,11 +93,9 @@ def read_delta(delta: Any) -> float:
 
 
 def exact_sum(values: Float) -> Fraction:
-    """Sum floats without rounding; O(n), vectorized.
-
-    Mantissas are split into halves of 27 and 26 bits and added by exponent: a float64 holds such sums of up to
-    ``2**26`` terms exactly.
-    """
+    """Sum floats without rounding; O(n), vectorized."""
+    # Mantissas are split into halves of 27 and 26 bits and added by exponent: a float64 holds such sums of up to 2**26
+    # terms exactly.
     mantissas, exponents = np.frexp(np.asarray(values, dtype=np.float64))
     whole = np.ldexp(mantissas, 53).astype(np.int64)
     if not len(whole):

@@ -13,15 +13,14 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labelled import Labelled
 from ldpopt.foundation.numbers import Float, frozen
-from ldpopt.privacy import Notion
+from ldpopt.privacy import MetricDP, Notion
 from ldpopt.privacy.metric import read_distance
 from ldpopt.problem.prior import read_prior
 
 if TYPE_CHECKING:
     import networkx as nx
 
-MAX_GAP = 1e-9
-"""Largest relative gap between the channel's value and the bound that the multipliers prove."""
+MAX_GAP = 1e-9  # largest relative gap between the channel's value and the bound that the multipliers prove
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,8 +50,6 @@ class Kernel(ClosedForm):
     @property
     def privacy(self) -> Notion:
         """Metric privacy for the distance."""
-        from ldpopt.privacy import MetricDP
-
         return MetricDP(self.epsilon, self.distance, None if isinstance(self.inputs, range) else self.inputs)
 
     @property
@@ -113,7 +110,8 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     budget = Budget(epsilon)
     metric, weights, inputs = _read(distance, prior)
     if not budget:
-        raise StatementError("the kernel theorem needs epsilon > 0: at 0 all reports have the same distribution")
+        what = "at epsilon = 0 all reports have the same distribution, and the kernel theorem does not apply"
+        raise StatementError(what, do="give epsilon > 0")
     matrix = np.exp(-float(budget) * metric)
     try:
         columns, dual = np.linalg.solve(matrix, np.stack([np.ones(len(weights)), weights], axis=1)).T
@@ -155,7 +153,8 @@ def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
     weights, labels = read_prior(prior, table.axes[0])
     n = len(weights)
     if table.values.shape != (n, n):
-        raise StatementError(f"the distance has shape {table.values.shape}; the prior has {n} answers")
+        what = f"the distance has shape {table.values.shape}; the prior has {n} answers"
+        raise StatementError(what, do="give a distance for each pair of answers")
     if np.isinf(table.values).any():
         raise StatementError("some answers are infinitely far apart", do="solve each connected part as its own problem")
     return _closed(table.values), weights, table.axes[0] or labels or range(n)

@@ -1,7 +1,5 @@
 """Find the closed forms that apply to a problem; nothing is solved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +13,7 @@ from ldpopt.closed_forms.kernel import hop_distances, kernel
 from ldpopt.closed_forms.path_graph import path_graph
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.closed_forms.warner import minimax
+from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.labels import label_numbers
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import GraphDP, MetricDP
@@ -25,20 +24,13 @@ from ldpopt.problem.problem import Problem
 class Match:
     """A closed form whose family fits the problem.
 
-    Attributes
-    ----------
-    name : str
-        Name of the function in `ldpopt.closed_forms`.
-    build : callable
-        Returns the `ClosedForm`; raises NotRepresentableError or StatementError if the condition of the theorem
-        fails (a kernel with a negative entry, a loss that is not monotone).
-    order : tuple of int
-        For each answer of the form, its code in the problem.
+    ``build`` raises NotRepresentableError or StatementError if the condition of the theorem fails (a kernel with a
+    negative entry, a loss that is not monotone).
     """
 
-    name: str
+    name: str  # of the function in `ldpopt.closed_forms`
     build: Callable[[], ClosedForm]
-    order: tuple[int, ...]
+    order: tuple[int, ...]  # for each answer of the form, its code in the problem
 
     def mechanism(self, form: ClosedForm, problem: Problem) -> Mechanism:
         """Return the form's mechanism in the order of the problem, with the labels of the problem."""
@@ -47,18 +39,8 @@ class Match:
 
 
 def recognize(problem: Problem) -> list[Match]:
-    """List the closed forms that may apply to a problem, the most special first.
-
-    Notes
-    -----
-    Each family is optimal if its condition holds, so all that can be built agree. O(n**2).
-
-    Examples
-    --------
-    >>> from ldpopt import Problem, PureLDP
-    >>> [found.name for found in recognize(Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0)))]
-    ['top_k']
-    """
+    """List the closed forms that may apply to a problem, the most special first."""
+    # Each family is optimal if its condition holds, so all that can be built agree. O(n**2).
     n, m = problem.utility.shape
     if n != m or problem.constraints:
         return []
@@ -83,16 +65,7 @@ def recognize(problem: Problem) -> list[Match]:
 
 
 def closed_form(problem: Problem) -> ClosedForm | None:
-    """Return the first closed form whose condition holds, or None.
-
-    Examples
-    --------
-    >>> from ldpopt import Problem, PureLDP
-    >>> closed_form(Problem([0.2, 0.8], "identity", PureLDP(0.1))).value
-    0.8
-    """
-    from ldpopt.errors import NotRepresentableError, StatementError
-
+    """Return the first closed form whose condition holds, or None."""
     for candidate in recognize(problem):
         try:
             return candidate.build()

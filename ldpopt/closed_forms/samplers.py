@@ -1,7 +1,5 @@
 """Samplers of the closed forms: exact draws from rational probabilities, with 53-bit words and without a matrix."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
@@ -18,13 +16,7 @@ from ldpopt.mechanism.sampling import Random, bit_source, chunks
 
 
 class Sampler(ABC):
-    """Draws reports; each subclass has rational probabilities.
-
-    Parameters
-    ----------
-    inputs : sequence of hashable
-        Labels of answers and of reports.
-    """
+    """Draws reports; each subclass has rational probabilities. ``inputs`` are the labels of answers and of reports."""
 
     def __init__(self, inputs: Sequence[Hashable]) -> None:
         self.inputs = inputs
@@ -60,23 +52,9 @@ class ResponseSampler(Sampler):
 
     .. math:: A = \lfloor 2^{53} \alpha / (\alpha + k - 1) \rfloor
 
-    with :math:`\alpha \le e^\epsilon` rational; a non-member becomes a uniform member.
+    with :math:`\alpha \le e^\epsilon` rational; a non-member becomes a uniform member. ``members``, shape ``(k,)``, are
+    the codes that are reported; ``member_index``, shape ``(n,)``, has each input's position among them, or -1.
 
-    Parameters
-    ----------
-    inputs : sequence of hashable
-        Labels.
-    members : ndarray of int64, shape (k,)
-        Codes that are reported.
-    member_index : ndarray, shape (n,)
-        For each input its position in ``members``, or -1 if it is not a member.
-    epsilon : Budget
-        Nats.
-    delta : float
-        Probability of the truth; default: ``0.0``.
-
-    Notes
-    -----
     The sampler is private for the real ``e**epsilon`` and the real ``delta``: ``A (k-1) <= alpha (2**53 - A)`` by the
     floor, ``A >= 2**53 / k`` is checked (otherwise reports are uniform), so each column lies between the mass of
     another member and ``alpha`` times that mass. Delta is rounded down to a multiple of ``2**-53``. Uniform choices
@@ -132,18 +110,8 @@ class GeometricSampler(Sampler):
 
     .. math:: \Pr(z) = \frac{1-b}{1+b} b^{|z|}, \qquad b = \lceil 2^{53} e^{-\epsilon} \rceil / 2^{53}
 
-    Parameters
-    ----------
-    inputs : sequence of hashable
-        Labels in the order of the path.
-    remap : ndarray of int64, shape (n,)
-        Report for each clamped position.
-    epsilon : Budget
-        Nats.
-
-    Notes
-    -----
-    ``1 / b <= e**epsilon``, so neighbors on the path are private for the real ``e**epsilon``. About ten words per draw.
+    ``remap``, shape ``(n,)``, is the report for each clamped position. Since ``1 / b <= e**epsilon``, neighbors on the
+    path are private for the real ``e**epsilon``. About ten words per draw.
     """
 
     def __init__(self, inputs: Sequence[Hashable], remap: Codes, epsilon: Budget) -> None:
@@ -169,13 +137,7 @@ class GeometricSampler(Sampler):
 
 
 class TableSampler(Sampler):
-    """Draws from the alias tables of a mechanism, for families without a matrix-free sampler.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        An exactly private mechanism.
-    """
+    """Draws from the alias tables of an exactly private mechanism, for families without a matrix-free sampler."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(mechanism.inputs)

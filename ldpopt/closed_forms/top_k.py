@@ -19,35 +19,18 @@ from ldpopt.problem.prior import prior_and_inputs, read_prior
 
 
 class Ranking:
-    r"""Weights in descending order and the gaps :math:`G_k = \sum_{j<k} (\pi_{(j)} - \pi_{(k)})`.
+    r"""Weights ``>= 0`` in descending order and the gaps :math:`G_k = \sum_{j<k} (\pi_{(j)} - \pi_{(k)})`.
 
-    Parameters
-    ----------
-    weights : ndarray, shape (n,)
-        Non-negative, not all zero.
-
-    Attributes
-    ----------
-    order : ndarray of int64, shape (n,)
-        Codes by descending weight; for equal weights the lower code first.
-    sorted : ndarray, shape (n,)
-        The weights in that order.
-    gaps : ndarray, shape (n,)
-        A running sum of non-negative terms ``k (pi_(k) - pi_(k+1))``: no cancellation, ties give exact zeros.
-    support : int
-        Number of positive weights.
-
-    Notes
-    -----
     O(n log n). Reporting the k-th answer too is no loss if ``pi_(k) (alpha - 1) >= G_k``.
     """
 
     def __init__(self, weights: Float) -> None:
-        self.order: Codes = np.argsort(-weights, kind="stable")
+        self.order: Codes = np.argsort(-weights, kind="stable")  # codes; for equal weights the lower one first
         self.sorted: Float = weights[self.order]
+        # A running sum of non-negative terms k (pi_(k) - pi_(k+1)): no cancellation, ties give exact zeros.
         self.gaps: Float = np.zeros(len(weights))
         np.cumsum(np.arange(1, len(weights)) * -np.diff(self.sorted), out=self.gaps[1:])
-        self.support = int(np.count_nonzero(weights))
+        self.support = int(np.count_nonzero(weights))  # number of positive weights
 
     def total(self, k: int | None = None) -> Fraction:
         r"""Return :math:`S_k` exactly; without ``k`` the sum of all weights."""
@@ -58,8 +41,6 @@ class Ranking:
 
         .. math:: k^* = \max \{ k : \pi_{(k)} > 0,\ \pi_{(k)} (\alpha + k - 2) \ge S_{k-1} \}
 
-        Notes
-        -----
         Floats give a first guess. A search in rationals over blocks of equal weights corrects their rounding.
         The thresholds are monotone, so the search finds the optimum.
         """

@@ -19,8 +19,7 @@ from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import Float, frozen, real_number, summed
 from ldpopt.problem.prior import read_prior, read_priors
 
-SUM_TOLERANCE = 1e-9
-"""Tolerance of the sums of a box's bounds."""
+SUM_TOLERANCE = 1e-9  # tolerance of the sums of a box's bounds
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -123,13 +122,16 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
     """
     low, high = _bounds(lower, upper)
     if low.ndim != 1 or not len(low) or low.shape != high.shape:
-        raise StatementError(f"the bounds have shapes {low.shape} and {high.shape}; expected one entry per answer")
+        what = f"the bounds have shapes {low.shape} and {high.shape}; expected one entry per answer"
+        raise StatementError(what, do="give a lower and an upper bound for each answer")
     bad = np.flatnonzero(~((low >= 0) & (low <= high) & np.isfinite(high)))
     if len(bad):
-        raise StatementError(f"bounds {low[bad[0]]} .. {high[bad[0]]} are not an interval", where=f"answer {bad[0]}")
+        what, do = f"bounds {low[bad[0]]} .. {high[bad[0]]} are not an interval", "give 0 <= lower <= upper"
+        raise StatementError(what, where=f"answer {bad[0]}", do=do)
     least, most = summed(low), summed(high)
     if least > 1 + SUM_TOLERANCE or most < 1 - SUM_TOLERANCE:
-        raise StatementError(f"no prior lies in the box: its bounds sum to {least:.9g} and {most:.9g}")
+        what = f"no prior lies in the box: its bounds sum to {least:.9g} and {most:.9g}"
+        raise StatementError(what, do="give lower bounds that sum to at most 1, and upper ones to at least 1")
     high = np.maximum(low, np.minimum(high, 1.0))
     levels = np.sort(np.concatenate([low, high]))
     level = np.interp(1.0, low.sum() + _excess(levels, low) - _excess(levels, high), levels)
@@ -247,7 +249,8 @@ def robust_value(
     matrix: Any = block_array(blocks)
     result: Any = linprog(cost, A_ub=matrix, b_ub=limits, A_eq=total, b_eq=np.zeros(1), method="highs")
     if result.status != 0:
-        raise NoSolutionError(f"the linear program of the diagonal failed: {result.message}")
+        what = f"the linear program of the diagonal failed: {result.message}"
+        raise NoSolutionError(what, do="solve the worst case: Problem(None, 'identity', ...)")
     truth = _attainable(np.asarray(result.x[:n]), budget)
     mixing = np.maximum(-result.ineqlin.marginals[:count], 0)
     mixing /= mixing.sum()

@@ -28,29 +28,15 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
-STARTS = 8
-"""Number of starts of the descent."""
-
-UNNEEDED = 1e-9
-"""Weight of the directions that the workload does not need: reports keep some information on them."""
-
-INSIDE = 0.05
-"""Share of constant columns that is mixed in at the start."""
-
-APART = 1e-2
-"""Random displacement of reports at the start, relative to their size."""
-
-WIDE, NARROW = 0.1, 1e-9
-"""Total weight of the barrier relative to the value, at first and at last."""
-
-STEPS = 40
-"""Limit on steps for each weight of the barrier."""
-
-ROUNDS = 8
-"""Weights of the answers that are tried for the worst case."""
-
+STARTS = 8  # number of starts of the descent
+UNNEEDED = 1e-9  # weight of the directions that the workload does not need: reports keep some information on them
+INSIDE = 0.05  # share of constant columns that is mixed in at the start
+APART = 1e-2  # random displacement of reports at the start, relative to their size
+WIDE, NARROW = 0.1, 1e-9  # total weight of the barrier relative to the value, at first and at last
+STEPS = 40  # limit on steps for each weight of the barrier
+ROUNDS = 8  # weights of the answers that are tried for the worst case
+# Largest number of entries of a channel for which Newton steps are made; else reports are only clustered
 LARGEST = 1200
-"""Largest number of entries of a channel for which Newton steps are made; else reports are only clustered."""
 
 
 def with_at_most(
@@ -71,7 +57,7 @@ def with_at_most(
 def _for_average(
     optimum: Optimum, private: PrivateColumns, most: int, deadline: Deadline, *, near: Optimum | None = None
 ) -> Optimum:
-    """The best of several starts, or from one design; at least as many reports as answers."""
+    """The best design found for the average, from several starts or from ``near``; no fewer reports than answers."""
     contrasts = optimum.contrasts
     most = min(most, max(len(contrasts.weights), len(optimum.q)))
     space = _Space.of(contrasts, private)
@@ -93,7 +79,7 @@ def _for_average(
 
 
 def _for_all(optimum: Optimum, private: PrivateColumns, most: int, deadline: Deadline) -> Optimum:
-    """For the largest variance: the weights of answers with a large variance are increased."""
+    """The best design found for the largest variance: weights of answers with a large one grow from round to round."""
     gram, r = optimum.contrasts.gram, optimum.contrasts.weights
     share = optimum.q / optimum.columns.mass(r)
     best: tuple[float, Optimum] | None = None

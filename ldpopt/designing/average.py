@@ -31,8 +31,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 from ldpopt.solving.interior.path_following import follow_path
 
-STEPS = 100
-"""Limit on Newton steps; 10 to 30 are usual."""
+STEPS = 100  # limit on Newton steps; 10 to 30 are usual
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +49,13 @@ class AverageDesign:
 
 @dataclass(frozen=True, eq=False)
 class _AveragePoint(CurvedPoint):
+    q: Float  # (m,): probabilities
+    slack: Float  # (m,): multipliers of q >= 0
+    dual: Float  # multipliers of the equations
+
     PRIMAL: ClassVar[frozenset[str]] = frozenset({"q"})
-
-    q: Float
-    slack: Float
-    dual: Float
-
-    @property
-    def slacks(self) -> tuple[Float, ...]:
-        return (self.q,)
-
-    @property
-    def multipliers(self) -> tuple[Float, ...]:
-        return (self.slack,)
+    SLACKS: ClassVar[tuple[str, ...]] = ("q",)
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ("slack",)
 
 
 class _AverageState:
@@ -79,18 +72,8 @@ class _AverageState:
         self.priced = self.white[:m] @ self.form
         self.prices = np.einsum("ad,ad->a", self.priced, self.white[:m])
 
-    @property
-    def inverse(self) -> Float:
-        """``S``."""
-        return np.asarray(self.half @ self.half.T)
-
-    @property
-    def price(self) -> Float:
-        """``N``."""
-        return np.asarray(self.half @ self.form @ self.half.T)
-
     def hessian(self) -> Float:
-        """Second derivatives of the value."""
+        """Second derivatives of the value by the probabilities, shape ``(m, m)``."""
         m = len(self.prices)
         own, total = self.white[:m], np.zeros((m, m))
         for first in range(0, len(self.white), m):
@@ -120,7 +103,7 @@ class AverageMaster:
         self._known: tuple[_AveragePoint, _AverageState] | None = None
 
     def solve(self, *, start: Float | None = None, gap: float = 1e-11, deadline: Deadline = NO_LIMIT) -> AverageDesign:
-        """Minimise from positive probabilities, until the relative gap is reached; the best point found."""
+        """Minimize from positive probabilities, until the relative gap is reached; the best point found."""
         q = np.full(self.rows.shape[1], 1.0 / self.rows.shape[1]) if start is None else start / start.sum()
         prices = _AverageState(self, q).prices
         dual = np.zeros(len(self.rows))
@@ -149,12 +132,13 @@ class AverageMaster:
         offset = float(np.max(at.prices - slope @ self.rows[1:]))
         bound = at.value**2 / offset if offset > 0 else 0.0
         variance = max(at.value - self.spread, FINEST * at.value)
-        off = relative_error(self._short(point.q) / self.largest, point.dual * self.largest, variance)
+        off = relative_error(self.missing(point.q) / self.largest, point.dual * self.largest, variance)
         gap = max((at.value - bound) / variance, off)
-        return AverageDesign(point.q, at.inverse, at.price, self.fixed @ slope, at.value, gap, off)
+        inverse, price = at.half @ at.half.T, at.half @ at.form @ at.half.T
+        return AverageDesign(point.q, inverse, price, self.fixed @ slope, at.value, gap, off)
 
-    def _short(self, q: Float) -> Float:
-        """Errors of the equations."""
+    def missing(self, q: Float) -> Float:
+        """How far the total is from 1 and the center from 0: right sides of the equations less their left sides."""
         return np.asarray(np.eye(len(self.rows))[0] - self.rows @ q)
 
 
@@ -162,7 +146,7 @@ class _AverageSystem(CurvedSystem[_AveragePoint]):
     """Newton steps of the average, by a Cholesky factor over the columns."""
 
     def __init__(self, master: AverageMaster, at: _AveragePoint) -> None:
-        self.at, self.state, self.short, rows = at, master.state(at), master._short(at.q), master.rows
+        self.at, self.state, self.short, rows = at, master.state(at), master.missing(at.q), master.rows
         self.rows, self.scale = rows, np.sqrt(at.q / at.slack)
         matrix = self.state.hessian()
         matrix *= self.scale
@@ -176,7 +160,7 @@ class _AverageSystem(CurvedSystem[_AveragePoint]):
         self.schur = np.linalg.pinv(schur * self.size * self.size[:, None], rcond=1e-14, hermitian=True)
 
     def residual(self) -> float:
-        """Of the stationarity in the probabilities."""
+        """Dual residual of the probabilities; see `CurvedSystem.residual`."""
         at = self.at
         return float(at.q @ np.abs(at.dual @ self.rows - self.state.prices - at.slack))
 

@@ -22,25 +22,16 @@ from ldpopt.designing.private_columns import Cone, Staircases
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
-LARGEST = 200
-"""Largest number of answers for which designs are built."""
-
-NODES = 10_000
-"""Limit on steps of the search for a difference family."""
-
-SEARCHED = 40
-"""Largest number of answers for which it is tried."""
-
-SAME = 1e-12
-"""Relative difference up to which a Gram matrix counts as unchanged by all permutations."""
+LARGEST = 200  # largest number of answers for which designs are built
+NODES = 10_000  # limit on steps of the search for a difference family
+SEARCHED = 40  # largest number of answers for which it is tried
+SAME = 1e-12  # relative difference up to which a Gram matrix counts as unchanged by all permutations
 
 
 def balanced_design(contrasts: Contrasts, cone: Cone, most: int | None = None) -> Optimum | None:
-    """Balanced sets for a workload that no permutation of the answers changes; None if there are none.
-
-    Of at most ``most`` sets, if that is given, perhaps of another size than the best one; the multipliers are those of
-    the best size.
-    """
+    """Balanced sets for a workload that no permutation of the answers changes; None if there are none."""
+    # Of at most most sets, if that is given, perhaps of another size than the best one; the multipliers are those of
+    # the best size.
     n, scale = len(contrasts.weights), _scale(contrasts)
     if not isinstance(cone, Staircases) or scale is None:
         return None
@@ -72,13 +63,7 @@ def _scale(contrasts: Contrasts) -> float | None:
 
 @lru_cache(maxsize=256)
 def block_design(n: int, size: int) -> Float | None:
-    """Indicators of balanced sets of ``size`` of ``n`` answers, as few as are known here, shape ``(b, n)``.
-
-    Examples
-    --------
-    >>> len(block_design(7, 3)), len(block_design(13, 9)), len(block_design(16, 8)), block_design(10, 8) is None
-    (7, 13, 30, True)
-    """
+    """Indicators of balanced sets of ``size`` of ``n`` answers, as few as are found, shape ``(b, n)``, or None."""
     if not 0 < size < n <= LARGEST:
         return None
     best: Float | None = None
@@ -153,6 +138,7 @@ def _residues(finite: Field, size: int) -> Iterator[Float]:
 
 
 def _translates(finite: Field, block: Int, zero: int) -> Float:
+    """Indicators of all translates of a block of elements, with 0 added if ``zero`` is 1; shape ``(n, n)``."""
     n = len(finite.elements)
     base = np.vstack([block, np.zeros((zero, finite.e), np.int64)])
     moved = finite.elements[:, None, :] + base[None]
@@ -265,13 +251,7 @@ class Field:
 
 
 def field(q: int) -> Field | None:
-    """The field of ``q`` elements; None if ``q`` is not a power of a prime.
-
-    Examples
-    --------
-    >>> field(9).powers.shape, field(6)
-    ((8, 2), None)
-    """
+    """The field of ``q`` elements; None if ``q`` is not a power of a prime."""
     p = next((d for d in range(2, q + 1) if q % d == 0), 1)
     e = round(np.log(q) / np.log(p)) if p > 1 else 0
     if q < 2 or p**e != q:

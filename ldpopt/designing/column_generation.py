@@ -4,8 +4,6 @@ One loop for both objectives: the masters are in `average` and `worst_case`, the
 of the variance, which is the value less the variance of the true values.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -21,23 +19,13 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
-ROUNDS = 60
-"""Limit on rounds of pricing."""
-
-UNUSED = 1e-13
-"""Probability below which a column is left out of the mechanism."""
-
-FINEST = 1e-12
-"""Gap that floats can reach, relative to the value."""
-
-FIRST = 0.03
-"""Gap of the first master."""
-
+ROUNDS = 60  # limit on rounds of pricing
+UNUSED = 1e-13  # probability below which a column is left out of the mechanism
+FINEST = 1e-12  # gap that floats can reach, relative to the value
+FIRST = 0.03  # gap of the first master
+# Time that is kept for the proof, in multiples of the quickest pricing: integers price all columns once more
 PROOF = 80.0
-"""Time that is kept for the proof, in multiples of the quickest pricing: integers price all columns once more."""
-
-FEWER = 0.5
-"""Gap of the next master, in multiples of the gap that pricing found."""
+FEWER = 0.5  # gap of the next master, in multiples of the gap that pricing found
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +66,7 @@ class Master(Protocol):
     room: int
 
     def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
-        """Best design on the columns, starting from ``x`` and ``r``."""
+        """Find the best design on the columns up to a relative gap, starting from ``x`` and ``r``."""
         ...
 
 

@@ -25,26 +25,17 @@ from ldpopt.problem.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
+# The mechanisms, in the order in which they are computed
 NAMES = (
     *("randomized response", "subset selection", "unary encoding", "local hashing"),
     *("Hadamard response", "hierarchy", "factorization"),
 )
-"""The mechanisms, in the order in which they are computed."""
-
+# Largest number of answers for which a channel is listed and inverted, in at most a minute
 LARGEST = {"randomized response": 1000, "Hadamard response": 400, "hierarchy": 400, "factorization": 64}
-"""Largest number of answers for which a channel is listed and inverted, in at most a minute."""
-
-LISTED = 14
-"""The same for protocols whose reports are all sets."""
-
-STARTS = 5
-"""Random starts of the factorization mechanism."""
-
-ROUNDS = 200
-"""Limit on changes of the weights towards the worst case of a mechanism."""
-
-CLOSE = 1e-4
-"""Share by which the largest variance may exceed the least possible one for a channel."""
+LISTED = 14  # the same for protocols whose reports are all sets
+STARTS = 5  # random starts of the factorization mechanism
+ROUNDS = 200  # limit on changes of the weights towards the worst case of a mechanism
+CLOSE = 1e-4  # share by which the largest variance may exceed the least possible one for a channel
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +86,6 @@ class DesignComparison(HasFacts):
     left_out: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """Ratios, one a line."""
         lines = [f"DesignComparison(optimum {self.best.value:.6g})"]
         return "\n".join([*lines, *(f"  {one.name}: {one.value:.6g}, {one.ratio:.4g} times" for one in self.others)])
 
@@ -111,9 +101,23 @@ class DesignComparison(HasFacts):
         table = Table(["mechanism", kind, "ratio", "note"], rows, words=["note"])
         return Facts(f"{k:,} numbers of {n:,} answers", [table, *reasons])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the command writes as JSON: the design's numbers, the literature, and what is left out."""
+        best, keys = self.best, ("name", "value", "ratio", "average", "worst", "note")
+        return {
+            "objective": best.objective,
+            "value": best.value,
+            "average": best.average_variance,
+            "worst": best.worst_variance,
+            "bound": best.bound,
+            "relative_gap": best.relative_gap,
+            "literature": [{key: getattr(row, key) for key in keys} for row in self.others],
+            "left_out": self.left_out,
+        }
+
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, average, worst."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         best = self.best
         rows = {"optimum": (best.value, 1.0, best.average_variance, best.worst_variance)}
@@ -210,10 +214,11 @@ class _Case:
 
     @property
     def n(self) -> int:
+        """Number of answers."""
         return self.workload.shape[1]
 
     def value(self, variances: Float) -> float:
-        """Average or largest variance."""
+        """The objective: average or largest of the answers' variances, shape ``(n,)``."""
         if self.objective == "worst_case":
             return float(variances.max())
         return float(variances.mean() if self.weights is None else self.weights @ variances)
@@ -244,11 +249,12 @@ class _Case:
         return self._best_for(protocol.channel), ""
 
     def _channel(self, name: str, build: Callable[[int, float], Float]) -> tuple[Float, str]:
+        """Variances of a mechanism whose channel is listed."""
         self._require_listable(name)
         return self._best_for(build(self.n, self.epsilon)), ""
 
     def _subset_selection(self) -> tuple[Float, str]:
-        """The best size."""
+        """Variances of subset selection at its best size."""
         diagonal = literature.centered_diagonal(self.workload)
         sizes = range(1, self.n) if self.n <= 1000 else _sizes_near(self.n, self.epsilon)
         protocols = {k: literature.subset_selection(self.n, self.epsilon, k) for k in sizes}
@@ -283,7 +289,8 @@ class _Case:
 
     def _require_listable(self, name: str) -> None:
         if self.n > LARGEST[name]:
-            raise LdpoptError(f"{self.n:,} answers take too long: at most {LARGEST[name]:,} are compared")
+            what = f"{self.n:,} answers take too long: at most {LARGEST[name]:,} are compared"
+            raise LdpoptError(what, do="compare a workload of fewer answers")
 
 
 def _sizes_near(n: int, epsilon: float) -> list[int]:

@@ -18,16 +18,13 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
-CONSTANT = 1e-13
-"""A centered workload below this share of the workload itself depends on no answer."""
-
-UNNEEDED = 1e-14
-"""The workload does not need directions with less than this share of the largest eigenvalue."""
+CONSTANT = 1e-13  # a centered workload below this share of the workload itself depends on no answer
+UNNEEDED = 1e-14  # the workload does not need directions with less than this share of the largest eigenvalue
 
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """A workload's Gram matrix and the weights of the answers, in the coordinates above."""
+    """A workload's Gram matrix and the weights of the answers, with coordinates for scores of columns."""
 
     gram: Float  # W^T W, shape (n, n)
     weights: Float  # r, shape (n,), summing to 1; zeros are allowed
@@ -39,11 +36,9 @@ class Contrasts:
 
     @cached_property
     def basis(self) -> Float:
-        """Orthonormal basis of the vectors orthogonal to the weights, shape ``(n, n - 1)``.
-
-        Along the directions of the workload: those that it does not need have coordinates of their own, so that little
-        information there costs no digits elsewhere.
-        """
+        """Orthonormal basis of the vectors orthogonal to the weights, shape ``(n, n - 1)``."""
+        # Along the directions of the workload: those that it does not need have coordinates of their own, so that
+        # little information there costs no digits elsewhere.
         return self._directions[0]
 
     @cached_property
@@ -76,10 +71,8 @@ class Contrasts:
 
     @cached_property
     def spread(self) -> float:
-        """``sum_x r_x |W_x - W r|^2``: variance of the true values among people.
-
-        `value` is the variance of a report plus this.
-        """
+        """``sum_x r_x |W_x - W r|^2``: variance of the true values among people."""
+        # `value` is the variance of a report plus this.
         return float(self.weights @ np.maximum(np.diag(self.centered), 0.0))
 
     def scores(self, columns: Columns) -> Float:
@@ -87,7 +80,7 @@ class Contrasts:
         return np.asarray(columns.scores(self.weights) @ self.basis / self.unit)
 
     def over_answers(self, matrix: Float) -> Float:
-        """The form over all answers that a form in these coordinates is; vectors likewise."""
+        """A quadratic form, or a vector, in these coordinates, rewritten for vectors over all answers."""
         if matrix.ndim == 1:
             return np.asarray(self.basis @ matrix / self.unit)
         return np.asarray(self.basis @ matrix @ self.basis.T / self.unit**2)

@@ -30,17 +30,11 @@ from ldpopt.problem.workload import Workload
 from ldpopt.solving.log import LOG
 from ldpopt.solving.step import Step
 
-LARGEST_GAP = 0.99
-"""Largest gap that is accepted: a gap of 1 would accept every design."""
-
-SMALL = 1e-2
-"""Budget in nats below which differences of probabilities have few digits."""
-
-NEAR = 1000.0
-"""A method runs once more if its gap is at most this multiple of the required gap."""
-
+LARGEST_GAP = 0.99  # largest gap that is accepted: a gap of 1 would accept every design
+SMALL = 1e-2  # budget in nats below which differences of probabilities have few digits
+NEAR = 1000.0  # a method runs once more if its gap is at most this multiple of the required gap
+# Errors of a method after which the next method is tried
 FAILURES = (NotRepresentableError, StatementError, OutOfTimeError, ArithmeticError, np.linalg.LinAlgError)
-"""Errors of a method after which the next method is tried."""
 
 
 def design(
@@ -181,7 +175,7 @@ def _last_resort(task: DesignTask, failure: LdpoptError | None) -> DesignCertifi
 
 
 def _done(step: Step[DesignMethod], raw: RawDesign, found: DesignCertificate, task: DesignTask) -> list[str]:
-    """Rounds, notes of the method, and the gap if it is larger than required."""
+    """Notes about the run of a method: rounds of pricing, its own notes, and the gap if it is larger than required."""
     rounds = [f"{step.method}: {raw.rounds} round{'s' * (raw.rounds > 1)} of pricing"] if raw.rounds else []
     left = found.relative_gap
     ended = [f"{step.method} ended at a relative gap of {left:.2g}; {task.gap:.2g} was required"]

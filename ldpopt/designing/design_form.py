@@ -24,11 +24,9 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import require_weights
 from ldpopt.problem.design_problem import DesignProblem
 
-LARGEST = 2000
-"""Largest number of classes for which rank and symmetries are computed."""
-
+LARGEST = 2000  # largest number of classes for which rank and symmetries are computed
+# Different masses over ``2**53`` differ by a factor of at least ``1 + 2**-53``, about ``exp(2**-53)``
 LEAST_EPSILON = 2.0**-53
-"""Different masses over ``2**53`` differ by a factor of at least ``1 + 2**-53``, about ``exp(2**-53)``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +124,7 @@ class DesignForm:
 
     @cached_property
     def contrasts(self) -> Contrasts:
-        """Workload and weights in coordinates."""
+        """Gram matrix and weights of the classes, with coordinates for scores of columns."""
         return Contrasts(self.gram, self.class_weights)
 
     @property
@@ -189,8 +187,7 @@ class DesignForm:
     @property
     def is_exchangeable(self) -> bool:
         """Whether all permutations of the answers leave Gram matrix and weights unchanged."""
-        diagonal, rest = np.diag(self.gram), self.gram[~np.eye(self.n, dtype=bool)]
-        parts = (self.class_weights, diagonal, rest)
+        parts = (self.class_weights, np.diag(self.gram), self.gram[~np.eye(self.n, dtype=bool)])
         return self.is_pure and self.n > 1 and all(np.ptp(part) == 0 for part in parts)
 
     def weights_of(self, class_weights: Float) -> Float:

@@ -1,7 +1,5 @@
 """The factorization mechanism for a workload, by numerical descent."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,20 +8,13 @@ from ldpopt.designing.literature import variance_of
 from ldpopt.foundation.numbers import Float
 from ldpopt.problem.workload import Workload
 
-STEPS = 1000
-"""Limit on steps of descent from each start."""
-
-WORTHWHILE = 1e-4
-"""Smallest gain, as a share of the objective, after which the descent continues."""
+STEPS = 1000  # limit on steps of descent from each start
+WORTHWHILE = 1e-4  # smallest gain, as a share of the objective, after which the descent continues
 
 
 def factorization(workload: Workload, epsilon: float, *, starts: int = 5, weights: Float | None = None) -> Float:
-    """The factorization mechanism: ``4 n`` reports by descent through a projection, the best of random starts.
-
-    References
-    ----------
-    McKenna, Maity, Mazumdar and Miklau 2020, section 6; here with quasi-Newton steps in place of gradient descent.
-    """
+    """The factorization mechanism: ``4 n`` reports by descent through a projection, the best of random starts."""
+    # McKenna, Maity, Mazumdar and Miklau 2020, section 6; here with quasi-Newton steps in place of gradient descent.
     n = workload.shape[1]
     r = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     found = [_descend(workload.gram, r, epsilon, np.random.default_rng(seed)) for seed in range(starts)]
@@ -87,10 +78,8 @@ def _objective(gram: Float, r: Float, channel: Float) -> tuple[float, Float]:
 
 
 def _nearest(wanted: Float, low: Float, epsilon: float) -> Float:
-    """Nearest rows that sum to 1 with entries from ``low`` to ``e**epsilon low``: shift and clip.
-
-    The sum of a clipped row is linear between the shifts at which an entry leaves its lower or reaches its upper end.
-    """
+    """Nearest rows that sum to 1 with entries from ``low`` to ``e**epsilon low``: shift and clip."""
+    # The sum of a clipped row is linear between the shifts at which an entry leaves its lower or reaches its upper end.
     m, high = len(low), math.exp(epsilon) * low
     ends = np.hstack([low - wanted, high - wanted])
     order = np.argsort(ends, axis=1)

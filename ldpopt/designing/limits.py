@@ -35,5 +35,4 @@ class DesignLimits:
             real_number(getattr(self, field.name), field.name, 0)
 
 
-DESIGN_LIMITS = DesignLimits()
-"""As measured on two cores (docs/measurements/estimation.md)."""
+DESIGN_LIMITS = DesignLimits()  # as measured on two cores (docs/measurements/estimation.md)

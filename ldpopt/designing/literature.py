@@ -6,8 +6,6 @@ information matrix of these is a multiple of the projection onto contrasts, so t
 of the centered Gram matrix and its entry at the answer, without a channel.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,13 +14,13 @@ import numpy as np
 
 from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing.realize import left_inverse
+from ldpopt.designing.record import variances_with
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.problem.workload import Workload
 
-MAX_SETS = 2**14
-"""Largest number of sets of which a channel is listed."""
+MAX_SETS = 2**14  # largest number of sets of which a channel is listed
 
 
 def variance_of(workload: Workload, channel: Float, weights: Float | None = None) -> float:
@@ -34,11 +32,7 @@ def variance_of(workload: Workload, channel: Float, weights: Float | None = None
 
 def variances_of(workload: Workload, channel: Float, weights: Float) -> Float:
     """Variance for every answer with the estimator that is best on average over the weights, which sum to 1."""
-    gram = workload.contrast_gram
-    moved = left_inverse(channel, weights) - weights[:, None]
-    moments = np.einsum("xy,xy->y", gram @ moved, moved)
-    mean = gram @ weights
-    return np.asarray(channel @ moments - (np.diag(gram) - 2 * mean + weights @ mean))
+    return variances_with(workload, channel, left_inverse(channel, weights), weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,32 +107,24 @@ def randomized_response(n: int, epsilon: float) -> SetProtocol:
 
 
 def unary_encoding(n: int, epsilon: float, truth: float = 0.5) -> SetProtocol:
-    """Send the indicator bit by bit; the 1 stays with probability ``truth``, a 0 as often as epsilon allows.
-
-    1/2 is OUE (Wang et al. 2017), ``1 / (1 + exp(-epsilon / 2))`` the symmetric encoding of RAPPOR.
-    """
+    """Send the indicator bit by bit; the 1 stays with probability ``truth``, a 0 as often as epsilon allows."""
+    # 1/2 is OUE (Wang et al. 2017), 1 / (1 + exp(-epsilon / 2)) the symmetric encoding of RAPPOR.
     sizes = np.arange(n + 1.0)
     flip = truth / (truth + math.exp(epsilon) * (1 - truth))
     return SetProtocol(n, epsilon, sizes, sizes * math.log(flip) + (n - sizes) * math.log1p(-flip))
 
 
 def local_hashing(n: int, epsilon: float, buckets: int | None = None) -> SetProtocol:
-    """Randomized response on the bucket of a random public hash (Wang et al. 2017), as the set of its answers.
-
-    By default there are about ``e**epsilon + 1`` buckets. Empty buckets and those of all answers have no information.
-    """
+    """Randomized response on the bucket of a random public hash (Wang et al. 2017), as the set of its answers."""
+    # By default there are about e**epsilon + 1 buckets. Empty buckets and those of all answers have no information.
     sizes, g = np.arange(n + 1.0), buckets or max(2, round(math.exp(epsilon)) + 1)
     return SetProtocol(n, epsilon, sizes, -sizes * math.log(g) + (n - sizes) * math.log1p(-1 / g))
 
 
 def hadamard_response(n: int, epsilon: float, blocks: int | None = None) -> Float:
-    """Channel that reports a position of a block of Hadamard matrices, more often if the answer's row has a 1 there.
-
-    References
-    ----------
-    Acharya, Sun and Zhang 2019, section 5: the number of blocks is a power of two near ``exp(epsilon)``; one block is
-    their scheme for small budgets.
-    """
+    """Channel that reports a position of a block of Hadamard matrices, more often if the answer's row has a 1 there."""
+    # Acharya, Sun and Zhang 2019, section 5: the number of blocks is a power of two near exp(epsilon); one block is
+    # their scheme for small budgets.
     from scipy.linalg import hadamard
 
     if blocks is None:
@@ -153,13 +139,9 @@ def hadamard_response(n: int, epsilon: float, blocks: int | None = None) -> Floa
 
 
 def hierarchy(n: int, epsilon: float) -> Float:
-    """Channel of subset selection on the nodes of a random level of a binary tree.
-
-    References
-    ----------
-    Cormode, Kulkarni and Srivastava 2019, who estimate the frequencies of a level by unary encoding, hashing or
-    Hadamard matrices, none of which is better.
-    """
+    """Channel of subset selection on the nodes of a random level of a binary tree."""
+    # Cormode, Kulkarni and Srivastava 2019 estimate the frequencies of a level by unary encoding, hashing or Hadamard
+    # matrices, none of which is better.
     parts, answers = [], np.arange(n)
     levels = max(1, math.ceil(math.log2(n)))
     for level in range(1, levels + 1):

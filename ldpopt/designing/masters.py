@@ -1,7 +1,5 @@
 """Shared parts of the two masters: the inverse of an information matrix, and Newton steps with curved prices."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import ClassVar, Self, TypeVar
 
@@ -12,45 +10,36 @@ from scipy.linalg.lapack import dtrtri
 from ldpopt.foundation.numbers import Float
 from ldpopt.solving.interior.path_following import NewtonSystem, Point
 
-STALLED = 20
-"""Steps without a smaller gap before the iteration ends."""
-
+STALLED = 20  # steps without a smaller gap before the iteration ends
+# Dual residual, as a share of the products: above, a step only restores dual feasibility; below, the prices are nearly
+# straight
 CURVED, STRAIGHT = 0.3, 1e-3
-"""Dual residual, as a share of the products: above, a step only restores dual feasibility; below, the prices are nearly
-straight."""
-
+# Least share of the mean product that a step aims at, if prices are nearly straight and if not
 CENTERING = (1e-3, 0.03)
-"""Least share of the mean product that a step aims at, if prices are nearly straight and if not."""
-
+# Singular value of a design, relative to the largest, below which a direction counts as without information
 LEAST = 1e-10
-"""Singular value of a design, relative to the largest, below which a direction counts as without information."""
-
-NEEDED = 1e-8
-"""Share of a workload in such directions above which the workload needs them."""
-
-FINEST = 1e-15
-"""Least variance relative to the value that floats can resolve."""
-
+NEEDED = 1e-8  # share of a workload in such directions above which the workload needs them
+FINEST = 1e-15  # least variance relative to the value that floats can resolve
 P = TypeVar("P", bound=Point)
 
 
 class CurvedPoint(Point):
-    """A point of a program whose prices curve: primal and dual steps have the same length."""
+    """A point whose primal and dual variables move by the same length, as in programs whose prices are not linear."""
 
     def lengths(self, step: Self) -> tuple[float, float]:
-        """The shorter of both lengths, twice."""
+        """The shorter one of the primal and the dual length, for both."""
         both = min(super().lengths(step))
         return both, both
 
 
 class CurvedSystem(NewtonSystem[P]):
-    """Newton steps of a program whose prices curve."""
+    """Newton steps of a program whose prices are not linear."""
 
     corrections: ClassVar[int] = 0
 
     @abstractmethod
     def residual(self) -> float:
-        """Dual residual: distance of the multipliers of the slacks from the reduced prices, in units of products."""
+        """Dual residual: sum of slacks times the distances of their multipliers from the reduced prices."""
 
     def step(self) -> P | None:
         """Restore dual feasibility first if it is poor; else predict and correct."""

@@ -61,7 +61,7 @@ class Dual:
         return self.value * (self.value / self.largest)
 
     def mean(self, other: Dual) -> Dual:
-        """The mean of two, scaled to the same cost; its own largest cost is not known."""
+        """The mean of two sets of multipliers, scaled to the same cost; the largest cost of the mean is not known."""
         own, its = self.value / self.largest, other.value / other.largest
         return Dual(
             self.weights,
@@ -72,7 +72,7 @@ class Dual:
         )
 
     def price(self, gram: Float) -> Price:
-        """The costs, with ``N = S^T G_c S``."""
+        """The cost of a column that these multipliers give, with ``N = S^T G_c S``."""
         return Price(np.asarray(self.inverse.T @ gram @ self.inverse), self.slope, self.weights)
 
     def scaled_bound(self, margin: float) -> FormBound:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,14 +19,9 @@ from ldpopt.privacy.cones.columns import Columns
 from ldpopt.privacy.cones.lengths import Int
 from ldpopt.privacy.cones.rays import Rays, cone_ties, rays_of
 
-LEAST_RATIO = 2.0**-52
-"""Smallest ratio of two entries of a column: masses are multiples of ``2**-53``."""
-
-SEARCHED = 3000
-"""Sets that the local search improves at a time."""
-
-ALL_TAKEN = 400
-"""Number of listed rays up to which all are initial columns."""
+LEAST_RATIO = 2.0**-52  # smallest ratio of two entries of a column: masses are multiples of ``2**-53``
+SEARCHED = 3000  # sets that the local search improves at a time
+ALL_TAKEN = 400  # number of listed rays up to which all are initial columns
 
 
 class Cone(Protocol):
@@ -59,7 +53,7 @@ class Staircases:
         return Columns(np.asarray(sets, dtype=np.float64), self.base, self.spread)
 
     def is_symmetric(self, order: NDArray[np.int64]) -> bool:
-        """Always."""
+        """True: all sets of answers are in the cone."""
         return True
 
     def initial(self, gram: Float) -> Columns:
@@ -109,7 +103,7 @@ class ListedRays:
 
     @property
     def all(self) -> Columns:
-        """Every ray."""
+        """The columns of all rays."""
         return self.rays.columns
 
     def initial(self, gram: Float) -> Columns:
@@ -126,7 +120,7 @@ class ListedRays:
         return self.all.take(chosen)
 
     def price(self, price: Price, at_least: float, known: Columns, most: int) -> Priced:
-        """Cost of every ray."""
+        """Price every ray; the costliest ones are found."""
         costs = price.costs(self.all)
         found = np.flatnonzero(costs > at_least)
         found = found[np.argsort(-costs[found], kind="stable")][:most]
@@ -134,11 +128,7 @@ class ListedRays:
 
     def is_symmetric(self, order: NDArray[np.int64]) -> bool:
         """Whether a permutation of the answers turns rays into rays."""
-        return np.array_equal(np.unique(self.rays.below[:, order], axis=0), self._sorted)
-
-    @cached_property
-    def _sorted(self) -> NDArray[np.int64]:
-        return np.unique(self.rays.below, axis=0)
+        return np.array_equal(np.unique(self.rays.below[:, order], axis=0), np.unique(self.rays.below, axis=0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,5 @@
 """The only finish of a design: exact value, exact bound, audit. Nothing that a method found is trusted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -20,10 +18,8 @@ from ldpopt.errors import PrivacyViolationError
 
 
 def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
-    """Value of the channel with its estimator, and the bound of the first multipliers that hold, in rationals.
-
-    The last multipliers that are tried treat all answers alike. If none hold, the bound is 0.
-    """
+    """Value of the channel with its estimator, and the bound of the first multipliers that hold, in rationals."""
+    # The last multipliers that are tried treat all answers alike. If none hold, the bound is 0.
     problem, channel = form.problem, raw.channel
     assert isinstance(channel, np.ndarray)
     assert raw.left_inverse is not None
@@ -31,7 +27,7 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     statement = Statement.of(workload.matrix, raw.weights, form.classes)
     rays = form.private_columns.rays
     cone = cone_of(problem.privacy, workload.inputs) if rays is None else rays
-    candidates = chain(raw.bounds, _of_answers_alike(statement, cone))
+    candidates = chain(raw.bounds, _bound_of_equal_answers(statement, cone))
     multipliers = next((one for one in candidates if one.holds(statement, cone)), NoBound())
     certificate = DesignCertificate.of(
         *(workload, problem.privacy, raw.weights, problem.objective),
@@ -39,12 +35,13 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     )
     if certificate.audit.verdict != "certified":
         what = f"the channel that was found is not private: epsilon {certificate.audit.epsilon:.9g} found"
-        raise PrivacyViolationError(what, where=f"inputs and output {certificate.audit.witness}")
+        where = f"inputs and output {certificate.audit.witness}"
+        raise PrivacyViolationError(what, where=where, do="report this as a defect of ldpopt, with the problem")
     return certificate
 
 
-def _of_answers_alike(statement: Statement, cone: Cone) -> Iterator[ProductBound]:
-    """Multipliers for one attribute whose values are all answers, under pure privacy with equal weights."""
+def _bound_of_equal_answers(statement: Statement, cone: Cone) -> Iterator[ProductBound]:
+    """Under pure privacy with equal weights, the multipliers that treat all answers alike; else nothing."""
     spectrum = Spectrum.of(statement, Scheme((len(statement.weights.whole),))) if isinstance(cone, Fraction) else None
     if spectrum is not None and isinstance(cone, Fraction):
         yield ProductBound.best(spectrum, cone)

@@ -1,7 +1,5 @@
 """From an optimum in floats to a private channel in integer masses, its left inverse, and multipliers to be checked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,20 +21,14 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy.cones.columns import Columns
 
+# Shares by which the largest cost is raised, one after the other, until exact arithmetic confirms the bound
 MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
-"""Shares by which the largest cost is raised, one after the other, until exact arithmetic confirms the bound."""
-
-LIMITED = 0.7
-"""Share of the time left in which a design with few reports is sought; the rest is for the proof."""
-
+LIMITED = 0.7  # share of the time left in which a design with few reports is sought; the rest is for the proof
+# If weights near 0 make the floats useless, the weights are mixed with equal ones in these shares, in turn
 MIXED = (1e-6, 1e-3, 0.1)
-"""If weights near 0 make the floats useless, the weights are mixed with equal ones in these shares, in turn."""
-
+# Smallest singular value of a design, over the largest, below which a little randomized response is added
 CONDITION = 1e-4
-"""Smallest singular value of a design, over the largest, below which a little randomized response is added."""
-
-SHARE = 1e-10
-"""Largest share of randomized response that is mixed in; the variance grows by at most this share."""
+SHARE = 1e-10  # largest share of randomized response that is mixed in; the variance grows by at most this share
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +54,12 @@ def raw_design(task: DesignTask, optimum: Optimum) -> RawDesign:
 
 
 def _weights(form: DesignForm, optimum: Optimum) -> Float:
-    """Weights of all answers for which the bound holds."""
+    """Weights of all answers for which the bound holds, shape ``(n,)``."""
     return form.weights_of(optimum.dual.weights) if form.is_worst_case else form.problem.all_weights
 
 
 def _best(task: DesignTask, optimum: Optimum, made: Optimum, is_limited: bool) -> Realized:
-    """The first channel; at a large budget the first that is good enough, else the best one, by exact values."""
+    """The first attempt that succeeds; at a large budget the first that is good enough exactly, else the best one."""
     form, statement, dual = task.form, None, optimum.dual
     enough = (dual.bound - Contrasts(form.gram, dual.weights).spread) / (1 - task.gap)
     found: list[tuple[Fraction, Realized]] = []
@@ -92,11 +84,9 @@ def _best(task: DesignTask, optimum: Optimum, made: Optimum, is_limited: bool) -
 
 
 def _attempts(task: DesignTask, made: Optimum, share: float, is_limited: bool) -> Iterator[Realized | StatementError]:
-    """Channels for an optimum: its own; for weights nearer to each other; randomized response.
-
-    Answers of weight 0 under a large budget may get next to no reports, whose values are then beyond the floats, and
-    designs for large budgets are so near to randomized response that floats may make them worse.
-    """
+    """Channels for an optimum: its own; for weights nearer to each other; randomized response."""
+    # Answers of weight 0 under a large budget may get next to no reports, whose values are then beyond the floats, and
+    # designs for large budgets are so near to randomized response that floats may make them worse.
     form = task.form
     yield _attempt(form, made, share, lift=not is_limited)
     r = form.class_weights
@@ -166,10 +156,8 @@ def left_inverse(channel: Float, weights: Float) -> Float:
 
 
 def _estimable(optimum: Optimum, private: PrivateColumns, share: float) -> tuple[Columns, Float]:
-    """Columns and probabilities, with a little randomized response if the information matrix is nearly singular.
-
-    The optimum for a mean may have no information on other contrasts; rounding errors would then decide about them.
-    """
+    """Columns and probabilities, with a little randomized response if the information matrix is nearly singular."""
+    # The optimum for a mean may have no information on other contrasts; rounding errors would then decide about them.
     contrasts, columns, q = optimum.contrasts, optimum.columns, optimum.q
     sizes = np.linalg.svd(contrasts.scores(columns) * np.sqrt(q)[:, None], compute_uv=False)
     n = len(contrasts.weights)

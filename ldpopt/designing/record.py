@@ -25,8 +25,17 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.step import Step
 
+# Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits
 LOST = 2.0**-10
-"""Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits."""
+
+
+def variances_with(workload: Workload, channel: Float, left_inverse: Float, weights: Float) -> Float:
+    """Variance for every answer of the estimator ``W X``, shape ``(n,)``; the weights, of sum 1, avoid cancellation."""
+    gram = workload.contrast_gram
+    moved = left_inverse - weights[:, None]
+    moments = np.einsum("xy,xy->y", gram @ moved, moved)
+    mean = gram @ weights
+    return np.asarray(channel @ moments - (np.diag(gram) - 2 * mean + weights @ mean))
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +77,7 @@ class ProvedDesign(ReportSource, HasFacts):
 
     @property
     def privacy(self) -> Any:
-        """The notion."""
+        """The privacy notion that the mechanism satisfies."""
         return self.certificate.privacy
 
     @property
@@ -117,7 +126,6 @@ class Design(ProvedDesign, ListedSource):
     certificate: DesignCertificate
 
     def __repr__(self) -> str:
-        """Sizes, errors and gap."""
         return (
             f"Design({self.workload.shape[0]} numbers of {self.workload.shape[1]} answers, {self.n_reports} reports, "
             f"{self.objective.replace('_', '-')} variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
@@ -160,13 +168,8 @@ class Design(ProvedDesign, ListedSource):
     @cached_property
     def _variances(self) -> Float:
         """Total variance of a report, for every answer."""
-        r, gram = self.weights / self.weights.sum(), self.workload.contrast_gram
-        # Relative to the average over the weights, with little cancellation.
-        moved = self.certificate.left_inverse - r[:, None]
-        moment = np.einsum("xy,xy->y", gram @ moved, moved)
-        mean = gram @ r
-        square = np.diag(gram) - 2 * mean + r @ mean
-        return np.asarray(self.mechanism.channel @ moment - square)
+        r = self.weights / self.weights.sum()
+        return variances_with(self.workload, self.mechanism.channel, self.certificate.left_inverse, r)
 
     def variance(self, x: Any = None) -> Float:
         """Variance of one respondent's unbiased values, summed over the workload.
@@ -186,12 +189,12 @@ class Design(ProvedDesign, ListedSource):
 
     @property
     def average_variance(self) -> float:
-        """Average over the weights."""
+        """Average of the variances over the weights of the answers."""
         return self.value if self.objective == "average" else float(self.weights @ self._variances / self.weights.sum())
 
     @property
     def worst_variance(self) -> float:
-        """Largest over the answers."""
+        """Largest variance over the answers."""
         return self.value if self.objective == "worst_case" else float(self._variances.max())
 
     @property
@@ -206,7 +209,7 @@ class Design(ProvedDesign, ListedSource):
 
     @property
     def wanted(self) -> Float:
-        """The workload's matrix."""
+        """The matrix of the workload, shape ``(k, n)``: the numbers that the estimator aims at."""
         return np.asarray(self.workload.matrix)
 
     def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:

@@ -4,8 +4,6 @@ If such a permutation is its own inverse, columns and their images have the same
 has no entries between vectors that it fixes and vectors whose sign it changes: half of the columns suffice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,12 +14,8 @@ from ldpopt.designing.private_columns import Cone
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
-SAME = 1e-12
-"""Relative difference up to which two Gram matrices are the same."""
-
-LARGEST_GROUP = 4
-"""Largest number of permutations that are averaged over one by one."""
-
+SAME = 1e-12  # relative difference up to which two Gram matrices are the same
+LARGEST_GROUP = 4  # largest number of permutations that are averaged over one by one
 Permutations = NDArray[np.int64]
 
 
@@ -36,6 +30,7 @@ def symmetry_group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Co
 
 
 def _is_symmetry(contrasts: Contrasts, order: Permutations) -> bool:
+    """Whether a permutation leaves the weights and the Gram matrix of the workload unchanged."""
     r = contrasts.weights
     if not np.array_equal(r[order], r):
         return False
@@ -116,7 +111,7 @@ class Blocks:
         return [np.ascontiguousarray(scores @ basis) for basis in self.bases]
 
     def over_answers(self, blocks: list[Float]) -> Float:
-        """The form over all answers of a form in blocks."""
+        """A quadratic form that is given in blocks, rewritten for vectors over all answers, shape ``(n, n)``."""
         parts = [basis @ block @ basis.T for basis, block in zip(self.bases, blocks, strict=True)]
         return np.asarray(np.sum(parts, axis=0) / self.unit**2)
 

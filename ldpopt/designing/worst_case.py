@@ -27,17 +27,11 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 from ldpopt.solving.interior.path_following import follow_path
 
-STEPS = 150
-"""Limit on Newton steps; 10 to 30 are usual."""
-
-LEVEL = 0.1
-"""Products of slacks and multipliers at the start."""
-
-LEAST = 0.01
-"""Share of the weights that is equal, in multiples of the gap aimed at: the bound loses no larger share."""
-
+STEPS = 150  # limit on Newton steps; 10 to 30 are usual
+LEVEL = 0.1  # products of slacks and multipliers at the start
+LEAST = 0.01  # share of the weights that is equal, in multiples of the gap aimed at: the bound loses no larger share
+# Least value of that share: reports of answers with weights near 0 have coordinates beyond the floats
 LEAST_WEIGHT = 1e-9
-"""Least value of that share: reports of answers with weights near 0 have coordinates beyond the floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,24 +47,16 @@ class MinimaxDesign:
 
 @dataclass(frozen=True, eq=False)
 class _SaddlePoint(CurvedPoint):
-    """``r`` is the excess of the weights over their least value."""
+    theta: Float  # (m,): multiples of the columns
+    r: Float  # (n,): excess of the weights over their least value
+    slack: Float  # (m,): multipliers of theta >= 0
+    spare: Float  # (n,): multipliers of r >= 0
+    line: Float  # (n,): multipliers of sum theta v = 1
+    total: Float  # (1,): multiplier of the sum of the weights
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset({"theta", "r"})
-
-    theta: Float
-    r: Float
-    slack: Float
-    spare: Float
-    line: Float
-    total: Float
-
-    @property
-    def slacks(self) -> tuple[Float, ...]:
-        return self.theta, self.r
-
-    @property
-    def multipliers(self) -> tuple[Float, ...]:
-        return self.slack, self.spare
+    SLACKS: ClassVar[tuple[str, ...]] = ("theta", "r")
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ("slack", "spare")
 
 
 class _SaddleState:
@@ -90,7 +76,7 @@ class _SaddleState:
         self.by_r = self.bent.T @ self.cost - master.own
 
     def second(self, v: Float) -> tuple[Float, Float, Float]:
-        """Second derivatives: twice by theta, by both, twice by the weights."""
+        """Second derivatives: twice by ``theta``, by ``theta`` and the weights, twice by the weights."""
         curved = 2 * (self.white @ self.white.T) * (self.priced @ self.white.T)
         cross = curved @ self.bent
         theta_theta = curved / self.mass / self.mass[:, None]
@@ -178,7 +164,7 @@ class _SaddleSystem(CurvedSystem[_SaddlePoint]):
         self.small = self.small * self.size * self.size[:, None]
 
     def residual(self) -> float:
-        """Of the stationarity in multiples and weights."""
+        """Dual residual of multiples and weights; see `CurvedSystem.residual`."""
         at, state = self.at, self.state
         first = state.by_theta + self.master.vectors @ at.line - at.slack
         return float(at.theta @ np.abs(first) + at.r @ np.abs(state.by_r - at.total + at.spare))
@@ -203,7 +189,7 @@ class _SaddleSystem(CurvedSystem[_SaddlePoint]):
 
 
 def least_weight(n: int, gap: float) -> float:
-    """Smallest weight of an answer."""
+    """Smallest weight of one of ``n`` answers in a worst case, at which the bound loses next to nothing."""
     return max(LEAST * gap, LEAST_WEIGHT) / n
 
 
@@ -218,10 +204,8 @@ def solve_minimax(
 
 
 def minimax_optimum(gram: Float, columns: Columns, found: MinimaxDesign, *, used: float) -> tuple[Optimum, float]:
-    """Design of a saddle point with its multipliers, and its largest variance.
-
-    Columns with less than ``used`` of the largest multiple are left out.
-    """
+    """Design of a saddle point with its multipliers, and its largest variance."""
+    # Columns with less than used of the largest multiple are left out.
     places = np.flatnonzero(found.theta > used * found.theta.max())
     columns = columns.take(places)
     contrasts = Contrasts(gram, found.r).scaled_to(columns)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.estimation.likelihood import likelihood_p_value
 from ldpopt.estimation.linear import left_inverse, linear_variances
-from ldpopt.estimation.reports import codes_in, count_file, count_frame, counted, report_weights
+from ldpopt.estimation.reports import codes_in, count_file, count_frame, counted, no_names, report_weights
 from ldpopt.foundation.documents import reading_json
-from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.labels import plain_label
 from ldpopt.foundation.numbers import Float, frozen, short_repr
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
@@ -33,8 +33,7 @@ FORMAT = "ldpopt counts 1"
 
 MAX_FILE_BYTES = 2**30
 
-STREAM = 1 << 16
-"""Reports of a stream that are counted together."""
+STREAM = 1 << 16  # reports of a stream that are counted together
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +225,7 @@ class Counts:
             If the file is missing, or does not contain counts.
         """
         with reading_json(path, "counts", "pass what Counts.save wrote"):
-            data = strict_json(path, MAX_FILE_BYTES)
+            data = strict_object(path, MAX_FILE_BYTES)
             if data["format"] != FORMAT:
                 raise ValueError(f"the format is {short_repr(data['format'])}, not {FORMAT!r}")
             values, squares = (_numbers(data[key], len(data["labels"])) for key in ("values", "squares"))
@@ -280,18 +279,10 @@ class ReportSource(ABC):
 
 
 class ListedSource(ReportSource):
-    """A source whose reports are the outputs of a mechanism, and whose estimates are linear in their shares.
+    """A source whose reports are the outputs of a mechanism, and whose estimates are linear in their shares."""
 
-    Attributes
-    ----------
-    mechanism : Mechanism
-        Draws the reports.
-    estimator : ndarray, shape (k, m)
-        Value of each report in each number.
-    """
-
-    mechanism: Mechanism
-    estimator: Float
+    mechanism: Mechanism  # draws the reports
+    estimator: Float  # (k, m): value of each report in each number
 
     @property
     def randomizer(self) -> Randomizer:
@@ -304,7 +295,7 @@ class ListedSource(ReportSource):
         """Matrix of the numbers that are estimated, shape (k, n)."""
 
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
-        """Count labels, a stream of them, or counts by label."""
+        """Count reports that are labels, a stream of labels, or numbers by label."""
         if isinstance(reports, Iterator):
             if weights is not None:
                 do = "count lists of reports with their weights, and add"
@@ -314,19 +305,16 @@ class ListedSource(ReportSource):
                 (self.counts_of(part, None, missing) for part in parts), self.counts_of_array(self.codec.no_reports)
             )
         if is_partitioned(reports):
-            do = "pass column=, and weights= by name"
-            raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
-        seen = counted(reports, self.mechanism.outputs)
+            raise no_names()
+        seen = counted(reports, self.mechanism.outputs, weights)
         if seen is not None:
-            if weights is not None:
-                raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
             return self._counts(seen, seen, int(seen.sum()))
         found, there = codes_in(reports, self.mechanism.outputs, missing)
         numbers = report_weights(weights, reports, len(there))
         return self.counts_of_array(found, None if numbers is None else numbers[there])
 
     def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
-        """Count positions of outputs."""
+        """Count reports that are positions of outputs."""
         size = len(self.mechanism.outputs)
         if weights is None:
             seen = np.bincount(reports, minlength=size).astype(np.int64)
@@ -335,7 +323,7 @@ class ListedSource(ReportSource):
         return self._counts(values, squares, len(reports))
 
     def variances(self, prior: Any = None) -> Float:
-        """Variances of the linear estimates; the worst prior is found exactly."""
+        """Variance of one respondent's value for each number, shape (k,); the worst prior is found exactly."""
         known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
         channel = self.mechanism.counts / self.mechanism.denominator
         return linear_variances(channel, self.estimator, self.wanted, known)
@@ -358,7 +346,7 @@ class MechanismSource(ListedSource):
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """The inputs."""
+        """The inputs, whose frequencies are estimated."""
         return self.mechanism.inputs
 
     @cached_property

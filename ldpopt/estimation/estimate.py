@@ -18,8 +18,7 @@ from ldpopt.foundation.numbers import Float, frozen, inner_share
 if TYPE_CHECKING:
     import pandas as pd
 
-LARGEST_COVARIANCE = 1000
-"""Largest number of estimates of which the covariance matrix is kept."""
+LARGEST_COVARIANCE = 1000  # largest number of estimates of which the covariance matrix is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +85,13 @@ class Estimate(HasFacts):
                 continue
             checked = np.array(array, dtype=np.float64)
             if checked.shape != shape:
-                raise StatementError(f"{name} of an estimate has shape {checked.shape}; it needs {shape}")
+                what = f"{name} of an estimate has shape {checked.shape}; it needs {shape}"
+                raise StatementError(what, do=f"give it for each of the {n} values")
             object.__setattr__(self, name, frozen(checked))
         if self.labels is not None:
             object.__setattr__(self, "labels", tuple(self.labels))
             if len(self.labels) != n:
-                raise StatementError(f"{len(self.labels)} labels for {n} estimates")
+                raise StatementError(f"{len(self.labels)} labels for {n} estimates", do="give one label for each value")
 
     def __repr__(self) -> str:
         """Each value with its standard error and interval, at most ten of them."""
@@ -130,7 +130,8 @@ class Estimate(HasFacts):
             If these are not frequencies of at least two labels.
         """
         if len(self.values) < 2 or self.labels is None:
-            raise StatementError("Norm-Sub is for frequencies of at least two labels")
+            what = f"Norm-Sub is for frequencies of at least two labels; these are {len(self.values)} values"
+            raise StatementError(what + ("" if self.labels else " without labels"), do="estimate frequencies first")
         clipped = np.clip(self.interval, 0.0, 1.0)
         method = f"{self.method}, norm_sub"
         rest = (self.n_reports, self.confidence, method, self.labels, self.covariance, clipped)
@@ -138,7 +139,7 @@ class Estimate(HasFacts):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each value, columns estimate, std_error, low, high."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         index = None if self.labels is None else pd.Index(list(self.labels), name="answer", tupleize_cols=False)
         low, high = self.interval.T
@@ -163,35 +164,21 @@ def linear_estimate(
     """
     share = counts.values / counts.total
     values = estimator @ share
+    centered, weights = estimator - values[:, None], counts.squares / counts.total**2
     if len(values) <= LARGEST_COVARIANCE or estimator is inverse:
-        covariance = covariance_of_mean(estimator, values, counts)
+        # With s = sum w^2 of each report and W = sum w: sum_y s_y (V_y - t) (V_y - t)^T / W^2
+        covariance = (centered * weights) @ centered.T
+        covariance = (covariance + covariance.T) / 2
         spread = np.diag(covariance)
     else:
-        covariance = None
-        spread = (estimator - values[:, None]) ** 2 @ (counts.squares / counts.total**2)
+        covariance, spread = None, centered**2 @ weights
     error = np.sqrt(np.maximum(spread, 0.0))
     interval = score_intervals(values, wanted, estimator, channel, norm_sub(inverse @ share), counts.scale, z)
     return Estimate(values, error, counts.n_reports, confidence, method, names, covariance, interval)
 
 
-def covariance_of_mean(numbers: Float, mean: Float, counts: Counts) -> Float:
-    r"""Return the covariance of the weighted mean of the values of the reports, ``numbers[:, y]`` for report ``y``.
-
-    .. math:: \sum_y s_y (V_y - \hat t) (V_y - \hat t)^T / W^2, \quad s_y = \sum w^2, \quad W = \sum w
-    """
-    centered = numbers - mean[:, None]
-    covariance = (centered * (counts.squares / counts.total**2)) @ centered.T
-    return np.asarray((covariance + covariance.T) / 2)
-
-
 def normal_quantile(confidence: float) -> float:
-    r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``.
-
-    Examples
-    --------
-    >>> round(normal_quantile(0.95), 4)
-    1.96
-    """
+    r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``: 1.96 for 0.95."""
     share = inner_share(confidence, "confidence", do="pass a coverage such as 0.95")
     return -NormalDist().inv_cdf((1 - share) / 2)
 

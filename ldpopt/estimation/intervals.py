@@ -10,8 +10,6 @@ Otherwise it depends on the whole distribution: the estimated one is mixed with 
 ``w`` until its number is ``t``; its second moment is then linear in ``t``, and the ends are roots of a quadratic.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.numbers import Float
@@ -104,10 +102,8 @@ def _slope(at: Float, moment: Float, end: Float, there: Float, otherwise: Float)
 
 
 def _root(estimates: Float, intercept: Float, slope: Float, c: Float, side: int) -> Float:
-    """Return the root of ``(t - estimate)^2 = c (intercept + slope t - t^2)`` on one side.
-
-    If there is none, no ``t`` agrees with the estimate: the end is that of the variance at the nearest ``t``.
-    """
+    """Return the root of ``(t - estimate)^2 = c (intercept + slope t - t^2)`` on one side."""
+    # If there is none, no t agrees with the estimate: the end is that of the variance at the nearest t.
     middle = estimates + c * slope / 2
     inside = middle**2 - (1 + c) * (estimates**2 - c * intercept)
     return np.asarray((middle + side * np.sqrt(np.maximum(inside, 0.0))) / (1 + c))

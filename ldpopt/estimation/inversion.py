@@ -114,26 +114,23 @@ def estimate_frequencies(
     inverse = left_inverse(mechanism)  # refuses linearly dependent rows
     if method == "inversion":
         found = linear_estimate(counts, inverse, np.eye(len(names)), channel, inverse, z, share, method, names)
-        return found if intervals == "score" else replace(found, interval=_normal(found.values, found.std_error, z))
+        if intervals == "score":
+            return found
+        return replace(found, interval=_normal_intervals(found.values, found.std_error, z))
     values = most_likely(channel, counts.values / counts.total)
     covariance = likelihood_covariance(channel, values, counts.scale)
     error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    interval = np.clip(_normal(values, error, z), 0.0, 1.0)
+    interval = np.clip(_normal_intervals(values, error, z), 0.0, 1.0)
     return Estimate(values, error, counts.n_reports, share, method, names, covariance, interval)
 
 
-def _normal(values: Float, error: Float, z: float) -> Float:
+def _normal_intervals(values: Float, error: Float, z: float) -> Float:
+    """Intervals ``values -+ z error``, shape ``(n, 2)``."""
     return np.stack([values - z * error, values + z * error], axis=-1)
 
 
 def why_not_estimable(mechanism: Mechanism) -> str:
-    """Return why frequencies cannot be estimated from a mechanism, and what to do; empty if they can.
-
-    Examples
-    --------
-    >>> why_not_estimable(Mechanism([[0.5, 0.5], [0.5, 0.5]])).partition(":")[0]
-    'frequencies cannot be estimated from this mechanism'
-    """
+    """Return why frequencies cannot be estimated from a mechanism, and what to do; empty if they can."""
     try:
         left_inverse(mechanism)
     except StatementError as error:

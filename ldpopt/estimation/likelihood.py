@@ -1,7 +1,5 @@
 """Maximum likelihood: the frequencies of answers that make the seen reports most probable, and how probable."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,11 +8,8 @@ from ldpopt.errors import LimitReachedError
 from ldpopt.estimation.linear import weighted_left_inverse
 from ldpopt.foundation.numbers import Float
 
-LIKELIHOOD_GAP = 1e-9
-"""Largest accepted shortfall of the log-likelihood from its maximum, in nats per report."""
-
-NEWTON_STEPS = 200
-"""Limit on interior-point steps; 10 to 40 are usual."""
+LIKELIHOOD_GAP = 1e-9  # largest accepted shortfall of the log-likelihood from its maximum, in nats per report
+NEWTON_STEPS = 200  # limit on interior-point steps; 10 to 40 are usual
 
 
 def most_likely(channel: Float, frequencies: Float) -> Float:

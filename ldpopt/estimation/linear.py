@@ -4,8 +4,6 @@ A number :math:`t = w \cdot p` is estimated by the mean of one value :math:`v_y`
 the ``w``, shape (k, n); an estimator is the matrix of the ``v``, shape (k, m).
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -43,10 +41,8 @@ def weighted_left_inverse(channel: Float, expected: Float, tolerance: float = fl
 
 
 def linear_variances(channel: Float, values: Float, wanted: Float, prior: Float | None) -> Float:
-    """Return the variances of one respondent's values, shape (k,), for an estimator ``values``.
-
-    Without a prior each is the largest over all distributions of the answers.
-    """
+    """Return the variances of one respondent's values, shape (k,), for an estimator ``values``."""
+    # Without a prior each is the largest over all distributions of the answers.
     second = values**2 @ channel.T
     if prior is not None:
         return np.asarray(np.maximum(second @ prior - (wanted @ prior) ** 2, 0.0))
@@ -58,11 +54,6 @@ def worst_variance(means: Float, second: Float) -> float:
 
     It depends on the point :math:`(w \cdot p, b \cdot p)` and grows with its height, so the maximum lies on the upper
     hull of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` it is at ``m / 2``, or at an end.
-
-    Examples
-    --------
-    >>> worst_variance(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    0.25
     """
     order = np.lexsort((second, means))
     hull: list[tuple[float, float]] = []

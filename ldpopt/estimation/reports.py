@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from ldpopt.estimation.counts import Counts, ReportSource
 
 
-def counted(reports: Any, alphabet: Sequence[Hashable]) -> NDArray[np.int64] | None:
+def counted(reports: Any, alphabet: Sequence[Hashable], weights: Any = None) -> NDArray[np.int64] | None:
     """Return counts by label in the order of an alphabet; None if the reports are labels themselves."""
     given = as_counts(reports, alphabet, "report")
     if given is None:
         return None
+    if weights is not None:
+        raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
     seen = np.zeros(len(alphabet), dtype=np.int64)
     for place, (label, count) in zip(codes(list(given), alphabet, "report"), given.items(), strict=True):
         seen[place] += _whole_count(label, count, sys.maxsize // len(alphabet))
@@ -59,8 +61,7 @@ def count_frame(source: ReportSource, table: Any, column: Any, weights: Any, mis
     """Count the reports in a column of a dataframe of any library."""
     if is_partitioned(table):
         if not isinstance(weights, (str, type(None))):
-            do = "pass column=, and weights= by name"
-            raise StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
+            raise no_names()
         parts = gathered(table, lambda part, _: count_frame(source, part, column, weights, missing))
         return sum(parts, source.counts_of_array(source.codec.no_reports))
     frame = as_frame(table)
@@ -93,6 +94,12 @@ def count_file(
                 one.add(part, numbers, row)
             row += len(batch[0])
         return {name: one.finished() for name, one in found.items()}
+
+
+def no_names() -> StatementError:
+    """Return the error for a table of Dask without the names of its columns."""
+    what, do = "a table of Dask needs the names of its columns", "pass column=, and weights= by name"
+    return StatementError(what, where="Counts.of", do=do)
 
 
 def _no_column(path: str) -> StatementError:
@@ -132,7 +139,7 @@ def read_weights(column: pa.Array, where: str, first_row: int) -> Float:
 
 def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Float:
     """Read numbers in a column of a file; nan if one is missing in a file with missing values."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), float)
@@ -142,7 +149,8 @@ def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Flo
         if row is None:
             raise
     # Raised outside the block: the error of arrow contains the entry, and would stay in the chain.
-    raise StatementError(f"the {what}{quoted(values[row])} is not a number", where=f"{where}, row {first_row + row}")
+    where, do = f"{where}, row {first_row + row}", "correct the entry, or name a column of numbers"
+    raise StatementError(f"the {what}{quoted(values[row])} is not a number", where=where, do=do)
 
 
 def _is_float(value: Any) -> bool:
@@ -164,7 +172,8 @@ def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
             weights = _ordered(weights, index)
     values = real_array(weights.to_numpy() if is_series(weights) else weights, "weights")
     if values.shape != (size,):
-        raise StatementError(f"the weights have shape {values.shape}; there are {size} reports")
+        what = f"the weights have shape {values.shape}; there are {size} reports"
+        raise StatementError(what, do="give one weight for each report")
     return _checked(values, "the weights", 0)
 
 
@@ -180,10 +189,12 @@ def _ordered(weights: Any, index: Any) -> Float:
 
 
 def _checked(weights: Float, where: str, first_row: int) -> Float:
+    """Return the weights if all are finite and >= 0."""
     bad = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if len(bad):
         what = f"the weight{quoted(float(weights[bad[0]]))} is not a finite number >= 0"
-        raise StatementError(what, where=f"{where}, row {first_row + int(bad[0])}")
+        where, do = f"{where}, row {first_row + int(bad[0])}", "give a weight >= 0, or leave the report out"
+        raise StatementError(what, where=where, do=do)
     return weights
 
 

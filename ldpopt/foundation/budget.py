@@ -13,15 +13,10 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import short_repr
 
-BITS = 192
-"""Significant bits kept in an enclosure of ``e**epsilon``."""
-
+BITS = 192  # significant bits kept in an enclosure of ``e**epsilon``
+# Largest accepted budget in nats: ``e**10000`` still has an exact enclosure; larger budgets give no privacy
 LARGEST = 10_000.0
-"""Largest accepted budget in nats: ``e**10000`` still has an exact enclosure; larger budgets give no privacy."""
-
-MAX_NATS = 1e8
-"""Largest multiple of a budget whose exponential is computed; it takes 20 megabytes."""
-
+MAX_NATS = 1e8  # largest multiple of a budget whose exponential is computed; it takes 20 megabytes
 _LOG = re.compile(r"\s*(?:log|ln)\s*\(\s*([^()]+?)\s*\)\s*", re.IGNORECASE)
 
 

@@ -1,7 +1,5 @@
 """Loops compiled to machine code, and a product of matrices with the largest term in place of the sum."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from threading import Lock
@@ -15,24 +13,14 @@ from ldpopt.foundation.threads import in_threads
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
+# Sizes of a tile: rows and columns of the product, and terms that are compared before the next tile
 ROWS, COLUMNS, TERMS = 64, 512, 64
-"""Sizes of a tile: rows and columns of the product, and terms that are compared before the next tile."""
 
 
 def compiled(function: Function) -> Function:
-    """Let numba compile a function of arrays and numbers when it is first called.
-
-    The machine code is kept beside the source or in the user's cache folder for the next process; if neither can be
-    written, it is compiled anew. numba takes half a second to import, which is spent at the first call.
-
-    Examples
-    --------
-    >>> @compiled
-    ... def total(values):
-    ...     return values.sum()
-    >>> total(np.arange(4.0))
-    6.0
-    """
+    """Let numba compile a function of arrays and numbers when it is first called."""
+    # The machine code is kept beside the source or in the user's cache folder for the next process; if neither can be
+    # written, it is compiled anew. numba takes half a second to import, which is spent at the first call.
     return _Compiled(function)  # type: ignore[return-value]
 
 
@@ -90,10 +78,8 @@ def max_product(left: Float, right: Float) -> Float:
 
 @compiled
 def raise_to_products(left: Float, right: Float, found: Float) -> None:
-    """Raise ``found[i, j]`` to the largest ``left[i, k] * right[k, j]``; a product that is nan does not count.
-
-    ``found`` may be some rows of ``right``. Tiles of the matrices stay near the processor.
-    """
+    """Raise ``found[i, j]`` to the largest ``left[i, k] * right[k, j]``; a product that is nan does not count."""
+    # found may be some rows of right. Tiles of the matrices stay near the processor.
     (rows, terms), columns = left.shape, right.shape[1]
     for begin in range(0, columns, COLUMNS):
         part = slice(begin, min(begin + COLUMNS, columns))

@@ -6,8 +6,7 @@ import math
 import time
 from dataclasses import dataclass
 
-MIN_SECONDS_LEFT = 1e-3
-"""Smallest number of seconds that `Deadline.left` returns: solvers refuse a limit of zero."""
+MIN_SECONDS_LEFT = 1e-3  # smallest number of seconds that `Deadline.left` returns: solvers refuse a limit of zero
 
 
 class OutOfTimeError(Exception):
@@ -16,20 +15,9 @@ class OutOfTimeError(Exception):
 
 @dataclass(frozen=True)
 class Deadline:
-    """A moment by which work has to end.
+    """A moment by which work has to end."""
 
-    Attributes
-    ----------
-    moment : float
-        Time of `time.perf_counter` in seconds; infinite without a limit.
-
-    Examples
-    --------
-    >>> Deadline.after(None).left is None, Deadline.after(60.0).is_over
-    (True, False)
-    """
-
-    moment: float = math.inf
+    moment: float = math.inf  # in the seconds of `time.perf_counter`; infinite without a limit
 
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
@@ -60,5 +48,4 @@ class Deadline:
             raise OutOfTimeError(doing)
 
 
-NO_LIMIT = Deadline()
-"""For calls without a time limit."""
+NO_LIMIT = Deadline()  # for calls without a time limit

@@ -16,8 +16,9 @@ from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.foundation.numbers import Float, short_repr
 
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
-
 _HEX = re.compile(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,4}")
+# Advice for a value of a file that ldpopt cannot have written
+UNCHANGED = "use the file as ldpopt wrote it: this one was changed, cut off, or is of another kind; write it again"
 
 
 @contextmanager
@@ -35,6 +36,8 @@ def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterato
         raise ModelFileError(what, where=where, do="check the path") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         why = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+        if isinstance(error, (TypeError, AttributeError, IndexError)):  # in Python's own words
+            why = "a value is of another kind than its key needs"
         raise ModelFileError(f"not {content} in JSON: {why}", where=where, do=do) from None
 
 
@@ -44,8 +47,8 @@ class Entry:
     def __init__(self, value: Any, path: str, key: str = "") -> None:
         self.value, self.path, self.key = value, path, key
 
-    def error(self, what: str, do: str = "") -> ModelFileError:
-        """Build an error with file and key."""
+    def error(self, what: str, do: str = UNCHANGED) -> ModelFileError:
+        """An error that names the file and the key."""
         return ModelFileError(what, where=f"{self.path}: {self.key}" if self.key else self.path, do=do)
 
     def table(self, *keys: str) -> dict[str, Entry]:
@@ -55,7 +58,7 @@ class Entry:
         missing, unknown = [k for k in keys if k not in self.value], [k for k in self.value if k not in keys]
         if missing or unknown:
             what = f"the key {missing[0]!r} is missing" if missing else f"unknown key {unknown[0]!r}"
-            raise self.error(what, f"known here: {', '.join(keys)}")
+            raise self.error(what, f"give exactly these keys: {', '.join(keys)}")
         return {key: Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip(".")) for key in keys}
 
     def part(self, key: str) -> Entry:
@@ -112,7 +115,7 @@ class Entry:
         return [entry.whole(most + 1) for entry in self.list(m)]
 
     def rational(self) -> Fraction:
-        """Read ``"p/q"``."""
+        """Read a rational that is written as ``"p/q"`` or as a whole number."""
         text = self.text()
         if not _RATIONAL.fullmatch(text):
             raise self.error(f"{self._shown()} should be a rational such as '3/4'")
@@ -164,5 +167,5 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
             found.append(value)
         else:
             what = f"label {short_repr(label)} is neither text nor a number nor a tuple of them"
-            raise StatementError(f"{what}: it cannot be written as JSON")
+            raise StatementError(f"{what}: it cannot be written as JSON", do="give labels of these kinds")
     return found

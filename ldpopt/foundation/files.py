@@ -1,7 +1,5 @@
 """Atomic writing of files, and strict reading of JSON."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -14,16 +12,13 @@ from typing import IO, Any
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.numbers import short_repr
 
-_SUFFIX = ".ldpopt-part"
-"""Suffix of the hidden temporary file beside a file that is written; a killed writer leaves it."""
+_SUFFIX = ".ldpopt-part"  # suffix of the hidden temporary file beside a file that is written; a killed writer leaves it
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, binary: bool = False, new: bool = False) -> Iterator[IO[Any]]:
-    """Open a file that is replaced atomically when the block ends; a device or pipe is written directly.
-
-    A ``new`` file must not exist yet (else FileExistsError), and only its owner may read it.
-    """
+    """Open a file that is replaced atomically when the block ends; a device or pipe is written directly."""
+    # A new file must not exist yet (else FileExistsError), and only its owner may read it.
     require_path(path)
     if new and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(path))
@@ -91,15 +86,33 @@ def require_path(path: Any) -> None:
 
 
 def readable(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file to read; a named pipe is an OSError, since reading it may never end.
-
-    ``/dev/stdin`` and a shell's ``<(command)`` are allowed.
-    """
+    """Return the path of a file to read; a named pipe is an OSError, since reading it may never end."""
+    # /dev/stdin and a shell's <(command) are allowed.
     require_path(path)
     real = os.path.realpath(path)
     if stat.S_ISFIFO(os.stat(path).st_mode) and os.path.exists(real) and not real.startswith(("/dev/", "/proc/")):
         raise OSError(errno.EINVAL, "it is a named pipe", os.fspath(path))
     return Path(path)
+
+
+def beginning(path: str | os.PathLike[str], size: int) -> str:
+    """Return the first characters of a plain file; empty for anything else: a named pipe would wait for its writer."""
+    try:
+        if not os.path.isfile(path):
+            return ""
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read(size)
+    except OSError:
+        return ""
+
+
+def strict_object(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
+    """Read an object as `strict_json` does; a file with anything else is a ValueError, which does not quote it."""
+    found = strict_json(path, largest)
+    if not isinstance(found, dict):
+        kind = {"list": "a list", "str": "a text", "NoneType": "null"}.get(type(found).__name__, "a number")
+        raise ValueError(f"the file holds {kind}, not an object with keys")
+    return found
 
 
 def strict_json(path: str | os.PathLike[str], largest: int) -> Any:

@@ -19,8 +19,8 @@ from ldpopt.foundation.numbers import Float, real_array, short_repr
 
 Labels = tuple[Hashable, ...]
 
+# Names that pandas, polars and arrow give to a column of counts
 COUNT_COLUMNS = ("count", "counts", "len", "count_all")
-"""Names that pandas, polars and arrow give to a column of counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,8 @@ def read_labelled(given: Any, what: str, kinds: tuple[str, ...] = ("input", "out
     axes = (rows, columns)[: max(1, min(values.ndim, 2))]
     for axis, labels in enumerate(axes):
         if labels is not None and (axis >= values.ndim or len(labels) != values.shape[axis]):
-            raise StatementError(f"the {what} is not a rectangular array of real numbers")
+            what = f"the {what} is not a rectangular array of real numbers: its labels do not fit its shape"
+            raise StatementError(what, do="give a vector or a matrix with one label for each row and column")
     return Labelled(values, axes, what, kinds)
 
 
@@ -147,6 +148,7 @@ def positions_of(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what:
 
 
 def _advice(label: Hashable, labels: Sequence[Hashable], alphabet: Sequence[Hashable]) -> str:
+    """What to do about an unknown label; labels 0, 1, 2, ... are perhaps only the numbers of rows."""
     if tuple(labels) == tuple(range(len(labels))):
         return f"label it by {nearest('', alphabet)}; or pass .to_numpy(), which is read by position"
     return nearest(label, alphabet)
@@ -158,11 +160,9 @@ def same_labels(one: Sequence[Hashable] | None, other: Sequence[Hashable] | None
 
 
 def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Hashable, Any] | None:
-    """Distinguish counts by label from a list of labels: return label -> count, or None for a list of labels.
-
-    A mapping holds counts. The labels of a Series may be its values, or its index (``value_counts()``); a Series that
-    can be read both ways is refused.
-    """
+    """Distinguish counts by label from a list of labels: return label -> count, or None for a list of labels."""
+    # A mapping holds counts. The labels of a Series may be its values, or its index (value_counts()); a Series that can
+    # be read both ways is refused.
     if isinstance(given, Mapping):
         return given
     if not is_series(given):
@@ -195,7 +195,7 @@ def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:
     elif not hasattr(given, "columns"):
         return None
     else:
-        import narwhals as nw
+        from ldpopt.foundation.optional import narwhals as nw
 
         frame = nw.from_native(given, pass_through=True, eager_only=True)
         names = list(frame.columns)

@@ -16,11 +16,9 @@ from ldpopt.foundation.numbers import loose_array, quoted, require_room, short_r
 
 Refusal = type[MechanismError] | type[StatementError]
 
+# A number as text, as in tables and model files
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
-"""A number as text, as in tables and model files."""
-
-MIN_SIMILARITY = 0.65
-"""Smallest ratio of `difflib` at which a known name is suggested for an unknown one."""
+MIN_SIMILARITY = 0.65  # smallest ratio of `difflib` at which a known name is suggested for an unknown one
 
 
 def check_labels(
@@ -32,7 +30,8 @@ def check_labels(
     _require_labels(given, kind, error, where)
     names = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
     if size is not None and len(names) != size:
-        raise error(f"{len(names)} {kind} labels for {size} {kind}s", where=where)
+        do = f"give one label for each {kind}"
+        raise error(f"{len(names)} {kind} labels for {size} {kind}s", where=where, do=do)
     duplicate = first_duplicate(names)
     if duplicate is not None:
         raise error(f"duplicate {kind} label {short_repr(duplicate[0])}", where=where, do="give each label once")
@@ -51,9 +50,9 @@ def _require_labels(given: Any, kind: str, error: Refusal, where: str) -> None:
         try:
             hash(label)
         except (TypeError, ValueError):
-            raise error(f"{name} cannot be looked up: not hashable", where=where, do=do) from None
+            raise error(f"{name} is not hashable", where=where, do="use texts, numbers or tuples of them") from None
         if not _equals_itself(label):
-            raise error(f"{name} does not equal itself", where=where, do=do)
+            raise error(f"{name} does not equal itself, as nan does not", where=where, do="replace it, by a text")
 
 
 def _equals_itself(label: Hashable) -> bool:
@@ -103,7 +102,7 @@ def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
     wrong = np.flatnonzero((array < 0) | (array >= size))
     if len(wrong):
         what = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
-        raise StatementError(what, where=f"entry {wrong[0]}")
+        raise StatementError(what, where=f"entry {wrong[0]}", do=f"correct it, or state more than {size} labels")
     return array.astype(np.int64, copy=False)
 
 
@@ -143,14 +142,9 @@ def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
 
 
 def label_numbers(names: Iterable[Any]) -> list[Any] | None:
-    """Numbers of labels that are numbers, also numbers as text; None if a label is not a number.
+    """Numbers of labels that are numbers, also as text, ``["1", 2.5] -> [1.0, 2.5]``; None if a label is not a number.
 
     Truth values are 0 and 1; time spans are not numbers. Whole numbers may be beyond floats.
-
-    Examples
-    --------
-    >>> label_numbers(["1", "10", 2.5]), label_numbers(["1", "more"])
-    ([1.0, 10.0, 2.5], None)
     """
     found = []
     for name in names:
@@ -169,13 +163,7 @@ def listed(names: Sequence[Hashable]) -> str:
 
 
 def nearest(name: Any, known: Iterable[Any]) -> str:
-    """Suggest the nearest of the known names, and list them.
-
-    Examples
-    --------
-    >>> nearest("epsilom", ["epsilon", "delta"])
-    "did you mean 'epsilon'? known: epsilon, delta"
-    """
+    """Suggest the nearest of the known names, and list them: ``did you mean 'epsilon'? known: epsilon, delta``."""
     names = [_as_text(one) for one in islice(known, 1000)]
     return f"{suggestion(name, names)}{known_names(names)}"
 
@@ -187,13 +175,7 @@ def known_names(known: Iterable[Any]) -> str:
 
 
 def suggestion(name: Any, known: Iterable[Any]) -> str:
-    """Question for the known name that differs by case or by a few letters; empty if there is none.
-
-    Examples
-    --------
-    >>> suggestion("Epsilom", ["epsilon", "delta"]), suggestion("heads", ["yes", "no"])
-    ("did you mean 'epsilon'? ", '')
-    """
+    """Question for the known name that differs by case or by a few letters; empty if there is none."""
     by_case = {one.casefold(): one for one in reversed([_as_text(one) for one in islice(known, 1000)])}
     near = difflib.get_close_matches(_as_text(name).strip().casefold(), by_case, 1, MIN_SIMILARITY)
     return f"did you mean {by_case[near[0]]!r}? " if near else ""

@@ -17,14 +17,12 @@ from ldpopt.errors import StatementError, shows_values
 
 Float = NDArray[np.float64]
 
+# Types that are not numbers, although numpy or float() converts some of them without an error
 NON_NUMBER_TYPES = (
     *(bool, np.bool_, str, bytes, complex, np.complexfloating),
     *(np.datetime64, np.timedelta64, type(None), type(np.ma.masked)),
 )
-"""Types that are not numbers, although numpy or float() converts some of them without an error."""
-
-MAX_BITS = 5000
-"""Largest number of bits of a denominator; products of two such numbers are still fast."""
+MAX_BITS = 5000  # largest number of bits of a denominator; products of two such numbers are still fast
 
 
 def real_array(values: ArrayLike, what: str) -> Float:
@@ -32,7 +30,8 @@ def real_array(values: ArrayLike, what: str) -> Float:
     require_room(values, what)
     array = _floats(values)
     if array is None:
-        raise StatementError(f"the {what} is not a rectangular array of real numbers")
+        what = f"the {what} is not a rectangular array of real numbers"
+        raise StatementError(what, do="give numbers only, in rows of one length, without missing entries")
     return array
 
 
@@ -67,6 +66,7 @@ def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.in
         number = float("nan")
     if not low <= number <= high:
         limits = "is not a number" if np.isnan(number) else f"is not in [{low:g}, {high:g}]"
+        do = do or (f"give a number from {low:g} to {high:g}" if low > -np.inf or high < np.inf else "give a number")
         raise StatementError(f"{what} = {short_repr(value)} {limits}", do=do)
     return number
 
@@ -77,7 +77,8 @@ def positive_seconds(time_limit: Any) -> float | None:
         return None
     seconds = real_number(time_limit, "time_limit")
     if not 0 < seconds < float("inf"):
-        raise StatementError(f"time_limit = {seconds} is not a positive number of seconds")
+        do = "give a number of seconds above 0, or None for no limit"
+        raise StatementError(f"time_limit = {seconds} is not a positive number of seconds", do=do)
     return seconds
 
 
@@ -90,7 +91,7 @@ def summed(values: Float, axis: int | None = None) -> Any:
 def normalized(weights: Float) -> Float:
     """Finite weights divided by their sum, also if it overflows."""
     if not weights.any():
-        raise StatementError("the weights sum to 0 and cannot be normalized")
+        raise StatementError("the weights sum to 0 and cannot be normalized", do="give at least one positive weight")
     # Scaling by a power of two is exact.
     weights = np.ldexp(weights, -np.frexp(weights.max())[1])
     return np.asarray(weights / weights.sum())
@@ -100,6 +101,7 @@ def inner_share(value: Any, what: str, *, do: str = "") -> float:
     """Read a number strictly between 0 and 1 as a float."""
     number = real_number(value, what, do=do)
     if not 0 < number < 1:
+        do = do or "give a number above 0 and below 1"
         raise StatementError(f"{what} = {short_repr(value)} is not between 0 and 1", do=do)
     return number
 
@@ -117,7 +119,8 @@ def rational(value: Any, what: str, kind: str, low: int, high: float = math.inf)
     if number is None or not low <= number <= high:
         raise StatementError(f"{what} = {short_repr(value)} is not a {kind}", do=f"give a number from {low} to {high}")
     if number.denominator.bit_length() > MAX_BITS:
-        raise StatementError(f"{what} has too many digits", do="give fewer")
+        bits = number.denominator.bit_length()
+        raise StatementError(f"{what} has a denominator of {bits} bits", do=f"give one of at most {MAX_BITS} bits")
     return number
 
 
@@ -169,7 +172,8 @@ def quoted(value: Any) -> str:
 def require_kind(value: Any, kind: type, where: str) -> None:
     """Refuse an object of another type."""
     if not isinstance(value, kind):
-        raise StatementError(f"{where} takes a {kind.__name__}, not a {type(value).__name__}")
+        what = f"{where} takes a {kind.__name__}, not a {type(value).__name__}"
+        raise StatementError(what, do=f"pass a {kind.__name__}")
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -185,8 +189,8 @@ def require_room(values: Any, what: str) -> None:
         require_memory(100.0 * size, f"the {what}")
 
 
+# Advice for a matrix that does not fit into memory
 SMALLER = "use a smaller alphabet, or a closed form (closed_forms.top_k never builds the matrix)"
-"""Advice for a matrix that does not fit into memory."""
 
 
 def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
@@ -197,8 +201,7 @@ def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
         physical = 16 * 2**30
     if n_bytes > 0.8 * physical:
         raise StatementError(
-            f"{what} would take {n_bytes / 2**30:.3g} GiB of memory; this machine has {physical / 2**30:.3g} GiB",
-            do=do,
+            f"{what} would take {n_bytes / 2**30:.3g} GiB of memory; this machine has {physical / 2**30:.3g} GiB", do=do
         )
 
 

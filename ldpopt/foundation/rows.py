@@ -63,7 +63,6 @@ class RowBlock:
         )
 
     def __len__(self) -> int:
-        """Number of rows."""
         return len(self.lower)
 
     def fault(self, n: int, m: int) -> str:

@@ -1,7 +1,5 @@
 """Threads: for compiled loops over the rows of an array, and those that the linear algebra may use."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -15,37 +13,20 @@ from threadpoolctl import ThreadpoolController
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-MAX_PARTS = 8
-"""Largest number of parts into which rows are split; a sum over all rows is kept for each of them."""
-
-PART_OPERATIONS = 2e6
-"""Smallest number of operations of a part, a millisecond or two: less does not pay for a thread."""
-
-THREADED = 1500
-"""Smallest order of a matrix for which all cores are used (``python benchmarks/designs.py threads``)."""
+MAX_PARTS = 8  # largest number of parts into which rows are split; a sum over all rows is kept for each of them
+PART_OPERATIONS = 2e6  # smallest number of operations of a part, a millisecond or two: less does not pay for a thread
+THREADED = 1500  # smallest order of a matrix for which all cores are used (``python benchmarks/designs.py threads``)
 
 
 def cores() -> int:
-    """Number of cores that this process may use; the variable ``OMP_NUM_THREADS`` may allow fewer.
-
-    Examples
-    --------
-    >>> cores() >= 1
-    True
-    """
+    """Number of cores that this process may use; the variable ``OMP_NUM_THREADS`` may allow fewer."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(allowed, int(limit)) if limit.isdigit() and int(limit) else allowed
 
 
 def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-    """Apply a function that releases the interpreter's lock to each part, on all cores.
-
-    Examples
-    --------
-    >>> in_threads(abs, [-1, 2])
-    [1, 2]
-    """
+    """Apply a function that releases the interpreter's lock to each part, on all cores."""
     if len(parts) == 1 or cores() == 1:
         return [work(part) for part in parts]
     with ThreadPoolExecutor(cores()) as pool:
@@ -53,13 +34,7 @@ def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Re
 
 
 def parts_of(rows: int, operations: float) -> list[slice]:
-    """Split rows of so many operations each into parts for threads; the parts do not depend on the machine.
-
-    Examples
-    --------
-    >>> parts_of(4, 1e6)
-    [slice(0, 2, None), slice(2, 4, None)]
-    """
+    """Split rows of so many operations each into slices for threads; the slices do not depend on the machine."""
     count = max(1, min(MAX_PARTS, rows, int(rows * operations / PART_OPERATIONS)))
     ends = [rows * k // count for k in range(count + 1)]
     return [slice(a, b) for a, b in pairwise(ends)]
@@ -71,10 +46,8 @@ def over_rows(loop: Callable[..., None], fixed: Sequence[Any], arrays: Sequence[
 
 
 def few_threads(order: int) -> Any:
-    """Context manager that limits BLAS to one thread for matrices of a lower order than `THREADED`.
-
-    Threads of OpenBLAS wait for each other by spinning, which can make small matrices seventeen times slower.
-    """
+    """Context manager that limits BLAS to one thread for matrices of a lower order than `THREADED`."""
+    # Threads of OpenBLAS wait for each other by spinning, which can make small matrices seventeen times slower.
     return _libraries("scipy.linalg" in sys.modules).limit(limits=1 if order < THREADED else None, user_api="blas")
 
 

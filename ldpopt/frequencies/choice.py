@@ -10,11 +10,9 @@ from ldpopt.foundation.numbers import whole_number
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.randomized_response import RandomizedResponse
 
+# Of protocols with at most this many times the smallest variance, the one with the shortest reports is chosen
 NEAR = 1.02
-"""Of protocols with at most this many times the smallest variance, the one with the shortest reports is chosen."""
-
-MOST_LABELS = 1 << 14
-"""Largest number of labels for which a report may take one random word for each label."""
+MOST_LABELS = 1 << 14  # largest number of labels for which a report may take one random word for each label
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,7 @@ from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.mechanism.sampling import Random, bit_source, chunks, generator_of
 
 PRIME_BITS = 61
-PRIME = (1 << PRIME_BITS) - 1
-"""The field of the hash family, a Mersenne prime: reduction takes only shifts."""
-
+PRIME = (1 << PRIME_BITS) - 1  # the field of the hash family, a Mersenne prime: reduction takes only shifts
 MAX_BUCKETS = 1 << 20
 MAX_LABELS = 1 << 30
 
@@ -70,7 +68,8 @@ class LocalHashing(FrequencyProtocol, published=True):
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, buckets: int | None = None) -> None:
         super().__init__(inputs, epsilon)
         if len(self.inputs) > MAX_LABELS:
-            raise StatementError(f"{len(self.inputs)} labels are too many: at most 2**30")
+            what = f"{len(self.inputs)} labels are more than the {MAX_LABELS} that can be hashed"
+            raise StatementError(what, do="join rare labels into one")
         if buckets is None:
             buckets = min(MAX_BUCKETS, max(2, round(self.epsilon.enclosure()[0] + 1)))
         self.buckets = whole_number(buckets, "buckets", 2, MAX_BUCKETS)
@@ -82,7 +81,6 @@ class LocalHashing(FrequencyProtocol, published=True):
         self._require_distinguishable()
 
     def __repr__(self) -> str:
-        """Number of labels, budget and buckets."""
         return f"LocalHashing({len(self.inputs)} labels, epsilon={self.epsilon!r}, buckets={self.buckets})"
 
     @property
@@ -105,10 +103,10 @@ class LocalHashing(FrequencyProtocol, published=True):
             raise StatementError("the reports need the fields a, b and bucket", do="pass what privatize returned")
         a, bucket = array["a"].astype(np.uint64), array["bucket"]
         value = array["b"].astype(np.uint64)
-        if array.size and not (
-            (a < PRIME).all() and (value < PRIME).all() and (bucket >= 0).all() and (bucket < self.buckets).all()
-        ):
-            raise StatementError(f"a report cannot come from {self!r}", do="pass the reports of this protocol")
+        is_possible = (a < PRIME) & (value < PRIME) & (bucket >= 0) & (bucket < self.buckets)
+        if not is_possible.all():
+            where, do = f"entry {int(is_possible.argmin())}", "pass the reports of this protocol"
+            raise StatementError(f"a report cannot come from {self!r}", where=where, do=do)
         size, found = len(self.inputs), np.zeros(len(self.inputs))
         wanted, modulus = bucket.astype(np.uint64), np.uint64(self.buckets)
         # a x + b for x = 0, 1, 2, ... by one addition each, in blocks that fit in the cache.

@@ -32,8 +32,7 @@ from ldpopt.tables.coding import Missing
 
 Positions = NDArray[np.int64]
 
-BLOCK_CELLS = 1 << 20
-"""Cells (reports times labels) per block of work."""
+BLOCK_CELLS = 1 << 20  # cells (reports times labels) per block of work
 
 
 class FrequencyProtocol(ReportSource):
@@ -73,12 +72,9 @@ class FrequencyProtocol(ReportSource):
     Wang, Blocki, Li and Jha 2017 (pure protocols, Theorem 2).
     """
 
+    # Protocols of the literature, each of which is constructed from labels and a budget
     PUBLISHED: ClassVar[list[type[FrequencyProtocol]]] = []
-    """Protocols of the literature, each of which is constructed from labels and a budget."""
-
-    draws_each_label: ClassVar[bool] = False
-    """Whether a report takes one random word for each label."""
-
+    draws_each_label: ClassVar[bool] = False  # whether a report takes one random word for each label
     inputs: Sequence[Hashable]
     p: Fraction
     q: Fraction
@@ -101,7 +97,6 @@ class FrequencyProtocol(ReportSource):
         self.inputs = range(size) if whole else check_labels(inputs, size, "input")  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        """Kind, number of labels and budget."""
         return f"{type(self).__name__}({len(self.inputs)} labels, epsilon={self.epsilon!r})"
 
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ldpopt.closed_forms import randomized_response
 from ldpopt.closed_forms.samplers import ResponseSampler
-from ldpopt.errors import StatementError
 from ldpopt.estimation.reports import codes_in, counted
 from ldpopt.foundation.labels import label_array
 from ldpopt.foundation.numbers import Float, require_memory
@@ -78,10 +77,8 @@ class RandomizedResponse(FrequencyProtocol, published=True):
         return drawn if isinstance(self.inputs, range) else label_array(self.inputs)[drawn]
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
-        seen = counted(reports, self.inputs)
+        seen = counted(reports, self.inputs, weights)
         if seen is not None:
-            if weights is not None:
-                raise StatementError("counts by label take no weights", do="pass the reports, with their weights")
             return seen, int(seen.sum())
         positions, _ = codes_in(reports, self.inputs)
         return np.bincount(positions, weights, minlength=len(self.inputs)), len(positions)

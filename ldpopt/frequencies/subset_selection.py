@@ -26,11 +26,9 @@ from ldpopt.tables.coding import MISSING, Codes, is_missing
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_LISTED_SETS = 4096
-"""Largest number of subsets for which the channel is listed."""
-
+MAX_LISTED_SETS = 4096  # largest number of subsets for which the channel is listed
+# Keys below and above all random ones: with the ``k`` smallest keys chosen, they force the true label in or out
 FIRST_KEY, LAST_KEY = np.int64(-1), np.int64(TOTAL)
-"""Keys below and above all random ones: with the ``k`` smallest keys chosen, they force the true label in or out."""
 
 
 class SubsetSelection(FrequencyProtocol, published=True):
@@ -84,7 +82,6 @@ class SubsetSelection(FrequencyProtocol, published=True):
         self._require_distinguishable()
 
     def __repr__(self) -> str:
-        """Number of labels, budget and size of the sets."""
         return f"SubsetSelection({len(self.inputs)} labels, epsilon={self.epsilon!r}, size={self.size})"
 
     @cached_property
@@ -148,7 +145,8 @@ class SubsetSelection(FrequencyProtocol, published=True):
             )
         ordered = np.sort(array, axis=1)
         if array.size and (array.min() < 0 or array.max() >= d or (np.diff(ordered, axis=1) == 0).any()):
-            raise StatementError(f"a report is not a set of {self.size} of the positions 0 .. {d - 1}")
+            what = f"a report is not a set of {self.size} of the positions 0 .. {d - 1}"
+            raise StatementError(what, do="pass what privatize of this protocol returned")
         each = None if weights is None else np.repeat(weights, self.size)
         return np.bincount(array.ravel(), each, minlength=d), len(array)
 
@@ -175,7 +173,7 @@ class SetCodec(LabelCodec):
 
     def labels(self, as_text: bool) -> pa.Array:
         """Return the positions as texts."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         return pa.array([str(place) for place in range(len(self.randomizer.inputs))], pa.string())
 
@@ -186,8 +184,8 @@ class SetCodec(LabelCodec):
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
         """Draw the reports of answers as a column of texts; missing answers stay missing."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
+        from ldpopt.foundation.optional import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow_compute as pc
 
         protocol, answered = self.randomizer, np.flatnonzero(codes != MISSING)
         if isinstance(source, KeyedDraws):

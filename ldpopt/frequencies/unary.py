@@ -20,8 +20,7 @@ from ldpopt.mechanism.exact_draws import TOTAL
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random, bit_source, chunks
 
-MAX_LISTED_LABELS = 12
-"""Largest number of labels for which the channel with ``2**d`` reports is listed."""
+MAX_LISTED_LABELS = 12  # largest number of labels for which the channel with ``2**d`` reports is listed
 
 
 class UnaryEncoding(FrequencyProtocol, published=True):
@@ -79,7 +78,6 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         self._require_distinguishable()
 
     def __repr__(self) -> str:
-        """Kind, number of labels and budget."""
         return f"UnaryEncoding({len(self.inputs)} labels, epsilon={self.epsilon!r}, kind={self.kind!r})"
 
     @cached_property
@@ -117,9 +115,9 @@ class UnaryEncoding(FrequencyProtocol, published=True):
                 do="pass what privatize returned",
             )
         if array.dtype.kind != "b" and not ((array == 0) | (array == 1)).all():
-            raise StatementError(
-                "a report contains a number that is neither 0 nor 1", do="pass what privatize returned"
-            )
+            where = f"report {int(((array == 0) | (array == 1)).all(axis=1).argmin())}"
+            what = "a report contains a number that is neither 0 nor 1"
+            raise StatementError(what, where=where, do="pass what privatize returned")
         return array.sum(axis=0) if weights is None else weights @ array, len(array)
 
     def _columns(self, reports: Any) -> Any:

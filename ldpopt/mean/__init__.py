@@ -9,14 +9,7 @@ from ldpopt.mean.duchi import Duchi
 from ldpopt.mean.duchi_vector import DuchiVector
 from ldpopt.mean.hybrid import Hybrid
 from ldpopt.mean.laplace import Laplace
-from ldpopt.mean.literature import (
-    harmony,
-    hybrid_vector,
-    piecewise_vector,
-    rcp_multiple,
-    rcp_multiple_opt,
-    rcp_opt,
-)
+from ldpopt.mean.literature import harmony, hybrid_vector, piecewise_vector, rcp_multiple, rcp_multiple_opt, rcp_opt
 from ldpopt.mean.no_privacy import NoPrivacy
 from ldpopt.mean.protocol import Protocol
 from ldpopt.mean.random_censoring import RandomCensoring

@@ -25,8 +25,7 @@ from ldpopt.solving.certify import certify
 from ldpopt.solving.solution import Solution
 from ldpopt.solving.solve import solve
 
-MAX_NUMBER = 1e150
-"""Largest answer or output; squares and their differences do not overflow."""
+MAX_NUMBER = 1e150  # largest answer or output; squares and their differences do not overflow
 
 
 class Designed(Protocol):
@@ -64,7 +63,6 @@ class Designed(Protocol):
         self._natural_bias = float(np.abs(self._means - values).max())  # caused by rounding to masses of 2**-53
 
     def __repr__(self) -> str:
-        """Budget and sizes."""
         return f"Designed(epsilon={self.epsilon!r}, {len(self.values)} inputs, {len(self.outputs)} outputs)"
 
     @property
@@ -191,7 +189,8 @@ def designed(
     answers = given.values
     for name, array, least in (("answers", answers, 2), ("outputs", reports, 2)):
         if array.ndim != 1 or len(array) < least or not np.isfinite(array).all() or len(set(array)) < len(array):
-            raise StatementError(f"the {name} are not a list of at least {least} distinct finite numbers")
+            what = f"the {name}, of shape {array.shape}, are not at least {least} distinct finite numbers"
+            raise StatementError(what, do="give a list of numbers, each once")
     if max(np.abs(answers).max(), np.abs(reports).max()) > MAX_NUMBER:
         raise StatementError(f"squares of numbers above {MAX_NUMBER:g} overflow", do="use another unit")
     order = np.argsort(answers)

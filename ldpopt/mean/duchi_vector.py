@@ -19,8 +19,7 @@ from ldpopt.mean.vector_protocol import VectorProtocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, fair_bits
 from ldpopt.mechanism.sampling import CHUNK
 
-MAX_ATTRIBUTES = 100_000
-"""Largest number of attributes; probabilities are computed with integers of as many bits."""
+MAX_ATTRIBUTES = 100_000  # largest number of attributes; probabilities are computed with integers of as many bits
 
 
 class DuchiVector(VectorProtocol):
@@ -81,7 +80,6 @@ class DuchiVector(VectorProtocol):
         self.size = 2 * float(self.levels.fraction) * growth / self.levels.likely
 
     def __repr__(self) -> str:
-        """Budget and number of attributes."""
         return f"DuchiVector(epsilon={self.epsilon!r}, attributes={self.attributes})"
 
     def estimate(self, reports: ArrayLike, confidence: float = 0.95) -> Estimate:

@@ -15,10 +15,10 @@ from ldpopt.mean.duchi import Duchi
 from ldpopt.mean.protocol import Privacy, Protocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses
 
+# Budget below which the two-point mechanism alone has the least worst case: about 0.6093525
 THRESHOLD = math.log(
     (-5 + 2 * (6353 - 405 * math.sqrt(241)) ** (1 / 3) + 2 * (6353 + 405 * math.sqrt(241)) ** (1 / 3)) / 27
 )
-"""Budget below which the two-point mechanism alone has the least worst case: about 0.6093525."""
 
 
 class Hybrid(Protocol, published=True):

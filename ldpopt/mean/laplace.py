@@ -51,8 +51,7 @@ class Laplace(Protocol, published=True):
     8.0
     """
 
-    bits: int = BITS
-    """Binary digits of ``T``; fewer if there would be more than ``2**61`` points."""
+    bits: int = BITS  # binary digits of `T`; fewer if there would be more than `2**61` points
 
     def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
         super().__init__(epsilon, domain)
@@ -61,7 +60,8 @@ class Laplace(Protocol, published=True):
         self._step = log_enclosure(1 + Fraction(1, self.scale - 1))[1]
         self.points = int(self.epsilon.lower_nats / self._step)
         if not self.points:
-            raise StatementError(f"epsilon = {self.epsilon!r} is too small for words of {self.bits} bits")
+            what = f"epsilon = {self.epsilon!r} is too small for words of {self.bits} bits"
+            raise StatementError(what, do=f"give an epsilon above {float(self._step):.2g}")
         self._natural_bias = 1 / self.points
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:

@@ -37,7 +37,6 @@ class NoPrivacy(RandomCensoring):
         self._set_masses(0, TOTAL)
 
     def __repr__(self) -> str:
-        """Name."""
         return "NoPrivacy()" if self._data_domain is None else f"NoPrivacy(domain={self._data_domain})"
 
     def audit(self) -> Audit:

@@ -20,11 +20,9 @@ from ldpopt.mechanism.sampling import BITS, bit_source, chunks
 
 Random = np.random.Generator | int | None
 
+# True epsilon, its witness (answer, other answer, event), and the verdict on the nominal budget
 Privacy = tuple[float, tuple[Any, Any, Any] | None, Verdict]
-"""True epsilon, its witness (answer, other answer, event), and the verdict on the nominal budget."""
-
-MAX_REPORT = 1e150
-"""Largest report; its square does not overflow."""
+MAX_REPORT = 1e150  # largest report; its square does not overflow
 
 
 class MeanProtocol(ABC):
@@ -170,21 +168,17 @@ class Protocol(MeanProtocol):
     Liu and Zhou 2023; Mironov 2012, on the low bits of floats.
     """
 
+    # Protocols of the literature, each of which is constructed from a budget
     PUBLISHED: ClassVar[list[type[Protocol]]] = []
-    """Protocols of the literature, each of which is constructed from a budget."""
-
     report_range: tuple[float, float] = (-math.inf, math.inf)
     offset: float = 0.0
     slope: float = 1.0
 
-    _report_values: Float | None = None
-    """The possible reports, increasing; None if they are real numbers."""
+    _report_values: Float | None = None  # the possible reports, increasing; None if they are real numbers
 
+    # Bound on the bias on the natural scale: half the distance of two adjacent points to which answers are rounded
     _natural_bias: float
-    """Bound on the bias on the natural scale: half the distance of two adjacent points to which answers are rounded."""
-
-    _has_three_losses = False
-    """Whether the privacy loss of the worst pair of answers is -epsilon, 0 or epsilon."""
+    _has_three_losses = False  # whether the privacy loss of the worst pair of answers is -epsilon, 0 or epsilon
 
     def __init_subclass__(cls, *, published: bool = False) -> None:
         super().__init_subclass__()
@@ -195,7 +189,6 @@ class Protocol(MeanProtocol):
         self.epsilon, self._data_domain = Budget.positive(epsilon), read_domain(domain)
 
     def __repr__(self) -> str:
-        """Kind, budget, and the domain if it is not the natural one."""
         domain = "" if self._data_domain is None else f", domain={self._data_domain}"
         return f"{type(self).__name__}(epsilon={self.epsilon!r}{domain})"
 
@@ -294,7 +287,8 @@ class Protocol(MeanProtocol):
             reports = np.asarray(reports, np.float64)
         array = real_array(reports, "list of reports")
         if array.ndim != 1 or not array.size:
-            raise StatementError(f"reports have shape {array.shape}; expected a vector with at least one entry")
+            what = f"reports have shape {array.shape}; expected a vector with at least one entry"
+            raise StatementError(what, do="pass a list of the reports that privatize returned")
         low, high = self.report_range
         low, high = max(low, -MAX_REPORT), min(high, MAX_REPORT)
         slack = 1e-9 * max(abs(low), abs(high))
@@ -303,9 +297,7 @@ class Protocol(MeanProtocol):
         if not (low - slack <= smallest and largest <= high + slack and np.isfinite([smallest, largest]).all()):
             bad = int(np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack)))
             raise StatementError(
-                f"the report{quoted(float(array[bad]))} cannot come from {self!r}",
-                where=f"entry {bad}",
-                do=do,
+                f"the report{quoted(float(array[bad]))} cannot come from {self!r}", where=f"entry {bad}", do=do
             )
         if self._report_values is not None:
             values = self._report_values

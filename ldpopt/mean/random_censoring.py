@@ -101,7 +101,6 @@ class RandomCensoring(Protocol, published=True):
         self.offset, self._natural_bias = self.lower, 0.5 / (upper - lower)
 
     def __repr__(self) -> str:
-        """Budget, shifts, and a warning if the budget does not hold."""
         shifts = f", delta1={self.delta1:g}, delta2={self.delta2:g}" if self.delta1 or self.delta2 else ""
         flag = "" if self._privacy()[2] == "certified" else f", NOT {float(self.epsilon):.6g}-LDP"
         return f"{type(self).__name__}(epsilon={self.epsilon!r}{shifts}{flag})"
@@ -154,7 +153,8 @@ class RandomCensoring(Protocol, published=True):
 
 
 def _shift(value: Any, name: str) -> float:
+    """Read one of the two shifts of the interval."""
     number = real_number(value, name)
     if not math.isfinite(number):
-        raise StatementError(f"{name} = {short_repr(value)} is not a finite number")
+        raise StatementError(f"{name} = {short_repr(value)} is not a finite number", do="give a number from -1 to 1")
     return number

@@ -79,7 +79,6 @@ class Sampled(VectorProtocol):
         self.chosen = whole_number(chosen, "chosen", 1, self.attributes)
 
     def __repr__(self) -> str:
-        """Protocol, number of attributes, method."""
         chosen = f", chosen={self.chosen}" if self.chosen > 1 else ""
         return f"Sampled({self.protocol!r}, attributes={self.attributes}, method={self.method!r}{chosen})"
 
@@ -142,7 +141,9 @@ class Sampled(VectorProtocol):
         values = self.protocol._read_reports(array["report"].reshape(-1))
         attribute = array["attribute"].reshape(-1).astype(np.int64)
         if attribute.min() < 0 or attribute.max() >= self.attributes:
-            raise StatementError(f"a report names an attribute outside 0 .. {self.attributes - 1}")
+            bad = int(attribute[(attribute < 0) | (attribute >= self.attributes)][0])
+            what = f"a report names the attribute {bad}, which is not in 0 .. {self.attributes - 1}"
+            raise StatementError(what, do="pass what privatize of this protocol returned")
         n, m = len(array), self.attributes
         slope, offset, share = self.protocol.slope, self.protocol.offset, values.size / (n * m)
         counts, sums = np.bincount(attribute, minlength=m), np.bincount(attribute, values, minlength=m)
@@ -178,6 +179,7 @@ class Sampled(VectorProtocol):
         return Audit(epsilon, delta, alone.witness, alone.verdict, claim, curve=lambda e: self._delta(alone, float(e)))
 
     def _delta(self, alone: Audit, epsilon: float) -> float:
+        """Delta of ``k`` independent reports at a budget, from the audit of one."""
         k = self.chosen
         if not self.protocol._has_three_losses:
             return -math.expm1(k * math.log1p(-alone.delta_at(epsilon / k)))

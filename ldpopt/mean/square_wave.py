@@ -14,8 +14,8 @@ from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import Banded
 from ldpopt.mechanism.mechanism import Mechanism
 
+# Below this budget the half-width is computed by a series, since differences of order ``epsilon**2`` cancel
 SERIES_BELOW = 0.005
-"""Below this budget the half-width is computed by a series, since differences of order ``epsilon**2`` cancel."""
 
 
 class SquareWave(Banded, published=True):

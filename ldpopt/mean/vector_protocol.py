@@ -59,7 +59,8 @@ class VectorProtocol(MeanProtocol):
         is_plain = type(x) is np.ndarray and x.dtype.kind in "iuf"
         answers: NDArray[Any] = x if is_plain else real_array(x, "list of answers")  # type: ignore[assignment]
         if answers.ndim != 2 or answers.shape[1] != self.attributes:
-            raise StatementError(f"answers have shape {answers.shape}; expected (users, {self.attributes})")
+            what = f"answers have shape {answers.shape}; expected (users, {self.attributes})"
+            raise StatementError(what, do="pass one row for each user, one column for each attribute")
         source, reports = bit_source(rng), self._empty(len(answers))
         for part in chunks(len(answers), self._rows_at_a_time):
             self._fill(reports[part], answers[part], source)

@@ -17,14 +17,10 @@ from ldpopt.foundation.numbers import Float, frozen, real_number
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 
-MAX_ITERATIONS = 20_000
-"""Steps of `shannon_capacity` after which the gap that is reached is returned."""
-
+MAX_ITERATIONS = 20_000  # steps of `shannon_capacity` after which the gap that is reached is returned
+# Factors of the step length after a step that raised the information, and after one that did not
 GROWTH, SHRINKAGE = 1.3, 0.3
-"""Factors of the step length after a step that raised the information, and after one that did not."""
-
-ROUNDING = 1e-15
-"""Nats by which rounding may lower the information that a step has raised."""
+ROUNDING = 1e-15  # nats by which rounding may lower the information that a step has raised
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Channels that users pass: read, checked, and identified by a hash."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Hashable, Iterable, Sequence
@@ -15,16 +13,10 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.display import Table, label
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.labels import check_labels
-from ldpopt.foundation.numbers import Float, summed
+from ldpopt.foundation.numbers import Float
 
-ROW_SUM_TOLERANCE = 1e-9
-"""Largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1."""
-
-MAX_SHOWN = 20
-"""Largest number of rows and columns of a channel that is shown as a table."""
-
-MAX_LIKELIEST = 3
-"""Number of reports of each answer that are shown of a larger channel."""
+MAX_SHOWN = 20  # largest number of rows and columns of a channel that is shown as a table
+MAX_LIKELIEST = 3  # number of reports of each answer that are shown of a larger channel
 
 
 def read_channel(
@@ -43,21 +35,16 @@ def read_channel(
     return values, rows if inputs is None else inputs, columns if outputs is None else outputs
 
 
-def require_stochastic(array: Float, tolerance: float = ROW_SUM_TOLERANCE) -> None:
-    """Require rows of probabilities that sum to 1."""
-    if array.ndim != 2 or 0 in array.shape:
-        raise MechanismError(f"the channel has shape {array.shape}; expected (inputs, outputs)")
-    is_probability = (array >= 0) & (array < np.inf)
-    if not is_probability.all():
-        x, y = map(int, np.argwhere(~is_probability)[0])
-        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability")
-    sums = summed(array, axis=1)
-    worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > tolerance:
-        raise MechanismError(
-            f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
-            do="normalize the rows, or find the missing mass",
-        )
+def read_labelled_channel(
+    channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
+) -> tuple[Float, tuple[Hashable, ...], tuple[Hashable, ...]]:
+    """The numbers of a channel and its labels: those given, its own, or positions."""
+    values, rows, columns = read_channel(channel, inputs, outputs)
+    if values.ndim != 2:
+        raise MechanismError(f"an array of shape {values.shape} is not a channel", do="give one row for each answer")
+    n, m = values.shape
+    names = check_labels(rows, n, "input")
+    return values, names, check_labels(names if columns is None and m == n else columns, m, "output")
 
 
 def digest(kind: str, labels: Iterable[Iterable[Hashable]], numbers: Iterable[Fraction | int | NDArray[Any]]) -> str:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from ldpopt.auditing.divergence import Audit
 
+# Reads a column, its name in messages and its first row: the reports in it, and which entries are not missing
 Reader = Callable[[Any, str, int], tuple[NDArray[Any], NDArray[np.bool_]]]
-"""Reads a column, its name in messages and its first row: the reports in it, and which entries are not missing."""
 
 
 class Randomizer(Protocol):
@@ -67,7 +67,7 @@ class LabelCodec:
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
         """Draw the reports of answers as a dictionary-encoded column; missing answers stay missing."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         drawn = self.draw(codes, source).astype(np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)

@@ -1,7 +1,5 @@
 """Exact draws of coins, uniform and geometric numbers, made of 53-bit words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -14,17 +12,12 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.mechanism.sampling import BITS
 
 Codes = NDArray[np.int64]
+# Returns as many uniform 53-bit words as it is called with; see `bit_source`
 Source = Callable[[int], NDArray[np.uint64]]
-"""Returns as many uniform 53-bit words as it is called with; see `bit_source`."""
-
-TOTAL = 1 << BITS
-"""Number of different words: probabilities are whole multiples of ``1 / TOTAL``."""
-
-MAX_TOSSED_MEAN = 32
-"""Largest mean for which coins are tossed one by one."""
-
+TOTAL = 1 << BITS  # number of different words: probabilities are whole multiples of ``1 / TOTAL``
+MAX_TOSSED_MEAN = 32  # largest mean for which coins are tossed one by one
+# Bound on the error of a float power, in units of ``2**-53``; words this close to it are compared exactly
 FLOAT_MARGIN = 2.0 ** (BITS - 40)
-"""Bound on the error of a float power, in units of ``2**-53``; words this close to it are compared exactly."""
 
 
 def coin_tosses(mass: int, size: int, source: Source) -> NDArray[np.bool_]:
@@ -84,10 +77,6 @@ def geometric_draws(weight: int, size: int, source: Source) -> Codes:
 
     .. math:: P(k) = (1 - b) b^k, \qquad k = u + t v, \quad P(u) \propto b^u \; (u < t), \quad P(v) \propto b^{tv}
 
-    Result: (size,).
-
-    Notes
-    -----
     With ``t`` near ``1 / (1 - b)`` a uniform ``u`` is kept with probability ``b**u > 1/3``, and ``v`` counts heads of a
     coin with probability ``b**t``: about ten words per draw at any ``b`` (Canonne, Kamath and Steinke 2020, algorithm
     2).
@@ -114,11 +103,9 @@ def geometric_draws(weight: int, size: int, source: Source) -> Codes:
 
 
 def power_coin_tosses(weight: int, exponent: Codes, source: Source) -> NDArray[np.bool_]:
-    """Toss coins with probability of heads exactly ``(weight / 2**53) ** exponent``.
-
-    The exponent is at most ``2**53 / (2**53 - weight)``. A word farther from the float power than its error decides.
-    The others (one in ``2**38``) get more words, and integer bounds of the power, until they decide.
-    """
+    """Toss coins with probability of heads exactly ``(weight / 2**53) ** exponent``."""
+    # The exponent is at most 2**53 / (2**53 - weight). A word farther from the float power than its error decides. The
+    # others (one in 2**38) get more words, and integer bounds of the power, until they decide.
     words = source(len(exponent))
     power = np.exp(exponent * math.log1p(-(TOTAL - weight) / TOTAL)) * TOTAL
     distance = power - words.astype(float)

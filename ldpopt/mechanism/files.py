@@ -14,7 +14,7 @@ import numpy as np
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.documents import Entry, reading_json
-from ldpopt.foundation.files import replacing, require_path, strict_json
+from ldpopt.foundation.files import replacing, require_path, strict_object
 from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.questions import OneQuestion, Question
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from ldpopt.auditing.divergence import Audit
     from ldpopt.mechanism.mechanism import Mechanism
 
-MAX_FILE_BYTES = 2**30
-"""Largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it."""
-
+MAX_FILE_BYTES = 2**30  # largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it
 FORM = "it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them"
 UNSOLVED = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mechanism"
 
@@ -43,7 +41,7 @@ def read_mechanism(path: str | os.PathLike[str]) -> tuple[Any, Sequence[Hashable
     """Return channel, inputs, outputs and digest (None if there is none) in the file of a mechanism or design."""
     require_path(path)
     with reading_json(path, "a mechanism", UNSOLVED if os.fspath(path).endswith(".toml") else FORM):
-        data = strict_json(path, MAX_FILE_BYTES)
+        data = strict_object(path, MAX_FILE_BYTES)
         data = data.get("mechanism", data)
         inputs = labels_of(data["inputs"])
         if "masses" in data:  # a design: its reports are numbered
@@ -102,13 +100,7 @@ def origin_of_mechanism(digest: str, title: str, audit: Audit) -> dict[str, Any]
 
 
 def epsilon_of_person(epsilons: Iterable[float], one_question: OneQuestion | None = None) -> float:
-    """Return the epsilon of one person: the sum over the questions, rounded up, or the largest if one is drawn.
-
-    Examples
-    --------
-    >>> epsilon_of_person([1.0, 0.5])
-    1.5
-    """
+    """Return the epsilon of one person: the sum over the questions, rounded up, or the largest if one is drawn."""
     found = list(epsilons)
     if one_question is not None or not all(map(math.isfinite, found)):
         return max(found)
@@ -122,10 +114,8 @@ def origin_of_reports(
     one_question: OneQuestion | None = None,
     before: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the origin of a table of reports: the mechanism of each question, and the budget of a person.
-
-    ``keep`` are the columns that are copied unprotected; ``before`` is the origin of the table of answers, if any.
-    """
+    """Return the origin of a table of reports: the mechanism of each question, and the budget of a person."""
+    # keep are the columns that are copied unprotected; before is the origin of the table of answers, if any.
     epsilons = {name: question.epsilon for name, question in questions.items()}
     drawn = {name: question.randomizer for name, question in questions.items()}
     scheme = "all"

@@ -25,26 +25,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
 from ldpopt.tables.ids import ids_of
 
 FORMAT = "ldpopt key 1"
 
-SIZE = 32
-"""Bytes of a new key, and of the secret of a stream."""
-
-LEAST, MOST = 16, 64
-"""Smallest and largest number of bytes of a key; BLAKE2b takes at most 64."""
-
+SIZE = 32  # bytes of a new key, and of the secret of a stream
+LEAST, MOST = 16, 64  # smallest and largest number of bytes of a key; BLAKE2b takes at most 64
 MAX_FILE_BYTES = 4096
 
+# Purpose of a hash: hashes for different purposes are independent
 DRAW, STREAM, NAME = b"ldpopt-draw-1", b"ldpopt-many-1", b"ldpopt-name-1"
-"""Purpose of a hash: hashes for different purposes are independent."""
-
-OTHERS = stat.S_IRWXG | stat.S_IRWXO
-"""Permissions of others than the owner of a file."""
+OTHERS = stat.S_IRWXG | stat.S_IRWXO  # permissions of others than the owner of a file
 
 
 class SecretKey:
@@ -126,7 +120,7 @@ class SecretKey:
         except ValueError as error:
             if isinstance(error, ModelFileError):
                 raise
-            raise ModelFileError(f"cannot write the key: {error}", where=str(path)) from None
+            raise ModelFileError(f"cannot write the key: {error}", where=str(path), do="check the path") from None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SecretKey:
@@ -143,7 +137,7 @@ class SecretKey:
             if os.name == "posix" and stat.S_ISREG(mode) and mode & OTHERS:
                 what = f"others than its owner may use the key (mode {stat.S_IMODE(mode):o})"
                 raise ModelFileError(what, where=where, do=f"chmod 600 {where}")
-            data = strict_json(path, MAX_FILE_BYTES)
+            data = strict_object(path, MAX_FILE_BYTES)
             found = cls(bytes.fromhex(data["key"])) if data["format"] == FORMAT else None
             name = data["name"]
         except OSError as error:
@@ -160,10 +154,6 @@ class SecretKey:
             do = "take the file as it was written: another key draws all reports anew, and budgets add up"
             raise ModelFileError(what, where=where, do=do)
         return found
-
-    def hasher(self, purpose: bytes, size: int) -> Any:
-        """Return a keyed BLAKE2b hash of ``size`` bytes, to which nothing has been added yet."""
-        return hashlib.blake2b(key=self._secret, person=purpose, digest_size=size)
 
 
 class Streams:
@@ -206,7 +196,7 @@ class KeyedDraws:
         """Return keyed hashes of question, mechanism, answer and id."""
         text = self.question.encode("utf-8", "surrogatepass")
         # The length of every part before the id is fixed or hashed too: different inputs are never the same bytes.
-        start = self.key.hasher(purpose, size)
+        start = hashlib.blake2b(key=self.key._secret, person=purpose, digest_size=size)
         start.update(len(text).to_bytes(8, "little") + text + bytes.fromhex(digest))
         copies = []
         for code in range(int(codes.max()) + 1 if len(codes) else 0):
@@ -226,8 +216,7 @@ def _words(hashes: list[bytes]) -> Words:
     return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
 
 
-Draws = Random | KeyedDraws
-"""Source of the draws of a column."""
+Draws = Random | KeyedDraws  # source of the draws of a column
 
 
 @dataclass(frozen=True)
@@ -254,5 +243,5 @@ class Keyed:
         """Return the draws for answers whose ids are a vector of this size."""
         ids = ids_of(self.id, "the ids")
         if len(ids) != size:
-            raise StatementError(f"{len(ids)} ids for {size} answers")
+            raise StatementError(f"{len(ids)} ids for {size} answers", do="give one id for each answer")
         return KeyedDraws(self.key, question, ids)

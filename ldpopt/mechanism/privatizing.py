@@ -81,6 +81,7 @@ class _Records:
         self._positions = None if one_question is None else one_question.draw(size, self._source("", rng))
 
     def _source(self, name: str, rng: Random) -> Draws:
+        """The source of the draws for a question: keyed by the ids, or the generator."""
         return rng if self._keyed is None else KeyedDraws(self._keyed.key, name, self._ids)
 
     def prepare(self, position: int, name: str, question: Question, codes: Codes, rng: Random) -> tuple[Codes, Draws]:
@@ -93,11 +94,7 @@ class _Records:
 
 
 def _privatize_partitions(
-    table: Any,
-    questions: Mapping[Any, Question],
-    rng: Random,
-    keyed: Keyed | None,
-    one_question: OneQuestion | None,
+    table: Any, questions: Mapping[Any, Question], rng: Random, keyed: Keyed | None, one_question: OneQuestion | None
 ) -> Any:
     """Replace columns of a dataframe of Dask lazily, so that a second computation gives the same reports."""
     if keyed is None and rng is None:
@@ -140,12 +137,10 @@ def privatize_file(
     again: bool = False,
     announce: Callable[[], None] | None = None,
 ) -> int:
-    """Write the reports of a file of answers, in batches, whole or not at all; return the number of rows.
-
-    CSV or Parquet by the endings, ``-`` for stdin and stdout. Columns to ``keep`` are copied unprotected. ``announce``
-    is called when the columns are found, before anything is written. Columns that are reports already are refused,
-    unless ``again`` is true. For the rest see `Survey.privatize_file`.
-    """
+    """Write the reports of a file of answers, in batches, whole or not at all; return the number of rows."""
+    # CSV or Parquet by the endings, - for stdin and stdout. Columns to keep are copied unprotected. announce is called
+    # when the columns are found, before anything is written. Columns that are reports already are refused, unless again
+    # is true. For the rest see `Survey.privatize_file`.
     name, output, rows = os.fspath(source), os.fspath(target), 0
     kind_of(output)
     require_other_file(name, output)

@@ -25,12 +25,10 @@ from ldpopt.tables.coding import MISSING, Codes, Missing, MissingAnswers, requir
 if TYPE_CHECKING:
     from ldpopt.mechanism.codec import Randomizer
 
-MOST = 2048
-"""Largest number of questions, and of answers to one: a product with 53 bits fits into 64."""
-
+MOST = 2048  # largest number of questions, and of answers to one: a product with 53 bits fits into 64
 QUESTION_DRAW = hashlib.sha256(b"ldpopt: which question is asked").hexdigest()
+# Used in place of a mechanism's digest, so that these keyed draws are independent of those of the reports
 FAKE_ANSWER = hashlib.sha256(b"ldpopt: an answer that nobody gave").hexdigest()
-"""Used in place of a mechanism's digest, so that these keyed draws are independent of those of the reports."""
 
 
 @dataclass(frozen=True)

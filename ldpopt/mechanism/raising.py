@@ -1,26 +1,20 @@
 """Raise columns into the cone of their ties: the smallest array above a given one that satisfies all ties."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
+from ldpopt.foundation.compiled import ROWS, compiled, raise_to_products
 from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads
 from ldpopt.privacy import Ties
 
+# Number of entries, over all pairs, from which compiled loops save more time than loading them takes
 COMPILED_ENTRIES = 2e7
-"""Number of entries, over all pairs, from which compiled loops save more time than loading them takes."""
-
-COLUMNS = 64
-"""Number of columns that are raised together: few enough to fit in the processor's cache."""
-
-DENSE_SHARE = 0.02
-"""Share of all pairs above which whole rows are compared by max-products of matrices."""
-
-DENSE_COLUMNS = 512
-"""Number of columns that are raised together by matrix products."""
+COLUMNS = 64  # number of columns that are raised together: few enough to fit in the processor's cache
+DENSE_SHARE = 0.02  # share of all pairs above which whole rows are compared by max-products of matrices
+DENSE_COLUMNS = 512  # number of columns that are raised together by matrix products
 
 
 def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: bool) -> Float:
@@ -60,8 +54,6 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
 
 def _by_blocks(values: Float, ties: Ties, arguments: tuple[Any, ...]) -> Float:
     """Raise some columns at a time by compiled loops."""
-    from ldpopt.mechanism.raising_loops import raise_columns
-
     found = values.copy()
     tied = np.flatnonzero(ties.tied_outputs(values.shape[1]))
 
@@ -76,8 +68,6 @@ def _by_blocks(values: Float, ties: Ties, arguments: tuple[Any, ...]) -> Float:
 
 def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> Float:
     """Raise some columns at a time, without slack: each row to its largest product with a row of ratios."""
-    from ldpopt.foundation.compiled import ROWS, raise_to_products
-
     n, found = ties.n, values.copy()
     table = np.zeros((n, n))
     first, second = ties.pairs()
@@ -102,3 +92,34 @@ def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> 
 
     in_threads(work, np.array_split(tied, -(-len(tied) // DENSE_COLUMNS)))
     return found
+
+
+@compiled
+def _raise_row(x: int, block: Float, ends: Int, partner: Int, ratio: Float, room: float, is_whole: bool) -> bool:
+    """Raise the entries of one input to the bounds of its ties; return whether any was below."""
+    row, changed = block[x], 0
+    for k in range(ends[x], ends[x + 1]):
+        other, factor = block[partner[k]], ratio[k]
+        for y in range(len(row)):
+            floor = (other[y] - room) * factor
+            if is_whole:
+                floor = np.ceil(floor)
+            changed += floor > row[y]
+            row[y] = max(row[y], floor)
+    return changed > 0
+
+
+@compiled
+def raise_columns(block: Float, ends: Int, partner: Int, ratio: Float, room: float, is_whole: bool) -> None:
+    """Raise columns, in place, until every entry is at least ``(entry of a tied input - room) * ratio``."""
+    # block has shape (n, few outputs), so that it fits in the cache; ends, partner, ratio are the tied inputs of each
+    # input, as compressed rows. Rows are raised in order and in reverse, at most 2 n + 2 times.
+    n = len(block)
+    for sweep in range(2 * n + 2):
+        changed = False
+        for at in range(n):
+            x = at if sweep % 2 == 0 else n - 1 - at
+            if _raise_row(x, block, ends, partner, ratio, room, is_whole):
+                changed = True
+        if not changed:
+            break

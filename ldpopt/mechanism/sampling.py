@@ -1,7 +1,5 @@
 """Exact sampling: integer masses over ``2**bits``, integer alias tables, and sources of random bits."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,30 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.auditing.exact_matrices import require_stochastic
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.labels import read_positions
 from ldpopt.foundation.numbers import is_whole, short_repr
-from ldpopt.mechanism.channels import require_stochastic
 
+# Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass
 BITS = 53
-"""Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass."""
-
-MAX_BITS = 62
-"""Largest word length; the sum of a row of masses fits in int64."""
-
-CHUNK = 1 << 15
-"""Words per chunk: a chunk fits in the cache, and 10**8 draws need little more memory than their result."""
-
-BLOCK = 1 << 20
-"""Entries of rows that are rounded at once: other memory does not depend on the number of rows."""
-
-MAX_ROW_SUM_ERROR = 1e-6
-"""Largest distance of a row sum from 1 that `round_rows` distributes."""
-
+MAX_BITS = 62  # largest word length; the sum of a row of masses fits in int64
+CHUNK = 1 << 15  # words per chunk: a chunk fits in the cache, and 10**8 draws need little more memory than their result
+BLOCK = 1 << 20  # entries of rows that are rounded at once: other memory does not depend on the number of rows
+MAX_ROW_SUM_ERROR = 1e-6  # largest distance of a row sum from 1 that `round_rows` distributes
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
+# Source of random bits: None is the operating system's generator; all others make draws repeatable
 Random = np.random.Generator | np.random.SeedSequence | int | None
-"""Source of random bits: None is the operating system's generator; all others make draws repeatable."""
 
 
 def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
@@ -78,7 +67,7 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
 
 
 def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) -> Counts:
-    """Round some rows."""
+    """Round some rows, whose sums are ``sums``, to integers with the sum ``total``."""
     # Scaling by a power of two, the floor and the subtraction are exact: only the small remainders are rounded.
     scaled = array * float(total)
     whole = np.floor(scaled)
@@ -157,7 +146,8 @@ class AliasTable:
         bad = np.argwhere((masses < 0) | (masses > total))
         if len(bad):
             x, y = map(int, bad[0])
-            raise MechanismError(f"mass {masses[x, y]} lies outside 0 .. 2**{bits}", where=f"row {x}, column {y}")
+            what, where = f"mass {masses[x, y]} lies outside 0 .. 2**{bits}", f"row {x}, column {y}"
+            raise MechanismError(what, where=where, do="round a channel of floats with round_rows")
         for x, row in enumerate(masses):
             found = sum(row.tolist())
             if found != total:
@@ -167,7 +157,8 @@ class AliasTable:
         self.bits, (self.inputs, self.outputs) = bits, masses.shape
         self._cell_bits = max(1, (self.outputs - 1).bit_length())
         if self._cell_bits > bits:
-            raise MechanismError(f"{self.outputs} outputs need words of {self._cell_bits} bits, not {bits}")
+            what = f"{self.outputs} outputs need words of {self._cell_bits} bits, not {bits}"
+            raise MechanismError(what, do=f"give bits >= {self._cell_bits}")
         self._low_bits = bits - self._cell_bits
         padded = np.zeros((self.inputs, 1 << self._cell_bits), dtype=np.int64)
         padded[:, : self.outputs] = masses
@@ -176,7 +167,6 @@ class AliasTable:
         self.alias.setflags(write=False)
 
     def __repr__(self) -> str:
-        """Size and word length."""
         return f"AliasTable({self.inputs} inputs, {self.outputs} outputs, bits={self.bits})"
 
     def choose(self, codes: Counts, words: Words) -> Counts:
@@ -223,15 +213,8 @@ def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
 
 
 def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
-    """Return a function ``size -> size uniform words below 2**bits``; a generator that is passed advances.
-
-    A power of two divides the generator's range, so no word is ever rejected and all are equally likely.
-
-    Examples
-    --------
-    >>> bit_source(1, bits=4)(3)
-    array([ 7,  8, 12], dtype=uint64)
-    """
+    """Return a function ``size -> size uniform words below 2**bits``; a generator that is passed advances."""
+    # A power of two divides the generator's range, so no word is ever rejected and all are equally likely.
     total = _total(bits)
     if rng is None:
         unused = np.uint64(64 - bits)
@@ -253,10 +236,8 @@ def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.
 
 
 def generators(rng: Random, count: int) -> list[Random]:
-    """Return independent sources for ``count`` columns: the generator itself for one, spawned ones for several.
-
-    A seed becomes a generator only here: otherwise each batch of a column would repeat the draws of the first.
-    """
+    """Return independent sources for ``count`` columns: the generator itself for one, spawned ones for several."""
+    # A seed becomes a generator only here: otherwise each batch of a column would repeat the draws of the first.
     if rng is None:
         return [None] * count
     source = generator_of(rng)
@@ -301,6 +282,7 @@ def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32
 
 
 def _total(bits: int) -> int:
+    """Number of different words of so many bits."""
     if not is_whole(bits, 1, MAX_BITS):
         raise StatementError(
             f"bits = {short_repr(bits)} is not a word length", do=f"pass a whole number from 1 to {MAX_BITS}"

@@ -1,7 +1,5 @@
 """Layers of a neighbor set of whole numbers: levels of the integers by search."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cached_property
@@ -13,11 +11,8 @@ from ldpopt.foundation.rows import Int
 from ldpopt.noise.interval_layers import Moments, require_few_layers
 from ldpopt.noise.intervals import Blocks
 
-MAX_SEARCH_STEPS = 200_000_000
-"""Largest number of (integer, step) pairs in a search."""
-
-MAX_TABLE_SIZE = 10_000_000
-"""Largest number of integers in a table of levels."""
+MAX_SEARCH_STEPS = 200_000_000  # largest number of (integer, step) pairs in a search
+MAX_TABLE_SIZE = 10_000_000  # largest number of integers in a table of levels
 
 
 class IntegerLayers:
@@ -59,8 +54,8 @@ class IntegerLayers:
                 return levels[: start + c]
             t, work = t + 1, work + len(frontier) * len(steps)
             if work > MAX_SEARCH_STEPS:
-                what = "the set of whole numbers takes too long to search"
-                raise StatementError(what, do="use intervals, or a subset")
+                what = f"the levels of the set of whole numbers take more than {MAX_SEARCH_STEPS:.1g} steps to find"
+                raise StatementError(what, do="pass intervals that contain the set, or fewer numbers")
             longer = min(d + t * c, full) + 1
             _require_table(longer)
             levels = np.concatenate((levels, np.full(longer - len(levels), -1, dtype=np.int64)))
@@ -105,10 +100,8 @@ class IntegerLayers:
         return Moments.of(table)
 
     def find_failure(self) -> str | None:
-        """Return why the levels are not private, or None; exact.
-
-        Levels of ``k`` and ``k + v`` are compared for all members, over the start and two periods; the rest repeats.
-        """
+        """Return why the levels are not private, or None; exact."""
+        # Levels of k and k + v are compared for all members, over the start and two periods; the rest repeats.
         k = np.arange(-self.c, len(self.table) + 2 * self.c)
         level = self.level(np.abs(k))
         for v in self.members:

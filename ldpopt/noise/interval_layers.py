@@ -25,11 +25,8 @@ from ldpopt.noise.intervals import (
     to_integers,
 )
 
-MAX_LAYERS = 20_000
-"""Largest number of layers of a partition; time grows with its square."""
-
-MAX_INTERVALS = 20_000_000
-"""Largest number of intervals over all layers of a union: about half a minute."""
+MAX_LAYERS = 20_000  # largest number of layers of a partition; time grows with its square
+MAX_INTERVALS = 20_000_000  # largest number of intervals over all layers of a union: about half a minute
 
 
 class Moments(NamedTuple):
@@ -48,7 +45,8 @@ class Moments(NamedTuple):
 def require_few_layers(count: int) -> None:
     """Check that moments and proofs over this number of layers end within seconds."""
     if count > MAX_LAYERS:
-        raise StatementError(f"{count} layers are too many", do="widen more, or join the intervals")
+        what = f"the noise has {count:,} different layers; {MAX_LAYERS:,} are the most"
+        raise StatementError(what, do="widen more, or join the intervals")
 
 
 class IntervalLayers(ABC):
@@ -96,10 +94,8 @@ class IntervalLayers(ABC):
         return frozen(left[order]), frozen(length[order]), frozen(level[order])
 
     def find_failure(self) -> str | None:
-        """Return why the layers are not private, or None; exact.
-
-        From ``n - 1`` on the sets are intervals that grow alike, so the inclusion at ``n`` implies all later ones.
-        """
+        """Return why the layers are not private, or None; exact."""
+        # From n - 1 on the sets are intervals that grow alike, so the inclusion at n implies all later ones.
         require_few_layers(self.steps)
         violation, inner, outer, growth = self.check_steps()
         if violation is not None:
@@ -123,10 +119,8 @@ class UnionLayers(IntervalLayers):
 
     @cached_property
     def widened(self) -> tuple[list[Intervals], int]:
-        """The sets ``B_0 .. B_n`` in ints, and their scale.
-
-        Once ``B_t = [-A, A]`` with ``2 A`` at least the widest gap of ``W``, all later ones are intervals.
-        """
+        """The sets ``B_0 .. B_n`` in ints, and their scale."""
+        # Once B_t = [-A, A] with 2 A at least the widest gap of W, all later ones are intervals.
         cores, scale = to_integers(self.blocks, self.d)
         width, steps = int(self.d * scale), symmetric(cores)
         widest = max((high[0] - low[1] for low, high in pairwise(steps)), default=0)

@@ -4,8 +4,6 @@ A widened set is stored as its *core*, the set before it is widened by ``d`` on 
 gap is at most ``2 d`` are joined. Then one core includes another if and only if the widened sets do.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -19,13 +17,7 @@ Blocks = list[tuple[Fraction, Fraction]]
 
 
 def merge(pairs: Iterable[tuple[int, int]], gap: int = 0) -> Intervals:
-    """Sort intervals and join those that are at most ``gap`` apart.
-
-    Examples
-    --------
-    >>> merge([(5, 6), (0, 1), (2, 3)], gap=1)
-    [(0, 3), (5, 6)]
-    """
+    """Sort intervals and join those that are at most ``gap`` apart."""
     joined: Intervals = []
     for low, high in sorted(pairs):
         if joined and low <= joined[-1][1] + gap:
@@ -41,13 +33,7 @@ def minkowski_sum(first: Intervals, second: Intervals, gap: int = 0) -> Interval
 
 
 def difference(first: Intervals, second: Intervals) -> Intervals:
-    """Remove ``second`` from ``first``; intervals of length zero are dropped.
-
-    Examples
-    --------
-    >>> difference([(0, 10)], [(2, 3), (5, 12)])
-    [(0, 2), (3, 5)]
-    """
+    """Remove ``second`` from ``first``; intervals of length zero are dropped."""
     remaining: Intervals = []
     for low, high in first:
         start = low
@@ -78,16 +64,11 @@ def symmetric(pairs: Intervals) -> Intervals:
 
 
 def read_intervals(intervals: Iterable[Any]) -> tuple[Blocks, bool]:
-    """Read a neighbor set as the exact intervals of its absolute values, and whether it is a set of whole numbers.
-
-    Examples
-    --------
-    >>> read_intervals([1, 2, 5])[0]
-    [(Fraction(0, 1), Fraction(2, 1)), (Fraction(5, 1), Fraction(5, 1))]
-    """
+    """Read a neighbor set as the exact intervals of its absolute values, and whether it is a set of whole numbers."""
+    # A whole number is an interval of length zero; neighbors are joined: 1, 2, 5 are [0, 2] and [5, 5].
     entries = _read_entries(intervals)
     is_discrete = bool(entries) and all(map(is_whole, entries))
-    read = _read_integer if is_discrete else _read_interval
+    read: Any = (lambda k: (Fraction(abs(int(k))),) * 2) if is_discrete else _read_interval
     pairs: list[Any] = [(Fraction(0), Fraction(0)), *map(read, entries)]
     joined: Any = merge(pairs, int(is_discrete))
     if joined[-1][1] == 0:
@@ -102,6 +83,7 @@ def to_integers(pairs: Sequence[tuple[Fraction, Fraction]], *more: Fraction) -> 
 
 
 def _read_entries(intervals: Any) -> list[Any]:
+    """Read the members of a neighbor set, of any kind of list or table."""
     is_list = isinstance(intervals, Iterable) and getattr(intervals, "ndim", 1) > 0
     if not is_list or isinstance(intervals, (str, bytes, Mapping)):
         raise StatementError(
@@ -110,11 +92,6 @@ def _read_entries(intervals: Any) -> list[Any]:
     require_room(intervals, "set of whole numbers")
     # Iterating over a DataFrame gives its column names, not its rows.
     return list(intervals.to_numpy() if hasattr(intervals, "to_numpy") else intervals)
-
-
-def _read_integer(entry: Any) -> tuple[Fraction, Fraction]:
-    """Return the absolute value of a whole number, as an interval of length zero."""
-    return (Fraction(abs(int(entry))),) * 2
 
 
 def _read_interval(entry: Any) -> tuple[Fraction, Fraction]:
@@ -132,7 +109,7 @@ def _read_interval(entry: Any) -> tuple[Fraction, Fraction]:
             do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers",
         ) from None
     if low > high:
-        raise StatementError(f"the interval {entry!r} has low > high")
+        raise StatementError(f"the interval {entry!r} has low > high", do="give (low, high) with low <= high")
     if low <= 0 <= high:
         return Fraction(0), max(-low, high)
     return min(abs(low), abs(high)), max(-low, high)

@@ -18,8 +18,7 @@ from ldpopt.mechanism.sampling import BITS, bit_source
 
 Random = np.random.Generator | int | None
 
-MIN_EPSILON = 1e-100
-"""Smallest budget: below it the third power of ``1 - exp(-epsilon)`` underflows."""
+MIN_EPSILON = 1e-100  # smallest budget: below it the third power of ``1 - exp(-epsilon)`` underflows
 
 
 class Noise(ABC):
@@ -47,7 +46,6 @@ class Noise(ABC):
         self.epsilon = read_noise_budget(epsilon)
 
     def __repr__(self) -> str:
-        """Kind, sensitivity and budget."""
         return f"{type(self).__name__}(sensitivity={self.sensitivity:.6g}, epsilon={self.epsilon!r})"
 
     @abstractmethod
@@ -110,8 +108,8 @@ class Noise(ABC):
 class IntegerNoise(Noise):
     """Noise with integer values, drawn exactly."""
 
+    # Share of epsilon: per unit step a probability falls at most by `exp(-share * epsilon)`
     _budget_share = Fraction(1)
-    """Share of epsilon: per unit step a probability falls at most by ``exp(-share * epsilon)``."""
 
     @property
     def decay(self) -> Fraction:
@@ -153,15 +151,15 @@ def uniforms(size: int, rng: Random) -> Float:
     return np.asarray((words + 0.5) * 2.0 ** (1 - BITS))
 
 
+# Largest sensitivity, step or radius; the smallest is ``1 / MAX_LENGTH``. Sums of 20 000 third powers stay finite.
 MAX_LENGTH = 1e98
-"""Largest sensitivity, step or radius; the smallest is ``1 / MAX_LENGTH``. Sums of 20 000 third powers stay finite."""
 
 
 def read_positive(value: Any, name: str) -> float:
     """Read a positive finite number; ``name`` is for the message."""
     number = real_number(value, name)
     if not (number > 0 and math.isfinite(number)):
-        raise StatementError(f"{name} = {number} is not positive and finite")
+        raise StatementError(f"{name} = {number} is not positive and finite", do="give a number above 0")
     if not 1 / MAX_LENGTH <= number <= MAX_LENGTH:
         raise StatementError(
             f"{name} = {number} is out of range", do=f"state it from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}"
@@ -183,12 +181,11 @@ def read_points(r: ArrayLike) -> Float:
     """Read points of the real line; infinities are allowed."""
     array = real_array(r, "noise")
     if np.isnan(array).any():
-        raise StatementError("nan is not a noise value")
+        raise StatementError("nan is not a noise value", do="pass real numbers; infinities are allowed")
     return array
 
 
-MAX_EXACT_POWER = 100_000
-"""Largest exponent of an exact power of the decay: each factor takes 53 bits."""
+MAX_EXACT_POWER = 100_000  # largest exponent of an exact power of the decay: each factor takes 53 bits
 
 
 def read_integer(k: Any) -> int:

@@ -28,8 +28,7 @@ from ldpopt.noise.level_noise import IntegerLevelNoise, LevelNoise
 from ldpopt.noise.noise import MAX_LENGTH, read_points, read_positive
 from ldpopt.noise.two_blocks import TwoBlocks
 
-MAX_GRID_MEMBERS = 100_000
-"""Largest number of integers in a set on a grid; they are read one by one."""
+MAX_GRID_MEMBERS = 100_000  # largest number of integers in a set on a grid; they are read one by one
 
 
 class NeighborPartition:
@@ -80,7 +79,6 @@ class NeighborPartition:
         self.neighbor_layers = layers_of(self.blocks, self.widening, self.is_discrete)
 
     def __repr__(self) -> str:
-        """Blocks and widening."""
         shown = ", ".join(f"[{float(low):g}, {float(high):g}]" for low, high in self.blocks[:4])
         more = ", ..." if len(self.blocks) > 4 else ""
         kind = ", integers" if self.is_discrete else ""
@@ -111,10 +109,11 @@ class NeighborPartition:
         """
         size = np.abs(read_points(r))
         if not np.isfinite(size).all():
-            raise StatementError("levels are defined for finite numbers only")
+            raise StatementError("levels are defined for finite numbers only", do="leave infinities out")
         if isinstance(self.neighbor_layers, IntegerLayers):
             if (size != np.floor(size)).any():
-                raise StatementError("this is a partition of the integers: levels exist for whole numbers only")
+                what = f"{size[size != np.floor(size)][0]:g} has no level in a partition of the integers"
+                raise StatementError(what, do="pass whole numbers, or a partition of intervals")
             return self.neighbor_layers.level(np.minimum(size, 2.0**62).astype(np.int64))  # beyond, the mass is 0
         return self.neighbor_layers.level(size)
 
@@ -171,7 +170,7 @@ class NeighborPartition:
         """
         failure = self.neighbor_layers.find_failure()
         if failure is not None:
-            raise CertificateError(failure, where=repr(self))
+            raise CertificateError(failure, where=repr(self), do="widen more, or report this as a defect of ldpopt")
         return True
 
     def noise(self, epsilon: float | str) -> LevelNoise | IntegerLevelNoise:

@@ -60,13 +60,16 @@ def sensitivity(query: Callable[[Any], Any], graph: Graph, *, norm: Literal[1, 2
     if not isinstance(norm, (int, str)) or norm not in orders:
         raise StatementError(f"norm = {short_repr(norm)} is unknown", do='use 1, 2 or "inf"')
     answers = {node: np.atleast_1d(real_array(query(node), "answer of the query")).ravel() for node in graph.nodes}
-    if len({answer.shape for answer in answers.values()}) > 1:
-        raise StatementError("the answers have different shapes", do="return a vector of one length for every node")
+    sizes = {len(answer) for answer in answers.values()}
+    if len(sizes) > 1:
+        what = f"the query returns vectors of different lengths: {min(sizes)} and {max(sizes)}"
+        raise StatementError(what, do="return a vector of one length for every node")
     worst = 0.0
     for first, second in graph.edges:
         with np.errstate(over="ignore", invalid="ignore"):
             change = float(np.linalg.norm(answers[first] - answers[second], orders[norm]))
         if not np.isfinite(change):
-            raise StatementError(f"the change of the query from {first!r} to {second!r} is not finite")
+            what = f"the change of the query from {first!r} to {second!r} is not finite"
+            raise StatementError(what, do="return numbers whose differences are floats, or use another unit")
         worst = max(worst, change)
     return worst

@@ -11,8 +11,7 @@ from ldpopt.noise.level_noise import LevelNoise
 from ldpopt.noise.noise import read_noise_budget, read_positive
 from ldpopt.noise.partition import NeighborPartition
 
-MIN_GAMMA = 1e-200
-"""Smallest ``gamma``, the optimum at 900 nats; below it, moments underflow."""
+MIN_GAMMA = 1e-200  # smallest ``gamma``, the optimum at 900 nats; below it, moments underflow
 
 
 class Staircase(LevelNoise):
@@ -62,7 +61,8 @@ class Staircase(LevelNoise):
             gamma = best_gamma(float(budget), loss)
         self.gamma = real_number(gamma, "gamma")
         if not MIN_GAMMA <= self.gamma < 1:
-            raise StatementError(f"gamma = {self.gamma} is not in [{MIN_GAMMA:g}, 1)")
+            what = f"gamma = {self.gamma} is not in [{MIN_GAMMA:g}, 1)"
+            raise StatementError(what, do="leave gamma out for the best one, or give a share of the step")
         super().__init__(NeighborPartition([(0, size)], Fraction(self.gamma) * Fraction(size)), budget)
 
 

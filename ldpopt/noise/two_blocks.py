@@ -7,8 +7,6 @@ Lower and upper ends ascend with ``k``. So the complement of the widened set in 
 between consecutive ``k``, and a layer is the part of these gaps that one more step covers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -24,14 +22,9 @@ from ldpopt.noise.intervals import Intervals, merge
 
 
 class TwoBlocks(IntervalLayers):
-    """Levels and layers in closed form, for one set and one widening.
+    """Levels and layers in closed form, for ``0 <= a <= b <= c``, ``c > 0``, and one widening ``d > 0``.
 
-    Parameters
-    ----------
-    a, b, c : Fraction
-        ``0 <= a <= b <= c``, ``c > 0``; a single block ``[0, c]`` is ``a = b = c``.
-    d : Fraction
-        Widening, ``d > 0``.
+    A single block ``[0, c]`` has ``a = b = c``.
     """
 
     def __init__(self, a: Fraction, b: Fraction, c: Fraction, d: Fraction) -> None:
@@ -65,7 +58,8 @@ class TwoBlocks(IntervalLayers):
         if self.gaps_closed_at is not None:
             last = min(last, self.gaps_closed_at + 1)
         if last > MAX_LAYERS:
-            raise StatementError(f"{last:.3g} steps are too many", do="widen more, or join the intervals")
+            what = f"these levels need {last:.3g} steps of the neighbor set; {MAX_LAYERS:,} are the most"
+            raise StatementError(what, do="widen more, or join the intervals")
         for k in range(int(last) + 1):
             missing = np.maximum(np.maximum(k * self.b - self.d - size, size - k * self.c - self.d), 0.0)
             np.minimum(best, k + self._steps(missing), out=best)
@@ -86,11 +80,9 @@ class TwoBlocks(IntervalLayers):
         return np.where(x > 0, found, 0.0)
 
     def layers(self, last: int) -> Iterator[tuple[Float, Float]]:
-        """Yield left ends and lengths of the positive half of layers ``0 .. last``; O(t) each.
-
-        Lengths come from differences of ``E``, never from differences of large ends. So no digits cancel: lengths and
-        their sums are accurate to rounding.
-        """
+        """Yield left ends and lengths of the positive half of layers ``0 .. last``; O(t) each."""
+        # Lengths come from differences of E, never from differences of large ends. So no digits cancel: lengths and
+        # their sums are accurate to rounding.
         a, b, c, d, w = self.a, self.b, self.c, self.d, self.w
         reach = self.reach(last + 2)
         both, growth, k = reach[1:] + reach[:-1], np.diff(reach), np.arange(last + 1)
@@ -112,10 +104,7 @@ class TwoBlocks(IntervalLayers):
                 outer = np.array([(t - 1) * c + d, t * b - d]), np.array([a, t * w + 2 * d])
             else:
                 outer = np.array([(t - 1) * c + d]), np.array([c])
-            yield (
-                np.concatenate((low, high - right, outer[0])),
-                np.concatenate((left, right, outer[1])),
-            )
+            yield (np.concatenate((low, high - right, outer[0])), np.concatenate((left, right, outer[1])))
 
     def _in_integers(self) -> tuple[list[int], int, int]:
         """Return ``a, b, c`` in ints, their scale, and the largest gap that the widening closes."""

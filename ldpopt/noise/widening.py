@@ -21,14 +21,10 @@ from ldpopt.noise.two_blocks import TwoBlocks
 
 Blocks = tuple[tuple[Fraction, Fraction], ...]
 
-GRID_POINTS = 41
-"""Widenings tried before the local searches."""
-
+GRID_POINTS = 41  # widenings tried before the local searches
+# The search ignores layers with density below ``exp(-45)`` of the peak; the result includes them
 DENSITY_CUTOFF_NATS = 45.0
-"""The search ignores layers with density below ``exp(-45)`` of the peak; the result includes them."""
-
-MAX_SEARCH_LAYERS = 5000
-"""Widenings that need more layers are skipped in the search; a wider one is always tried."""
+MAX_SEARCH_LAYERS = 5000  # widenings that need more layers are skipped in the search; a wider one is always tried
 
 
 def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, supersets: bool = False) -> NeighborPartition:
@@ -77,7 +73,8 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     blocks, is_discrete = read_intervals(intervals)
     read_positive(blocks[-1][1], "sensitivity")
     if is_discrete:
-        raise StatementError("a set of whole numbers has whole-number widenings only", do="compare them one by one")
+        what = "a set of whole numbers has whole-number widenings only, which are not searched"
+        raise StatementError(what, do="compare NeighborPartition(numbers, widening=d) for d = 0, 1, 2, ...")
     sets: list[Blocks] = [tuple(blocks)]
     if supersets:
         sets += _supersets(tuple(blocks), float(budget))
@@ -125,7 +122,7 @@ def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
             best = pair
     if best is None:
         NeighborPartition(blocks, min(analytic))  # raises an error with the reason
-        raise StatementError("no widening gives finite noise")
+        raise StatementError(f"no widening gives finite noise at epsilon = {budget!r}", do="choose a larger epsilon")
     return best
 
 

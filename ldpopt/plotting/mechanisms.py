@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ldpopt.auditing.divergence import Audit
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
 from ldpopt.studies.literature import Comparison
@@ -33,20 +36,34 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
     matplotlib Axes
         Axes with a color bar.
     """
-    n, m = mechanism.channel.shape
-    side = (max(4.0, min(12.0, 1.6 + 0.62 * m)), max(3.2, min(12.0, 1.2 + 0.52 * n)))
-    ax = axes_or_new(ax, size=side)
-    top = float(mechanism.channel.max())
-    image = ax.imshow(mechanism.channel, cmap="Blues", vmin=0.0, vmax=top, aspect="auto")
-    label_axis(ax, "y", mechanism.inputs)
-    label_axis(ax, "x", mechanism.outputs)
+    ax = heat_map(mechanism.channel, mechanism.inputs, mechanism.outputs, "P(report | answer)", ax, write=_probability)
     ax.set_xlabel("report")
     ax.set_ylabel("true answer")
+    return ax
+
+
+def heat_map(
+    matrix: Float,
+    rows: Sequence[Hashable],
+    columns: Sequence[Hashable],
+    label: str,
+    ax: Axes | None,
+    write: Callable[[float], str] = "{:.3g}".format,
+) -> Axes:
+    """Draw a matrix with labelled rows and columns, and numbers in the cells of a small one; nan is blank."""
+    n, m = matrix.shape
+    side = (max(4.0, min(12.0, 1.6 + 0.62 * m)), max(3.2, min(12.0, 1.2 + 0.52 * n)))
+    ax = axes_or_new(ax, size=side)
+    low, high = min(0.0, float(np.nanmin(matrix))), float(np.nanmax(matrix))
+    image = ax.imshow(matrix, cmap="Blues", vmin=low, vmax=high, aspect="auto")
+    label_axis(ax, "y", rows)
+    label_axis(ax, "x", columns)
     if max(n, m) <= MAX_NUMBERED_SIDE:
-        for (x, y), p in np.ndenumerate(mechanism.channel):
-            color = "white" if p > 0.55 * top else "black"
-            ax.text(y, x, _probability(float(p)), ha="center", va="center", color=color, fontsize=8)
-    ax.figure.colorbar(image, ax=ax, label="P(report | answer)")
+        for (x, y), number in np.ndenumerate(matrix):
+            if not np.isnan(number):
+                color = "white" if number - low > 0.55 * (high - low) else "black"
+                ax.text(y, x, write(float(number)), ha="center", va="center", color=color, fontsize=8)
+    ax.figure.colorbar(image, ax=ax, label=label)
     return ax
 
 
@@ -106,7 +123,7 @@ def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
-    rows, problem = comparison.rows, comparison.problem
+    rows, problem = (replace(comparison.best, name="optimum"), *comparison.literature), comparison.problem
     ax = axes_or_new(ax, size=(7.0, 1.5 + 0.36 * len(rows)))
     values = np.array([row.value for row in rows])
     bars = ax.barh(np.arange(len(rows)), values, color="#9ecae1", edgecolor="#08306b", height=0.7)

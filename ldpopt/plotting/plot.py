@@ -6,17 +6,28 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.auditing.divergence import Audit
+from ldpopt.closed_forms.binary import Binary
+from ldpopt.closed_forms.form import ClosedForm
 from ldpopt.designing import Design, FrequencyDesign
 from ldpopt.designing.comparison import DesignComparison
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.noise import NeighborPartition, Noise
+from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.plotting.axes import name_privacy
 from ldpopt.plotting.estimates import design, estimate
-from ldpopt.plotting.mechanisms import comparison, delta_curve, mechanism
-from ldpopt.plotting.sweeps import sweep
+from ldpopt.plotting.geometry import polytope
+from ldpopt.plotting.graphs import layered, notion
+from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism
+from ldpopt.plotting.noise import lattice, levels, noise, partition
+from ldpopt.plotting.sweeps import front, sweep
+from ldpopt.privacy import Notion
+from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
 from ldpopt.solving.solution import Solution
 from ldpopt.studies.literature import Comparison
+from ldpopt.studies.pareto import ParetoFront
 from ldpopt.studies.sweep import SweepResult
 
 if TYPE_CHECKING:
@@ -30,16 +41,56 @@ def solution(solution: Solution, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def binary(form: Binary, ax: Axes | None = None) -> Axes:
+    """Draw the private mechanisms for two answers, with the optimal ones."""
+    return polytope(form.privacy, ax, prior=form.prior)
+
+
+def closed_form(form: ClosedForm, ax: Axes | None = None) -> Axes:
+    """Draw the mechanism of a closed form, with its notion as the title."""
+    ax = mechanism(form.mechanism, ax)
+    ax.set_title(name_privacy(form.privacy), fontsize=10)
+    return ax
+
+
+def utility(utility: Utility, ax: Axes | None = None) -> Axes:
+    """Draw the gain or loss of every answer and report."""
+    n, m = utility.shape
+    ax = heat_map(utility.matrix, utility.inputs or range(n), utility.outputs or range(m), utility.sense, ax)
+    ax.set_xlabel("report")
+    ax.set_ylabel("true answer")
+    return ax
+
+
+def problem(problem: Problem, ax: Axes | None = None) -> Axes:
+    """Draw the utility of a problem, with its notion as the title."""
+    labelled = Utility(problem.utility.matrix, problem.utility.sense, problem.inputs, problem.outputs)
+    ax = utility(labelled, ax)
+    ax.set_title(name_privacy(problem.privacy), fontsize=10)
+    return ax
+
+
 PICTURES: dict[type, Callable[..., Any]] = {
     Mechanism: mechanism,
     Solution: solution,
     Audit: delta_curve,
     SweepResult: sweep,
+    ParetoFront: front,
     Estimate: estimate,
     Comparison: comparison,
     Design: design,
     FrequencyDesign: design,
     DesignComparison: design,
+    Layered: layered,
+    NeighborPartition: partition,
+    Noise: noise,
+    LatticeNoise: lattice,
+    Levels: levels,
+    Notion: notion,
+    Binary: binary,
+    ClosedForm: closed_form,
+    Utility: utility,
+    Problem: problem,
 }
 
 
@@ -48,8 +99,9 @@ def plot(thing: Any, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    thing : Mechanism, Solution, Audit, SweepResult, Estimate, Comparison, Design or DesignComparison
-        A mechanism and a solution as a heat map, an audit as its delta curve, the others as their own pictures.
+    thing : Mechanism, Solution, Problem, ClosedForm, Audit, SweepResult, Estimate, Comparison, Design, notion or noise
+        A mechanism and a solution as a heat map, an audit as its delta curve, a notion as the private mechanisms for
+        two answers or as its graph, noise as its density, the others as their own pictures.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
 
@@ -71,6 +123,5 @@ def plot(thing: Any, ax: Axes | None = None) -> Axes:
             return axes
     raise StatementError(
         f"there is no picture for a {type(thing).__name__}",
-        do="pass a mechanism, solution, audit, sweep, estimate, comparison or design; or use a function of "
-        "ldpopt.plotting",
+        do=f"pass one of {', '.join(sorted(kind.__name__ for kind in PICTURES))}; or use a function of ldpopt.plotting",
     )

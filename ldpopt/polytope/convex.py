@@ -21,7 +21,8 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
 from ldpopt.foundation.numbers import Float, require_kind, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.repair import MAX_NOISE, repair
+from ldpopt.mechanism.repair import repair
+from ldpopt.mechanism.rounding import MAX_NOISE
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import PureLDP
@@ -299,7 +300,8 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
     (0.130812, 2)
     """
     evaluate = function.value if isinstance(function, ConvexUtility) else function
-    vertices, best, first, values = iter(points.vertices), -math.inf, None, []
+    points.require_complete()
+    vertices, best, first, values = iter(points), -math.inf, None, []
     while batch := list(islice(vertices, BATCH_CHANNELS)):
         found = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
         if found.shape != (len(batch),):

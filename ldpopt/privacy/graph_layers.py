@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import StatementError
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
     Graph = nx.Graph[Any]
+
+Value = Mapping[Any, Hashable] | Callable[[Any], Hashable]
 
 
 def require_undirected(graph: Graph) -> None:
@@ -34,9 +36,7 @@ def require_undirected(graph: Graph) -> None:
         raise StatementError("the graph is empty", do="add the inputs as nodes")
 
 
-def bfs_partition(
-    graph: Graph, source: Hashable, value: Mapping[Any, Hashable] | Callable[[Any], Hashable] | None = None
-) -> tuple[frozenset[Any], ...]:
+def bfs_partition(graph: Graph, source: Hashable, value: Value | None = None) -> tuple[frozenset[Any], ...]:
     r"""Layers :math:`I_0, I_1, \ldots` of the nodes, or of their values, at 0, 1, ... steps from a source.
 
     .. math:: I_0(x) = \{f(x)\}, \qquad
@@ -82,28 +82,29 @@ def bfs_partition(
         raise StatementError(
             f"the source {short_repr(source)} is not a node of the graph", do="start from one of its nodes"
         )
-    layers: list[frozenset[Any]] = []
-    seen: set[Any] = {source}
-    front: list[Any] = [source]
-    known: set[Any] = set()
-    while front:
-        new = {_value(node, value) for node in front} - known
-        known |= new
-        layers.append(frozenset(new))
-        following = []
-        for node in front:
-            for neighbor in graph[node]:
-                if neighbor not in seen:
-                    seen.add(neighbor)
-                    following.append(neighbor)
-        front = following
-    # An empty layer in the middle keeps the distances of the layers after it.
-    while len(layers) > 1 and not layers[-1]:
-        layers.pop()
-    return tuple(layers)
+    nearest: dict[Any, int] = {}
+    for node, number in steps_from(graph, [source]).items():
+        nearest.setdefault(value_of(node, value), number)
+    layers: list[set[Any]] = [set() for _ in range(max(nearest.values()) + 1)]
+    for found, number in nearest.items():
+        layers[number].add(found)
+    return tuple(map(frozenset, layers))
 
 
-def _value(node: Any, value: Mapping[Any, Hashable] | Callable[[Any], Hashable] | None) -> Hashable:
+def steps_from(graph: Graph, sources: Iterable[Hashable]) -> dict[Any, int]:
+    """Return the number of edges from the nearest source to each node in reach, in ascending order."""
+    steps: dict[Any, int] = dict.fromkeys(sources, 0)
+    order = list(steps)
+    for node in order:
+        for neighbor in graph[node]:
+            if neighbor not in steps:
+                steps[neighbor] = steps[node] + 1
+                order.append(neighbor)
+    return steps
+
+
+def value_of(node: Any, value: Value | None) -> Hashable:
+    """Return the query value of a node, or the node itself."""
     if value is None:
         return node  # type: ignore[no-any-return]
     if callable(value):

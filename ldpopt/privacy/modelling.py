@@ -27,13 +27,26 @@ LEAST_INPUTS_WITH_MINIMA = 4
 
 def distinct_ratios(ties: Ties) -> Float:
     r"""``exp(epsilon d)`` of the distinct distances d of the ties, in ascending order, shape (k,)."""
-    distances = np.ones(1) if ties.distance is None else np.unique(ties.distance)
-    with np.errstate(over="ignore"):
-        ratios = np.exp(float(ties.budget) * distances)
+    ratios = _ratios(ties)
     if not np.isfinite(ratios).all():
-        what = f"exp(epsilon d) overflows: epsilon {float(ties.budget):g}, largest distance {distances.max():g}"
+        what = f"exp(epsilon d) overflows: epsilon {float(ties.budget):g}, {np.isinf(ratios).sum()} distances too large"
         raise StatementError(what, do="leave such distant pairs out, or choose a smaller epsilon")
     return ratios
+
+
+def ratio_parameter(ties: Ties) -> Any:
+    """The ratios of the ties as a cvxpy parameter; as fixed numbers if one is infinite as a float."""
+    import cvxpy as cp
+
+    ratios = _ratios(ties)
+    values = ratios if ties.distance is not None else ratios[0]
+    return cp.Parameter(np.shape(values), pos=True, name="ratio", value=values) if np.isfinite(values).all() else values
+
+
+def _ratios(ties: Ties) -> Float:
+    distances = np.ones(1) if ties.distance is None else np.unique(ties.distance)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(float(ties.budget) * distances))
 
 
 class CvxpyRows:
@@ -74,28 +87,28 @@ class CvxpyRows:
         capped = np.flatnonzero(ties.capped_inputs())
         self.add(self.cp.vstack([minima] * ties.n) <= channel, "column_minimum")
         above = channel if len(capped) == ties.n else channel[capped]
-        self._add_bound(above, self.cp.vstack([minima] * len(capped)), ratio, ties.delta)
+        excess, slack = self._excess(above, self.cp.vstack([minima] * len(capped)), ratio, ties.delta)
+        self.add(excess <= slack, "privacy")
 
     def _add_pairs(self, ties: Ties, channel: Any, ratio: Any) -> None:
         """Rows between the inputs of every pair; of their sum over outputs for an event-wise delta."""
         first, second = ties.pairs()
         if ties.distance is not None:
-            which = np.searchsorted(np.unique(ties.distance), ties.distance)
-            column = self.cp.reshape(ratio[which], (len(first), 1), order="C")
-            ratio = self.cp.hstack([column] * channel.shape[1])
+            ratio = ratio[np.searchsorted(np.unique(ties.distance), ties.distance)]
+            ratio = self.cp.reshape(ratio, (len(first), 1), order="C")
+            ratio = self.cp.hstack([ratio] * channel.shape[1])
+            ratio = ratio if ratio.parameters() else ratio.value
+        excess, slack = self._excess(channel[first], channel[second], ratio, ties.delta)
         if ties.is_shared:
-            excess = self.cp.sum(self.cp.pos(channel[first] - self.cp.multiply(ratio, channel[second])), axis=1)
-            self.add(excess <= ties.delta, "privacy")
-        else:
-            self._add_bound(channel[first], channel[second], ratio, ties.delta)
+            excess = self.cp.sum(self.cp.pos(excess), axis=1)
+        self.add(excess <= slack, "privacy")
 
-    def _add_bound(self, above: Any, below: Any, ratio: Any, delta: float) -> None:
-        """``above <= ratio * below + delta``, divided by a ratio that is known, so that coefficients are at most 1."""
-        if getattr(ratio, "is_constant", lambda: True)() and not getattr(ratio, "parameters", list)():
-            small = 1 / np.asarray(getattr(ratio, "value", ratio))
-            self.add(self.cp.multiply(small, above) <= below + small * delta, "privacy")
-        else:
-            self.add(above <= self.cp.multiply(ratio, below) + delta, "privacy")
+    def _excess(self, above: Any, below: Any, ratio: Any, delta: float) -> tuple[Any, Any]:
+        """``above - ratio * below`` and delta; both divided by a known ratio: coefficients are at most 1."""
+        if hasattr(ratio, "parameters"):
+            return above - self.cp.multiply(ratio, below), delta
+        small = 1 / np.asarray(ratio)
+        return self.cp.multiply(small, above) - below, small * delta
 
     def add_block(self, block: RowBlock) -> None:
         """Constrain linear rows over the entries."""
@@ -205,7 +218,8 @@ def labels_of(
         outputs = inputs if m == n else range(m)
     for labels, size, what in ((inputs, n, "input"), (outputs, m, "output")):
         if len(labels) != size:
-            raise StatementError(f"there are {len(labels)} {what} labels, but P has shape ({n}, {m})")
+            wrong = f"there are {len(labels)} {what} labels, but P has shape ({n}, {m})"
+            raise StatementError(wrong, do=f"give one label for each {what}")
     return tuple(inputs), tuple(outputs)
 
 
@@ -214,6 +228,8 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any],
     inputs, outputs = axes_of(channel)
     privacy.check(inputs, outputs)
     ties = privacy.ties(inputs, outputs)
+    if not hasattr(model, "variables"):
+        raise StatementError(f"{short_repr(model)} is not a PuLP model", do='pass pulp.LpProblem("name")')
     rows = PulpRows(model, channel, inputs, outputs)
     rows.add_channel()
     if ties is None:
@@ -225,14 +241,16 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any],
 
 def axes_of(channel: Mapping[Any, Any]) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
     """Inputs and outputs of a mapping (input, output) -> variable, in order of appearance; every pair must be there."""
-    if not isinstance(channel, Mapping) or not all(isinstance(key, tuple) and len(key) == 2 for key in channel):
+    is_table = isinstance(channel, Mapping) and len(channel) > 0
+    if not is_table or not all(isinstance(key, tuple) and len(key) == 2 for key in channel):
         what = f"P is {short_repr(channel)}, not a mapping (input, output) -> variable"
         raise StatementError(what, do='pass pulp.LpVariable.dicts("P", [(x, y) for x in inputs for y in outputs])')
     inputs, outputs = tuple(dict.fromkeys(x for x, _ in channel)), tuple(dict.fromkeys(y for _, y in channel))
     for x in inputs:
         for y in outputs:
             if (x, y) not in channel:
-                raise StatementError(f"P has no variable for input {x!r} and output {y!r}")
+                what = f"P has no variable for input {x!r} and output {y!r}"
+                raise StatementError(what, do="give a variable for every pair of an input and an output")
     return inputs, outputs
 
 

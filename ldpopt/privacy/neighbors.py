@@ -169,7 +169,7 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
     return _graph_of(names, [*down, *across])
 
 
-def histograms(bins: int, most: int) -> Graph:
+def histograms(bins: int, most: int, *, replace: bool = False) -> Graph:
     """Tie histograms that differ by one record: the data sets of the central model, up to the order of records.
 
     Parameters
@@ -177,12 +177,15 @@ def histograms(bins: int, most: int) -> Graph:
     bins : int
         Kinds of records, at least 1.
     most : int
-        Largest number of records, at least 0.
+        Largest number of records, at least 0; with ``replace`` the number of records.
+    replace : bool
+        Whether neighbors differ by the kind of one record, in place of a record added or removed; default: ``False``.
 
     Returns
     -------
     networkx.Graph
-        Nodes are tuples of counts with a sum of at most ``most``: ``C(most + bins, bins)`` of them.
+        Nodes are tuples of counts with a sum of at most ``most``: ``C(most + bins, bins)`` of them. With ``replace``
+        the sum is ``most``: ``C(most + bins - 1, most)`` nodes.
 
     Raises
     ------
@@ -192,15 +195,20 @@ def histograms(bins: int, most: int) -> Graph:
     Notes
     -----
     A linear query is a ``value`` such as ``lambda h: 3 * h[0] + 5 * h[1]``, that is ``A h`` made hashable; its steps
-    are the columns of A.
+    are the columns of A, with ``replace`` the differences of two columns.
+
+    References
+    ----------
+    Liu and Zhou 2023, definition 1, replace a record; Wu, Xia and He add or remove one.
 
     Examples
     --------
-    >>> sorted(histograms(2, 1))
-    [(0, 0), (0, 1), (1, 0)]
+    >>> sorted(histograms(2, 1)), sorted(histograms(2, 1, replace=True))
+    ([(0, 0), (0, 1), (1, 0)], [(0, 1), (1, 0)])
     """
     bins, most = whole_number(bins, "bins", 1), whole_number(most, "most")
-    count, few, many = 1, min(bins, most), max(bins, most)
+    free = bins - 1 if replace else bins
+    count, few, many = 1, min(free, most), max(free, most)
     for k in range(1, few + 1):
         count = count * (many + k) // k  # C(many + k, k)
         if count > MOST_CELLS or count * bins > MOST_COUNTS:
@@ -208,10 +216,23 @@ def histograms(bins: int, most: int) -> Graph:
                 f"there are too many histograms of {short_repr(bins)} bins and up to {short_repr(most)} records",
                 do="merge bins, or take fewer records: no channel has so many inputs",
             )
-    # Stars and bars: each count is the number of stars between two bars; those right of the last bar are left out.
-    nodes = [tuple(b - a - 1 for a, b in pairwise((-1, *bars))) for bars in combinations(range(most + bins), bins)]
-    fuller = ((h, (*h[:k], h[k] + 1, *h[k + 1 :])) for h in nodes if sum(h) < most for k in range(bins))
-    return _graph_of(nodes, fuller)
+    if replace:
+        # The tables that become equal without one of their records are neighbors of each other.
+        shorter = _tables(bins, most - 1) if most else []
+        return _graph_of(_tables(bins, most), (pair for h in shorter for pair in combinations(_one_more(h), 2)))
+    nodes = [h[:-1] for h in _tables(bins + 1, most)]
+    return _graph_of(nodes, ((h, more) for h in nodes if sum(h) < most for more in _one_more(h)))
+
+
+def _tables(bins: int, records: int) -> list[tuple[int, ...]]:
+    """Return all counts with this sum, by stars and bars: a count is the number of stars between two bars."""
+    end = records + bins - 1
+    return [tuple(b - a - 1 for a, b in pairwise((-1, *bars, end))) for bars in combinations(range(end), bins - 1)]
+
+
+def _one_more(h: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return the tables with one record more."""
+    return [(*h[:k], h[k] + 1, *h[k + 1 :]) for k in range(len(h))]
 
 
 def cayley(elements: int | range, generators: Iterable[int]) -> Graph:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
 from ldpopt.solvers.outcome import Outcome, Status
-from ldpopt.solvers.program import LinearProgram, relation
+from ldpopt.solvers.program import LinearProgram, silent_highs
 from ldpopt.solvers.solver import Solver, missing
-
-if TYPE_CHECKING:
-    import cvxpy as cp
 
 _STATUS = {
     "optimal": Status.OPTIMAL,
@@ -63,13 +62,13 @@ class Cvxpy(Solver):
         self.load()
         import cvxpy as cp
 
-        rows, problem, point = _model(program)
+        rows, problem, point = program.cvxpy_sides()
         settings = {**_TOLERANCES.get(self._solver, {}), **options}
         if time_limit is not None and self._solver in _TIME_LIMIT:  # the other solvers are killed at the limit
             seconds_left = time_limit - (time.perf_counter() - began)
             settings[_TIME_LIMIT[self._solver]] = max(seconds_left, 0.01)
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _silence(self._solver):
                 # The status reports inaccuracy, and the certificate measures it.
                 warnings.filterwarnings("ignore", "Solution may be inaccurate")
                 problem.solve(solver=self._solver, **settings)
@@ -86,29 +85,20 @@ class Cvxpy(Solver):
         return Outcome(status, problem.status, point.value, duals, program.objective - program.adjoint(duals))
 
 
-def _model(program: LinearProgram) -> tuple[list[tuple[Any, Any, int]], cp.Problem, cp.Variable]:
-    """Build one vector variable and at most three vector constraints, each with its rows and the sign of its dual."""
-    import cvxpy as cp
+@contextmanager
+def _silence(solver: str) -> Iterator[None]:
+    """HiGHS prints its version whenever cvxpy makes one: cvxpy makes a silent one here."""
+    if solver != "HIGHS":
+        yield
+        return
+    import highspy
 
-    point = cp.Variable(program.shape[1])
-    equal = program.row_lower == program.row_upper
-    kinds = (
-        (np.flatnonzero(equal), program.row_upper, 0),
-        (np.flatnonzero(~equal & np.isfinite(program.row_upper)), program.row_upper, 1),
-        (np.flatnonzero(~equal & np.isfinite(program.row_lower)), program.row_lower, -1),
-    )
-    rows = []
-    for index, side, sign in kinds:
-        if len(index):
-            selected = program.matrix[index]
-            rows.append((relation(selected @ point, side[index], sign), index, sign))
-    bounds = []
-    for values, sign in ((program.column_lower, -1), (program.column_upper, 1)):
-        finite = np.flatnonzero(np.isfinite(values))
-        if len(finite):
-            bounds.append(relation(point[finite], values[finite], sign))
-    sense = cp.Maximize if program.maximize else cp.Minimize
-    return rows, cp.Problem(sense(program.objective @ point), [row for row, *_ in rows] + bounds), point
+    usual = highspy.Highs
+    highspy.Highs = silent_highs()
+    try:
+        yield
+    finally:
+        highspy.Highs = usual
 
 
 def _duals(program: LinearProgram, rows: list[tuple[Any, Any, int]]) -> Any:

@@ -17,12 +17,13 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ldpopt.errors import LdpoptError, SolverOptionError
 from ldpopt.foundation.plugins import at_address
 from ldpopt.processes.child import Child, EndedError, LateError
 from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
-from ldpopt.solvers.scaling import in_costs, with_unit_costs
 from ldpopt.solvers.solver import Solver, check_outcome, require_solver
 
 KILL_DELAY = 0.75
@@ -33,6 +34,9 @@ MIN_TIME = 0.1
 
 PROCESS_VARIABLE = "LDPOPT_SOLVER_PROCESS"
 """Environment variable; 0 keeps every solver in this process: time limits are not enforced, Ctrl-C may wait."""
+
+UNSCALED_EXPONENT = 10
+"""Largest costs between ``2**-10`` and ``2**10`` stay as they are."""
 
 
 class Guarded(Solver):
@@ -246,3 +250,24 @@ def stop_all() -> None:
 def _process_error(why: str) -> LdpoptError:
     do = f"set {PROCESS_VARIABLE}=0 to solve in this process, where time limits and Ctrl-C may not work at once"
     return LdpoptError(f"no process could be started for the solver: {why}", do=do)
+
+
+def with_unit_costs(program: LinearProgram) -> tuple[LinearProgram, int]:
+    """Divide the costs by a power of two that brings the largest near 1: tolerances of solvers are absolute."""
+    exponent = int(np.frexp(np.abs(program.objective).max(initial=0.0))[1])
+    if abs(exponent) <= UNSCALED_EXPONENT:
+        return program, 0
+    return replace(program, objective=np.ldexp(program.objective, -exponent)), exponent
+
+
+def in_costs(outcome: Outcome, exponent: int) -> Outcome:
+    """Multiply the multipliers of a program with unit costs by ``2**exponent``; the point is the same."""
+    if not exponent:
+        return outcome
+    largest = np.finfo(float).max  # any multipliers prove a bound; infinite ones prove none
+    with np.errstate(over="ignore"):
+        rows, columns = (
+            None if duals is None else np.clip(np.ldexp(duals, exponent), -largest, largest)
+            for duals in (outcome.row_duals, outcome.column_duals)
+        )
+    return replace(outcome, row_duals=rows, column_duals=columns)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import highspy
     import pulp
     from scipy.sparse import csr_array
+
+SHOWN_ROWS, SHOWN_TERMS = 2, 8
+"""Number of rows of a block, and of terms of a sum, in the text of a program."""
 
 BLOCK = 1 << 20
 """Number of rows whose entries are multiplied at once."""
@@ -69,7 +73,7 @@ class Span:
             yield f"{self.name}[{','.join(input_names + output_names)}]" if is_short else f"{self.name}[{row}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LinearProgram:
     r"""Optimize ``objective @ v`` over ``row_lower <= A v <= row_upper``, ``column_lower <= v <= column_upper``.
 
@@ -103,6 +107,43 @@ class LinearProgram:
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
         return len(self.row_lower), len(self.objective)
+
+    @property
+    def title(self) -> str:
+        """First words of its text."""
+        return "linear program"
+
+    def __repr__(self) -> str:
+        """Title and sizes."""
+        return f"<{self._sizes}>"
+
+    @property
+    def _sizes(self) -> str:
+        rows, columns = self.shape
+        return f"{self.title}: {rows:,} rows, {columns:,} columns, {self.nnz:,} non-zeros"
+
+    def __str__(self) -> str:
+        """Sizes, blocks, the objective, and the first rows of each block as algebra."""
+        names, direction = self.column_names(), "maximize" if self.maximize else "minimize"
+        used = np.flatnonzero(self.objective)
+        lines = [self._sizes]
+        for what, spans in (("columns ", self.columns), ("rows    ", self.rows)):
+            sizes: dict[str, int] = {}
+            for span in spans:
+                sizes[span.name] = sizes.get(span.name, 0) + span.stop - span.start
+            lines.append(f"{what} " + ", ".join(f"{name}: {size:,}" for name, size in sizes.items()))
+        lines.append(f"{direction} {_sum_of_terms(self.objective[used], used, names)}")
+        for span in self.rows:
+            shown = range(span.start, min(span.stop, span.start + SHOWN_ROWS))
+            labels = list(islice(span.names(), SHOWN_ROWS))
+            width = max(map(len, labels), default=0)
+            for row, label in zip(shown, labels, strict=True):
+                terms = slice(self.start[row], self.start[row + 1])
+                left = _sum_of_terms(self.value[terms], self.index[terms], names)
+                lines.append(f"{label:{width}}  {_with_sides(left, self.row_lower[row], self.row_upper[row])}")
+            if span.stop - span.start > SHOWN_ROWS:
+                lines.append(f"... {span.stop - span.start - SHOWN_ROWS:,} more rows of {span.name}")
+        return "\n".join(lines)
 
     @property
     def nnz(self) -> int:
@@ -206,7 +247,7 @@ class LinearProgram:
         model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = self.start, self.index, self.value
         if named:
             model.col_names_, model.row_names_ = plain_names(self.column_names()), plain_names(self.row_names())
-        highs = _silent_highs()()
+        highs = silent_highs()()
         highs.setOptionValue("output_flag", False)
         # Coefficients such as e**-epsilon may be small: 1e-12 is the smallest threshold that HiGHS allows.
         highs.setOptionValue("small_matrix_value", 1e-12)
@@ -240,34 +281,55 @@ class LinearProgram:
         return problem
 
     def to_cvxpy(self) -> cvxpy.Problem:
-        """Build a cvxpy model: a vector variable for each column span, a constraint for each row span."""
+        """Build a cvxpy model over one vector ``v`` of all columns; a program of `formulate` has ``P`` in its place."""
+        return self.cvxpy_sides()[1]
+
+    def cvxpy_sides(self) -> tuple[list[tuple[Any, Any, int]], cvxpy.Problem, cvxpy.Variable]:
+        """At most three vector constraints, each with its rows and the sign of its dual; the model; its variable."""
         import cvxpy as cp
 
-        variables = [cp.Variable(span.stop - span.start, name=span.name) for span in self.columns]
-        point = cp.hstack(variables)
-        constraints = []
-        for span in self.rows:
-            selected = self.matrix[span.slice]
-            lower, upper = self.row_lower[span.slice], self.row_upper[span.slice]
-            equal = lower == upper
-            for mask, side, sign in (
-                (equal, upper, 0),
-                (~equal & np.isfinite(upper), upper, 1),
-                (~equal & np.isfinite(lower), lower, -1),
-            ):
-                if mask.any():
-                    left = selected[np.flatnonzero(mask)] @ point
-                    constraints.append(relation(left, side[mask], sign).set_label(span.name))
-        for bounds, sign in ((self.column_lower, -1), (self.column_upper, 1)):
-            finite = np.flatnonzero(np.isfinite(bounds))
+        point = cp.Variable(self.shape[1], name="v")
+        equal = self.row_lower == self.row_upper
+        kinds = (
+            (np.flatnonzero(equal), self.row_upper, 0),
+            (np.flatnonzero(~equal & np.isfinite(self.row_upper)), self.row_upper, 1),
+            (np.flatnonzero(~equal & np.isfinite(self.row_lower)), self.row_lower, -1),
+        )
+        rows = []
+        for index, side, sign in kinds:
+            if len(index):
+                selected = self.matrix[index]
+                rows.append((relation(selected @ point, side[index], sign), index, sign))
+        bounds = []
+        for values, sign in ((self.column_lower, -1), (self.column_upper, 1)):
+            finite = np.flatnonzero(np.isfinite(values))
             if len(finite):
-                constraints.append(relation(point[finite], bounds[finite], sign).set_label("bounds"))
+                bounds.append(relation(point[finite], values[finite], sign))
         sense = cp.Maximize if self.maximize else cp.Minimize
-        return cp.Problem(sense(self.objective @ point), constraints)
+        return rows, cp.Problem(sense(self.objective @ point), [row for row, *_ in rows] + bounds), point
+
+
+def _sum_of_terms(values: Float, index: Int, names: list[str]) -> str:
+    """A sum as algebra, ``0.5 P[0,0] - P[1,0]``, cut off after `SHOWN_TERMS` terms."""
+    text = ""
+    for value, column in zip(values[:SHOWN_TERMS].tolist(), index[:SHOWN_TERMS].tolist(), strict=True):
+        sign = ("- " if text else "-") if value < 0 else "+ " if text else ""
+        factor = "" if abs(value) == 1 else f"{abs(value):.6g} "
+        text += f"{' ' if text else ''}{sign}{factor}{names[column]}"
+    more = len(values) - SHOWN_TERMS
+    return (text or "0") + (f" + ... ({more:,} more)" if more > 0 else "")
+
+
+def _with_sides(left: str, lower: float, upper: float) -> str:
+    """A row as algebra with its bounds."""
+    if lower == upper:
+        return f"{left} = {upper:.6g}"
+    text = f"{left} <= {upper:.6g}" if upper < np.inf else left
+    return f"{lower:.6g} <= {text}" if lower > -np.inf else text
 
 
 @cache
-def _silent_highs() -> type[highspy.Highs]:
+def silent_highs() -> type[highspy.Highs]:
     """The class of HiGHS models that print nothing: one of 1.16 shows its version as soon as callbacks are enabled."""
     import highspy
 
@@ -279,7 +341,7 @@ def _silent_highs() -> type[highspy.Highs]:
     return SilentHighs
 
 
-def relation(left: Any, right: Float, sign: int) -> Any:
+def relation(left: Any, right: Any, sign: int) -> Any:
     """``left == right``, ``left <= right`` or ``left >= right`` for the sign 0, 1 or -1."""
     if sign == 0:
         return left == right

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpopt.certificate.program_bound import Form
+from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
+from ldpopt.privacy.modelling import CvxpyRows, ratio_parameter
+from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import LinearProgram
+
+if TYPE_CHECKING:
+    import cvxpy
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +59,72 @@ class Structure:
         return compress(row, column, value, len(block), n * m + m + 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChannelProgram(LinearProgram):
     """The linear program of a problem; `structure.channel` returns the channel at a point."""
 
     structure: Structure
+    problem: Problem | None = None  # that of `formulate`
+    form: str = ""
+
+    @property
+    def title(self) -> str:
+        """Name of the form; a relaxation is called one."""
+        return "entry-wise relaxation of the program" if self.form == "relaxation" else f"{self.form} program".strip()
+
+    def to_cvxpy(self) -> cvxpy.Problem:
+        r"""Build a cvxpy model of the problem, with a variable ``P`` of shape (n, m).
+
+        Returns
+        -------
+        cvxpy.Problem
+            Its parameters are ``prior``, shape (n,), for an expected value, and ``ratio``, the :math:`e^\epsilon` of
+            `Notion.constraints`, if the notion has one that floats represent: changing their values compiles nothing
+            again. The constraints are labelled as those of `Notion.constraints`, side constraints by their names.
+
+        Examples
+        --------
+        >>> from ldpopt import Problem, PureLDP, formulate
+        >>> model = formulate(Problem([0.5, 0.5], "identity", PureLDP("log(3)"))).to_cvxpy()
+        >>> round(float(model.solve(solver="CLARABEL")), 6)
+        0.75
+        >>> model.param_dict["ratio"].value = 9.0
+        >>> round(float(model.solve(solver="CLARABEL")), 6), model.var_dict["P"].shape
+        (0.9, (2, 2))
+        """
+        import cvxpy as cp
+
+        problem = self.problem
+        if problem is None:
+            raise StatementError("only a program of formulate() has a cvxpy model", do="call formulate(problem)")
+        rows = CvxpyRows(cp.Variable(problem.utility.shape, name="P"))
+        rows.add_channel()
+        ties = problem.ties()
+        if ties is None:
+            rows.add_block(problem.privacy.rows(problem.inputs, len(problem.outputs)))
+        else:
+            rows.add_ties(_with_form(ties, self.form), ratio_parameter(ties))
+        for block in problem.constraints:
+            rows.add_block(block)
+        expected = cp.sum(cp.multiply(problem.utility.matrix, rows.channel), axis=1)
+        if problem.prior is not None:
+            objective = cp.Parameter(len(problem.prior), nonneg=True, name="prior", value=problem.prior) @ expected
+        else:
+            objective = cp.min(expected) if self.maximize else cp.max(expected)
+        return cp.Problem((cp.Maximize if self.maximize else cp.Minimize)(objective), rows.constraints)
 
     @property
     def is_plain_compact(self) -> bool:
         """Whether its only rows are those of the complete compact form: row sums and caps."""
         return self.structure.is_complete and [span.name for span in self.rows] == ["row_sum", "privacy"]
+
+
+def _with_form(ties: Ties, form: str) -> Ties:
+    """The ties as a form writes them: as pairs, or without a common delta of all outputs."""
+    if form == "pairwise" and ties.owner is None:
+        first, second = ties.pairs()
+        return replace(ties, first=first, second=second, capped=None)
+    return replace(ties, is_shared=False) if form == "relaxation" else ties
 
 
 def compress(row: Int, column: Int, value: Float, n_rows: int, n_columns: int) -> tuple[Int, Int, Float]:

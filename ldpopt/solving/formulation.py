@@ -1,6 +1,6 @@
 r"""The linear program of a problem; only this module maps an entry ``(x, y)`` to a column number.
 
-The same polytope has two forms, which are tested against each other:
+The same polytope has forms that are tested against each other:
 
 * ``"pairwise"``, the definition: columns ``P[x, y]``, one row for each tied pair and output (Zhou, Lu and Wu 2019,
   eq. (20): ``n**2 (n-1)`` rows);
@@ -8,7 +8,11 @@ The same polytope has two forms, which are tested against each other:
   ``P[x, y] = Q[x, y] + b M[y]``, so that ``b M[y]`` is at most the column's minimum; ``n m`` rows
   ``Q[x, y] - beta M[y] <= delta``. With ``b = exp(-epsilon)`` and ``beta = 1 - b`` every coefficient lies in [0, 1].
   If only some inputs are tied to all others, only they have these rows. If only one input may report an output, then
-  ``M[y] = 0`` and the output's other entries are 0.
+  ``M[y] = 0`` and the output's other entries are 0;
+* ``"events"``, for an event-wise delta: columns ``P[x, y]`` and ``E[x, x', y] >= 0``, rows
+  ``b P[x, y] - P[x', y] <= E[x, x', y]`` and ``sum_y E[x, x', y] <= b delta``. (The pairwise form lists all events.)
+
+``"relaxation"`` is the compact form of the entry-wise notion, which is weaker than the event-wise one.
 
 ``b`` is rounded down and ``beta`` up, so that a program is a relaxation of the problem for the real ``e**epsilon``: a
 bound proved for the program, its floats read exactly, holds for the problem.
@@ -17,19 +21,21 @@ bound proved for the program, its floats read exactly, holds for the problem.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.program_bound import Form
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float, require_memory, short_repr
+from ldpopt.foundation.numbers import Float, require_kind, require_memory, short_repr
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import Span
 from ldpopt.solving.channel_program import ChannelProgram, Structure, compress
+
+ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
 
 MAX_UNSCALED_EXPONENT = 10
 """Largest binary exponent of a worst case's utility at which it is not scaled."""
@@ -53,22 +59,41 @@ class Size:
         return BYTES_PER_NONZERO * self.nonzeros
 
 
-def default_form(problem: Problem) -> Form:
-    """Compact if all tied pairs have the same constraint."""
+def default_form(problem: Problem) -> ProgramForm:
+    """The smallest exact form: for an event-wise delta events, else compact if all tied pairs have one constraint."""
     ties = problem.ties()
-    return "compact" if ties is not None and ties.is_compact else "pairwise"
+    if ties is not None and ties.is_shared:
+        return "events"
+    return "compact" if ties is not None and ties.is_compact and not problem.privacy.is_separated else "pairwise"
 
 
-def size(problem: Problem, form: Form) -> Size:
+def relaxed_form(problem: Problem) -> ProgramForm:
+    """The form that row generation starts from: the relaxation of a notion with generated rows, else the exact form."""
+    forms = available_forms(problem)
+    return "relaxation" if "relaxation" in forms else forms[0]
+
+
+def available_forms(problem: Problem) -> tuple[ProgramForm, ...]:
+    """Forms that a problem has, the default first."""
+    ties = problem.ties()
+    found: tuple[ProgramForm, ...] = (default_form(problem), "pairwise")
+    if problem.privacy.is_separated and ties is not None and ties.is_compact:
+        found = (*found, "relaxation")
+    return tuple(dict.fromkeys(found))
+
+
+def size(problem: Problem, form: ProgramForm) -> Size:
     """Count the program's rows, columns and non-zeros without building it."""
     n, m = problem.utility.shape
     extra = sum(len(block) for block in problem.constraints), sum(len(block.x) for block in problem.constraints)
     rows, columns, nonzeros = n + extra[0], n * m, float(n * m + extra[1])
     if problem.objective == "worst_case":
         rows, columns, nonzeros = rows + n, columns + 1, nonzeros + n * m
-    ties = problem.ties()
-    if form == "compact":
-        ties = _compact_ties(problem)
+    ties = _ties_of(problem, form)
+    if ties is not None and form == "events":
+        pairs = _n_pairs(ties)
+        return Size(form, rows + pairs * (m + 1), columns + pairs * m, nonzeros + 4 * pairs * m)
+    if ties is not None and form in ("compact", "relaxation"):
         caps = float(np.count_nonzero(ties.capped_inputs()) * np.count_nonzero(ties.tied_outputs(m)))
         return Size(form, rows + caps, columns + m, 2 * nonzeros + 2 * caps)
     privacy_rows, privacy_nonzeros = _pairwise_size(ties, n, m)
@@ -87,16 +112,17 @@ def _pairwise_size(ties: Ties | None, n: int, m: int) -> tuple[float, float]:
     return pairs * shared + zeros, pairs * 2 * shared + zeros
 
 
-def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = NO_LIMIT) -> ChannelProgram:
-    """Build the linear program of a problem.
+def formulate(problem: Problem, form: ProgramForm | None = None, deadline: Deadline = NO_LIMIT) -> ChannelProgram:
+    """Build the linear program of a problem, which is exact for every notion unless a relaxation is requested.
 
     Parameters
     ----------
     problem : Problem
         The problem.
-    form : {"compact", "pairwise"}, optional
-        For an event-wise delta the compact form is the entry-wise relaxation, to which `solve` adds violated events;
-        the pairwise form lists all events. Default: compact if the notion has a compact form.
+    form : {"compact", "pairwise", "events", "relaxation"}, optional
+        Column minima; all pairs, with all events of an event-wise delta; auxiliary variables for an event-wise delta;
+        or its weaker entry-wise relaxation, to which `solve` adds violated events. Default: events for an event-wise
+        delta, else compact if the notion has a compact form, else pairwise.
     deadline : Deadline, optional
         Deadline of the whole call; default: ``NO_LIMIT``.
 
@@ -115,7 +141,8 @@ def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = N
 
     Notes
     -----
-    Compact: ``n m + n`` rows and about ``4 n m`` non-zeros. Mathematics: docs, "The compact program".
+    Compact: ``n m + n`` rows and about ``4 n m`` non-zeros; events: ``n (n - 1) (m + 1) + n`` rows. Mathematics: docs,
+    "The compact program" and "Event-wise delta: generating rows".
 
     Examples
     --------
@@ -124,22 +151,33 @@ def formulate(problem: Problem, form: Form | None = None, deadline: Deadline = N
     (12, 12)
     >>> formulate(Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0)), "pairwise").shape
     (21, 9)
+    >>> print(formulate(Problem([0.6, 0.4], "identity", PureLDP("log(2)")), "pairwise"))
+    pairwise program: 6 rows, 4 columns, 12 non-zeros
+    columns  P: 4
+    rows     row_sum: 2, privacy: 4
+    maximize 0.6 P[0,0] + 0.4 P[1,1]
+    row_sum[0]      P[0,0] + P[0,1] = 1
+    row_sum[1]      P[1,0] + P[1,1] = 1
+    privacy[0,1,0]  0.5 P[0,0] - P[1,0] <= 0
+    privacy[0,1,1]  0.5 P[0,1] - P[1,1] <= 0
+    ... 2 more rows of privacy
     """
-    if not isinstance(problem, Problem):
-        raise StatementError(f"formulate() takes a Problem, not a {type(problem).__name__}")
+    require_kind(problem, Problem, "formulate()")
     form = default_form(problem) if form is None else form
-    if not isinstance(form, str) or form not in ("compact", "pairwise"):
-        raise StatementError(f"form = {short_repr(form)} is unknown", do='use "compact" or "pairwise"')
+    if not isinstance(form, str) or form not in get_args(ProgramForm):
+        names = ", ".join(f'"{name}"' for name in get_args(ProgramForm))
+        raise StatementError(f"form = {short_repr(form)} is unknown", do=f"use one of {names}")
     problem.ties(deadline)  # may take long; the problem keeps the result
     counted = size(problem, form)
     require_memory(counted.memory, f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)")
-    program = _compact(problem) if form == "compact" else _pairwise(problem)
+    builders = {"pairwise": _pairwise, "events": _events}
+    program = builders[form](problem) if form in builders else _compact(problem, form)
     deadline.check("setting up the program")
     if problem.objective == "worst_case":
         program = _with_worst_case(program, problem)
     for block in problem.constraints:
         program = add_rows(program, block, problem)
-    return program
+    return replace(program, problem=problem, form=form)
 
 
 def add_rows(program: ChannelProgram, block: RowBlock, problem: Problem) -> ChannelProgram:
@@ -158,11 +196,16 @@ def _axes(problem: Problem) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(map(str, problem.inputs)), tuple(map(str, problem.outputs))
 
 
-def _compact_ties(problem: Problem) -> Ties:
-    ties = problem.ties()
-    if ties is None or not ties.is_compact:
-        raise NotRepresentableError(f"{problem.privacy!r} has no compact form", do='use form="pairwise"')
-    return ties
+def _ties_of(problem: Problem, form: ProgramForm) -> Ties | None:
+    """The ties of a form, if the problem has this form."""
+    forms = available_forms(problem)
+    if form in forms:
+        return problem.ties()
+    what = f"{problem.privacy!r} has no {form} form"
+    if form == "compact" and "relaxation" in forms:
+        what = f"the compact form of {problem.privacy!r} is a relaxation"
+        raise NotRepresentableError(what, do=f'use form="{forms[0]}", or request form="relaxation"')
+    raise NotRepresentableError(what, do=f'use form="{forms[0]}"')
 
 
 def _n_pairs(ties: Ties) -> float:
@@ -173,8 +216,9 @@ def _n_allowed(ties: Ties, m: int) -> int:
     return ties.n * m if ties.owner is None else int(np.count_nonzero(ties.allowed(m)))
 
 
-def _compact(problem: Problem) -> ChannelProgram:
-    ties = _compact_ties(problem)
+def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:
+    ties = _ties_of(problem, form)
+    assert ties is not None
     (n, m), inputs, outputs = problem.utility.shape, *_axes(problem)
     budget, is_gain = ties.budget, problem.utility.sense == "gain"
     structure = Structure("compact", _weighted(problem), is_gain, budget.b, budget.beta, ties.delta, ties)
@@ -237,9 +281,36 @@ def program_of_pairs(problem: Problem, first: Int, second: Int, output: Int, rat
 
 def _pairwise(problem: Problem) -> ChannelProgram:
     program, m, ties = row_sums(problem), len(problem.outputs), problem.ties()
-    if ties is None or ties.is_shared:
+    if ties is None or problem.privacy.is_separated:
         return add_rows(program, problem.privacy.rows(problem.inputs, m), problem)
     return add_rows(program, ties.rows(m), problem)
+
+
+def _events(problem: Problem) -> ChannelProgram:
+    """Row sums, and for every pair ``b P[x, y] - P[x', y] <= E[x, x', y]``, ``sum_y E[x, x', y] <= b delta``."""
+    ties = _ties_of(problem, "events")
+    assert ties is not None
+    program, (n, m), (inputs, outputs) = row_sums(problem), problem.utility.shape, _axes(problem)
+    first, second = ties.pairs()
+    pairs = tuple(f"{inputs[x]},{inputs[k]}" for x, k in zip(first.tolist(), second.tolist(), strict=True))
+    size, outcomes = len(pairs) * m, np.arange(m)
+    excess = n * m + np.arange(size)
+    entries = [(ends[:, None] * m + outcomes).reshape(-1) for ends in (first, second)]
+    ratio = np.repeat(np.broadcast_to(ties.ratio(up=False), len(pairs)), m)
+    value = np.stack([ratio, -np.ones(size), -np.ones(size)], axis=1).reshape(-1)
+    limits = np.nextafter(ratio[::m] * ties.delta, 1.0)
+    infinite, zero = np.full(size, np.inf), np.zeros(size)
+    wider = replace(
+        program,
+        objective=np.append(program.objective, zero),
+        column_lower=np.append(program.column_lower, zero),
+        column_upper=np.append(program.column_upper, infinite),
+        columns=(*program.columns, Span("E", n * m, n * m + size, (pairs, outputs))),
+    )
+    index = np.stack([*entries, excess], axis=1).reshape(-1)
+    wider = _append(wider, "excess", np.arange(size + 1) * 3, index, value, -infinite, zero, (pairs, outputs), None)
+    start = np.arange(len(pairs) + 1) * m
+    return _append(wider, "privacy", start, excess, np.ones(size), -infinite[::m], limits, (pairs,), None)
 
 
 def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgram:

@@ -15,7 +15,7 @@ from ldpopt.mechanism.sampling import BITS
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status, find
 from ldpopt.solving.channel_program import program_blocks
-from ldpopt.solving.formulation import default_form, formulate
+from ldpopt.solving.formulation import formulate, relaxed_form
 from ldpopt.solving.gap_check import OPTIMAL_GAP, check_gap, repair_and_measure
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.log import LOG, log_to_stderr
@@ -269,7 +269,7 @@ def _conflict(problem: Problem, solver: str, deadline: Deadline) -> tuple[str, .
             objective=problem.objective,
             constraints=rest,
         )
-        program = formulate(trial, default_form(trial))
+        program = formulate(trial, relaxed_form(trial))
         if backend.solve(program, time_limit=deadline.left).status is Status.INFEASIBLE:
             needed = rest
     return (f"privacy ({problem.privacy!r})", *(repr(block.name) for block in needed))

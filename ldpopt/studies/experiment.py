@@ -29,8 +29,8 @@ __all__ = ["Friedman", "MeanExperiment", "Run", "compare_means", "compare_means_
 Make = Callable[[float], Any]
 Data = Callable[[int, np.random.Generator], Any]
 
+# Number of users over whom a variance is averaged that is not a quadratic; a quadratic uses exact moments
 MAX_SAMPLED_USERS = 20_000
-"""Number of users over whom a variance is averaged that is not a quadratic; a quadratic uses exact moments."""
 
 
 class Run(NamedTuple):
@@ -72,7 +72,6 @@ class MeanExperiment:
     seconds: Float
 
     def __repr__(self) -> str:
-        """Sizes."""
         sets, budgets, algorithms = self.rmse.shape
         return f"MeanExperiment({algorithms} algorithms, {budgets} budgets, {sets} sets of {self.users} users)"
 
@@ -84,11 +83,18 @@ class MeanExperiment:
         StatementError
             If a name or budget is unknown.
         """
-        return friedman(self.rmse[:, self._budget(epsilon)][:, self._columns(algorithms)])
+        if epsilon not in self.epsilons:
+            raise StatementError(f"epsilon = {epsilon!r} was not run", do=f"pass one of {list(self.epsilons)}")
+        chosen = algorithms or self.algorithms
+        unknown = next((name for name in chosen if name not in self.algorithms), None)
+        if unknown is not None:
+            raise StatementError(f"algorithm {unknown!r} was not run", do=nearest(unknown, self.algorithms))
+        columns = [self.algorithms.index(name) for name in chosen]
+        return friedman(self.rmse[:, self.epsilons.index(epsilon)][:, columns])
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per budget and algorithm: mean and standard error over the sets, theory, seconds."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         rows = [
             {
@@ -103,17 +109,6 @@ class MeanExperiment:
             for j, name in enumerate(self.algorithms)
         ]
         return pd.DataFrame(rows)
-
-    def _budget(self, epsilon: float) -> int:
-        if epsilon not in self.epsilons:
-            raise StatementError(f"epsilon = {epsilon!r} was not run", do=f"pass one of {list(self.epsilons)}")
-        return self.epsilons.index(epsilon)
-
-    def _columns(self, names: Sequence[str] | None) -> list[int]:
-        unknown = [name for name in names or () if name not in self.algorithms]
-        if unknown:
-            raise StatementError(f"algorithm {unknown[0]!r} was not run", do=nearest(unknown[0], self.algorithms))
-        return [self.algorithms.index(name) for name in names or self.algorithms]
 
 
 def compare_means(
@@ -256,7 +251,8 @@ def compare_means_grid(
     sets, sizes = whole_number(sets, "sets", 1), [whole_number(size, "users", 1) for size in users]
     seed = whole_number(seed, "seed", most=2**128)
     if not algorithms or not budgets or len(set(budgets)) < len(budgets) or not sizes or len(set(sizes)) < len(sizes):
-        raise StatementError("an experiment needs at least one algorithm, distinct budgets and numbers of users")
+        what = f"{len(algorithms)} algorithms, budgets {list(budgets)} and numbers of users {sizes} are no experiment"
+        raise StatementError(what, do="give at least one algorithm, and distinct budgets and numbers of users")
     keys = [_Key(*key) for key in product(sizes, range(sets), budgets, algorithms)]
     task = _Runs(algorithms, data, seed)
     record = None if checkpoint is None else _checkpoint(checkpoint, data, min(sizes), seed)
@@ -273,14 +269,16 @@ def compare_means_grid(
 
 
 class _Population:
-    """A data set in both scalings, with its moments."""
+    """A data set scaled to [0, 1] and to [-1, 1], with its moments."""
 
     def __init__(self, answers: Any, users: int) -> None:
         unit = np.asarray(answers)
         if unit.ndim != 2 or len(unit) != users or unit.dtype.kind != "f":
-            raise StatementError(f"the data have shape {unit.shape}; expected ({users}, attributes), as floats")
+            what = f"the data are {unit.dtype} of shape {unit.shape}; expected ({users}, attributes), as floats"
+            raise StatementError(what, do="let data(users, generator) return one row for each user")
         if not (unit.min() >= 0 and unit.max() <= 1):
-            raise StatementError("the data are outside [0, 1]", do="scale every attribute into [0, 1]")
+            what = f"the data are outside [0, 1]: from {unit.min():g} to {unit.max():g}"
+            raise StatementError(what, do="scale every attribute into [0, 1]")
         self._scaled = {0.0: unit}
         self.means = unit.mean(axis=0, dtype=np.float64)
         self.squares = np.einsum("ij,ij->j", unit, unit, dtype=np.float64) / users
@@ -430,6 +428,6 @@ def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
     ranks = real_array(mean_ranks, "list of mean ranks")
     k = len(ranks)
     if ranks.ndim != 1 or k < 3:
-        raise StatementError(f"{k} mean ranks are too few for the test")
+        raise StatementError(f"{k} mean ranks are too few for the test", do="pass a list of at least 3")
     statistic = 12 * sets / (k * (k + 1)) * float((ranks**2).sum() - k * (k + 1) ** 2 / 4)
     return statistic, float(chi2.sf(statistic, k - 1))

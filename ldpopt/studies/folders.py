@@ -27,9 +27,7 @@ from ldpopt.tables.coding import Missing
 from ldpopt.tables.origin import merged, read_origin, require_raw
 from ldpopt.tables.parquet import ENDINGS
 
-PARTS = ".parts"
-"""Folder in the target for files that are being written."""
-
+PARTS = ".parts"  # folder in the target for files that are being written
 Progress = Callable[[int, int], None]
 
 
@@ -253,14 +251,14 @@ def _finished_rows(target: Path, origins: Mapping[str, dict[str, Any]]) -> dict[
 
 
 def _rows(path: Path) -> int:
-    import pyarrow.parquet as pq
+    from ldpopt.foundation.optional import pyarrow_parquet as pq
 
     rows: int = pq.read_metadata(path).num_rows
     return rows
 
 
 def _schema(path: Path) -> Any:
-    import pyarrow.parquet as pq
+    from ldpopt.foundation.optional import pyarrow_parquet as pq
 
     return pq.read_schema(path)
 

@@ -19,27 +19,14 @@ from ldpopt.tables.files import position_of, reading
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# Protocols of `ldpopt.mean` whose only parameter is the budget
 PROTOCOLS = ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave", "RandomCensoring")
-"""Protocols of `ldpopt.mean` whose only parameter is the budget."""
 
 
 class Resampled:
-    """Answers of people in a table, drawn with replacement: the ``data`` of `compare_means`.
+    """Answers of people in a table, CSV or Parquet, drawn with replacement: the ``data`` of `compare_means`.
 
-    Parameters
-    ----------
-    path : str
-        A table, CSV or Parquet.
-    columns : sequence of str
-        Columns of numbers, distinct.
-    low, high : float
-        Range of the answers, known before the survey.
-
-    Raises
-    ------
-    StatementError
-        If the range is empty or infinite, a column is named twice, an answer is not a number in the range, or the
-        table has no rows.
+    ``columns`` are distinct columns of numbers in the range from ``low`` to ``high``, which is known before the survey.
     """
 
     def __init__(self, path: str, columns: Sequence[str], low: float, high: float) -> None:
@@ -59,7 +46,7 @@ class Resampled:
                 row += len(batch[0])
         self._answers = np.concatenate(chunks)
         if not len(self._answers):
-            raise StatementError("the table has no rows", where=path)
+            raise StatementError("the table has no rows", where=path, do="pass a table with at least one person")
 
     def __len__(self) -> int:
         """Number of people in the table."""
@@ -94,6 +81,7 @@ def protocols(names: Sequence[str], attributes: int) -> Mapping[str, Callable[[f
 
 
 def _protocol(name: str, attributes: int, epsilon: float) -> Any:
+    """The protocol of this name at a budget; a function, so that it can be sent to other processes."""
     from ldpopt import mean
 
     return mean.sampled(getattr(mean, name)(epsilon), attributes=attributes)

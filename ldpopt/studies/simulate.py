@@ -114,7 +114,6 @@ class SimulationResult:
         return float(low), float(high)
 
     def __repr__(self) -> str:
-        """Mean, standard error and expected value."""
         low, high = self.interval
         return (
             f"SimulationResult({self.repeats} surveys of {self.population}: {self.mean:.6g} +- {self.std_error:.2g} "
@@ -123,7 +122,7 @@ class SimulationResult:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per survey and answer: utility, true share, estimated share."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         n = len(self.labels)
         estimates = np.full(self.frequencies.shape, np.nan) if self.estimates is None else self.estimates
@@ -151,7 +150,6 @@ class SimulationGrid:
     cells: dict[tuple[Hashable, int], SimulationResult]
 
     def __repr__(self) -> str:
-        """Size of the grid."""
         names, populations = {name for name, _ in self.cells}, {people for _, people in self.cells}
         return f"SimulationGrid({len(names)} settings, {len(populations)} numbers of people)"
 
@@ -170,7 +168,7 @@ class SimulationGrid:
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a DataFrame."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         return pd.DataFrame(list(self.records()))
 
@@ -370,7 +368,7 @@ class _Model:
 
     @classmethod
     def of(cls, setting: Setting) -> _Model:
-        """Read a setting."""
+        """Check a setting, and read prior and utility as arrays."""
         mechanism, prior, utility = setting
         weights, _ = read_prior(prior, mechanism.inputs)
         utilities = None if utility is None else resolve(utility, mechanism.inputs, mechanism.outputs).matrix
@@ -400,7 +398,9 @@ class _Simulation:
     def __call__(self, key: _Key) -> _Survey:
         """Simulate one survey from its own seed, so the result does not depend on order or number of processes."""
         model = self.models[key.model]
-        generator = self._generator(key)
+        own = zlib.crc32(f"{key.model} {key.population}".encode()), key.repeat
+        seed = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, *own))
+        generator = np.random.default_rng(seed)
         counts = generator.multinomial(key.population, model.weights / model.weights.sum())
         answers = np.repeat(np.arange(len(model.mechanism.inputs)), counts)
         reports = model.mechanism.sampler.draw(answers, rng=generator)
@@ -408,12 +408,9 @@ class _Simulation:
         estimates = _estimates(model.mechanism, reports) if model.is_estimable else None
         return _Survey(utility, (counts / key.population).tolist(), estimates)
 
-    def _generator(self, key: _Key) -> np.random.Generator:
-        own = zlib.crc32(f"{key.model} {key.population}".encode()), key.repeat
-        return np.random.default_rng(np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, *own)))
-
 
 def _estimates(mechanism: Mechanism, reports: Any) -> list[float]:
+    """Estimated shares of the answers, from reports that are positions of outputs."""
     seen = np.bincount(reports, minlength=len(mechanism.outputs)).tolist()
     shares: list[float] = estimate_frequencies(
         mechanism, dict(zip(mechanism.outputs, seen, strict=True))
@@ -444,10 +441,12 @@ def _checkpoint(path: str | os.PathLike[str], rng: Any) -> Checkpoint:
 
 
 def _packed(survey: _Survey) -> list[Any]:
+    """A survey as JSON data, in which nan is null."""
     utility, *shares = survey
     return [None if np.isnan(utility) else utility, *shares]
 
 
 def _unpacked(plain: list[Any]) -> _Survey:
+    """Read what `_packed` returned."""
     utility, frequencies, estimates = plain
     return _Survey(np.nan if utility is None else utility, frequencies, estimates)

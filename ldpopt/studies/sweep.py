@@ -17,6 +17,7 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown, thinned
 from ldpopt.foundation.numbers import Float, frozen, short_repr
+from ldpopt.mechanism.files import labels_of
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.plain import plain
@@ -34,43 +35,22 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_POINTS", "Row", "SweepResult", "sweep"]
 
-MAX_POINTS = 1_000_000
-"""Largest number of points of a grid; guards against typing errors."""
+MAX_POINTS = 1_000_000  # largest number of points of a grid; guards against typing errors
 
 
 @dataclass(frozen=True)
 class Row:
-    """One solved point of a grid.
+    """One solved point of a grid."""
 
-    Attributes
-    ----------
-    epsilon : float
-        Budget in nats.
-    prior : int
-        Index into the priors.
-    value, relative_gap : float
-        Value of the mechanism and its certified gap; nan without a mechanism.
-    closed_form : float
-        Value by a closed form; nan if none applies.
-    status : str
-        Status of the solve; the error message if it failed.
-    seconds : float
-        Wall time.
-    model : str
-        Name of the problem, if there are several.
-    delta : float
-        Delta of the notion, if it is varied; else nan.
-    """
-
-    epsilon: float
-    prior: int
-    value: float
-    relative_gap: float
-    closed_form: float
-    status: str
-    seconds: float
-    model: str = ""
-    delta: float = math.nan
+    epsilon: float  # budget in nats
+    prior: int  # position among the priors
+    value: float  # of the mechanism; nan without one
+    relative_gap: float  # certified; nan without a mechanism
+    closed_form: float  # value by a closed form; nan if none applies
+    status: str  # status of the solve; the error message if it failed
+    seconds: float  # wall time
+    model: str = ""  # name of the problem, if there are several
+    delta: float = math.nan  # delta of the notion, if it is varied; else nan
 
 
 class Case(NamedTuple):
@@ -129,7 +109,6 @@ class SweepResult(HasFacts):
         return f"{self.objective.replace('_', '-')} {self.sense}"
 
     def __repr__(self) -> str:
-        """Size of the grid."""
         points, priors = len(self.rows), 1 if self.priors is None else len(self.priors)
         interrupted = ", interrupted" if self.interrupted else ""
         return f"SweepResult({points} points, {len(self.epsilons)} budgets, {priors} priors, {self.aim}{interrupted})"
@@ -179,7 +158,7 @@ class SweepResult(HasFacts):
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a DataFrame."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         return pd.DataFrame(list(self.records()), columns=self._header())
 
@@ -325,6 +304,7 @@ def _with_delta(privacy: Any, delta: float) -> Any:
 
 
 def _priors(priors: Any, problems: list[Problem]) -> Float:
+    """Read the priors of the grid, shape (l, n), for problems with the same inputs."""
     inputs = problems[0].inputs
     if any(problem.prior is None for problem in problems):
         raise StatementError("a worst-case problem has no prior to vary", do="sweep its epsilon only")
@@ -407,7 +387,8 @@ class Grid:
                 for case, (name, delta, _) in enumerate(self.cases)
             ]
         except StatementError as error:
-            raise StatementError(f"a checkpoint needs a problem that can be written to a file: {error.what}") from None
+            what = f"a checkpoint needs a problem that can be written to a file: {error.what}"
+            raise StatementError(what, do=error.do or "sweep without a checkpoint") from None
         statement = {
             "problems": problems,
             "epsilons": [repr(epsilon) for epsilon in self.budgets],
@@ -423,7 +404,7 @@ class Grid:
 
 
 def _packed(solved: Solved) -> list[Any] | None:
-    """The parts of a result; None for a point that failed, perhaps because its solver was killed."""
+    """A point as JSON data, in which nan is null; None for one that failed, perhaps because its solver was killed."""
     if solved.row.status not in {status.value for status in Status}:
         return None
     row = [None if isinstance(value, float) and math.isnan(value) else value for value in astuple(solved.row)]
@@ -431,12 +412,10 @@ def _packed(solved: Solved) -> list[Any] | None:
 
 
 def _unpacked(values: list[Any]) -> Solved:
+    """Read what `_packed` returned."""
     row, mechanism = values
     numbers: list[Any] = [math.nan if value is None else value for value in row]
-    return Solved(Row(*numbers), None if mechanism is None else _mechanism(mechanism))
-
-
-def _mechanism(parts: dict[str, Any]) -> Mechanism:
-    """The mechanism of a `Mechanism.to_dict`."""
-    inputs, outputs = ([tuple(x) if isinstance(x, list) else x for x in parts[side]] for side in ("inputs", "outputs"))
-    return Mechanism(parts["channel"], inputs, outputs)
+    if mechanism is None:
+        return Solved(Row(*numbers))
+    inputs, outputs = labels_of(mechanism["inputs"]), labels_of(mechanism["outputs"])
+    return Solved(Row(*numbers), Mechanism(mechanism["channel"], inputs, outputs))

@@ -11,7 +11,7 @@ from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
 from ldpopt.designing.saving import design_of, load_design
 from ldpopt.foundation.documents import plain_labels, reading_json
-from ldpopt.foundation.files import replacing, strict_json
+from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.files import finite_or_none, labels_of, made_by, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
@@ -45,10 +45,9 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
     """Read a survey; see `Survey.load`."""
     name, do = os.fspath(path), "write one with `ldpopt survey solve SURVEY.toml -o FILE`"
     with reading_json(path, "a survey", do):
-        data = strict_json(path, MAX_FILE_BYTES)
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            found = data.get("format") if isinstance(data, dict) else data
-            raise ValueError(f"the format is {short_repr(found)}, not {FORMAT!r}")
+        data = strict_object(path, MAX_FILE_BYTES)
+        if data.get("format") != FORMAT:
+            raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         questions = {key: _question_from_dict(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
         options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
         return survey(questions, epsilon=data["stated_epsilon"], **options)
@@ -60,6 +59,7 @@ def read_source(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyD
 
 
 def _question_to_dict(question: Question) -> dict[str, Any]:
+    """A question as JSON data: treatment of missing answers, digest, and mechanism or design."""
     answer = None if question.missing_answer is None else plain_labels([question.missing_answer])[0]
     randomizer: Any = question.randomizer
     data: dict[str, Any] = {"missing": question.missing, "missing_answer": answer, "digest": randomizer.digest}
@@ -72,6 +72,7 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
 
 
 def _question_from_dict(entry: Any, where: str) -> Question:
+    """Read what `_question_to_dict` returned."""
     source: Any
     if "sets" in entry or "design" in entry:
         source = design_of(certificate_from_dict(entry.get("sets", entry.get("design")), where))

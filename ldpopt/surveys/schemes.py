@@ -63,10 +63,7 @@ class SchemeComparison:
 
 
 def compare_schemes(
-    questions: Mapping[str, int | Sequence[Hashable]],
-    epsilon: float | str,
-    *,
-    priors: Mapping[str, Any] | None = None,
+    questions: Mapping[str, int | Sequence[Hashable]], epsilon: float | str, *, priors: Mapping[str, Any] | None = None
 ) -> SchemeComparison:
     """Compare the schemes for several questions, each with the best protocol for the frequencies of its answers.
 

@@ -32,8 +32,7 @@ from ldpopt.surveys.schemes import compare_schemes
 if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
 
-WORKLOADS = ("frequencies", "prefix", "ranges", "mean")
-"""Names of the workloads that can be estimated for a question."""
+WORKLOADS = ("frequencies", "prefix", "ranges", "mean")  # names of the workloads that can be estimated for a question
 
 
 class QuestionSection(Section):

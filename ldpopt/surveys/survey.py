@@ -161,7 +161,6 @@ class Survey:
         write_survey_file(self, path)
 
     def __repr__(self) -> str:
-        """Questions and budget."""
         scheme = "" if self.one_question is None else f", {self.scheme}"
         return f"Survey({', '.join(self.questions)}: epsilon {self.epsilon:.6g}{scheme})"
 

@@ -20,32 +20,16 @@ if TYPE_CHECKING:
 Codes = NDArray[np.int64]
 Missing = Literal["refuse", "leave_out"]
 
-MISSING = -1
-"""Code of a missing answer."""
-
-UNKNOWN = -2
-"""Code of an entry that is neither a label nor missing."""
-
+MISSING = -1  # code of a missing answer
+UNKNOWN = -2  # code of an entry that is neither a label nor missing
+# Texts that mean a missing answer in a file of text, except those that are labels
 MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"))
-"""Texts that mean a missing answer in a file of text, except those that are labels."""
 
 
 class Coder:
-    """Convert labels in columns of tables to codes.
+    """Converts labels in columns of tables to codes; ``kind`` is the name of an entry in messages, such as "answer".
 
-    Parameters
-    ----------
-    alphabet : sequence of hashable
-        The labels.
-    kind : str
-        Name of an entry in messages: ``"answer"`` or ``"report"``.
-    as_text : bool
-        Whether the column has texts of labels, as in a CSV file; default: ``False``.
-
-    Raises
-    ------
-    ModelFileError
-        If two labels have the same text.
+    With ``as_text`` the column has texts of labels, as in a CSV file; two labels with the same text are then refused.
     """
 
     def __init__(self, alphabet: Sequence[Hashable], kind: str, *, as_text: bool = False) -> None:
@@ -61,7 +45,7 @@ class Coder:
 
     def codes(self, column: pa.Array, where: str, first_row: int = 0) -> Codes:
         """Codes of a column; an error names the first unknown entry."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         require_labels_in(column.type, where)
         if not pa.types.is_dictionary(column.type):
@@ -79,26 +63,21 @@ class Coder:
         return no_label(value, self._texts if self.as_text else self.alphabet, self.kind, where)
 
     def code(self, value: Any) -> int:
-        """Position of a label, `MISSING` or `UNKNOWN`.
-
-        A whole number that was read as text matches the label with this text, and a text the label that is this number.
-        """
+        """Position of a label, `MISSING` or `UNKNOWN`."""
+        # A whole number that was read as text matches the label with this text, and a text the label that is this
+        # number.
         try:
             code = self._position.get(value)
         except (TypeError, ValueError):  # not hashable
             return UNKNOWN
         if code is None:
-            text = value if isinstance(value, str) else _whole_text(value)
-            code = None if text is None else self._texts.get(text)
+            # A whole number is a float in a column with missing entries.
+            is_whole = type(value) is int or (type(value) is float and value.is_integer())
+            text = str(int(value)) if is_whole else value
+            code = self._texts.get(text) if isinstance(text, str) else None
         if code is None:
             code = MISSING if is_missing(value, self.as_text) else UNKNOWN
         return code
-
-
-def _whole_text(value: Any) -> str | None:
-    """Digits of a whole number, which is a float in a column with missing entries; None for anything else."""
-    is_whole = type(value) is int or (type(value) is float and value.is_integer())
-    return str(int(value)) if is_whole else None
 
 
 def is_missing(value: Any, as_text: bool) -> bool:
@@ -139,7 +118,7 @@ def require_policy(missing: Any) -> None:
 
 def require_labels_in(kind: pa.DataType, where: str) -> None:
     """Refuse a column of lists or other nested entries."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     if pa.types.is_nested(kind):
         raise StatementError(
@@ -149,7 +128,7 @@ def require_labels_in(kind: pa.DataType, where: str) -> None:
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column has texts, dictionary-encoded or not."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
@@ -157,7 +136,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 def label_column(labels: Sequence[Hashable], as_text: bool = False) -> pa.Array:
     """Labels as an arrow array: of their own type if all have the same one, else of text."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     kinds = {type(name) for name in labels}
     if as_text or len(kinds) != 1 or not kinds <= {str, int, float, bool}:

@@ -12,15 +12,9 @@ from ldpopt.errors import ModelFileError, shows_values
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BLOCK = 1 << 22
-"""Bytes per batch."""
-
-MAX_HEADER = 1 << 24
-"""Largest number of bytes of the header."""
-
-_unfinished = 0
-"""Number of tables that were not read to the end: a thread of pyarrow may still be reading them."""
-
+BLOCK = 1 << 22  # bytes per batch
+MAX_HEADER = 1 << 24  # largest number of bytes of the header
+_unfinished = 0  # number of tables that were not read to the end: a thread of pyarrow may still be reading them
 QUOTE, BREAKS, MARK = b'"', b"\r\n", b"\xef\xbb\xbf"
 
 
@@ -30,23 +24,12 @@ def is_reading() -> bool:
 
 
 class CsvRows:
-    """A CSV table in a stream of bytes: the names of its columns, then its rows in batches of columns of text.
+    """A CSV table in a stream of UTF-8: the names of its columns, then its rows in batches of columns of text.
 
-    Parameters
-    ----------
-    stream : binary file
-        The table, in UTF-8.
-    name : str
-        Its name in messages.
-
-    Raises
-    ------
-    ModelFileError
-        If the stream is empty, or the header is not a line of CSV.
+    ``name`` is the name of the table in messages.
     """
 
-    first_row = 2
-    """Number of the first row; the header is row 1."""
+    first_row = 2  # number of the first row; the header is row 1
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self.name = name
@@ -62,19 +45,19 @@ class CsvRows:
         self._body = _Body(rest, stream)
 
     def is_text(self, position: int) -> bool:
-        """Whether a column has texts of labels: always."""
+        """True: all columns of a CSV file are read as texts."""
         return True
 
     def fields(self, positions: Sequence[int]) -> list[pa.Field]:
         """Names and types of columns."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         return [pa.field(self.columns[position], pa.string()) for position in positions]
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""
-        import pyarrow as pa
-        import pyarrow.csv as arrow
+        from ldpopt.foundation.optional import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow_csv as arrow
 
         global _unfinished
         names, last = list(map(str, range(len(self.columns)))), 1
@@ -92,11 +75,7 @@ class CsvRows:
             reader = arrow.open_csv(
                 pa.PythonFile(self._body, mode="r"),
                 arrow.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names),
-                arrow.ParseOptions(
-                    newlines_in_values=True,
-                    ignore_empty_lines=False,
-                    invalid_row_handler=refuse,
-                ),
+                arrow.ParseOptions(newlines_in_values=True, ignore_empty_lines=False, invalid_row_handler=refuse),
                 arrow.ConvertOptions(
                     column_types={**texts, **labels}, include_columns=[*labels, *texts], strings_can_be_null=False
                 ),
@@ -190,7 +169,7 @@ def as_csv(columns: Sequence[pa.Array]) -> bytes:
 
 def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """Write a column; in a dictionary-encoded one each label is written only once."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
         return write(column)
@@ -201,8 +180,8 @@ def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Arr
 
 def _glued(*parts: Any, by: str = "") -> pa.Array:
     """Join texts row by row."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    from ldpopt.foundation.optional import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow_compute as pc
 
     kind = pa.large_string()
     texts = [pa.scalar(part, kind) if isinstance(part, str) else part for part in parts]
@@ -211,8 +190,8 @@ def _glued(*parts: Any, by: str = "") -> pa.Array:
 
 def _quoted(column: pa.Array, alone: bool = False) -> pa.Array:
     """Write a column as fields of CSV; a field that is ``alone`` in its line is quoted if it is empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    from ldpopt.foundation.optional import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow_compute as pc
 
     try:
         text = column.cast(pa.large_string()).fill_null("")

@@ -30,21 +30,12 @@ Kind = Literal["csv", "parquet"]
 
 CSV_ENDINGS = ("", ".csv", ".txt")
 
-PARQUET_MARK = b"PAR1"
-"""First bytes of a Parquet file."""
-
-SPOOL = 1 << 24
-"""Bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file."""
+PARQUET_MARK = b"PAR1"  # first bytes of a Parquet file
+SPOOL = 1 << 24  # bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file
 
 
 def kind_of(path: str) -> Kind:
-    """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV.
-
-    Examples
-    --------
-    >>> kind_of("answers.parquet"), kind_of("-")
-    ('parquet', 'csv')
-    """
+    """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV."""
     ending = Path(path).suffix.lower()
     if ending not in CSV_ENDINGS + PARQUET_ENDINGS:
         raise ModelFileError(f"a table cannot have the ending {ending!r}", where=path, do="use .csv or .parquet")
@@ -70,7 +61,11 @@ def reading(path: str) -> Iterator[Rows]:
     kind = kind_of(path)
     with ExitStack() as stack:
         try:
-            stream = _stdin() if path == "-" else stack.enter_context(readable(path).open("rb"))
+            if path == "-":
+                binary = getattr(sys.stdin, "buffer", None)
+                stream = io.BytesIO(sys.stdin.read().encode()) if binary is None else binary
+            else:
+                stream = stack.enter_context(readable(path).open("rb"))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             what = f"cannot read the table: {why}"
@@ -80,11 +75,6 @@ def reading(path: str) -> Iterator[Rows]:
                 raise ModelFileError("this is a Parquet file", where=path, do="rename it to .parquet")
             stream.seek(0)
         yield (CsvRows if kind == "csv" else ParquetRows)(stream, path)
-
-
-def _stdin() -> IO[bytes]:
-    binary = getattr(sys.stdin, "buffer", None)
-    return binary if binary is not None else io.BytesIO(sys.stdin.read().encode())
 
 
 def position_of(rows: Rows, column: str) -> int:
@@ -98,32 +88,24 @@ def position_of(rows: Rows, column: str) -> int:
     separator = next((mark for mark in (";", "\t", "|") if len(known) == 1 and mark in known[0]), "")
     if separator:
         do = f"the header has {separator!r} between names; save the table with commas"
-    elif not shows_values() and (len(set(known)) < len(known) or any(map(_is_entry, known))):
+    elif not shows_values() and (
+        len(set(known)) < len(known) or any(not name.strip() or NUMBER.fullmatch(name) for name in known)
+    ):  # names that look like answers, as in a file without a header line
         do = "the first line has a number, an empty field or one text twice; if it has answers, add a header line"
     else:
-        names = ", ".join(map(_shortened, known[:12])) + (", ..." if len(known) > 12 else "")
+        short = [name if len(name) <= 24 else name[:23] + "~" for name in known[:12]]
+        names = ", ".join(short) + (", ..." if len(known) > 12 else "")
         do = f"{suggestion(column, [name for name in known if len(name) <= 60])}the columns are {names}"
     raise ModelFileError(f"unknown column {short_repr(column)}", where=rows.name, do=do)
-
-
-def _is_entry(name: str) -> bool:
-    """Whether a column name looks like an answer, as in a file without a header line."""
-    return not name.strip() or NUMBER.fullmatch(name) is not None
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= 24 else name[:23] + "~"
 
 
 @contextmanager
 def writing(
     path: str, fields: Sequence[pa.Field], origin: dict[str, Any] | None = None
 ) -> Iterator[Callable[[Sequence[pa.Array]], None]]:
-    """Open a table for writing; the context is a function that writes the columns of a batch.
-
-    The file appears, or is replaced, when the block ends; ``-`` is stdout, as CSV. The origin is written into the
-    metadata of a Parquet file, or into a second file beside a CSV file.
-    """
+    """Open a table for writing; the context is a function that writes the columns of a batch."""
+    # The file appears, or is replaced, when the block ends; - is stdout, as CSV. The origin is written into the
+    # metadata of a Parquet file, or into a second file beside a CSV file.
     if kind_of(path) == "parquet":
         notes = {} if origin is None else {KEY.decode(): text_of_origin(origin)}
         with _opened(path) as stream, ParquetFile(stream, fields, notes) as file:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def as_frame(table: Any) -> nw.DataFrame[Any]:
     """Read a dataframe of any library."""
-    import narwhals as nw
+    from ldpopt.foundation.optional import narwhals as nw
 
     try:
         return nw.from_native(table, eager_only=True)
@@ -40,15 +40,13 @@ def column_of(frame: nw.DataFrame[Any], column: Any) -> nw.Series[Any]:
 
 
 def as_arrow(values: Any) -> pa.Array | None:
-    """Convert a Series of polars or pandas, or an arrow vector, to an arrow array; None if arrow has no type for it.
-
-    None also for a list or numpy array, which has no type of labels.
-    """
-    import narwhals as nw
+    """Convert a Series of polars or pandas, or an arrow vector, to an arrow array; None if arrow has no type for it."""
+    # None also for a list or numpy array, which has no type of labels.
+    from ldpopt.foundation.optional import narwhals as nw
 
     if "pyarrow" not in sys.modules and not hasattr(values, "to_arrow") and not hasattr(values, "to_numpy"):
         return None  # neither a series nor an arrow array
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     found = values
     if not isinstance(values, (pa.Array, pa.ChunkedArray)):
@@ -77,8 +75,8 @@ def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes
 
 def with_labels(frame: nw.DataFrame[Any], columns: Mapping[Any, tuple[Sequence[Hashable], Codes]]) -> Any:
     """Replace columns by labels, given by their codes; other columns and the index are kept."""
-    import narwhals as nw
-    import pyarrow as pa
+    from ldpopt.foundation.optional import narwhals as nw
+    from ldpopt.foundation.optional import pyarrow as pa
 
     made = []
     for name, (labels, codes) in columns.items():
@@ -111,20 +109,16 @@ def is_partitioned(table: Any) -> bool:
 
 def mapped(table: Any, function: Callable[[Any, int], Any], like: Any) -> Any:
     """Replace each partition lazily by a function of it and its number; index and divisions stay."""
-    import dask
     import dask.dataframe as dd
 
-    shared = dask.delayed(_Once(function), pure=False)
-    parts = [_call(shared, part, number) for number, part in enumerate(table.to_delayed())]
-    return dd.from_delayed(parts, meta=like, divisions=table.divisions, verify_meta=False)
+    return dd.from_delayed(_called(table, function), meta=like, divisions=table.divisions, verify_meta=False)
 
 
 def gathered(table: Any, function: Callable[[Any, int], Any]) -> list[Any]:
     """Results of a function of each partition and its number; only the results are sent here."""
     import dask
 
-    shared = dask.delayed(_Once(function), pure=False)
-    return list(dask.compute(*(_call(shared, part, number) for number, part in enumerate(table.to_delayed()))))
+    return list(dask.compute(*_called(table, function)))
 
 
 class _Once:
@@ -134,11 +128,14 @@ class _Once:
         self.function = function
 
 
-def _call(shared: Any, part: Any, number: int) -> Any:
+def _called(table: Any, function: Callable[[Any, int], Any]) -> list[Any]:
+    """Delayed calls of a function with each partition and its number."""
     import dask
 
-    return dask.delayed(_called, pure=False)(shared, part, number)
+    shared, call = dask.delayed(_Once(function), pure=False), dask.delayed(_call, pure=False)
+    return [call(shared, part, number) for number, part in enumerate(table.to_delayed())]
 
 
-def _called(shared: _Once, part: Any, number: int) -> Any:
+def _call(shared: _Once, part: Any, number: int) -> Any:
+    """Call the function in a worker."""
     return shared.function(part, number)

@@ -18,17 +18,8 @@ DO = "give each record its own id: the same id twice would draw the same report 
 
 
 class Ids:
-    """Ids of the records of a table, read batch by batch.
+    """Ids of the records of a table, read batch by batch; ``where`` is the file and column, for messages.
 
-    Parameters
-    ----------
-    where : str
-        File and column, for messages.
-    first_row : int
-        Number of the first row; default: ``0``.
-
-    Notes
-    -----
     Duplicate ids are found by 64-bit hashes, eight bytes a row. With probability below ``n^2 / 2^65`` two different ids
     of ``n`` rows have the same hash and the table is refused; Python's hashes differ from run to run.
     """
@@ -39,7 +30,7 @@ class Ids:
 
     def take(self, column: pa.Array) -> list[bytes]:
         """Ids of a batch, in UTF-8; a whole number is read as its digits."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (is_text(kind) or pa.types.is_integer(kind)):
@@ -67,7 +58,7 @@ class Ids:
 
 def ids_of(column: Any, where: str) -> list[bytes]:
     """Ids in a column of a dataframe, a list or an array."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     try:
         array = as_arrow(column)

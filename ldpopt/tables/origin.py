@@ -1,7 +1,5 @@
 """The origin of reports, such as mechanism and key: in the metadata of a Parquet file, in a file beside a CSV file."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -18,12 +16,8 @@ from ldpopt.tables.parquet import ENDINGS
 
 FORMAT = "ldpopt reports 1"
 
-KEY = b"ldpopt"
-"""Key of the metadata of a Parquet file."""
-
-BESIDE = ".origin.json"
-"""Ending of the name of the file beside a CSV file."""
-
+KEY = b"ldpopt"  # key of the metadata of a Parquet file
+BESIDE = ".origin.json"  # ending of the name of the file beside a CSV file
 MAX_FILE_BYTES = 2**24
 
 
@@ -80,10 +74,8 @@ def require_raw(origin: dict[str, Any] | None, columns: Iterable[Any], known: It
 
 
 def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
-    """The origin of a table that was made from a table with an origin; copied columns of reports keep theirs.
-
-    Reports of reports have the digests of both mechanisms, with ``+`` between them.
-    """
+    """The origin of a table that was made from a table with an origin; copied columns of reports keep theirs."""
+    # Reports of reports have the digests of both mechanisms, with + between them.
     if before is None:
         return origin
     old = {
@@ -131,8 +123,9 @@ def _is_parquet(path: str) -> bool:
 
 
 def _of_parquet(path: str) -> dict[str, Any] | None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    """Read the origin in the metadata of a Parquet file; None if it has none, or cannot be read."""
+    from ldpopt.foundation.optional import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow_parquet as pq
 
     try:
         found = (pq.read_metadata(path).metadata or {}).get(KEY)
@@ -148,10 +141,12 @@ def _parsed(found: bytes, where: str) -> dict[str, Any]:
     except ValueError as error:
         if isinstance(error, ModelFileError):
             raise
-        raise ModelFileError(f"the origin of the table is damaged: {error}", where=where) from None
+        do = "take the table as it was written, or privatize again"
+        raise ModelFileError(f"the origin of the table is damaged: {error}", where=where, do=do) from None
 
 
 def _checked(data: Any, where: str) -> dict[str, Any]:
+    """Return the origin if it has the format of this version."""
     if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("questions"), dict):
         given = data.get("format") if isinstance(data, dict) else data
         what = f"the origin of the table has another format: {short_repr(given)}, not {FORMAT!r}"

@@ -14,35 +14,18 @@ if TYPE_CHECKING:
 
 ENDINGS = (".parquet", ".pq")
 
-ROWS = 1 << 17
-"""Rows per batch."""
-
-GROUP = 1 << 20
-"""Rows per group of a file that is written."""
+ROWS = 1 << 17  # rows per batch
+GROUP = 1 << 20  # rows per group of a file that is written
 
 
 class ParquetRows:
-    """Rows of a Parquet file, in batches.
+    """Rows of a Parquet file, in batches; ``name`` is the name of the file in messages."""
 
-    Parameters
-    ----------
-    stream : binary file
-        The file.
-    name : str
-        Its name in messages.
-
-    Raises
-    ------
-    ModelFileError
-        If it is not a Parquet file.
-    """
-
-    first_row = 1
-    """Number of the first row."""
+    first_row = 1  # number of the first row
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        from ldpopt.foundation.optional import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow_parquet as pq
 
         self.name = name
         try:
@@ -63,7 +46,7 @@ class ParquetRows:
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Yield columns by their positions: first the coded ones, then the kept ones in their own type."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         names = [self.columns[position] for position in (*coded, *kept)]
         kinds = [None] * len(coded) + [field.type for field in self.fields(kept)]
@@ -78,16 +61,9 @@ class ParquetRows:
 
 
 class ParquetFile:
-    """A Parquet file to write in batches, which are collected into groups of rows.
+    """A Parquet file to write in batches, which are collected into groups of rows; ``notes`` are its metadata.
 
-    Parameters
-    ----------
-    stream : binary file
-        The file to write.
-    fields : sequence of pyarrow.Field
-        Names and types of the columns; labels may come dictionary-encoded.
-    notes : mapping of str, optional
-        Metadata of the file; default: none.
+    ``fields`` are names and types of the columns, whose labels may come dictionary-encoded.
     """
 
     def __init__(self, stream: IO[bytes], fields: Sequence[pa.Field], notes: Mapping[str, str] | None = None) -> None:
@@ -107,7 +83,7 @@ class ParquetFile:
 
     def write(self, columns: Sequence[pa.Array]) -> None:
         """Add the columns of a batch."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         named = zip(self._fields, columns, strict=True)
         schema = pa.schema([field.with_type(column.type) for field, column in named])
@@ -118,8 +94,8 @@ class ParquetFile:
 
     def _flush(self) -> None:
         """Write a group of rows; dictionaries are stored as such, but the schema for readers has plain labels."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        from ldpopt.foundation.optional import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow_parquet as pq
 
         if self._writer is None:
             plain = pa.schema(self._fields, self._notes)  # with notes: readers take the notes of a table from here

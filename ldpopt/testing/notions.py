@@ -27,7 +27,7 @@ from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 from ldpopt.solvers import Status, find
 from ldpopt.solving.certify import certify
-from ldpopt.solving.formulation import add_rows, formulate
+from ldpopt.solving.formulation import add_rows, formulate, relaxed_form
 from ldpopt.solving.solve import solve
 from ldpopt.testing.conditions import chosen_checks, require, require_none
 
@@ -259,7 +259,7 @@ def _ties(checked: _Checked) -> None:
         if not ties.is_shared and checked.inputs == checked.outputs:
             found["rows()"] = checked.best(gain, checked.notion.rows(checked.inputs, m))[0]
         if ties.is_compact:
-            program = formulate(problem, "compact")
+            program = formulate(problem, relaxed_form(problem))
             point = find("highs").solve(program).point
             found["the compact program"] = np.nan if point is None else float(program.objective @ point)
         for name, other in found.items():

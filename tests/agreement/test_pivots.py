@@ -36,7 +36,7 @@ def test_the_compared_nodes_stop_a_subtree_as_soon_as_all_nodes(n, seed, epsilon
     root = int(rng.integers(n))
     trees = Trees(cone, np.array([root]))
     trees.improve(rng.standard_normal((1, n)) + 0.3, np.zeros(n), most=int(rng.integers(3 * n)))
-    tree = load_tree(root, trees.parent[0], trees.side[0], new_workspace(n))
+    tree = load_tree(trees.forest, 0, new_workspace(n))
     build(tree, cone.lengths)
     tree.own[:] = rng.standard_normal(n)
     for at in range(n - 1, 0, -1):

@@ -47,7 +47,7 @@ def test_a_mechanism_is_saved_loaded_and_drawn(tmp_path: Path) -> None:
     for ax in (coin.plot(), lo.plot(solution), lo.plot(coin.audit()), lo.plot(lo.sweep(PROBLEM, [0.5, 1.0]))):
         assert ax.get_xlabel()
     with pytest.raises(StatementError, match="no picture"):
-        lo.plot(PROBLEM)
+        lo.plot(PROBLEM.prior)
 
 
 def test_privatize_is_the_verb_of_mechanisms_and_protocols() -> None:

@@ -1,7 +1,5 @@
 """Column generation with every extreme column priced: few answers, or a cone whose rays are listed."""
 
-from __future__ import annotations
-
 from ldpopt.designing.average import optimize_average
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.fewer_reports import with_fewer_reports, with_fewer_reports_for_all
@@ -10,8 +8,8 @@ from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.realize import raw_design
 from ldpopt.designing.worst_case import optimize_worst_case
 
+# Share of the time left in which columns that the value does not need are dropped; the rest is for the proof
 FEWER = 0.3
-"""Share of the time left in which columns that the value does not need are dropped; the rest is for the proof."""
 
 
 class ListedColumns(DesignMethod):
@@ -25,7 +23,7 @@ class ListedColumns(DesignMethod):
         return form.staircases is None or form.n <= limits.listed_answers
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Number of columns."""
+        """The reason names the columns that are priced."""
         rays = form.private_columns.rays
         if rays is not None:
             return f"the private columns are sums of {len(rays.below):,} extreme rays, all of which are priced"

@@ -1,7 +1,5 @@
 """The interface of methods for designs: which problems a method suits, and how it solves one."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -46,24 +44,21 @@ class DesignMethod(ABC):
     """A way to solve design problems."""
 
     name: ClassVar[str]
+    # Whether the optimum is known in closed form, so that no other method is planned after it
     is_optimal: ClassVar[bool] = False
-    """Whether the optimum is known in closed form, so that no other method is planned after it."""
-
-    can_refine: ClassVar[bool] = False
-    """Whether a second run with a smaller gap can end with a smaller gap."""
+    can_refine: ClassVar[bool] = False  # whether a second run with a smaller gap can end with a smaller gap
 
     @abstractmethod
     def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
-        """Whether it can solve such problems."""
+        """Whether the method can solve problems of this form."""
 
     @abstractmethod
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Why it is tried, in a sentence without a subject."""
+        """Why the method is tried, as a clause for the plan."""
 
     @abstractmethod
     def solve(self, task: DesignTask) -> RawDesign:
         """Find a channel, its left inverse and multipliers."""
 
     def __str__(self) -> str:
-        """Return the name."""
         return self.name

@@ -1,9 +1,11 @@
-"""Additive noise for linear queries with one or two integer answers, by the word metric of the query's columns."""
+"""Additive noise for linear queries with one to three integer answers, by the word metric of the query's columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import cached_property
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -18,26 +20,30 @@ from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.layers.words import Tail, WordMetric
 
 MAX_MEAN_LEVEL = 1 << 20
-"""Largest average level of a draw; listing the points of a higher layer takes minutes."""
+"""Largest average level of a draw in one dimension; listing the points of a higher layer takes minutes."""
 
 
 class LatticeNoise:
-    r"""Noise on :math:`\mathbb Z^n`, ``n`` = 1 or 2, private for a query ``f(x) = A x`` with integer columns.
+    r"""Noise on :math:`\mathbb Z^n`, ``n`` = 1, 2 or 3, private for a query ``f(x) = A x`` with integer columns.
 
     .. math:: p(r) = e^{-\epsilon L(r)} / Z, \qquad Z = \sum_t e^{-\epsilon t} |R_t|
 
     Parameters
     ----------
-    columns : sequence of int, or of pairs of int
+    columns : sequence of int, or of pairs or triples of int
         Columns of ``A``: the change of the answer when a record is added. If neighbors replace a record, pass the
-        differences of columns.
+        differences of columns. For answers on a grid, all possible changes in units of the grid.
     epsilon : float or str
         Nats for one record, ``0 < epsilon <= 10000``, or ``"log(3)"``.
+    widening : float, Fraction or int
+        Radius of the l_p ball of integer points that is layer 0; default: ``0``. The papers write delta.
+    norm : {1, 2, inf}
+        ``p`` of the ball; default: ``2``.
 
     Raises
     ------
     StatementError
-        If the columns are not integers, or the budget is out of range.
+        If the columns are not integers, or the budget or the ball is out of range.
     NotRepresentableError
         If no polynomial tail is found within two million points.
 
@@ -45,12 +51,13 @@ class LatticeNoise:
     -----
     Adding or removing a record changes the answer by plus or minus a column, and ``L`` by at most one. The normalizer
     is the same for all answers. In one dimension the tail is proved: once two layers are translates of the previous
-    ones, all later layers are. In two dimensions the sizes must have grown by the area of the columns' hull twelve
-    times in a row, and every layer that a sample comes from is listed and checked.
+    ones, all later layers are. In more dimensions sizes are a polynomial in the end (Khovanskii); they must have grown
+    by the volume of the columns' hull twelve times in a row, and every layer that a sample comes from is listed and
+    checked.
 
     References
     ----------
-    Wu, Xia and He, sections 4 and 6. Theory: docs, "Neighbor graphs".
+    Wu, Xia and He, sections 4 to 6, problem (9); Khovanskii 1992. Theory: docs, "Neighbor graphs".
 
     Examples
     --------
@@ -59,12 +66,18 @@ class LatticeNoise:
     (2.0, 0.75, [0, 0, -1])
     """
 
-    def __init__(self, columns: Sequence[Any] | ArrayLike, epsilon: float | str) -> None:
+    def __init__(
+        self,
+        columns: Sequence[Any] | ArrayLike,
+        epsilon: float | str,
+        widening: float | Fraction | int = 0,
+        norm: float = 2,
+    ) -> None:
         self.epsilon = Budget(epsilon)
         self._decay_numerator = round_decay_up(self.epsilon)
         if self._decay_numerator >= TOTAL:
             raise StatementError(f"epsilon = {self.epsilon!r} is too small: the noise would not be finite")
-        self.words = WordMetric(columns)
+        self.words = WordMetric(columns, widening, norm)
         self.tail: Tail = self.words.tail()
 
     def __repr__(self) -> str:
@@ -73,15 +86,22 @@ class LatticeNoise:
 
     @property
     def dimension(self) -> int:
-        """Number of integers in an answer, 1 or 2."""
+        """Number of integers in an answer."""
         return self.words.dimension
 
     def size(self, number: int) -> int:
         """Return the number of points of a layer; in the tail by its polynomial."""
-        past = number - self.tail.start
-        if past < 0:
+        if number < self.tail.start:
             return self.words.size(number)
-        return self.tail.sizes[0] + past * (self.tail.sizes[1] if self.dimension == 2 else 0)
+        return self._polynomial(number)
+
+    def _polynomial(self, number: int) -> int:
+        """Value of the tail's polynomial, by its forward differences; also before the tail."""
+        value, binomial = 0, 1
+        for k, difference in enumerate(self.tail.sizes):
+            value += difference * binomial
+            binomial = binomial * (number - self.tail.start - k) // (k + 1)
+        return value
 
     @cached_property
     def normalizer(self) -> float:
@@ -93,25 +113,44 @@ class LatticeNoise:
         r"""Expected l1 norm of the noise.
 
         In closed form if the l1 norms of the layers are polynomials: always in one dimension, and in two if the axes
-        cut the hull of the columns evenly. Otherwise a sum until the remainder, at most ``sum_t x^t t g |R_t|`` with g
-        the longest column, is below 1e-15 of it.
+        cut the hull of the columns evenly. Otherwise `expected_norm`.
 
         Raises
         ------
         NotRepresentableError
             If no closed form exists and the sum would take too many points.
         """
-        if self.tail.moments is not None:
-            head = [self.words.moment(t) for t in range(self.tail.start)]
-            return self._series(head, self.tail.moments) / self.normalizer
+        if self.tail.moments is None:
+            return self.expected_norm(1)
+        head = [self.words.moment(t) for t in range(self.tail.start)]
+        return self._series(head, self.tail.moments) / self.normalizer
+
+    def expected_norm(self, p: float) -> float:
+        """Expected l_p norm of the noise, as a sum over layers.
+
+        It ends when the remainder, at most ``sum_t x^t (t g + w) |R_t|`` with g the longest column and w the radius of
+        the ball (both in the l1 norm), is below 1e-12 of it.
+
+        Parameters
+        ----------
+        p : {1, 2, inf}
+            The norm.
+
+        Raises
+        ------
+        NotRepresentableError
+            If the sum would take too many points.
+        """
         x, total, number = np.exp(-float(self.epsilon)), 0.0, 0
         longest = int(np.abs(self.words.columns).sum(axis=1).max())
+        widest = int(np.abs(self.words.layer(0)).sum(axis=1).max())
         while True:
-            total += x**number * self.words.moment(number)
+            total += x**number * float(np.linalg.norm(self.words.layer(number), p, axis=1).sum())
             number += 1
-            # From here on each term of the bound is at most x (1 + 1/number)**2 times the previous one.
-            ratio = x * (1 + 1 / number) ** 2
-            if ratio < 1 and x**number * number * longest * self.size(number) / (1 - ratio) < 1e-15 * total:
+            # From here on each term of the bound is at most x (1 + 1/number)**n times the previous one.
+            ratio = x * (1 + 1 / number) ** self.dimension
+            rest = x**number * (number * longest + widest) * self.size(number)
+            if number > self.tail.start and ratio < 1 and rest / (1 - ratio) < 1e-12 * total:
                 return float(total / self.normalizer)
 
     def pmf(self, points: ArrayLike) -> Float:
@@ -146,7 +185,7 @@ class LatticeNoise:
 
         Returns
         -------
-        int array, shape (size,) in one dimension, (size, 2) in two
+        int array, shape (size,) in one dimension, else (size, n)
             Values to add to the answer.
 
         Raises
@@ -159,11 +198,11 @@ class LatticeNoise:
         Notes
         -----
         Rejection sampling. The proposed level is the sum of ``n`` geometric draws, with probability proportional to
-        ``(t + 1)**(n-1) b**t``. It is kept with probability ``|R_t| / (M (t + 1)**(n-1))``, a ratio of whole numbers.
-        Then a point of the layer is drawn uniformly.
+        ``binom(t + n - 1, n - 1) b**t``. It is kept with probability ``|R_t| / (M binom(t + n - 1, n - 1))``, a ratio
+        of whole numbers. Then a point of the layer is drawn uniformly.
         """
         size = read_size(size)
-        if (TOTAL - self._decay_numerator) * MAX_MEAN_LEVEL < TOTAL:
+        if (TOTAL - self._decay_numerator) * (MAX_MEAN_LEVEL >> 5 * (self.dimension - 1)) < TOTAL:
             raise StatementError(
                 f"the average level of a draw is {TOTAL / (TOTAL - self._decay_numerator):.3g}, too many points",
                 do="state a larger epsilon",
@@ -187,17 +226,24 @@ class LatticeNoise:
 
     @cached_property
     def _acceptance_bound(self) -> int:
-        """A whole ``M`` with ``|R_t| <= M (t + 1)**(n-1)`` for all t; in the tail the quotients tend to its slope."""
-        heads = [-(-self.size(t) // (t + 1) ** (self.dimension - 1)) for t in range(self.tail.start + 1)]
-        return int(max(*heads, self.tail.sizes[-1]))
+        """A whole ``M`` with ``|R_t| <= M binom(t + n - 1, n - 1)`` for all t.
+
+        In the tail ``|R_t| = sum_k c_k binom(t + k, k)``, with the backward differences ``c_k`` at -1.
+        """
+        n = self.dimension
+        heads = [-(-self.size(t) // comb(t + n - 1, n - 1)) for t in range(self.tail.start + 1)]
+        before = [self._polynomial(-1 - j) for j in range(n)]
+        differences = [sum((-1) ** j * comb(k, j) * before[j] for j in range(k + 1)) for k in range(n)]
+        return max(*heads, sum(max(c, 0) for c in differences))
 
     def _propose(self, size: int, source: Source) -> tuple[Int, Any]:
         draws = (geometric_draws(self._decay_numerator, size, source) for _ in range(self.dimension))
         levels = np.sum(list(draws), axis=0)
-        bounds = self._acceptance_bound * (levels + 1) ** (self.dimension - 1)
+        n = self.dimension
         numbers, index = np.unique(levels, return_inverse=True)
-        sizes = np.array([self.size(int(t)) for t in numbers], dtype=np.int64)
-        return levels, uniform_below(bounds, size, source) < sizes[index]
+        sizes = np.array([self.size(t) for t in numbers.tolist()], dtype=np.int64)
+        bounds = np.array([self._acceptance_bound * comb(t + n - 1, n - 1) for t in numbers.tolist()], dtype=np.int64)
+        return levels, uniform_below(bounds[index], size, source) < sizes[index]
 
     def _series(self, head: list[int], differences: tuple[int, ...]) -> float:
         x, rest = np.exp(-float(self.epsilon)), -np.expm1(-float(self.epsilon))

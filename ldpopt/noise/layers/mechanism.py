@@ -9,28 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
+from ldpopt.foundation.labels import label_numbers
 from ldpopt.foundation.numbers import Float, frozen, short_repr
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair as repair_exactly
 from ldpopt.noise.layers.repairs import REPAIRS, EdgeLoss, RepairInput
 from ldpopt.privacy import GraphDP
-from ldpopt.privacy.graph_layers import bfs_partition, require_undirected
+from ldpopt.privacy.graph_layers import Value, require_undirected, steps_from, value_of
 from ldpopt.problem.problem import Problem
-from ldpopt.problem.utility import Utility, resolve
+from ldpopt.problem.utility import Utility, named, resolve
 from ldpopt.solving.solve import solve
 
 if TYPE_CHECKING:
     import networkx as nx
 
-Value = Mapping[Any, Hashable] | Callable[[Any], Hashable]
-Repair = Literal["best", "none", "budget", "columns", "balls", "window"]
+LossOfReport = Callable[[Any, Any], float]
+Repair = Literal["best", "none", "budget", "columns", "balls", "window", "layers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class Layered:
     ----------
     mechanism : Mechanism
         Inputs are the nodes, outputs the query's values; exactly private along the edges.
-    repair : {"none", "budget", "columns", "balls", "window"}
+    repair : {"none", "budget", "columns", "balls", "window", "layers"}
         The repair that made it private; ``"none"`` if the normalized weights are private already.
     value : float
         Expected gain or loss of the mechanism.
@@ -87,7 +89,7 @@ def bfs_mechanism(
     repair: Repair = "best",
     *,
     prior: ArrayLike | Mapping[Any, float] | None = None,
-    utility: str | Utility | ArrayLike | None = None,
+    utility: str | Utility | ArrayLike | LossOfReport | None = None,
 ) -> Layered:
     r"""Report a value with a probability that falls by ``e**-epsilon`` per layer.
 
@@ -101,16 +103,19 @@ def bfs_mechanism(
         Budget of one edge in nats, ``0 < epsilon <= 10000``, or ``"log(3)"``.
     value : mapping or callable, optional
         Query value :math:`f` of a node (default: the node itself).
-    repair : {"best", "none", "budget", "columns", "balls", "window"}
+    repair : {"best", "none", "budget", "columns", "balls", "window", "layers"}
         Default: ``"best"``, the repair with the best utility. ``"none"``: the normalized weights. ``"budget"``: the
         same at the largest budget found in ``[epsilon/2, epsilon]`` that keeps epsilon. ``"columns"``: one weight per
         value, such that all rows sum to one. ``"balls"``: also weights for the distances to the best inputs of each
         value. ``"window"``: additive noise on a group of integers that contains all values, each point then replaced
-        by the best report for it.
+        by the best report for it. ``"layers"``: the best mechanism that treats nodes with the same layers, up to some
+        depth, alike; for queries whose layers do not tell all nodes apart.
     prior : array_like, shape (n,), or mapping label -> weight, optional
         Weights of the nodes (default: uniform).
-    utility : str, Utility or array_like, shape (n, m), optional
-        As in `Problem` (default: the loss :math:`L`, steps from the truth).
+    utility : str, Utility, array_like of shape (n, m), or callable, optional
+        Default: the loss :math:`L`, steps from the truth. A name such as ``"absolute_error"`` compares the report with
+        :math:`f(x)`; a callable is the loss of a node and a report. A `Utility` between nodes, such as
+        ``utility.absolute_error({node: number})``, gives a report the column of the nodes with this value.
 
     Returns
     -------
@@ -126,14 +131,16 @@ def bfs_mechanism(
     NoSolutionError
         If no column weights make the rows sum to one.
     NotRepresentableError
-        If ``repair="window"`` and the values are neither integers nor tuples of integers.
+        If ``repair="window"`` and the values are neither integers nor tuples of integers, or ``repair="layers"`` and
+        the query's own values tell all nodes apart, or are too many.
 
     Notes
     -----
     Any weights :math:`w_r e^{-\epsilon L(x, r)}` with equal row sums are private by Lemma 1; so is noise on an
     Abelian group, where all normalizers are equal, and what is computed from it. At half the budget both the weights
     and their sums stay within ``e**(epsilon/2)``.
-    O(n (nodes + edges)) for the layers; a linear program in m weights (``"columns"``) or up to n m (``"balls"``).
+    O(m (nodes + edges)) for the layers; a linear program in m weights (``"columns"``), up to n m (``"balls"``), or in
+    at most 3000 probabilities, those of classes of nodes (``"layers"``).
 
     References
     ----------
@@ -152,7 +159,7 @@ def bfs_mechanism(
     if not privacy.epsilon:
         raise StatementError("at epsilon = 0 all reports have the same distribution", do="state epsilon > 0")
     inputs, outputs, levels = level_matrix(graph, value)
-    loss = Utility(levels.astype(float), "loss") if utility is None else resolve(utility, inputs, outputs)
+    loss = _read_utility(utility, inputs, outputs, levels, is_query=value is not None)
     weights = np.full(len(inputs), 1 / len(inputs)) if prior is None else prior
     problem = Problem(weights, loss, privacy, inputs=inputs, outputs=outputs)
     case = RepairInput(problem, levels, EdgeLoss.of(levels, privacy.ties(inputs).pairs()), value)
@@ -164,6 +171,32 @@ def bfs_mechanism(
         tried = {name: expected}
     sums = np.exp(case.edges.log_sums(case.budget))
     return Layered(mechanism, name, expected, frozen(sums), case.edges.loss(case.budget), levels, tried, problem)
+
+
+def _read_utility(
+    utility: Any, inputs: tuple[Hashable, ...], outputs: tuple[Hashable, ...], levels: Int, is_query: bool
+) -> Utility:
+    """Return the utility of each node and report, shape (n, m)."""
+    truth = levels.argmin(axis=1)  # among the outputs
+    if utility is None:
+        return Utility(levels.astype(float), "loss")
+    if isinstance(utility, str):
+        if utility.endswith("_error") and is_query and label_numbers(outputs) is None:
+            raise StatementError(f"{utility} needs numbers, and the query has other values", do="pass a matrix")
+        found = named(utility, outputs, outputs)
+        return Utility(found.matrix[truth], found.sense)
+    if callable(utility):
+        return Utility([[utility(node, report) for report in outputs] for node in inputs], "loss")
+    between_nodes = isinstance(utility, Utility) and set(utility.outputs or ()) == set(inputs) != set(outputs)
+    if not between_nodes:
+        return resolve(utility, inputs, outputs)
+    first = np.unique(truth, return_index=True)[1]
+    matrix = utility.to(inputs, inputs).matrix
+    if (matrix != matrix[:, first[truth]]).any():
+        raise StatementError(
+            "nodes with the same query value have different columns in the utility", do="give one column for each value"
+        )
+    return Utility(matrix[:, first], utility.sense)
 
 
 def _repaired(case: RepairInput, name: str) -> tuple[Mechanism, float]:
@@ -207,7 +240,8 @@ def level_matrix(
     Returns
     -------
     tuple
-        Nodes in the order of the graph, values in the order of first appearance, int array ``(n, m)``.
+        Nodes in the order of the graph; values, ascending if they are numbers, else in the order of first appearance;
+        int array ``(n, m)``.
 
     Raises
     ------
@@ -218,21 +252,20 @@ def level_matrix(
     --------
     >>> import networkx as nx
     >>> level_matrix(nx.path_graph([-1, 0, 1]), abs)[2].tolist()
-    [[0, 1], [1, 0], [0, 1]]
+    [[1, 0], [0, 1], [1, 0]]
     """
     require_undirected(graph)
     inputs = tuple(graph)
-    layers = [bfs_partition(graph, node, value) for node in inputs]
-    column: dict[Any, int] = {}
-    for partition in layers:
-        column.setdefault(next(iter(partition[0])), len(column))
-    levels = np.full((len(inputs), len(column)), -1, dtype=np.int64)
-    for row, partition in zip(levels, layers, strict=True):
-        for number, layer in enumerate(partition):
-            row[[column[reached] for reached in layer]] = number
-    if (levels < 0).any():
-        x, r = np.argwhere(levels < 0)[0]
-        raise StatementError(
-            f"the value {list(column)[r]!r} cannot be reached from node {inputs[x]!r}", do="connect the graph"
-        )
-    return inputs, tuple(column), frozen(levels)
+    sources: dict[Any, list[Any]] = {}
+    for node in inputs:
+        sources.setdefault(value_of(node, value), []).append(node)
+    has_numbers = value is not None and all(isinstance(reached, Real) for reached in sources)
+    outputs: tuple[Any, ...] = tuple(sorted(sources) if has_numbers else sources)
+    levels = np.empty((len(inputs), len(outputs)), dtype=np.int64)
+    for column, reached in enumerate(outputs):
+        steps = steps_from(graph, sources[reached])
+        if len(steps) < len(inputs):
+            apart = next(node for node in inputs if node not in steps)
+            raise StatementError(f"the value {reached!r} cannot be reached from node {apart!r}", do="connect the graph")
+        levels[:, column] = [steps[node] for node in inputs]
+    return inputs, outputs, frozen(levels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,12 @@ from ldpopt.closed_forms.kernel import hop_distances
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError
 from ldpopt.foundation.numbers import Float, is_whole
 from ldpopt.foundation.rows import Int
+from ldpopt.privacy import GraphDP
+from ldpopt.privacy.graph_layers import Value, value_of
 from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
 from ldpopt.solvers.program import LinearProgram, Span
-
-Value = Mapping[Any, Hashable] | Callable[[Any], Hashable]
+from ldpopt.solving.solve import solve
 
 BUDGETS_TRIED = 64
 """Budgets tried between epsilon / 2 and epsilon before the bisection; the privacy loss need not be monotone."""
@@ -26,6 +28,9 @@ MAX_WINDOW_POINTS = 20_000
 
 MAX_BALL_ENTRIES = 2_000_000
 """Entries of the program of ball columns above which some sets are left out."""
+
+MAX_LAYER_ENTRIES = 3000
+"""Largest number of probabilities in the program of `layer_program`: one to a few seconds."""
 
 WINDOW_NATS = 40.0
 """Layers times epsilon beyond which the remaining noise does not matter for the utility."""
@@ -199,19 +204,51 @@ def window(case: RepairInput) -> Float:
     return channel
 
 
+def layer_program(case: RepairInput) -> Float:
+    """Solve for the best mechanism that depends on an input through ``min(L(x, r), depth)`` only.
+
+    Inputs with the same layers are one node of a smaller graph, whose edges are those between them. The depth is the
+    largest for which the smaller graph's channel has at most `MAX_LAYER_ENTRIES` entries.
+    """
+    import networkx as nx
+
+    problem, (n, m) = case.problem, case.levels.shape
+    classes: Int = np.zeros(0, dtype=np.int64)
+    for depth in range(1, int(case.levels.max(initial=0)) + 1):
+        finer = np.unique(np.minimum(case.levels, depth), axis=0, return_inverse=True)[1].ravel()
+        if (finer.max() + 1) * m > MAX_LAYER_ENTRIES:
+            break
+        classes = finer
+    count = int(classes.max(initial=-1)) + 1
+    if m == n:
+        raise NotRepresentableError("each input has its own value: the best mechanism by layers is the optimum itself")
+    if not count:
+        raise NotRepresentableError(f"the query has {m} values: too many for the linear program of layers")
+    weights = np.bincount(classes, case.prior)
+    gain = np.zeros((count, m))
+    np.add.at(gain, classes, case.prior[:, None] * problem.utility.gain)
+    gain[weights > 0] /= weights[weights > 0, None]
+    graph = nx.empty_graph(count)
+    graph.add_edges_from(zip(classes[case.edges.first].tolist(), classes[case.edges.second].tolist(), strict=True))
+    privacy = GraphDP(problem.privacy.epsilon, graph)
+    merged = Problem(weights, Utility(gain), privacy, inputs=range(count), outputs=problem.outputs)
+    return solve(merged).mechanism.channel[classes]
+
+
 REPAIRS: dict[str, Callable[[RepairInput], Float]] = {
     "none": normalize,
     "budget": reduce_budget,
     "columns": column_weights,
     "balls": balls,
     "window": window,
+    "layers": layer_program,
 }
 """In order of preference; among equal values the first wins."""
 
 
 def _integer_values(inputs: tuple[Hashable, ...], value: Value | None) -> Int:
     """Return the query values as integer vectors, shape (n, d), minus the least."""
-    entries: list[Any] = [node if value is None else value(node) if callable(value) else value[node] for node in inputs]
+    entries: list[Any] = [value_of(node, value) for node in inputs]
     rows = [entry if isinstance(entry, tuple) else (entry,) for entry in entries]
     whole = all(is_whole(part) for row in rows for part in row)
     if not whole or len({len(row) for row in rows}) > 1 or not rows[0]:

@@ -1,21 +1,24 @@
-"""The word metric of integer steps: how many additions and subtractions of columns lead from 0 to a lattice point."""
+"""The word metric of integer steps: how many additions and subtractions of columns lead from a ball to a point."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
-from math import gcd
+from fractions import Fraction
+from functools import cached_property
+from math import factorial, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import ConvexHull
 
 from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.numbers import real_number
 from ldpopt.foundation.rows import Int
 
-PAIR_BASE = 1 << 31
-"""A pair ``(a, b)`` is stored as ``a * 2**31 + b``; sums of codes are codes of sums while ``|b| < 2**30``."""
+BASES = {1: 1 << 62, 2: 1 << 31, 3: 1 << 20}
+"""A point ``(a, b, ...)`` is stored as ``a * base + b`` and so on; codes add like points while entries are small."""
 
 MAX_POINTS = 2_000_000
 """Largest number of lattice points to list."""
@@ -35,7 +38,7 @@ class Tail:
     sizes, moments : tuple of int
         Forward differences at ``start``: the value, the first difference, ...
     is_proved : bool
-        True in one dimension (by translation). In two the growth was observed `STEADY_LAYERS` times.
+        True in one dimension (by translation). In more the growth was observed `STEADY_LAYERS` times.
     """
 
     start: int
@@ -45,20 +48,24 @@ class Tail:
 
 
 class WordMetric:
-    r"""Layers of :math:`\mathbb Z^n`, ``n`` = 1 or 2, by the least number of steps from 0.
+    r"""Layers of :math:`\mathbb Z^n`, ``n`` = 1, 2 or 3, by the least number of steps from a ball around 0.
 
-    .. math:: L(r) = \min \{ t : r = \pm v_1 \pm \dots \pm v_t \}
+    .. math:: L(r) = \min \{ t : r = u \pm v_1 \pm \dots \pm v_t, \ \|u\|_p \le w \}
 
     Parameters
     ----------
-    columns : sequence of int, or of pairs of int
+    columns : sequence of int, or of pairs or triples of int
         The change of the answer by one record: the columns of ``A`` in ``f(x) = A x``; not all zero, below 2**20 in
         size.
+    widening : float, Fraction or int
+        Radius ``w`` of the ball (``R_0`` of Wu, Xia and He); default: ``0``, the point 0.
+    norm : {1, 2, inf}
+        Norm ``p`` of the ball; default: ``2``.
 
     Raises
     ------
     StatementError
-        If all columns are zero, or they are neither integers nor pairs.
+        If all columns are zero, or are neither integers nor tuples of two or three, or the ball is ill posed.
 
     Notes
     -----
@@ -67,7 +74,7 @@ class WordMetric:
 
     References
     ----------
-    Wu, Xia and He, section 4 (Lemma 1) on the group of all answers.
+    Wu, Xia and He, section 4 (Lemma 1) on the group of all answers; section 5, problem (9), for the ball.
 
     Examples
     --------
@@ -75,24 +82,32 @@ class WordMetric:
     array([[-6], [-5], [-4], [-1], [ 1], [ 4], [ 5], [ 6]])
     """
 
-    def __init__(self, columns: Sequence[Any] | ArrayLike) -> None:
+    def __init__(
+        self, columns: Sequence[Any] | ArrayLike, widening: float | Fraction | int = 0, norm: float = 2
+    ) -> None:
         self.columns, self.dimension = _read_columns(columns)
+        self.widening, self.norm = widening, norm
         steps = self._code(self.columns)
         self._steps = np.unique(np.concatenate([steps, -steps]))
-        self._layers: list[Int] = [np.zeros(1, dtype=np.int64)]
-        self._points = 1
+        self._layers: list[Int] = [np.unique(self._code(_ball(widening, norm, self.dimension)))]
+        self._points = len(self._layers[0])
 
     def __repr__(self) -> str:
-        """Number of columns and of layers listed so far."""
-        return f"WordMetric({len(self.columns)} columns in dimension {self.dimension}, {len(self._layers)} layers)"
+        """Number of columns, widening, and number of layers listed so far."""
+        ball = f", widening={float(self.widening):g}, norm={self.norm:g}" if self.widening else ""
+        return (
+            f"WordMetric({len(self.columns)} columns in dimension {self.dimension}{ball}, {len(self._layers)} layers)"
+        )
 
     def layer(self, number: int) -> Int:
         """Return the points of a layer, shape ``(k, n)``, in lexicographic order."""
-        codes = self._codes(number)
-        if self.dimension == 1:
-            return codes[:, None]
-        first = (codes + PAIR_BASE // 2) // PAIR_BASE
-        return np.stack([first, codes - first * PAIR_BASE], axis=1)
+        codes, base = self._codes(number), BASES[self.dimension]
+        entries = []
+        for _ in range(self.dimension - 1):
+            last = (codes + base // 2) % base - base // 2
+            entries.append(last)
+            codes = (codes - last) // base
+        return np.stack([codes, *entries[::-1]], axis=1)
 
     def size(self, number: int) -> int:
         """Return the number of points of a layer."""
@@ -148,7 +163,7 @@ class WordMetric:
                 start = number - 2
                 reach, size = int(self._steps[-1]), self.size(start)
                 return Tail(start, (size,), (self.moment(start), reach * size), True)
-            if self.dimension == 2 and number > STEADY_LAYERS + 3:
+            if self.dimension > 1 and number > STEADY_LAYERS + self.dimension:
                 found = self._steady(number)
                 if found is not None:
                     return found
@@ -160,20 +175,40 @@ class WordMetric:
         return bool(np.array_equal(old + reach, last) and np.array_equal(last + reach, new) and old.min() > reach)
 
     def _steady(self, number: int) -> Tail | None:
-        start = number - STEADY_LAYERS - 2
+        n = self.dimension
+        start = number - STEADY_LAYERS - n
         sizes = [self.size(k) for k in range(start, number + 1)]
-        slope = _layer_growth(self.columns)
-        if any(b - a != slope for a, b in pairwise(sizes)):
+        if (np.diff(sizes, n - 1) != self._growth).any():
             return None
-        third = np.array([self.moment(k) for k in range(start, number + 1)], dtype=object)
-        moments = tuple(int(np.diff(third, k)[0]) for k in range(3)) if not np.diff(third, 3).any() else None
-        return Tail(start, (sizes[0], slope), moments, False)
+        sums = np.array([self.moment(k) for k in range(start, number + 1)], dtype=object)
+        moments = tuple(int(np.diff(sums, k)[0]) for k in range(n + 1)) if not np.diff(sums, n + 1).any() else None
+        return Tail(start, tuple(int(np.diff(sizes, k)[0]) for k in range(n)), moments, False)
+
+    @cached_property
+    def _growth(self) -> int:
+        """Last difference of the layer sizes in the tail: ``n!`` times the volume of the hull of the columns.
+
+        In units of a lattice cell, times the number of cosets of the lattice that the ball meets.
+        """
+        basis = _lattice_basis(self.columns)
+        if len(basis) < self.dimension:
+            if self.dimension > 2:
+                raise NotRepresentableError("the columns lie in a plane: no tail is known", do="use two numbers")
+            return 0
+        cells = prod(abs(row[k]) for k, row in enumerate(basis))
+        hull = ConvexHull(np.concatenate([self.columns, -self.columns]))
+        corners = self.layer(0)
+        for k, row in enumerate(basis):
+            corners = corners - np.outer(corners[:, k] // row[k], row)
+        cosets = len(np.unique(corners, axis=0))
+        return round(hull.volume * factorial(self.dimension)) * cosets // cells
 
     def _codes(self, number: int) -> Int:
         while len(self._layers) <= number:
             last = self._layers[-1]
             before = self._layers[-2] if len(self._layers) > 1 else last
-            if self._points > MAX_POINTS or abs(int(last[-1])) > 2**61:
+            reach = float(self.widening) + (number + 1) * int(np.abs(self.columns).max())
+            if self._points > MAX_POINTS or reach >= BASES[self.dimension] // 2:
                 raise NotRepresentableError(
                     f"{self._points} points in {len(self._layers)} layers: no polynomial tail found",
                     do="divide the columns by their common factor, or use fewer; a point that is not a sum of columns "
@@ -186,19 +221,18 @@ class WordMetric:
         return self._layers[number]
 
     def _code(self, points: Int) -> Int:
-        if self.dimension == 1:
-            return points[:, 0]
-        return np.asarray(points[:, 0] * PAIR_BASE + points[:, 1])
+        base = BASES[self.dimension]
+        return np.asarray(points @ np.array([base**k for k in range(self.dimension)][::-1], dtype=np.int64))
 
 
 def _read_columns(columns: Any) -> tuple[Int, int]:
     """Return the columns as an int array of shape (k, n), without zeros."""
     array: NDArray[Any] = np.asarray(columns)
     if array.dtype.kind not in "iu" or array.ndim not in (1, 2) or not array.size:
-        raise StatementError(f"the columns are not integers: {columns!r}", do="pass integers, or pairs of them")
+        raise StatementError(f"the columns are not integers: {columns!r}", do="pass integers, or tuples of them")
     array = array.astype(np.int64).reshape(len(array), -1)
-    if array.shape[1] > 2:
-        raise StatementError(f"answers of {array.shape[1]} numbers are not supported", do="use one or two numbers")
+    if array.shape[1] > max(BASES):
+        raise StatementError(f"answers of {array.shape[1]} numbers are not supported", do="use up to three numbers")
     if np.abs(array).max() >= 1 << 20:
         raise StatementError("a column is 2**20 or larger: too many layers", do="use a coarser unit")
     array = np.unique(array[array.any(axis=1)], axis=0)
@@ -207,27 +241,32 @@ def _read_columns(columns: Any) -> tuple[Int, int]:
     return array, array.shape[1]
 
 
-def _layer_growth(columns: Int) -> int:
-    """Return the growth of the layer sizes in the tail: twice the hull's area over the lattice's determinant."""
-    points = sorted({(s * int(a), s * int(b)) for a, b in columns for s in (1, -1)})
-    index = 0
-    for (a, b), (c, d) in combinations(points, 2):
-        index = gcd(index, a * d - b * c)
-    if not index:
-        return 0
-    hull = _half_hull(points) + _half_hull(points[::-1])
-    twice = sum(a * d - b * c for (a, b), (c, d) in zip(hull, hull[1:] + hull[:1], strict=True))
-    return abs(twice) // index
+def _ball(widening: Any, norm: Any, n: int) -> Int:
+    """Return the integer points of a ball around 0, shape (k, n), exactly."""
+    number = real_number(widening, "widening", 0, MAX_POINTS, do="state a radius >= 0, in units of the grid")
+    if norm not in (1, 2, np.inf):
+        raise StatementError(f"norm = {norm!r} is unknown", do="give 1, 2 or inf")
+    radius = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
+    last = int(radius)
+    if (2 * last + 1) ** n > MAX_POINTS:
+        raise StatementError(f"a ball of radius {number:g} has too many points", do="use a coarser unit")
+    cube = np.stack(np.meshgrid(*[np.arange(-last, last + 1)] * n, indexing="ij"), axis=-1).reshape(-1, n)
+    sizes = np.abs(cube).sum(axis=1) if norm == 1 else (cube**2).sum(axis=1) if norm == 2 else np.abs(cube).max(axis=1)
+    return np.asarray(cube[sizes <= int(radius**2 if norm == 2 else radius)])
 
 
-def _half_hull(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return one half of the convex hull of sorted points, without its last point."""
-    kept: list[tuple[int, int]] = []
-    for a, b in points:
-        while len(kept) > 1:
-            (p, q), (r, s) = kept[-2], kept[-1]
-            if (r - p) * (b - q) - (s - q) * (a - p) > 0:
-                break
-            kept.pop()
-        kept.append((a, b))
-    return kept[:-1]
+def _lattice_basis(columns: Int) -> list[list[int]]:
+    """Return a basis of the lattice of the columns in echelon form, by Euclid's algorithm."""
+    rows: list[list[int]] = columns.tolist()
+    basis = []
+    for k in range(columns.shape[1]):
+        while sum(row[k] != 0 for row in rows) > 1:
+            pivot = min((row for row in rows if row[k]), key=lambda row: abs(row[k]))
+            rows = [row if row is pivot else _reduced(row, pivot, row[k] // pivot[k]) for row in rows]
+        basis += [row for row in rows if row[k]]
+        rows = [row for row in rows if not row[k] and any(row)]
+    return basis
+
+
+def _reduced(row: list[int], pivot: list[int], times: int) -> list[int]:
+    return [a - times * b for a, b in zip(row, pivot, strict=True)]

@@ -9,8 +9,6 @@ HiGHS proposes a basis in floats, and pivots in rationals make it optimal. A lar
 worse, so a rational below :math:`e^\epsilon` and one above it enclose the true optimum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -30,12 +28,9 @@ from ldpopt.solving.exact.simplex import canonical_form, improve
 from ldpopt.solving.exact.simplex.standard_form import basis_in
 from ldpopt.solving.solution import Solution
 
-MAX_SIZE = 8
-"""Largest number of inputs, and of outputs, of a problem that is solved in rationals."""
-
+MAX_SIZE = 8  # largest number of inputs, and of outputs, of a problem that is solved in rationals
+# Fractional bits of the rationals close to ``e**-epsilon``; few, because every pivot makes the numbers longer
 BITS = 96
-"""Fractional bits of the rationals close to ``e**-epsilon``; few, because every pivot makes the numbers longer."""
-
 Terms = dict[int, Fraction]
 
 
@@ -75,14 +70,18 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     """
     n, m = problem.utility.shape
     if max(n, m) > MAX_SIZE:
-        raise NotRepresentableError(f"{n} x {m} is more than {MAX_SIZE} x {MAX_SIZE}", do="use certify(solution)")
+        what = f"{n} answers and {m} reports are too many for pivots in rationals: at most {MAX_SIZE} of each"
+        raise NotRepresentableError(what, do="use certify(solution)")
     ties = problem.definition()
     if ties is None:
         raise NotRepresentableError(f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)")
     farthest = float(max(_distances(ties), default=Fraction(0)))
     if float(ties.budget) * farthest > LARGEST:
-        raise NotRepresentableError(f"epsilon times the distance {farthest:.6g} is beyond {LARGEST:g} nats")
-    ends = [_optimum(problem, ties, up) for up in ((False,) if _is_rational(ties) else (False, True))]
+        what = f"epsilon times the distance {farthest:.6g} is beyond {LARGEST:g} nats"
+        raise NotRepresentableError(what, do="use certify(solution)")
+    # If every needed power of e**epsilon is a known rational, one program is enough.
+    is_rational = all(low == high for low, high in map(ties.budget.enclosure, _distances(ties)))
+    ends = [_optimum(problem, ties, up) for up in ((False,) if is_rational else (False, True))]
     return min(ends), max(ends)
 
 
@@ -96,17 +95,14 @@ class _Rows:
     upper: list[float] = field(default_factory=list)
 
     def add(self, terms: Terms, lower: float = -np.inf, upper: float = np.inf) -> None:
+        """Add a row ``lower <= terms <= upper``."""
         self.terms.append({j: a for j, a in terms.items() if a})
         self.lower.append(lower)
         self.upper.append(upper)
 
 
-def _is_rational(ties: Ties) -> bool:
-    """Whether every needed power of ``e**epsilon`` is a known rational, so that one program is enough."""
-    return all(low == high for low, high in (ties.budget.enclosure(d) for d in _distances(ties)))
-
-
 def _distances(ties: Ties) -> set[Fraction]:
+    """All distances of tied pairs."""
     return {Fraction(1)} if ties.distance is None else {Fraction(d) for d in np.unique(ties.distance).tolist()}
 
 
@@ -120,7 +116,7 @@ def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
 
 
 def _optimum(problem: Problem, ties: Ties, up: bool) -> Fraction:
-    """The upper or the lower end; events are added until the exact optimum violates none."""
+    """The exact optimum at one end of the budget's enclosure; events are added until it violates none."""
     n, m = problem.utility.shape
     rows = _write_rows(problem, ties, up)
     ratio = _ratio(ties.budget, Fraction(1), up)

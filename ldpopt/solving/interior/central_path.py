@@ -16,35 +16,20 @@ from ldpopt.solving.interior.newton import Iterate, Newton
 from ldpopt.solving.interior.pricing import best_bound, project_to_private
 from ldpopt.solving.log import LOG
 
+# Number of steps without a better gap, once the products are negligible, after which the iteration has stalled
 NON_IMPROVING_STEPS = 6
-"""Number of steps without a better gap, once the products are negligible, after which the iteration has stalled."""
-
-STALLED_GAP = 1e-6
-"""Gap accepted as optimal when the iteration has stalled; a larger one is a failure."""
-
-STEP_TO_BOUNDARY = 0.995
-"""Smallest length of a step, as a share of the distance to the boundary."""
-
+STALLED_GAP = 1e-6  # gap accepted as optimal when the iteration has stalled; a larger one is a failure
+STEP_TO_BOUNDARY = 0.995  # smallest length of a step, as a share of the distance to the boundary
+# A step stops short of the boundary by this share of the distance, times the gap share of the affine step, or less
 STEP_BACKOFF = 0.03
-"""A step stops short of the boundary by this share of the distance, times the gap share of the affine step, or less."""
-
+# The corrector aims at the current products times this power of the share that the affine step leaves
 CENTERING_POWER = 6
-"""The corrector aims at the current products times this power of the share that the affine step leaves."""
-
+# Largest number of points of the path that are stored for warm starts; their products differ by a factor of 5
 CHECKPOINTS = 6
-"""Largest number of points of the path that are stored for warm starts; their products differ by a factor of 5."""
-
-CHECKPOINT_NUMBERS = 1 << 24
-"""Largest number of floats of all checkpoints."""
-
-MAX_ADDED = 1.0
-"""Largest mass of new outputs at a warm start, relative to that of the old ones."""
-
-LOST_MASS = 0.01
-"""Largest probability of an input's left-out outputs at a warm start."""
-
-MIN_B = 2.0**-52
-"""Smallest ``b`` that is used; a smaller one changes the result by less than rounding errors."""
+CHECKPOINT_NUMBERS = 1 << 24  # largest number of floats of all checkpoints
+MAX_ADDED = 1.0  # largest mass of new outputs at a warm start, relative to that of the old ones
+LOST_MASS = 0.01  # largest probability of an input's left-out outputs at a warm start
+MIN_B = 2.0**-52  # smallest ``b`` that is used; a smaller one changes the result by less than rounding errors
 
 
 @dataclass

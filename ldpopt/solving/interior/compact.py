@@ -12,8 +12,6 @@ the remaining system is quasi-definite, and its Schur complement on the outputs 
 point"). Predictor and corrector are Mehrotra's.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any
@@ -29,11 +27,8 @@ from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.channel_program import ChannelProgram, Structure
 from ldpopt.solving.interior.central_path import CentralPath
 
-GAP = 1e-11
-"""Relative gap at which to stop, between a valid bound and the value of a feasible channel."""
-
-MAX_STEPS = 300
-"""Largest number of steps; 10 to 30 are usual."""
+GAP = 1e-11  # relative gap at which to stop, between a valid bound and the value of a feasible channel
+MAX_STEPS = 300  # largest number of steps; 10 to 30 are usual
 
 
 class Interior(Solver):
@@ -54,11 +49,9 @@ class Interior(Solver):
         steps: int = MAX_STEPS,
         **options: Any,
     ) -> Outcome:
-        """Solve a compact program, or start from an earlier outcome's ``warm_start``.
-
-        With ``kept``, that outcome belongs to a program with other outputs: ``kept[j]`` is the position of output ``j``
-        in it, or -1.
-        """
+        """Solve a compact program, or start from an earlier outcome's ``warm_start``."""
+        # With kept, that outcome belongs to a program with other outputs: kept[j] is the position of output j in it, or
+        # -1.
         _read_options(options, gap, steps)
         structure = _structure(program)
         sign = 1.0 if structure.maximize else -1.0
@@ -88,10 +81,11 @@ def _read_options(unknown: dict[str, Any], gap: float, steps: int) -> None:
         raise SolverOptionError(f"the interior point has no option {name!r}", do="its options are gap and steps")
     if not (isinstance(gap, float) and gap > 0 and isinstance(steps, int) and steps > 0):
         do = "gap is a positive float, steps a positive integer"
-        raise SolverOptionError(f"gap = {gap!r}, steps = {steps!r}", do=do)
+        raise SolverOptionError(f"gap = {gap!r}, steps = {steps!r}: one of them is not valid", do=do)
 
 
 def _structure(program: LinearProgram) -> Structure:
+    """The numbers of a plain compact program; other programs are refused."""
     if isinstance(program, ChannelProgram) and program.is_plain_compact:
         return program.structure
     raise NotRepresentableError(

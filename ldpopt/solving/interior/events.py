@@ -20,17 +20,10 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.solving.interior.path_following import NewtonSystem, PathResult, Point, cholesky, follow_path
 
-GAP = 1e-11
-"""Relative gap between value and bound at which to stop."""
-
-MAX_STEPS = 150
-"""Largest number of iterations; 10 to 60 are usual."""
-
-STALLED_STEPS = 3
-"""Iterations without a smaller gap before stopping."""
-
-REFINEMENTS = 3
-"""Number of steps of iterative refinement for each solution of the linear system."""
+GAP = 1e-11  # relative gap between value and bound at which to stop
+MAX_STEPS = 150  # largest number of iterations; 10 to 60 are usual
+STALLED_STEPS = 3  # iterations without a smaller gap before stopping
+REFINEMENTS = 3  # number of steps of iterative refinement for each solution of the linear system
 
 
 @dataclass(frozen=True)
@@ -190,6 +183,7 @@ class _EventSystem(NewtonSystem[EventPoint]):
             self.border_schur[own + n, own + n] += at.e / at.prior
 
     def _solve_entries(self, right: Float) -> Float:
+        """Solve the system of the entries for one or several right-hand sides."""
         scale = self.scale if right.ndim == 1 else self.scale[:, None]
         return np.asarray(scale * dpotrs(self.factor, scale * right, lower=1)[0])
 

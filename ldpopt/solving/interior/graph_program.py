@@ -20,11 +20,8 @@ from ldpopt.foundation.threads import over_rows
 from ldpopt.privacy import Ties
 from ldpopt.solving.interior.levels import Levels
 
-ENOUGH_RESIDUAL = 1e-6
-"""Largest error of a row sum at a point with a finite gap."""
-
-OPERATIONS = 8.0
-"""Operations of a loop per tie and output."""
+ENOUGH_RESIDUAL = 1e-6  # largest error of a row sum at a point with a finite gap
+OPERATIONS = 8.0  # operations of a loop per tie and output
 
 
 @dataclass(frozen=True, eq=False)

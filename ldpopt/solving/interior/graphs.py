@@ -22,23 +22,14 @@ from ldpopt.solving.interior.graph_program import GraphProgram, add_multiplier_s
 from ldpopt.solving.interior.levels import LevelFactors
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 
+# Relative gap at which to stop; relative to the bound, or to a hundredth of the range of costs if that is larger
 GAP = 1e-11
-"""Relative gap at which to stop; relative to the bound, or to a hundredth of the range of costs if that is larger."""
-
-MAX_STEPS = 120
-"""Largest number of iterations; 10 to 45 are usual."""
-
-STALLED_STEPS = 5
-"""Iterations without a smaller gap before stopping."""
-
-NEGLIGIBLE = 1e-3
-"""Share of the gap by which leaving out small multipliers may raise the bound."""
-
+MAX_STEPS = 120  # largest number of iterations; 10 to 45 are usual
+STALLED_STEPS = 5  # iterations without a smaller gap before stopping
+NEGLIGIBLE = 1e-3  # share of the gap by which leaving out small multipliers may raise the bound
+# Largest error of a step's equations that is not corrected, relative to the largest cost; the predictor's error
 MAX_ERROR, MAX_PREDICTOR_ERROR = 1e-11, 1e-6
-"""Largest error of a step's equations that is not corrected, relative to the largest cost; the predictor's error."""
-
-LEAST_ENTRY = 1e-150
-"""Smallest entry by which a matrix is scaled, because entries may not be positive after rounding."""
+LEAST_ENTRY = 1e-150  # smallest entry by which a matrix is scaled, because entries may not be positive after rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +158,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
         self.schur_factor = cholesky(np.asfortranarray(schur * self.schur_scale * self.schur_scale[:, None]))
 
     def _solve_schur(self, right: Float) -> Float:
+        """Solve the system of the rows that couple the outputs."""
         return np.asarray(self.schur_scale * dpotrs(self.schur_factor, self.schur_scale * right, lower=1)[0])
 
     def _solve_coupled(

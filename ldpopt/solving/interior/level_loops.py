@@ -12,7 +12,7 @@ Row sums are stored instead of diagonals, and elimination only adds: no digits a
 pivot is (Grassmann, Taksar and Heyman 1985).
 """
 
-from __future__ import annotations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,27 +20,28 @@ from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
-PANEL = 32
-"""Number of columns of a block that are eliminated before the rest is updated by a matrix product."""
+PANEL = 32  # number of columns of a block that are eliminated before the rest is updated by a matrix product
+LEAST_PIVOT = 1e-6  # smallest pivot, relative to the sum of all rows
+LEAST_FLOAT = 1e-300  # smallest pivot
+GROUP = 4  # number of outputs whose inverses are added in one pass over the sum
 
-LEAST_PIVOT = 1e-6
-"""Smallest pivot, relative to the sum of all rows."""
 
-LEAST_FLOAT = 1e-300
-"""Smallest pivot."""
+class Shape(NamedTuple):
+    """The levels of a graph and its edges, by level, as in `Levels`."""
 
-GROUP = 4
-"""Number of outputs whose inverses are added in one pass over the sum."""
+    start: Int
+    low: Int
+    high: Int
+    inner: Int
+    cross: Int
 
 
 @compiled
 def eliminate(block: Float, excess: Float, least: float) -> None:
-    """Eliminate the unknowns of a symmetric matrix, in place.
-
-    Its entries off the diagonal are not positive, and its rows have the sums ``excess``; the diagonal is not read. Both
-    halves are replaced by the multipliers, which are not negative, and the diagonal by the inverses of the pivots. No
-    pivot is smaller than ``least``; ``excess`` is overwritten.
-    """
+    """Eliminate the unknowns of a symmetric matrix, in place."""
+    # Its entries off the diagonal are not positive, and its rows have the sums excess; the diagonal is not read. Both
+    # halves are replaced by the multipliers, which are not negative, and the diagonal by the inverses of the pivots. No
+    # pivot is smaller than least; excess is overwritten.
     size = len(block)
     for k in range(size):
         pivot = excess[k]
@@ -149,24 +150,11 @@ def solve_block(block: Float, right: Float) -> None:
 
 
 @compiled
-def factor(
-    start: Int,
-    low: Int,
-    high: Int,
-    inner: Int,
-    cross: Int,
-    scale: Float,
-    excess: Float,
-    off: Float,
-    blocks: Float,
-    gain: Float,
-    total: Float,
-) -> None:
-    """Factor the matrices of some outputs, and add their inverses to a sum.
-
-    ``scale``, ``excess``, ``gain`` have the shape (outputs, n), ``off`` (outputs, edges), ``total`` (1 or 4, numbers).
-    """
-    n, count, widest = scale.shape[1], len(start) - 1, start[1] - start[0]
+def factor(shape: Shape, scale: Float, excess: Float, off: Float, blocks: Float, gain: Float, total: Float) -> None:
+    """Factor the matrices of some outputs, and add their inverses to a sum."""
+    # scale, excess, gain have the shape (outputs, n), off (outputs, edges), total (1 or 4, numbers).
+    start, n = shape.start, scale.shape[1]
+    count, widest = len(start) - 1, start[1] - start[0]
     for i in range(1, count):
         widest = max(widest, start[i + 1] - start[i])
     upper = np.empty((GROUP, widest * widest * count))
@@ -175,27 +163,16 @@ def factor(
         outputs = min(GROUP, len(scale) - j)
         for k in range(outputs):
             one = j + k
-            fixed = start, low, high, inner, cross, scale[one], excess[one], off[one]
-            _factor_one(*fixed, blocks[one], widest, upper[k], inverses[k])
+            _factor_one(shape, scale[one], excess[one], off[one], blocks[one], widest, upper[k], inverses[k])
         _add_inverses(start, inverses[:outputs], upper, widest, workspace, gain[j : j + outputs], total)
 
 
 @compiled
 def _factor_one(
-    start: Int,
-    low: Int,
-    high: Int,
-    inner: Int,
-    cross: Int,
-    scale: Float,
-    excess: Float,
-    off: Float,
-    blocks: Float,
-    widest: int,
-    upper: Float,
-    inverses: Float,
+    shape: Shape, scale: Float, excess: Float, off: Float, blocks: Float, widest: int, upper: Float, inverses: Float
 ) -> None:
     """Eliminate one output's unknowns level by level; write all ``U_i`` and the inverses of ``D_i``."""
+    start, low, high, inner, cross = shape
     count, begin = len(start) - 1, 0
     least = max(LEAST_PIVOT * excess.sum(), LEAST_FLOAT)
     for i in range(count):
@@ -209,7 +186,7 @@ def _factor_one(
             above = start[i] - start[i - 1]
             before = inverses[begin - above * above : begin].reshape(above, above)
             across = upper[i * widest * widest : i * widest * widest + size * above].reshape(size, above)
-            _couple(low, high, cross[i], inner[i + 1], start[i - 1], left, off, scale, before, across, block)
+            _couple(shape, i, off, scale, before, across, block)
             excess[left : left + size] += np.dot(across, excess[left - above : left])
             _rescale(before, scale[left - above : left], across, scale[left : left + size])
         own = excess[left : left + size].copy()
@@ -247,20 +224,10 @@ def _rescale_multipliers(block: Float, scale: Float) -> None:
 
 
 @compiled
-def _couple(
-    low: Int,
-    high: Int,
-    begin: int,
-    end: int,
-    above_start: int,
-    left: int,
-    off: Float,
-    scale: Float,
-    before: Float,
-    across: Float,
-    block: Float,
-) -> None:
-    """Compute ``across = B D^-1`` from the level before, and subtract ``B D^-1 B^T`` from the block."""
+def _couple(shape: Shape, i: int, off: Float, scale: Float, before: Float, across: Float, block: Float) -> None:
+    """Compute ``across = B D^-1`` for level ``i`` from the level before, and subtract ``B D^-1 B^T`` from the block."""
+    low, high, above_start, left = shape.low, shape.high, shape.start[i - 1], shape.start[i]
+    begin, end = shape.cross[i], shape.inner[i + 1]
     size, above = across.shape
     if (end - begin) * 4 > size * above:
         dense = np.zeros((size, above))
@@ -340,10 +307,9 @@ def _add_weighted(column: Float, gain: Float, left: int, total: Float, place: in
 
 
 @compiled
-def solve(
-    start: Int, low: Int, high: Int, inner: Int, cross: Int, off: Float, blocks: Float, right: Float, found: Float
-) -> None:
+def solve(shape: Shape, off: Float, blocks: Float, right: Float, found: Float) -> None:
     """Solve the systems of some outputs, by a forward and a backward pass; ``right`` and ``found`` are (outputs, n)."""
+    start, low, high, inner, cross = shape
     count = len(start) - 1
     for j in range(len(right)):
         r, x, weight, begin = right[j], found[j], off[j], 0

@@ -13,8 +13,7 @@ from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads, over_rows, parts_of
 from ldpopt.solving.interior import level_loops
 
-SWEEPS = 8
-"""Largest number of searches for a vertex far from all others."""
+SWEEPS = 8  # largest number of searches for a vertex far from all others
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +36,8 @@ class Levels:
     def of(cls, n: int, first: Int, second: Int) -> Levels:
         """Breadth-first levels of a graph given by ordered pairs, in each component from a vertex far from all others.
 
-        Notes
-        -----
         That vertex is found by repeated searches, each from the vertex of the last level that has the fewest edges
         (George and Liu 1979). Complexity: O(pairs log pairs).
-
-        Examples
-        --------
-        >>> star = Levels.of(4, np.array([0, 1, 0, 2, 0, 3]), np.array([1, 0, 2, 0, 3, 0]))
-        >>> star.order.tolist(), star.sizes.tolist()
-        ([1, 0, 2, 3], [1, 1, 2])
         """
         graph = csr_array((np.ones(len(first)), (first, second)), shape=(n, n))
         level = _levels(graph)
@@ -71,6 +62,11 @@ class Levels:
         )
 
     @property
+    def shape(self) -> level_loops.Shape:
+        """The arrays that the compiled loops need."""
+        return level_loops.Shape(self.start, self.low, self.high, self.inner, self.cross)
+
+    @property
     def sizes(self) -> Int:
         """Number of vertices of each level."""
         return np.diff(self.start)
@@ -86,10 +82,8 @@ class Levels:
         return int(((len(self.order) - self.start[:-1]) * self.sizes).sum())
 
     def unpacked(self, lower: Float, upper: Float) -> Float:
-        """A matrix in the order of the levels, from its lower part and the transpose of its upper part.
-
-        Both are stored level by level: the columns of the level, whose rows begin with that level.
-        """
+        """A matrix in the order of the levels, from its lower part and the transpose of its upper part."""
+        # Both are stored level by level: the columns of the level, whose rows begin with that level.
         n = len(self.order)
         whole, begin = np.zeros((n, n)), 0
         for left, right in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):
@@ -126,7 +120,7 @@ class LevelFactors:
 
         def work(part: slice, total: Float) -> None:
             arrays = scale[part], excess[part], off[part], workspace[part], weights[part]
-            level_loops.factor(*_shape(levels), *arrays, total)
+            level_loops.factor(levels.shape, *arrays, total)
 
         in_threads(lambda one: work(*one), list(zip(parts, totals, strict=True)))
         total = totals.sum(axis=0)  # in the order of the parts, so the same on any number of cores
@@ -141,13 +135,8 @@ class LevelFactors:
         """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""
         found = np.empty(right.shape)
         arrays = self.off, self.blocks, np.array(right, order="C"), found
-        over_rows(level_loops.solve, _shape(self.levels), arrays, 2.0 * self.levels.numbers)
+        over_rows(level_loops.solve, (self.levels.shape,), arrays, 2.0 * self.levels.numbers)
         return found
-
-
-def _shape(levels: Levels) -> tuple[Int, Int, Int, Int, Int]:
-    """The first arguments of the compiled loops."""
-    return levels.start, levels.low, levels.high, levels.inner, levels.cross
 
 
 def _levels(graph: csr_array) -> Int:

@@ -8,8 +8,6 @@ Slacks and multipliers are eliminated entry by entry. With :math:`\theta = s/w`,
 whose Schur complement on the outputs is factored (docs, "The interior point").
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,12 +17,8 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ldpopt.foundation.numbers import Float
 
-BLOCK = 1 << 14
-"""Entries of one block of work, so that it fits in the processor's cache."""
-
-REFINEMENTS = 2
-"""Number of steps of iterative refinement for each solution of the small system."""
-
+BLOCK = 1 << 14  # entries of one block of work, so that it fits in the processor's cache
+REFINEMENTS = 2  # number of steps of iterative refinement for each solution of the small system
 Aim = Callable[[slice], tuple[Float, Float]]
 
 
@@ -189,10 +183,8 @@ class Newton:
         return max(1 - dual + change, 0.0)
 
     def correct(self, affine: Direction, target: float) -> Direction:
-        """Mehrotra's corrector: aim at equal products, with the affine step's second-order terms.
-
-        These terms are multiplied by the shorter affine step length, as in full they would spoil short steps.
-        """
+        """Mehrotra's corrector: aim at equal products, with the affine step's second-order terms."""
+        # These terms are multiplied by the shorter affine step length, as in full they would spoil short steps.
         path = self.path
         share = min(affine.lengths(1.0))
 

@@ -3,8 +3,6 @@
 Mehrotra (1992) for predictor and corrector, Gondzio (1996) for the further corrections.
 """
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -17,26 +15,20 @@ from scipy.linalg.lapack import dpotrf
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-STEP_TO_BOUNDARY = 0.995
-"""Length of a step as a share of the distance to the boundary."""
-
+STEP_TO_BOUNDARY = 0.995  # length of a step as a share of the distance to the boundary
+# Largest number of further corrections of a step; each corrects outlying products of slack and multiplier
 CORRECTIONS = 2
-"""Largest number of further corrections of a step; each corrects outlying products of slack and multiplier."""
-
+# Entries of one block of work, so that temporary arrays fit in the processor's cache and need little memory
 BLOCK = 1 << 15
-"""Entries of one block of work, so that temporary arrays fit in the processor's cache and need little memory."""
 
 
 @dataclass(frozen=True)
 class Point:
     """A point of the iteration, or a step: arrays of primal and dual variables."""
 
-    PRIMAL: ClassVar[frozenset[str]] = frozenset()
-    """Names of the primal fields."""
-    SLACKS: ClassVar[tuple[str, ...]] = ()
-    """Names of the primal fields that stay positive."""
-    MULTIPLIERS: ClassVar[tuple[str, ...]] = ()
-    """Names of the slacks' multipliers, in the same order; these stay positive, too."""
+    PRIMAL: ClassVar[frozenset[str]] = frozenset()  # names of the primal fields
+    SLACKS: ClassVar[tuple[str, ...]] = ()  # names of the primal fields that stay positive
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ()  # names of their multipliers, in this order; they stay positive, too
 
     @property
     def slacks(self) -> tuple[Float, ...]:
@@ -58,11 +50,6 @@ class Point:
         """Sum of slacks times multipliers."""
         return sum(float((slack * multiplier).sum()) for slack, multiplier in self.complementary_pairs)
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether all numbers are finite."""
-        return all(bool(np.isfinite(getattr(self, one.name)).all()) for one in fields(self))
-
     def moved(self, step: Self, primal: float, dual: float) -> Self:
         """The point after a step with these primal and dual lengths."""
         lengths = {one.name: primal if one.name in self.PRIMAL else dual for one in fields(self)}
@@ -80,12 +67,9 @@ class NewtonSystem(ABC, Generic[P]):
     """The linear system of one iteration, factored at the point ``at``."""
 
     at: P
-    corrections: ClassVar[int] = CORRECTIONS
-    """Largest number of further corrections of a step."""
-    reach: ClassVar[float] = 0.1
-    """Length by which a correction aims beyond the longest step."""
-    centering: float = 0.0
-    """Smallest target of the products, as a share of their mean."""
+    corrections: ClassVar[int] = CORRECTIONS  # largest number of further corrections of a step
+    reach: ClassVar[float] = 0.1  # length by which a correction aims beyond the longest step
+    centering: float = 0.0  # smallest target of the products, as a share of their mean
 
     @abstractmethod
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> P:
@@ -106,7 +90,7 @@ class NewtonSystem(ABC, Generic[P]):
 
     def moved(self, step: P) -> P | None:
         """The point after nearly the longest step from ``at``; None on numerical failure."""
-        if not step.is_finite:
+        if not all(bool(np.isfinite(getattr(step, one.name)).all()) for one in fields(step)):
             return None
         primal, dual = self.at.lengths(step)
         return self.at.moved(step, min(1.0, STEP_TO_BOUNDARY * primal), min(1.0, STEP_TO_BOUNDARY * dual))
@@ -119,7 +103,9 @@ class NewtonSystem(ABC, Generic[P]):
             further = min(1.0, 1.1 * primal + self.reach), min(1.0, 1.1 * dual + self.reach)
             for change, *numbers in zip(aims, at.slacks, at.multipliers, best.slacks, best.multipliers, strict=True):
                 for wanted, x, u, dx, du in _blocks(change, *numbers):
-                    wanted += _correction((x + further[0] * dx) * (u + further[1] * du), aim)
+                    products = (x + further[0] * dx) * (u + further[1] * du)
+                    # Into [aim / 10, 10 aim], lowering none by more than 10 aim.
+                    wanted += np.maximum(np.clip(products, 0.1 * aim, 10 * aim) - products, -10 * aim)
             other = self.direction(aims)
             if sum(at.lengths(other)) < 1.01 * (primal + dual):
                 break
@@ -147,10 +133,8 @@ def follow_path(
     stalled_steps: int,
     deadline: Deadline,
 ) -> PathResult[P]:
-    """Follow the central path until the gap is reached or no longer improves, or time is over.
-
-    ``measure`` returns the gap between value and bound at a point, absolute and relative.
-    """
+    """Follow the central path until the gap is reached or no longer improves, or time is over."""
+    # measure returns the gap between value and bound at a point, absolute and relative.
     at, best, (distance, share), stale = start, start, measure(start), 0
     longest = 0.0
     for step in range(steps):
@@ -205,8 +189,3 @@ def _products_after(at: Point, step: Point, primal: float, dual: float) -> float
         for x, u, dx, du in _blocks(*numbers):
             total += float(((x + primal * dx) * (u + dual * du)).sum())
     return total
-
-
-def _correction(products: Float, aim: float) -> Float:
-    """The change that moves products into [aim / 10, 10 aim], lowering none by more than 10 aim."""
-    return np.asarray(np.maximum(np.clip(products, 0.1 * aim, 10 * aim) - products, -10 * aim))

@@ -8,8 +8,6 @@ and ``y`` is dual feasible if no :math:`g_j` is positive (docs, "Certificates").
 piecewise linear and decreasing in ``t``: Newton's method from the left finds the least feasible shift.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.certificate.compact import Prices
@@ -48,11 +46,9 @@ def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float =
 
 
 def project_to_private(channel: Float, b: float, delta: float = 0.0) -> Float:
-    """A private channel near one, shape (n, k), whose ratios and row sums are slightly wrong.
-
-    Entries are raised to their floors ``b (max - delta)``, and missing row mass is added. The result is private up to
-    rounding; it is repaired and audited later.
-    """
+    """A private channel near one, shape (n, k), whose ratios and row sums are slightly wrong."""
+    # Entries are raised to their floors b (max - delta), and missing row mass is added. The result is private up to
+    # rounding; it is repaired and audited later.
     top = channel.max(axis=0)
     raised: Float = np.maximum(channel, b * (top - delta))
     sums = raised.sum(axis=1)

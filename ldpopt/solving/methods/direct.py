@@ -1,7 +1,5 @@
 """The direct method: a solver of linear programs solves the whole program."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,28 +12,20 @@ from ldpopt.solving.problem_form import ProblemForm
 
 @dataclass(frozen=True)
 class Direct(Method):
-    """Give the whole program to a solver of linear programs.
+    """Give the whole program to a solver of linear programs."""
 
-    Attributes
-    ----------
-    solver : str
-        Its name, as in `ldpopt.solvers.find`.
-    program_form : {"compact", "pairwise"} or None
-        The form of the program; None for the default form of the problem.
-    """
-
-    solver: str = "highs"
-    program_form: Form | None = None
+    solver: str = "highs"  # name of the solver, as in `ldpopt.solvers.find`
+    program_form: Form | None = None  # form of the program; None: the default form of the problem
 
     name: ClassVar[str] = "direct"
     forms: ClassVar[frozenset[str]] = frozenset({"compact", "pairwise"})
 
     def restricted_to(self, form: Any) -> Method:
-        """Solve this form."""
+        """Return the same method for this form of the program."""
         return replace(self, program_form=form)
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Every problem whose rows are all in the program."""
+        """Whether all rows of the problem are in the program: none has to be generated."""
         return not form.has_generated_rows or self.program_form == "pairwise"
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
@@ -43,11 +33,11 @@ class Direct(Method):
         return 3.0
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """The form and the solver."""
+        """The reason names the form and the solver."""
         return f"the {self.program_form or form.default_form} program is solved as a whole by {self.solver}"
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
-        """Formulate and solve."""
+        """Formulate the whole program, and solve it."""
         program = formulate(task.problem, self.program_form, task.deadline)
         solver = solver_named(self.solver)
         outcome = solver.solve(program, time_limit=task.deadline.left, **task.options_for(solver))

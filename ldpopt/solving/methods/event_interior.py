@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.threads import few_threads
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
@@ -32,17 +33,12 @@ if TYPE_CHECKING:
     from ldpopt.solving.interior.events import EventPoint, EventProgram
     from ldpopt.solving.interior.path_following import PathResult
 
-MIN_USED_ENTRY = 1e-7
-"""An output is used at first if its largest entry in the relaxation is above this."""
-
+MIN_USED_ENTRY = 1e-7  # an output is used at first if its largest entry in the relaxation is above this
+# An output is added if the shortfall of its shares may raise the bound by more than this share of it
 MIN_SHORTFALL = 3e-11
-"""An output is added if the shortfall of its shares may raise the bound by more than this share of it."""
-
-DEFAULT_GAP = 1e-6
-"""Gap of the interior point that is accepted without a `Switch`; pricing usually reduces it."""
-
+DEFAULT_GAP = 1e-6  # gap of the interior point that is accepted without a `Switch`; pricing usually reduces it
+# Factor of the right-hand sides of the pricing programs, because a solver's tolerances are absolute
 PRICING_SCALE = 1024.0
-"""Factor of the right-hand sides of the pricing programs, because a solver's tolerances are absolute."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,7 @@ class EventInteriorPoint(Method):
     forms: ClassVar[frozenset[str]] = frozenset({"compact"})
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Event-wise delta, all pairs alike, no side rows."""
+        """Whether delta is event-wise and the same for all pairs, without side rows."""
         has_interior = form.ties is not None and form.ties.budget.b > 0
         return form.is_event_wise and not form.has_side_rows and has_interior and form.n > 1
 
@@ -62,7 +58,7 @@ class EventInteriorPoint(Method):
         return 2.0
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """The size or the number of rounds from which on it is used."""
+        """The reason names the size and the number of rounds from which the method is used."""
         return (
             f"used if the generated rows have more than {limits.event_nonzeros} non-zeros, "
             f"or after {limits.event_round} rounds"
@@ -73,7 +69,7 @@ class EventInteriorPoint(Method):
         if start is not None:
             program, channel, accepted_gap = start.program, start.channel, start.accepted_gap
         else:
-            program = formulate(task.problem, "compact", task.deadline)
+            program = formulate(task.problem, "relaxation", task.deadline)
             channel, accepted_gap = np.full(task.problem.utility.shape, 1 / task.form.m), DEFAULT_GAP
         return _EventSolve(task, program, channel, accepted_gap).run()
 
@@ -108,14 +104,17 @@ class _EventSolve:
             if found.gap > self.accepted_gap:
                 self.refusal = f"a gap of {found.gap:.1e} is left"
                 break
-            added, shares, shortfall = self._price_outputs(found.point)
+            at = found.point
+            shares, shortfall = price(self.whole, self.whole.priced(self._prior(at)), at.sums, at.pairs)
+            bound = abs(float(at.sums.sum())) + self.whole.slack * float(at.pairs.sum())
+            added = self.shape[0] * shortfall > MIN_SHORTFALL * bound
             if not (added & ~self.in_use).any():
                 return self._answer(found, shares, shortfall)
             self.in_use |= added
         return self._without_channel(Status.FAILED, self.refusal)
 
     def _solve_restricted(self) -> PathResult[EventPoint]:
-        from ldpopt.foundation.threads import few_threads
+        """Run the interior point on the outputs in use."""
         from ldpopt.solving.interior.events import interior
 
         gain = None if self.whole.gain is None else self.whole.gain[self.in_use]
@@ -123,16 +122,12 @@ class _EventSolve:
         with few_threads(prod(part.shape)):
             return interior(part, self.task.deadline)
 
-    def _price_outputs(self, at: EventPoint) -> tuple[Float, Float, Float]:
-        """Outputs that may raise the bound; shares and shortfalls of all outputs."""
-        shares, shortfall = price(self.whole, self.whole.priced(self._prior(at)), at.sums, at.pairs)
-        bound = abs(float(at.sums.sum())) + self.whole.slack * float(at.pairs.sum())
-        return self.shape[0] * shortfall > MIN_SHORTFALL * bound, shares, shortfall
-
     def _prior(self, at: EventPoint) -> Float:
+        """The multipliers of the inputs in a worst case, divided by their sum."""
         return at.prior if self.whole.gain is None else at.prior / at.prior.sum()
 
     def _answer(self, found: PathResult[EventPoint], shares: Float, shortfall: Float) -> RawSolution:
+        """The channel over all outputs, with multipliers of row sums and of events."""
         at = found.point
         channel = np.zeros(self.shape)
         channel[:, self.in_use] = at.p.T

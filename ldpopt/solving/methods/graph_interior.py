@@ -21,14 +21,9 @@ from ldpopt.solving.problem_form import ProblemForm
 if TYPE_CHECKING:
     from ldpopt.solving.interior.graph_program import GraphProgram
 
-ACCEPTED_GAP = 1e-9
-"""Relative gap accepted as optimal."""
-
-FINISH_SECONDS = 1e-5
-"""Seconds per entry after the last step, on a slow machine: rows, repair, audit."""
-
-SOLVER = "graph interior"
-"""The solver's name in a solution."""
+ACCEPTED_GAP = 1e-9  # relative gap accepted as optimal
+FINISH_SECONDS = 1e-5  # seconds per entry after the last step, on a slow machine: rows, repair, audit
+SOLVER = "graph interior"  # the solver's name in a solution
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,7 @@ class GraphInteriorPoint(Method):
     loops: ClassVar[Loops] = Loops(name, lambda: GraphInteriorPoint().solve(small_task()))
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Mutual ties with losses that floats resolve, two or more inputs, no side rows, no delta."""
+        """Whether inputs are tied mutually, with losses that floats resolve, without side rows and delta."""
         return form.n > 1 and not form.has_side_rows and form.fits_graph_interior(limits)
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
@@ -48,7 +43,7 @@ class GraphInteriorPoint(Method):
         return 0.5 if form.entries >= limits.graph_entries else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """The size of the channel."""
+        """The reason names the size of the channel."""
         return (
             f"the constraints tie neighbors output by output, and with {form.entries} entries "
             f"(from {limits.graph_entries} on) this is faster than simplex"

@@ -1,7 +1,5 @@
 """Compiled loops are loaded or compiled in a thread, so that a time limit also holds on their first use."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,11 +9,8 @@ from math import inf
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline, OutOfTimeError
 from ldpopt.solving.log import LOG
 
-LOG_SECONDS = 2.0
-"""Seconds after which the log explains the delay; loading compiled loops takes less."""
-
-TIME_SHARE = 0.5
-"""Share of the remaining time for which a method waits for its loops if another method follows."""
+LOG_SECONDS = 2.0  # seconds after which the log explains the delay; loading compiled loops takes less
+TIME_SHARE = 0.5  # share of the remaining time for which a method waits for its loops if another method follows
 
 
 class NotCompiledError(OutOfTimeError):
@@ -28,21 +23,10 @@ class Loops:
 
     They are compiled once per machine and version, which takes 5 to 20 seconds, and loaded once per process. As this
     cannot be interrupted, it is done in a thread, which continues after a deadline: the next call finds them ready.
-
-    Attributes
-    ----------
-    name : str
-        Name of the method, for the log.
-    example : callable
-        Runs all loops once, with the types of arguments that are used.
-
-    Examples
-    --------
-    >>> Loops("an example", lambda: None).wait()
     """
 
-    name: str
-    example: Callable[[], object]
+    name: str  # of the method, for the log
+    example: Callable[[], object]  # runs all loops once, with the types of arguments that are used
     _thread: threading.Thread | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _are_ready: bool = field(default=False, init=False)
@@ -64,6 +48,7 @@ class Loops:
             raise NotCompiledError(f"compiling the loops of the {self.name}, once per machine")
 
     def _prepare(self) -> None:
+        """Compile or load all loops, in a thread of its own."""
         with suppress(Exception):  # the method raises it again when it uses the loops
             self.example()
         self._are_ready = True

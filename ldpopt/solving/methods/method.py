@@ -24,31 +24,15 @@ from ldpopt.solving.problem_form import ProblemForm
 
 @dataclass(frozen=True)
 class Task:
-    """A problem to be solved, and the settings for every method.
-
-    Attributes
-    ----------
-    problem, form : Problem, ProblemForm
-        The problem and its properties.
-    deadline : Deadline
-        The deadline of the whole call.
-    gap : float or None
-        Relative gap at which to stop; None for the optimum.
-    options : dict
-        Options of the solver, under its own names.
-    limits : Limits
-        Measured thresholds.
-    executor : dask.distributed.Client or None
-        The cluster whose workers a method may use.
-    """
+    """A problem to be solved, and the settings for every method."""
 
     problem: Problem
-    form: ProblemForm
-    deadline: Deadline = NO_LIMIT
-    gap: float | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    limits: Limits = LIMITS
-    executor: Any = None
+    form: ProblemForm  # properties of the problem
+    deadline: Deadline = NO_LIMIT  # of the whole call
+    gap: float | None = None  # relative gap at which to stop; None: the optimum
+    options: dict[str, Any] = field(default_factory=dict)  # of the solver, under its own names
+    limits: Limits = LIMITS  # measured thresholds
+    executor: Any = None  # dask.distributed.Client whose workers a method may use, or None
 
     def options_for(self, solver: Solver) -> dict[str, Any]:
         """The options, and the gap if the solver can stop at one."""
@@ -58,71 +42,38 @@ class Task:
 
 @dataclass(frozen=True)
 class RawSolution:
-    """The answer of a method, before it is checked.
+    """The answer of a method, before it is checked."""
 
-    Attributes
-    ----------
-    program, outcome : ChannelProgram, Outcome
-        The program with its generated rows, and the outcome of its last solve.
-    channel : float array, shape (n, m), or None
-        The channel, not repaired; at a limit the best one so far, if there is one.
-    rounds : int
-        Number of rounds; 0 for a method without rounds.
-    solver : str
-        Name of the solver.
-    gap : float or None
-        Relative gap between value and bound, if the method computes it; with a ``repaired`` channel, that channel's
-        gap (`ldpopt.solving.gap_check.repair_and_measure`).
-    repaired : Repaired or None
-        The repaired and audited channel.
-    used_executor : bool
-        Whether workers of a cluster were used.
-    """
-
-    program: ChannelProgram
-    outcome: Outcome
-    channel: Float | None
-    rounds: int
-    solver: str
+    program: ChannelProgram  # with its generated rows
+    outcome: Outcome  # of its last solve
+    channel: Float | None  # (n, m), not repaired; at a limit the best one so far, if there is one
+    rounds: int  # 0 for a method without rounds
+    solver: str  # name of the solver
+    # Relative gap of value and bound, if the method computes it; with a ``repaired`` channel, that channel's gap
     gap: float | None = None
-    repaired: Repaired | None = None
-    used_executor: bool = False
+    repaired: Repaired | None = None  # the repaired and audited channel (`gap_check.repair_and_measure`)
+    used_executor: bool = False  # whether workers of a cluster were used
 
 
 @dataclass(frozen=True)
 class Switch:
-    """A method's request that another method continue.
+    """A method's request that another method continue."""
 
-    Attributes
-    ----------
-    to : str
-        Name of the other method.
-    because : str
-        The reason, as a clause.
-    program, channel : ChannelProgram, float array
-        The relaxation solved last, and its optimum.
-    accepted_gap : float
-        Relative gap that the other method must reach.
-    resume : callable
-        Continues with the first method if the other one fails.
-    """
-
-    to: str
-    because: str
-    program: ChannelProgram
-    channel: Float
-    accepted_gap: float
-    resume: Callable[[], RawSolution | Switch]
+    to: str  # name of the other method
+    because: str  # the reason, as a clause
+    program: ChannelProgram  # the relaxation solved last
+    channel: Float  # its optimum
+    accepted_gap: float  # relative gap that the other method must reach
+    resume: Callable[[], RawSolution | Switch]  # continues with the first method if the other one fails
 
 
 class Method(ABC):
     """A way to solve problems."""
 
     name: ClassVar[str]
+    # The values of `form` in `solve` for which the method is planned: `"compact"`, `"pairwise"`,
     forms: ClassVar[frozenset[str]] = frozenset()
-    """The values of ``form`` in `solve` for which the method is planned: ``"compact"``, ``"pairwise"``, ..."""
-    loops: ClassVar[Loops | None] = None
-    """The compiled loops that it needs."""
+    loops: ClassVar[Loops | None] = None  # the compiled loops that it needs
 
     def restricted_to(self, form: Any) -> Method:
         """The same method for this form only; default: the method itself, which has one form."""
@@ -130,7 +81,7 @@ class Method(ABC):
 
     @abstractmethod
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Whether it can solve such problems."""
+        """Whether the method can solve problems of this form."""
 
     @abstractmethod
     def rank(self, form: ProblemForm, limits: Limits) -> float:
@@ -138,14 +89,13 @@ class Method(ABC):
 
     @abstractmethod
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """The reason for its rank, as a clause."""
+        """Why the method has its rank, as a clause for the plan."""
 
     @abstractmethod
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution | Switch:
         """Solve the problem; ``start`` is the request of a method that switched to this one."""
 
     def __str__(self) -> str:
-        """Return the name."""
         return self.name
 
 

@@ -29,44 +29,20 @@ from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, optimal_point, solver_named
 from ldpopt.solving.problem_form import ProblemForm
 
-GAP = 1e-11
-"""Relative gap at which to stop."""
-
-INITIAL_GAP = 3e-2
-"""Gap to which the first restricted program is solved."""
-
-GAP_SHRINK_ADDED = 0.3
-"""The next restricted program is solved to this share of the current gap, if outputs were added."""
-
-GAP_SHRINK_STALLED = 1e-2
-"""The restricted program is solved again, to this share of its gap, if no output helps."""
-
-ACCEPTED_GAP = 1e-9
-"""Relative gap over all outputs that is accepted as optimal after the last round."""
-
-MAX_UNUSED_ENTRY = 1e-6
-"""Outputs whose probability is at most this for every input are left out if that costs nothing."""
-
-MAX_STEPS_WITHOUT_UNUSED = 40
-"""Largest number of steps of the solve without those outputs; one or two are usual."""
-
-INITIAL_OUTPUTS = 24
-"""Number of outputs of the first restricted program."""
-
-MIN_GAIN_SHARE = 0.1
-"""An output is added only if its reduced cost is at least this share of the largest one."""
-
-MAX_OVERLAP = 0.9
-"""Two outputs are not added in one round if they serve more than this share of the same inputs."""
-
+GAP = 1e-11  # relative gap at which to stop
+INITIAL_GAP = 3e-2  # gap to which the first restricted program is solved
+GAP_SHRINK_ADDED = 0.3  # the next restricted program is solved to this share of the current gap, if outputs were added
+GAP_SHRINK_STALLED = 1e-2  # the restricted program is solved again, to this share of its gap, if no output helps
+ACCEPTED_GAP = 1e-9  # relative gap over all outputs that is accepted as optimal after the last round
+MAX_UNUSED_ENTRY = 1e-6  # outputs whose probability is at most this for every input are left out if that costs nothing
+MAX_STEPS_WITHOUT_UNUSED = 40  # largest number of steps of the solve without those outputs; one or two are usual
+INITIAL_OUTPUTS = 24  # number of outputs of the first restricted program
+MIN_GAIN_SHARE = 0.1  # an output is added only if its reduced cost is at least this share of the largest one
+MAX_OVERLAP = 0.9  # two outputs are not added in one round if they serve more than this share of the same inputs
+# A round may add more outputs than are in use, until its outputs serve each input this often on average
 MIN_COVER = 2.0
-"""A round may add more outputs than are in use, until its outputs serve each input this often on average."""
-
-MIN_COMPARED = 1000
-"""Smallest number of outputs that are compared for overlap."""
-
-QUANTILES = (1.0, 0.9, 0.75, 0.5)
-"""Initial guesses of the multipliers: these quantiles of each input's costs."""
+MIN_COMPARED = 1000  # smallest number of outputs that are compared for overlap
+QUANTILES = (1.0, 0.9, 0.75, 0.5)  # initial guesses of the multipliers: these quantiles of each input's costs
 
 
 @dataclass(frozen=True)
@@ -82,7 +58,7 @@ class OutputSifting(Method):
     forms: ClassVar[frozenset[str]] = frozenset({"sifted"})
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Plain compact programs, with a usable interior."""
+        """Whether the compact program is plain, and has an interior that floats resolve."""
         return form.is_plain_compact and form.ties is not None and form.ties.budget.beta > limits.least_beta
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
@@ -90,7 +66,7 @@ class OutputSifting(Method):
         return 0.0 if form.entries >= limits.sifting_entries else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """The size of the channel."""
+        """The reason names the size of the channel."""
         return (
             f"an optimum uses few of the {form.m} outputs, and with {form.entries} entries "
             f"(from {limits.sifting_entries} on) this is faster than simplex on all of them"
@@ -99,9 +75,8 @@ class OutputSifting(Method):
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
         """Solve by sifting."""
         if not self.suits(task.form, task.limits):
-            what = (
-                f"{task.problem.privacy!r} with this objective and these constraints cannot be solved by output sifting"
-            )
+            name = 'solver="interior"' if self.solver == "interior" else 'form="sifted"'
+            what = f"{task.problem.privacy!r} with this objective and these constraints cannot be solved by {name}"
             do = 'use a pure or entry-wise budget, an expected value and no side constraints; or solver="highs"'
             raise NotRepresentableError(what, do=do)
         return _Sifting(task, self.solver).run()
@@ -120,7 +95,7 @@ class SiftingProblem:
 
     @classmethod
     def of(cls, problem: Problem) -> SiftingProblem:
-        """Read a problem."""
+        """The costs and the numbers of the budget of a problem."""
         ties = problem.ties()
         sign = 1.0 if problem.utility.sense == "gain" else -1.0
         assert problem.prior is not None
@@ -142,10 +117,8 @@ class SiftingProblem:
         return np.asarray(np.maximum(Prices.of(self.costs, duals).gains(self.b, self.beta), 0.0))
 
     def initial_outputs(self) -> Int:
-        """The outputs with the largest gains at a few guesses of the multipliers, and the best constant report.
-
-        With an entry-wise slack all outputs are chosen, because each one lets some input use its slack.
-        """
+        """The outputs with the largest gains at a few guesses of the multipliers, and the best constant report."""
+        # With an entry-wise slack all outputs are chosen, because each one lets some input use its slack.
         if self.delta:
             return np.arange(self.costs.shape[1])
         found = {int(np.argmax(self.costs.sum(axis=0)))}

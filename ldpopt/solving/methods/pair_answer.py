@@ -1,7 +1,5 @@
 """The answer of a method that finds a channel, and multipliers of its row sums and of single privacy rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.numbers import Float
@@ -11,8 +9,8 @@ from ldpopt.solvers import Outcome, Status
 from ldpopt.solving.formulation import program_of_pairs, worst_case_utility
 from ldpopt.solving.methods.method import RawSolution
 
+# Privacy rows ``ratio P[first, output] <= P[second, output]``: first inputs, second inputs, outputs, ratios
 PairRows = tuple[Int, Int, Int, Float]
-"""Privacy rows ``ratio P[first, output] <= P[second, output]``: first inputs, second inputs, outputs, ratios."""
 
 
 def pair_answer(
@@ -27,11 +25,9 @@ def pair_answer(
     solver: str,
     gap: float,
 ) -> RawSolution:
-    """The program with the privacy rows that have multipliers, and its outcome.
-
-    The ``multipliers`` are those of the row sums, the privacy rows and, for a worst case, the inputs, with the
-    objective to be maximized.
-    """
+    """The program with the privacy rows that have multipliers, and its outcome."""
+    # The multipliers are those of the row sums, the privacy rows and, for a worst case, the inputs, with the objective
+    # to be maximized.
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
     program = program_of_pairs(problem, *rows)
     point = channel.reshape(-1)

@@ -6,8 +6,6 @@ violated there cut deeper; if there are none, the second point becomes the inner
 both points have the same value, the inner point is optimal.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar
@@ -18,54 +16,39 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Feature, Outcome, Status
-from ldpopt.solving.formulation import add_rows, formulate
+from ldpopt.solving.formulation import add_rows, formulate, relaxed_form
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, optimal_point, solver_named
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import value_of
 
-SECOND_POINT_SHARE = 0.1
-"""Position of the second point on the segment from the inner to the outer point."""
-
-ACCEPTED_GAP = 1e-13
-"""Relative gap between inner and outer point that is accepted as optimal."""
-
-STRICT_GAP = 1e-10
-"""Relative gap that the interior point must reach to replace many rounds on a small program."""
-
-LOOSE_GAP = 1e-6
-"""Relative gap that the interior point must reach on a large program, or when the rounds are used up."""
+SECOND_POINT_SHARE = 0.1  # position of the second point on the segment from the inner to the outer point
+ACCEPTED_GAP = 1e-13  # relative gap between inner and outer point that is accepted as optimal
+STRICT_GAP = 1e-10  # relative gap that the interior point must reach to replace many rounds on a small program
+LOOSE_GAP = 1e-6  # relative gap that the interior point must reach on a large program, or when the rounds are used up
 
 
 @dataclass(frozen=True)
 class RowGeneration(Method):
-    """Generate violated rows of a notion that has too many rows to list.
+    """Generate violated rows of a notion that has too many rows to list."""
 
-    Attributes
-    ----------
-    solver : str
-        A solver of linear programs; one with warm starts continues from its last basis.
-    may_switch : bool
-        Whether event-wise problems with many rows or rounds switch to the interior point for events.
-    """
-
-    solver: str = "highs"
-    may_switch: bool = False
+    solver: str = "highs"  # a solver of linear programs; one with warm starts continues from its last basis
+    may_switch: bool = False  # whether large event-wise problems switch to the interior point for events
 
     name: ClassVar[str] = "row generation"
     forms: ClassVar[frozenset[str]] = frozenset({"compact"})
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Notions whose compact program is a relaxation."""
+        """Whether the compact program is a relaxation, whose other rows are generated."""
         return form.has_generated_rows
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
-        """First for such notions."""
+        """First for notions whose rows are generated; never tried for others."""
         return 1.0 if form.has_generated_rows else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """The number of rows."""
+        """The reason names the rows that are too many to list."""
         events = f"2**{form.m} events of each pair" if form.is_event_wise else "the rows of this notion"
         return f"{events} are too many to list: violated ones are added"
 
@@ -80,7 +63,7 @@ class _Generation:
     def __init__(self, task: Task, solver: str, may_switch: bool) -> None:
         self.task, self.solver, self.may_switch = task, solver_named(solver), may_switch
         self.problem = task.problem
-        self.program = formulate(task.problem, "compact", task.deadline)
+        self.program = formulate(task.problem, relaxed_form(task.problem), task.deadline)
         self.inner: Float | None = None
         self.seen: set[bytes] = set()
         self.rounds = 0
@@ -98,7 +81,8 @@ class _Generation:
                 return self._unfinished(outcome)
             raw = self.program.structure.channel(point)
             self.relaxed = self._answer(outcome, None)
-            outer = _stochastic(raw)
+            outer = raw.clip(min=0.0)
+            outer /= outer.sum(axis=1, keepdims=True)  # only violations of the notion are left, no rounding errors
             blocks = self._violated_rows(outer)
             is_optimal = self.inner is not None and bool(blocks) and _is_optimal(self.problem, self.inner, outer)
             if is_optimal or not {_key(block) for block in blocks} - self.seen:
@@ -143,7 +127,8 @@ class _Generation:
     def _switch(self, outer: Float, blocks: list[RowBlock]) -> Switch | None:
         """Switch if the program is large or the rounds are many, as when events are nearly parallel."""
         form, limits = self.task.form, self.task.limits
-        if not self.may_switch or form.n < 2 or not self._has_event_interior():
+        has_event_interior = form.is_event_wise and not form.has_side_rows and self.program.structure.b > 0
+        if not self.may_switch or form.n < 2 or not has_event_interior:
             return None
         is_large = self.program.nnz > limits.event_nonzeros and form.n >= limits.event_inputs
         is_long = self.rounds in (limits.event_round, limits.generation_rounds - 1)
@@ -158,9 +143,6 @@ class _Generation:
             return self.run()
 
         return Switch("event interior point", because, self.program, outer, accepted_gap, resume)
-
-    def _has_event_interior(self) -> bool:
-        return self.task.form.is_event_wise and not self.task.form.has_side_rows and self.program.structure.b > 0
 
     def _add(self, blocks: list[RowBlock]) -> None:
         """Add the rows that are new."""
@@ -184,18 +166,13 @@ class _Generation:
 
 
 def _key(block: RowBlock) -> bytes:
+    """Inputs and outputs of a block's rows, by which a block that was added is recognized."""
     return block.x.tobytes() + block.y.tobytes()
 
 
 def _is_optimal(problem: Problem, inner: Float, outer: Float) -> bool:
+    """Whether the inner point, which is private, is as good as the relaxation's optimum, up to rounding."""
     value, bound = (value_of(problem, channel) for channel in (inner, outer))
     largest = np.abs(problem.utility.matrix).max(axis=1)
     scale = float(largest.max() if problem.prior is None else problem.prior @ largest)
     return abs(bound - value) <= ACCEPTED_GAP * max(abs(bound), 1e-3 * scale)
-
-
-def _stochastic(channel: Float) -> Float:
-    """Remove the solver's rounding errors from the rows, so that only violations of the notion are left."""
-    positive = channel.clip(min=0.0)
-    normal: Float = positive / positive.sum(axis=1, keepdims=True)
-    return normal

@@ -13,8 +13,9 @@ from builders import hops
 from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, OneSided, PureLDP, UtilityOptimizedLDP, audit
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError, StatementError
-from ldpopt.mechanism import repair as module
-from ldpopt.mechanism.repair import ROW_TOTAL, repair
+from ldpopt.mechanism import rounding as module
+from ldpopt.mechanism.repair import repair
+from ldpopt.mechanism.rounding import ROW_TOTAL
 from ldpopt.mechanism.sampling import round_rows
 from ldpopt.privacy import Notion, Ties
 from ldpopt.privacy.notion import KINDS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from scipy import stats
 
 from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.noise import NeighborPartition
 from ldpopt.noise.layers import LatticeNoise, WordMetric, bfs_mechanism, words
 
 LINES = [[1], [7], [2, 3], [4, 6, 9], [1, 50], [30, 31, 33]]
@@ -22,13 +24,20 @@ PLANES = [
     [(1, 0), (0, 1), (3, 4)],
     [(1, 1), (2, 2)],
 ]
+SPACES = [[(1, 0, 0), (0, 1, 0), (0, 0, 1)], [(1, 0, 1), (0, 2, 0), (1, 1, 0)]]
+BALLS = [
+    ([7], 3, 2), ([2, 9], 1.5, 1), ([4, 6, 9], 2, math.inf), (PLANES[0], 2, 1), (PLANES[2], 1.5, 2),
+    (PLANES[4], Fraction(5, 2), 2), ([(3, 0), (0, 3)], 1, math.inf), (SPACES[0], 1, 1), (SPACES[1], 1.5, 2),
+]  # fmt: skip
 
 
-def layers_by_sets(columns, depth):
+def layers_by_sets(columns, depth, widening=0, norm=2):
     """Layers by sets of tuples."""
     columns = [c if isinstance(c, tuple) else (c,) for c in columns]
     steps = [tuple(s * part for part in c) for c in columns for s in (1, -1)]
-    layers, seen = [{(0,) * len(columns[0])}], {(0,) * len(columns[0])}
+    cube = itertools.product(range(-4, 5), repeat=len(columns[0]))
+    layers = [{point for point in cube if np.linalg.norm(point, norm) <= float(widening)}]
+    seen = set(layers[0])
     for _ in range(depth):
         reached = {tuple(map(sum, zip(p, s, strict=True))) for p, s in itertools.product(layers[-1], steps)}
         layers.append(reached - seen)
@@ -36,10 +45,11 @@ def layers_by_sets(columns, depth):
     return layers
 
 
-@pytest.mark.parametrize("columns", LINES + PLANES)
-def test_layers_against_sets(columns):
-    metric = WordMetric(columns)
-    for number, layer in enumerate(layers_by_sets(columns, 12)):
+@pytest.mark.parametrize("case", [*((columns, 0, 2) for columns in LINES + PLANES + SPACES), *BALLS])
+def test_layers_against_sets(case):
+    columns, widening, norm = case
+    metric = WordMetric(columns, widening, norm)
+    for number, layer in enumerate(layers_by_sets(columns, 7 if columns in SPACES else 12, widening, norm)):
         assert {tuple(p) for p in metric.layer(number).tolist()} == layer
         assert metric.size(number) == len(layer)
         assert metric.moment(number) == sum(sum(map(abs, p)) for p in layer)
@@ -56,6 +66,30 @@ def test_normalizer_and_mean_against_long_sums(columns, epsilon):
     assert noise.expected_l1 == pytest.approx(mean, rel=1e-12)
 
 
+@pytest.mark.parametrize(("columns", "widening", "norm"), BALLS + [(columns, 0, 2) for columns in SPACES])
+def test_tails_of_widened_layers(columns, widening, norm):
+    noise = LatticeNoise(columns, 1.0, widening, norm)
+    sizes = [noise.words.size(t) for t in range(noise.tail.start + 25)]
+    assert [noise.size(t) for t in range(len(sizes))] == sizes
+    total = math.fsum(math.exp(-t) * noise.size(t) for t in range(60))
+    assert noise.normalizer == pytest.approx(total, rel=1e-12)
+    assert all(
+        noise.size(t) <= noise._acceptance_bound * math.comb(t + noise.dimension - 1, noise.dimension - 1)
+        for t in range(2000)
+    )
+    assert noise.expected_norm(1) == pytest.approx(noise.expected_l1, rel=1e-10)
+    assert noise.expected_norm(math.inf) <= noise.expected_norm(2) <= noise.expected_norm(1)
+
+
+@pytest.mark.parametrize(("members", "widening"), [([7], 3), ([1, 2, 9], 0), ([3, 20, 21], 2)])
+def test_on_the_line_a_ball_is_the_widening_of_a_neighbor_partition(members, widening):
+    line = NeighborPartition(members, widening).noise("log(2)")
+    noise = LatticeNoise(members, "log(2)", widening)
+    k = np.arange(-80, 81)
+    assert noise.pmf(k) == pytest.approx(line.pdf(k), rel=1e-12)
+    assert noise.expected_l1 == pytest.approx(line.expected_abs, rel=1e-12)
+
+
 def test_known_values():
     assert LatticeNoise([1], "log(3)").normalizer == pytest.approx((3 + 1) / (3 - 1))
     x = math.exp(-0.5)  # two columns: the sum of |R_t| x^t is the square of the line's
@@ -64,10 +98,10 @@ def test_known_values():
     assert not LatticeNoise(PLANES[0], 1.0).tail.is_proved
 
 
-@pytest.mark.parametrize("columns", LINES + PLANES)
-def test_one_step_changes_the_level_by_at_most_one(columns):
-    metric = WordMetric(columns)
-    points = np.concatenate([metric.layer(t) for t in range(9)])
+@pytest.mark.parametrize("case", [*((columns, 0, 2) for columns in LINES + PLANES + SPACES), *BALLS])
+def test_one_step_changes_the_level_by_at_most_one(case):
+    metric = WordMetric(*case)
+    points = np.concatenate([metric.layer(t) for t in range(7)])
     here = metric.level(points)
     for column in metric.columns:
         assert np.abs(metric.level(points + column) - here).max() <= 1
@@ -83,9 +117,19 @@ def test_pmf_is_that_of_a_large_cyclic_group():
     assert noise.pmf([0, 1, -5, 7]) == pytest.approx([probabilities[x] for x in (0, 1, 55, 7)], rel=1e-3)
 
 
-@pytest.mark.parametrize(("columns", "epsilon"), [([2, 3], 0.7), ([1, 8], 2.0), (PLANES[1], 0.8), (PLANES[3], 1.5)])
-def test_draws_follow_the_distribution(columns, epsilon):
-    noise = LatticeNoise(columns, epsilon)
+@pytest.mark.parametrize(
+    ("columns", "epsilon", "widening"),
+    [
+        ([2, 3], 0.7, 0),
+        ([1, 8], 2.0, 0),
+        (PLANES[1], 0.8, 0),
+        (PLANES[3], 1.5, 0),
+        (PLANES[4], 1.5, 2),
+        (SPACES[0], 1.5, 1),
+    ],
+)
+def test_draws_follow_the_distribution(columns, epsilon, widening):
+    noise = LatticeNoise(columns, epsilon, widening)
     draws = noise.sample(60_000, rng=7)
     levels = noise.words.level(draws)
     masses = np.array([math.exp(-epsilon * t) * noise.size(t) for t in range(60)]) / noise.normalizer
@@ -108,20 +152,28 @@ def test_shapes_of_draws():
 def test_the_slope_of_the_tail_is_the_area_of_the_hull():
     """Sizes that happen to be steady before the far column joins are not taken for the tail."""
     noise = LatticeNoise([(1, 0), (0, 1), (5, 7)], 1.0)
-    assert (
-        noise.tail.sizes[1] == noise.words.size(60) - noise.words.size(59) == words._layer_growth(noise.words.columns)
-    )
+    assert noise.tail.sizes[1] == noise.words.size(60) - noise.words.size(59) == noise.words._growth
     assert noise.size(60) == noise.words.size(60)
 
 
 @pytest.mark.parametrize(
     ("columns", "message"),
-    [([0, 0], "all columns are zero"), ([0.5], "are not integers"), ([(1, 2, 3)], "3 numbers"),
+    [([0, 0], "all columns are zero"), ([0.5], "are not integers"), ([(1, 2, 3, 4)], "4 numbers"),
      ([], "are not integers"), ([1 << 20], "2\\*\\*20")],
 )  # fmt: skip
 def test_wrong_columns_are_rejected(columns, message):
     with pytest.raises(StatementError, match=message):
         LatticeNoise(columns, 1.0)
+
+
+def test_wrong_balls_are_rejected():
+    for arguments, message in (
+        ((-1,), "widening = -1"), ((float("nan"),), "widening"), ((1, 3), "norm = 3"), ((10**5, 2), "too many points"),
+    ):  # fmt: skip
+        with pytest.raises(StatementError, match=message):
+            LatticeNoise([(1, 0), (0, 1)], 1.0, *arguments)
+    with pytest.raises(NotRepresentableError, match="lie in a plane"):
+        LatticeNoise([(1, 2, 3), (1, 0, 0)], 1.0)
 
 
 def test_endless_searches_are_rejected(monkeypatch):

@@ -13,16 +13,23 @@ from ldpopt import (
     GraphDP,
     Mechanism,
     MetricDP,
+    OneSided,
     Problem,
     PureLDP,
     Utility,
+    UtilityOptimizedLDP,
+    closed_forms,
     compare,
     estimate_frequencies,
+    layers,
     neighbors,
+    noise,
+    pareto_front,
     plotting,
     solve,
 )
 from ldpopt.errors import StatementError
+from ldpopt.plotting.plot import PICTURES
 from ldpopt.polytope.regions import prior_regions
 from ldpopt.studies.sweep import SweepResult, sweep
 
@@ -72,6 +79,79 @@ def test_given_axes_are_used() -> None:
     ax = Figure().add_subplot()
     assert plotting.mechanism(COIN, ax) is ax
     assert plotting.delta_curve(COIN.audit(), Figure().add_subplot()).figure is not ax.figure
+
+
+LINE = np.abs(np.subtract.outer(range(4), range(4))).astype(float)
+TABLES = neighbors.histograms(3, 3)
+OBJECTS = {
+    "mechanism": (lambda: COIN, "report"),
+    "solution": (lambda: solve(Problem([0.5, 0.5], "identity", PureLDP(1.0))), "report"),
+    "problem": (lambda: Problem([0.2, 0.3, 0.5], "absolute_error", PureLDP(1.0)), "report"),
+    "utility": (lambda: ldpopt.utility.absolute_error({"low": 0, "high": 3}), "report"),
+    "binary form": (lambda: closed_forms.binary([0.3, 0.7], 1.0, 0.1), "p_{00}"),
+    "n-ary form": (lambda: closed_forms.top_k([0.5, 0.3, 0.2], 1.0), "report"),
+    "audit": (lambda: COIN.audit(), "varepsilon"),
+    "graph mechanism": (lambda: layers.bfs_mechanism(TABLES, 1.0, max), ""),
+    "lone node": (lambda: layers.bfs_mechanism(neighbors.path([7]), 1.0), ""),
+    "partition": (lambda: noise.NeighborPartition([(0, 1), (20, 21)], 2), "noise"),
+    "integer partition": (lambda: noise.NeighborPartition([1, 2, 9], 0), "noise"),
+    "Laplace": (lambda: noise.Laplace(1, 0.5), "unit of the answer"),
+    "staircase": (lambda: noise.Staircase(1, 1.0), "unit of the answer"),
+    "geometric": (lambda: noise.Geometric(1, 0.5), "whole numbers"),
+    "level noise": (lambda: noise.NeighborPartition([(0, 1), (20, 21)], 2).noise(2.0), "unit of the answer"),
+    "integer noise": (lambda: noise.NeighborPartition([1, 2, 9], 0).noise("log(2)"), "whole numbers"),
+    "lattice of numbers": (lambda: layers.LatticeNoise([2, 3], 0.5), "whole numbers"),
+    "lattice of pairs": (lambda: layers.LatticeNoise([(1, 0), (0, 1), (3, 1)], 1.0), "first number"),
+    "levels": (lambda: layers.optimal_levels([0, 70, 890], [0, 70, 840], 8.0), "layer"),
+    "front": (lambda: pareto_front(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [0]), "gain of the group: 0"),
+    "pure": (lambda: PureLDP(1.0), "p_{00}"),
+    "approximate": (lambda: ApproximateLDP(0.1, 0.2), "p_{00}"),
+    "graph": (lambda: GraphDP(1.0, neighbors.path(["low", "mid", "high"])), ""),
+    "metric": (lambda: MetricDP(1.0, LINE), "answer"),
+    "named metric": (lambda: MetricDP.of_points(1.0, {"a": (0, 0), "b": (3, 4)}), "answer"),
+    "one-sided": (lambda: OneSided(1.0, ["yes", "maybe"]), "answer"),
+    "utility-optimized": (lambda: UtilityOptimizedLDP(1.0, ["yes"]), "answer"),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_plot_draws_every_object_with_labels(name: str) -> None:
+    build, label = OBJECTS[name]
+    ax = ldpopt.plot(build())
+    render(ax)
+    assert ax.has_data()
+    assert label in ax.get_xlabel()
+    assert ax.get_ylabel() or not ax.axison
+    assert ldpopt.plot(build(), ax) is ax
+
+
+def test_every_class_with_a_picture_is_drawn_in_these_tests() -> None:
+    drawn_elsewhere = {"SweepResult", "Estimate", "Comparison", "Design", "FrequencyDesign", "DesignComparison"}
+    drawn = [build() for build, _ in OBJECTS.values()]
+    missing = {kind.__name__ for kind in PICTURES if not any(isinstance(thing, kind) for thing in drawn)}
+    assert missing <= drawn_elsewhere
+
+
+def test_layers_are_drawn_in_their_colors() -> None:
+    grid = neighbors.grid(3, 4)
+    ax = plotting.layers(grid, (0, 0))
+    dots = ax.collections[-1]
+    assert len(np.unique(dots.get_facecolor(), axis=0)) == 6
+    assert dots.get_offsets().tolist() == [list(node) for node in grid]
+    texts = [text.get_text() for text in plotting.layers(grid, (0, 0), sum).texts]
+    assert texts == [str(sum(node)) for node in grid]
+    large = neighbors.grid(8, 8, [f"cell {k}" for k in range(64)])
+    assert not plotting.layers(large, "cell 0").texts
+    with pytest.raises(StatementError, match="2025 nodes are too many"):
+        plotting.layers(neighbors.grid(45, 45), (0, 0))
+
+
+def test_density_is_drawn_to_four_deviations() -> None:
+    drawn = noise.Laplace(2.0, 1.0)
+    curve = ldpopt.plot(drawn).get_lines()[0]
+    r, density = (np.asarray(part) for part in curve.get_data())
+    assert density == pytest.approx(drawn.pdf(r))
+    assert np.trapezoid(density, r) == pytest.approx(1, abs=5e-3)
 
 
 def test_sweep_draws_solver_and_closed_form(grid: SweepResult) -> None:
@@ -232,8 +312,9 @@ def test_comparison_has_a_bar_for_each_mechanism(objective: str) -> None:
     found = compare(problem)
     ax = ldpopt.plot(found)
     render(ax)
-    assert [text.get_text() for text in ax.get_yticklabels()] == [row.name for row in found.rows]
-    assert [bar.get_width() for bar in ax.patches] == [row.value for row in found.rows]
+    names = [row.name for row in found.literature]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["optimum", *names]
+    assert [bar.get_width() for bar in ax.patches] == [row.value for row in (found.best, *found.literature)]
     assert objective.replace("_", "-").split("-")[0] in ax.get_xlabel()
     assert "metric privacy" in ax.get_title()
 

@@ -10,6 +10,9 @@ import pytest
 
 import ldpopt as lo
 from ldpopt.errors import StatementError
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy.notion import Notion
+from ldpopt.solving.formulation import available_forms
 
 cp: Any = pytest.importorskip("cvxpy")
 pulp: Any = pytest.importorskip("pulp")
@@ -58,6 +61,56 @@ def test_models_have_the_optimum_of_solve(kind: str, n: int) -> None:
     assert pulp.value(linear.objective) == pytest.approx(best, abs=1e-7)
 
 
+@pytest.mark.parametrize("objective", ["expected", "worst_case"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_exact_form_has_the_optimum_of_solve(kind: str, objective: Any) -> None:
+    rng = np.random.default_rng(5)
+    prior = rng.dirichlet(np.ones(4)) if objective == "expected" else None
+    notion = case(kind, 4, 4, 0.6, rng)
+    limit = lo.constraints.linear(np.eye(4), upper=1.6, name="truth")
+    problem = lo.Problem(prior, rng.random((4, 4)), notion, objective=objective, constraints=limit)
+    best = lo.solve(problem).value
+    for form in available_forms(problem):
+        program = lo.formulate(problem, form)
+        highs, linear, model = program.to_highs(), program.to_pulp(), program.to_cvxpy()
+        highs.run()
+        linear.solve(pulp.PULP_CBC_CMD(msg=0))
+        values = [highs.getObjectiveValue(), pulp.value(linear.objective), model.solve(solver="CLARABEL")]
+        if form == "relaxation":
+            assert min(values) > best - 1e-7
+            assert "relaxation" in repr(program)
+        else:
+            assert values == pytest.approx([best] * 3, abs=1e-7)
+        assert model.is_dcp(dpp=True)
+        assert model.var_dict["P"].shape == (4, 4)
+        assert set(model.param_dict) == {"ratio"} | ({"prior"} if prior is not None else set())
+
+
+def test_the_entry_wise_relaxation_is_weaker_than_the_event_wise_notion() -> None:
+    rng = np.random.default_rng(3)
+    problem = lo.Problem(rng.dirichlet(np.ones(4)), rng.random((4, 4)), lo.ApproximateLDP(0.5, 0.1))
+    exact, relaxed = (lo.formulate(problem, form).to_highs() for form in (None, "relaxation"))
+    exact.run()
+    relaxed.run()
+    assert exact.getObjectiveValue() == pytest.approx(lo.solve(problem).value, abs=1e-9)
+    assert relaxed.getObjectiveValue() > exact.getObjectiveValue() + 1e-3
+
+
+def test_a_ratio_beyond_floats_is_a_number() -> None:
+    problem = lo.Problem([0.5, 0.5], "identity", lo.MetricDP(1.0, [[0, 800.0], [800.0, 0]]))
+    model = lo.formulate(problem).to_cvxpy()
+    assert model.solve(solver="CLARABEL") == pytest.approx(1.0)
+    assert list(model.param_dict) == ["prior"]
+
+
+def test_the_text_of_a_program_is_algebra() -> None:
+    program = lo.formulate(lo.Problem([0.5, 0.3, 0.2], "identity", lo.ApproximateLDP(1.0, 0.1)))
+    text = str(program)
+    assert "array" not in text + repr(program)
+    assert "excess[0,1,0]  0.367879 P[0,0] - P[1,0] - E[0,1,0] <= 0" in text
+    assert "maximize 0.5 P[0,0] + 0.3 P[1,1] + 0.2 P[2,2]" in text
+
+
 def test_a_metric_without_labels_has_its_ratios() -> None:
     found = lo.MetricDP(1.0, [[0, 1, 3], [1, 0, 2], [3, 2, 0]]).ratios()
     assert found == pytest.approx(np.exp([1.0, 2.0]))  # the distance 3 is implied by a chain
@@ -73,3 +126,40 @@ def test_what_does_not_fit_is_refused() -> None:
         lo.PureLDP(1.0).constraints(np.eye(3))
     with pytest.raises(StatementError, match="no variable for input"):
         lo.PureLDP(1.0).add_to(pulp.LpProblem(), {("a", "a"): 1, ("b", "b"): 1})
+
+
+class Dominated(Notion):
+    """A plug-in that writes rows only: no report is more than twice as likely under the first input as elsewhere."""
+
+    kind = ""
+
+    def rows(self, inputs: Any, n_outputs: int) -> RowBlock:
+        first = np.zeros((len(inputs) - 1) * n_outputs, int)
+        second, output = (part.reshape(-1) for part in np.indices((len(inputs) - 1, n_outputs)))
+        return RowBlock.of_pairs("privacy", first, second + 1, output, np.full(len(first), 0.5))
+
+    def audit(self, channel: Any) -> Any:
+        raise NotImplementedError
+
+
+def test_a_notion_that_writes_rows_is_a_list_of_constraints_too() -> None:
+    channel = cp.Variable((3, 3))
+    constraints = Dominated().constraints(channel)
+    best = cp.Problem(cp.Maximize(cp.trace(channel)), constraints).solve(solver="CLARABEL")
+    linear = pulp.LpProblem("channel", pulp.LpMaximize)
+    entries = pulp.LpVariable.dicts("P", [(x, y) for x in range(3) for y in range(3)], 0)
+    linear += entries[0, 0] + entries[1, 1] + entries[2, 2]
+    Dominated().add_to(linear, entries)
+    linear.solve(pulp.PULP_CBC_CMD(msg=0))
+    assert best == pytest.approx(pulp.value(linear.objective), abs=1e-7) == pytest.approx(2.0)
+    with pytest.raises(StatementError, match="which have no ratio"):
+        Dominated().constraints(channel, 2.0)
+
+
+def test_what_is_no_model_is_refused() -> None:
+    entries = pulp.LpVariable.dicts("P", [(0, 0), (0, 1), (1, 0), (1, 1)], 0)
+    for model, table in ((None, entries), ("model", entries), (pulp.LpProblem(), {})):
+        with pytest.raises(StatementError):
+            lo.PureLDP(1.0).add_to(model, table)
+    with pytest.raises(lo.errors.LdpoptError, match="label"):
+        lo.Mechanism.private(np.eye(2), lo.PureLDP(1.0), ["a"])

@@ -89,5 +89,5 @@ def test_refusals():
     problem = lo.Problem([0.5, 0.5], "identity", lo.OneSided("log(2)", [0]))
     with pytest.raises(NotRepresentableError, match="a notion that ties pairs both ways"):
         lo.extreme_points(problem.privacy, 2)
-    with pytest.raises(NotRepresentableError, match="cannot be solved by output sifting"):
+    with pytest.raises(NotRepresentableError, match="cannot be solved by"):
         lo.solve(problem, solver="interior")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ldpopt.solvers import Outcome, Status
-from ldpopt.solvers.scaling import UNSCALED_EXPONENT, in_costs, with_unit_costs
+from ldpopt.solvers.guarded import UNSCALED_EXPONENT, in_costs, with_unit_costs
 from ldpopt.testing import dense_program
 
 PROGRAM = dense_program(np.ones(4), np.ones((1, 4)), 1, 1)

@@ -65,7 +65,8 @@ def graph_problem(**changes):
     [
         (uniform(4, PureLDP(1.0), 3), "compact"),
         (uniform(4, PureLDP(1.0), 3), "pairwise"),
-        (uniform(3, ApproximateLDP(1.0, 0.1)), "compact"),
+        (uniform(3, ApproximateLDP(1.0, 0.1)), "relaxation"),
+        (uniform(3, ApproximateLDP(1.0, 0.1), 4), "events"),
         (uniform(3, ApproximateLDP(1.0, 0.1)), "pairwise"),
         (uniform(3, ApproximateLDP(1.0, 0.1, "entry"), 4), "pairwise"),
         (graph_problem(), "pairwise"),
@@ -141,12 +142,17 @@ def test_added_rows_have_the_same_activity_in_both_forms(form):
 
 def test_default_forms_are_chosen_and_impossible_ones_refused():
     assert default_form(uniform(3, PureLDP(1.0))) == "compact"
-    assert default_form(uniform(3, ApproximateLDP(1.0, 0.1))) == "compact"
+    assert default_form(uniform(3, ApproximateLDP(1.0, 0.1))) == "events"
+    assert default_form(uniform(3, ApproximateLDP(1.0, 0.1, "entry"))) == "compact"
     assert default_form(graph_problem()) == "pairwise"
     with pytest.raises(NotRepresentableError, match="no compact form"):
         formulate(graph_problem(), "compact")
     with pytest.raises(NotRepresentableError, match="no compact form"):
         formulate(uniform(2, MetricDP(1.0, [[0, 1], [1, 0]])), "compact")
+    with pytest.raises(NotRepresentableError, match="is a relaxation"):
+        formulate(uniform(3, ApproximateLDP(1.0, 0.1)), "compact")
+    with pytest.raises(NotRepresentableError, match="no events form"):
+        formulate(uniform(3, PureLDP(1.0)), "events")
     with pytest.raises(StatementError, match="form = 'dense' is unknown"):
         formulate(uniform(2, PureLDP(1.0)), "dense")
 

@@ -92,7 +92,7 @@ def test_outputs_left_out_at_first_are_priced_and_added():
 
 def switch(case, channel, deadline=NO_LIMIT):
     """Switch to the interior point with a channel, as row generation does."""
-    start = Switch("event interior point", "test", lo.formulate(case), channel, 1e-6, lambda: None)
+    start = Switch("event interior point", "test", lo.formulate(case, "relaxation"), channel, 1e-6, lambda: None)
     return EventInteriorPoint().solve(Task(case, ProblemForm.of(case), deadline), start)
 
 

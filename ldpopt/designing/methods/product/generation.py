@@ -1,7 +1,5 @@
 """Designs for product alphabets: column generation among sets with all their images, in a reduced program."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,32 +9,15 @@ from ldpopt.designing.methods.product.sets import LISTED, generators, lifted, ma
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 
-POINTS = 64
-"""Largest number of combinations of attributes that a set may depend on, unless the workload needs more."""
-
-ENTRIES = 4_000_000
-"""Largest number of entries of a channel."""
-
-ROUNDS = 60
-"""Limit on rounds of pricing."""
-
-ADDED = 6
-"""Sets that are added from each space in a round."""
-
-SEARCHES = 4
-"""Rounds in which sets of many combinations are sought."""
-
-USED = 1e-9
-"""Probability below which a set is left out."""
-
-STEPS = 200
-"""Limit on Newton steps; 20 to 40 are usual."""
-
-TO_BORDER = 0.95
-"""Share of the distance to the boundary that a step goes."""
-
-Key = tuple[int, bytes]
-"""A set: the number of its space, and its indicator there."""
+POINTS = 64  # largest number of combinations of attributes that a set may depend on, unless the workload needs more
+ENTRIES = 4_000_000  # largest number of entries of a channel
+ROUNDS = 60  # limit on rounds of pricing
+ADDED = 6  # sets that are added from each space in a round
+SEARCHES = 4  # rounds in which sets of many combinations are sought
+USED = 1e-9  # probability below which a set is left out
+STEPS = 200  # limit on Newton steps; 20 to 40 are usual
+TO_BORDER = 0.95  # share of the distance to the boundary that a step goes
+Key = tuple[int, bytes]  # a set: the number of its space, and its indicator there
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +153,7 @@ class ReducedProgram:
         return self.orbits[key]
 
     def _orbits(self, keys: list[Key], q: Float, rounds: int) -> Orbits:
+        """The used sets with all their images over all answers."""
         images, kept = [], np.flatnonzero(q > USED)
         for a in kept:
             part = self._images(keys[a])
@@ -191,12 +173,6 @@ def solve_reduced(cost: Float, information: Float, gap: float) -> tuple[Float, f
     The value is homogeneous: ``sum q`` is added to it in place of the equation, and the result is scaled. This average
     master with a system of ``c`` rows takes 0.7 to 1.1 ms; the general one with images took 14 to 459 ms.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> q, value = solve_reduced(np.array([1.0, 1.0]), np.array([[1.0, 0.0], [0.0, 1.0], [0.4, 0.4]]), 1e-9)
-    >>> q.round(6).tolist(), round(float(value), 6)
-    ([0.5, 0.5, 0.0], 4.0)
     """
     scale = information.max(axis=0)
     information, cost = information / scale, cost / scale

@@ -1,7 +1,5 @@
 """Marginals and other workloads whose Gram matrix depends only on the attributes in which two answers differ."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -13,13 +11,12 @@ from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.limits import DesignLimits
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
-from ldpopt.designing.methods.product.generation import Orbits, ReducedProgram
+from ldpopt.designing.methods.product.generation import ENTRIES, Orbits, ReducedProgram
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 
-MASSES = 1 << 53
-"""Sum of the masses of a row."""
+MASSES = 1 << 53  # sum of the masses of a row
 
 
 class ProductDesign(DesignMethod):
@@ -37,11 +34,11 @@ class ProductDesign(DesignMethod):
         return form.problem.outputs is None and is_between and form.scheme is not None
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Structure."""
+        """The reason names the structure of the Gram matrix."""
         return "the Gram matrix depends only on the attributes in which two answers differ: the bound is in closed form"
 
     def solve(self, task: DesignTask) -> RawDesign:
-        """Sets with all their images, and the multipliers of the scheme."""
+        """Find sets with all their images; multipliers of the scheme prove the bound."""
         form, scheme = task.form, task.form.scheme
         assert scheme is not None
         eigenvalues = scheme.eigenvalues(form.problem.workload.gram)
@@ -49,7 +46,8 @@ class ProductDesign(DesignMethod):
         reduced = ReducedProgram(scheme, eigenvalues, float(np.exp(-form.epsilon)), float(-np.expm1(-form.epsilon)))
         orbits = reduced.generate(task.gap, task.deadline)
         if orbits is None:
-            raise NotRepresentableError("no set with few enough images makes the workload estimable")
+            what = f"sets with all their images would make a channel of more than {ENTRIES:,} entries"
+            raise NotRepresentableError(what, do="design for fewer attributes, or for a simpler workload")
         channel = np.ldexp(masses(orbits, form.epsilon).astype(np.float64), -53)
         weights = form.problem.all_weights
         statement = Statement.of(form.problem.workload.matrix, weights, form.classes)
@@ -62,10 +60,8 @@ class ProductDesign(DesignMethod):
 
 
 def masses(orbits: Orbits, epsilon: Budget) -> NDArray[np.int64]:
-    """Integer masses, shape ``(n, m)``: two in each column, with a ratio of at most ``e**epsilon``.
-
-    All rows have the same sum, whatever the masses are; a constant column brings it to `MASSES`.
-    """
+    """Integer masses, shape ``(n, m)``: two in each column, with a ratio of at most ``e**epsilon``."""
+    # All rows have the same sum, whatever the masses are; a constant column brings it to `MASSES`.
     ratio = 1 / epsilon.enclosure()[0]
     columns = []
     for images, q in zip(orbits.images, orbits.q, strict=True):
@@ -94,10 +90,8 @@ def left_inverse_of(scheme: Scheme, channel: Float, eigenvalues: Float) -> Float
 
 
 def information(scheme: Scheme, masses: NDArray[np.int64]) -> list[Fraction] | None:
-    """Eigenvalues of the information of a channel with two masses in each column; None if it is not in the scheme.
-
-    Columns with the same masses and sets of the same size are counted together.
-    """
+    """Eigenvalues of the information of a channel with two masses in each column; None if it is not in the scheme."""
+    # Columns with the same masses and sets of the same size are counted together.
     n = scheme.n
     high, low = masses.max(axis=0), masses.min(axis=0)
     inside = masses == high

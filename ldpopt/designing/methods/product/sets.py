@@ -21,14 +21,9 @@ from ldpopt.certificate.scheme import Permutation, Scheme
 from ldpopt.designing.pricing import Price, indicators, local_search
 from ldpopt.foundation.numbers import Float
 
-LISTED = 16
-"""Largest number of combinations whose sets are all listed."""
-
-STARTS = 200
-"""Number of random sets that are improved."""
-
-DIGITS = 10
-"""Digits in which sets with the same information agree."""
+LISTED = 16  # largest number of combinations whose sets are all listed
+STARTS = 200  # number of random sets that are improved
+DIGITS = 10  # digits in which sets with the same information agree
 
 
 @dataclass(eq=False)
@@ -164,13 +159,7 @@ def lifted(indicators: Float, places: Sequence[int], scheme: Scheme) -> Float:
 
 
 def value_generators(size: int) -> list[Permutation]:
-    """Permutations that generate a doubly transitive group: affine, projective, or all of them.
-
-    Examples
-    --------
-    >>> [order.tolist() for order in value_generators(3)]
-    [[1, 2, 0], [0, 2, 1]]
-    """
+    """Permutations of ``size`` values that generate a doubly transitive group: affine, projective, or all of them."""
     values = np.arange(size)
     if _is_prime(size):
         found = [(values + 1) % size, values * _primitive(size) % size]
@@ -178,11 +167,7 @@ def value_generators(size: int) -> list[Permutation]:
         # The projective line: x + 1, g x and -1/x, with the last value for infinity.
         p = size - 1
         inverse = np.array([p, *((-pow(int(x), -1, p)) % p for x in range(1, p)), 0])
-        found = [
-            np.append((values[:-1] + 1) % p, p),
-            np.append(values[:-1] * _primitive(p) % p, p),
-            inverse,
-        ]
+        found = [np.append((values[:-1] + 1) % p, p), np.append(values[:-1] * _primitive(p) % p, p), inverse]
     else:
         found = [np.roll(values, 1), np.array([1, 0, *range(2, size)])]
     return [np.asarray(order, dtype=np.int64) for order in found if (order != values).any()]
@@ -193,5 +178,5 @@ def _is_prime(number: int) -> bool:
 
 
 def _primitive(p: int) -> int:
-    """Least generator of the multiplicative group."""
+    """Least generator of the multiplicative group modulo a prime."""
     return next(g for g in range(1, p) if len({pow(g, power, p) for power in range(p - 1)}) == p - 1)

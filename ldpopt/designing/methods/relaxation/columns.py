@@ -9,8 +9,6 @@ thresholds with the share of two answers. These correlations need not be positiv
 is, with the sizes of the sets drawn apart, is good enough for a start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -37,38 +35,18 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
-ROUNDS = 60
-"""Limit on rounds."""
-
+ROUNDS = 60  # limit on rounds
+# Columns drawn at first, kept and added in a round, in multiples of the dimension of the invariant matrices
 DRAWN, KEPT, ADDED = 1.0, 1.0, 0.5
-"""Columns drawn at first, kept and added in a round, in multiples of the dimension of the invariant matrices."""
-
-FINISHING = 2e-8
-"""Seconds of rounding and proof per report and square of the number of answers."""
-
-SHARE = 0.3
-"""Share of the seconds left that is kept for them: few seconds allow few reports."""
-
-SINGLES = 1e-3
-"""Total share of the single answers at first, with which every direction is estimable."""
-
-STALLED, PROGRESS = 3, 0.95
-"""The search ends if the gap falls by less than this factor in so many rounds."""
-
-REACHED = 0.95
-"""Share of the gap aimed at that the search may use; the rest is for rounding."""
-
-WORTH = 0.3
-"""Relative excess of the cost of a new column over the value, in multiples of the gap aimed at."""
-
-LEAST = 1e-5
-"""Smallest share of an answer, or of two, that is not rounded up."""
-
-NODES = 20
-"""Nodes of the integral over the angle."""
-
-HALVINGS = 30
-"""Steps of bisection."""
+FINISHING = 2e-8  # seconds of rounding and proof per report and square of the number of answers
+SHARE = 0.3  # share of the seconds left that is kept for them: few seconds allow few reports
+SINGLES = 1e-3  # total share of the single answers at first, with which every direction is estimable
+STALLED, PROGRESS = 3, 0.95  # the search ends if the gap falls by less than this factor in so many rounds
+REACHED = 0.95  # share of the gap aimed at that the search may use; the rest is for rounding
+WORTH = 0.3  # relative excess of the cost of a new column over the value, in multiples of the gap aimed at
+LEAST = 1e-5  # smallest share of an answer, or of two, that is not rounded up
+NODES = 20  # nodes of the integral over the angle
+HALVINGS = 30  # steps of bisection
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +93,7 @@ def relaxed_average(
         if best is None or found.value < best.value:
             best = _optimum(task, columns, found, relaxed.dual, number)
         history.append((best.value - relaxed.dual.bound) / (best.value - contrasts.spread))
-        end = _end(history, gap, deadline)
+        end = _reason_to_end(history, gap, deadline)
         if end:
             break
         fresh = _fresh(task, columns, found)
@@ -138,8 +116,8 @@ def _first(task: _Task, shares: Float, candidates: Float | None) -> tuple[Column
     return columns, q / q.sum()
 
 
-def _end(history: Sequence[float], gap: float, deadline: Deadline) -> str:
-    """Why to end, if there is a reason."""
+def _reason_to_end(history: Sequence[float], gap: float, deadline: Deadline) -> str:
+    """Why the rounds end after these gaps, in words; empty if they go on."""
     if history[-1] <= REACHED * gap:
         return "ended at the gap aimed at"
     if deadline.is_over:

@@ -8,8 +8,6 @@ with ``p = (a, h r)`` and ``N`` in signs, to which multiples of inequalities of 
 `design_bound_elliptope`. A barrier method with Newton steps over ``eta``, ``u`` and ``d``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -21,11 +19,8 @@ from ldpopt.designing.private_columns import Staircases
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 
-FASTER = 0.15
-"""Factor of the weight of the barrier from one center to the next."""
-
-STEPS = 400
-"""Limit on Newton steps; 40 to 80 are usual."""
+FASTER = 0.15  # factor of the weight of the barrier from one center to the next
+STEPS = 400  # limit on Newton steps; 40 to 80 are usual
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,5 @@
 """More answers than are listed: a bound from a relaxation first, then sets drawn from its moments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,29 +21,15 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.columns import Columns
 
-ROUNDS = 5
-"""Limit on rounds for the worst case."""
-
-FIRST = 3.0
-"""Gap of the first round, in multiples of the gap of the task; later rounds use half of that gap."""
-
-KEPT = 1e-6
-"""Share of the largest multiple below which a column is dropped between rounds."""
-
+ROUNDS = 5  # limit on rounds for the worst case
+FIRST = 3.0  # gap of the first round, in multiples of the gap of the task; later rounds use half of that gap
+KEPT = 1e-6  # share of the largest multiple below which a column is dropped between rounds
+# Share of the average probability below which a column of the average design is not used for the worst case
 RARE = 0.01
-"""Share of the average probability below which a column of the average design is not used for the worst case."""
-
-SECONDS = 2e-11
-"""Of a Newton step of the saddle point, for each cube of the columns."""
-
-STEPS = 20
-"""Newton steps for which time has to remain: it limits the number of columns."""
-
-USED = 1e-9
-"""Probability below which a column is left out of the mechanism."""
-
-LEAST = 1e-6
-"""Smallest weight of an answer, in multiples of the average, for which columns are sought."""
+SECONDS = 2e-11  # of a Newton step of the saddle point, for each cube of the columns
+STEPS = 20  # Newton steps for which time has to remain: it limits the number of columns
+USED = 1e-9  # probability below which a column is left out of the mechanism
+LEAST = 1e-6  # smallest weight of an answer, in multiples of the average, for which columns are sought
 
 
 class Relaxation(DesignMethod):
@@ -58,11 +42,11 @@ class Relaxation(DesignMethod):
         return form.staircases is not None and form.n > limits.listed_answers
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Number of answers."""
+        """The reason names the number of answers."""
         return f"the sets of {form.n} answers are too many to list: the bound is that of the elliptope"
 
     def solve(self, task: DesignTask) -> RawDesign:
-        """Bound, then columns until the value is near the bound."""
+        """Compute the bound, then add columns until the value is near the bound."""
         form, cone = task.form, task.form.staircases
         assert cone is not None
         how: dict[str, Any] = {"gap": task.gap, "deadline": task.deadline, "candidates": form.candidates}

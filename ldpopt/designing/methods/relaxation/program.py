@@ -14,8 +14,6 @@ Each round minimises the objective with a penalty for every violated inequality,
 augmented Lagrangian). With the last multipliers the program without penalties is a bound, which `elliptope` proves.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -24,37 +22,23 @@ import numpy as np
 from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.methods.relaxation.elliptope import raise_cost
+from ldpopt.designing.methods.relaxation.weighting import descend
 from ldpopt.designing.pricing import Dual
 from ldpopt.designing.private_columns import Staircases
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
+# Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep some information
 LIFTS = (1e-6, 1e-9)
-"""Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep some information."""
-
-STARTS, NEAR = 4, 3e-3
-"""Limit on starts, and the relative distance of bound and objective at which a start is accepted."""
-
-STEPS = 1000
-"""Limit on steps of L-BFGS for each program."""
-
+STARTS, NEAR = 4, 3e-3  # limit on starts, and the relative distance of bound and objective at which a start is accepted
+STEPS = 1000  # limit on steps of L-BFGS for each program
+# Shares of a time limit after which the relaxed program, and the proof of its bound, have to end
 SEARCH, PROOF = 0.4, 0.6
-"""Shares of a time limit after which the relaxed program, and the proof of its bound, have to end."""
-
-ROUNDS = 40
-"""Limit on rounds of multipliers."""
-
-SIZED = 3
-"""Rounds after which the size ``k`` of the inequality ``(|A| - k)(|A| - k - 1) >= 0`` is fixed."""
-
-PENALTY = 30.0
-"""Curvature of the penalties per answer."""
-
-LEAST_GAP = 1e-8
-"""Smallest relative gap of the objective that is aimed at in floats."""
-
-ROUGH, FINE = 1e-10, 1e-13
-"""Relative changes of the objective at which L-BFGS ends, in the rounds and in the last one."""
+ROUNDS = 40  # limit on rounds of multipliers
+SIZED = 3  # rounds after which the size ``k`` of the inequality ``(|A| - k)(|A| - k - 1) >= 0`` is fixed
+PENALTY = 30.0  # curvature of the penalties per answer
+LEAST_GAP = 1e-8  # smallest relative gap of the objective that is aimed at in floats
+ROUGH, FINE = 1e-10, 1e-13  # relative changes of the objective at which L-BFGS ends, in the rounds and in the last one
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +126,7 @@ def relax(contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline
     searching, proving = deadline.share(SEARCH), deadline.share(PROOF)
     best: Relaxed | None = None
     for start in range(STARTS):
-        found = _relaxed(contrasts, cone, gap, start, searching, proving)
+        found = _relaxed_from(contrasts, cone, gap, start, searching, proving)
         if best is None or found.dual.bound > best.dual.bound:
             best = found
         short = found.dual.value - best.dual.bound
@@ -152,10 +136,10 @@ def relax(contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline
     return best
 
 
-def _relaxed(
+def _relaxed_from(
     contrasts: Contrasts, cone: Staircases, gap: float, start: int, searching: Deadline, proving: Deadline
 ) -> Relaxed:
-    """The optimum from one start: L-BFGS may end in a local minimum of the program, whose bound is poor."""
+    """The relaxed optimum that the search finds from one start; it may be a local one, whose bound is poor."""
     n = len(contrasts.weights)
     flat = np.append(np.random.default_rng(start).standard_normal(n * n), 0.0)
     for lift in LIFTS:
@@ -179,7 +163,7 @@ def _relaxed(
 def _proved(
     contrasts: Contrasts, cone: Staircases, inverse: Float, inequalities: Inequalities, gap: float, deadline: Deadline
 ) -> Dual:
-    """Bound by ``S``, given in the coordinates of the contrasts with unit 1, and by the multipliers."""
+    """Multipliers with a proved largest cost, from ``S`` in the coordinates of the contrasts with unit 1."""
     basis, r = contrasts.basis, contrasts.weights
     form = basis @ (inverse.T @ contrasts.reduced @ inverse * contrasts.size) @ basis.T
     value = float(np.sum(inverse * contrasts.reduced)) * contrasts.size
@@ -203,23 +187,11 @@ class _Search:
         return self.program.moments(units / np.linalg.norm(units, axis=1, keepdims=True), math.tanh(flat[-1]))
 
     def minimize(self, flat: Float, tolerance: float, deadline: Deadline) -> tuple[Float, float]:
-        """Limited-memory quasi-Newton steps."""
-        from scipy.optimize import minimize
-
-        def stop(_: Float) -> None:
-            if deadline.is_over:
-                raise StopIteration
-
+        """Minimize from these variables by L-BFGS; the variables, with unit vectors, and the value."""
         self.unit *= self._evaluate(flat)[0] if not self.penalty else 1.0
-        found = minimize(  # type: ignore[call-overload]
-            self._evaluate,
-            flat,
-            jac=True,
-            method="L-BFGS-B",
-            callback=stop,
-            options={"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": 20, "ftol": tolerance, "gtol": 1e-9},
-        )
-        return np.append(self.point(found.x).units.ravel(), found.x[-1]), float(found.fun)
+        how = {"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": 20, "ftol": tolerance, "gtol": 1e-9}
+        found, value = descend(self._evaluate, flat, how, deadline)
+        return np.append(self.point(found).units.ravel(), found[-1]), value
 
     def move(self, flat: Float, resize: bool) -> None:
         """Update the multipliers from the penalties at a point; perhaps the size too."""

@@ -8,8 +8,7 @@ With ``q = w^2 / |w|^2`` the only constraint is the center. Its multipliers are 
 The remaining center is removed by a factor near 1 for each column.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,17 +17,24 @@ from ldpopt.designing.symmetry import Blocks
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-STEPS = 100
-"""Limit on steps of L-BFGS for each update of the multipliers."""
+STEPS = 100  # limit on steps of L-BFGS for each update of the multipliers
+TRIES = 3  # limit on updates of the multipliers
+CURVATURE = 30.0  # curvature of the penalty of the center
+CENTERED = 1e-4  # center, relative to the largest coordinate of a column, that is small enough to be removed
 
-TRIES = 3
-"""Limit on updates of the multipliers."""
 
-CURVATURE = 30.0
-"""Curvature of the penalty of the center."""
+def descend(
+    function: Callable[[Float], tuple[float, Float]], start: Float, options: dict[str, float], deadline: Deadline
+) -> tuple[Float, float]:
+    """Minimize a function of value and gradient by L-BFGS until the deadline; the best point and its value."""
+    from scipy.optimize import minimize
 
-CENTERED = 1e-4
-"""Center, relative to the largest coordinate of a column, that is small enough to be removed."""
+    def stop(_: Float) -> None:
+        if deadline.is_over:
+            raise StopIteration
+
+    found = minimize(function, start, jac=True, method="L-BFGS-B", callback=stop, options=options)  # type: ignore[call-overload]
+    return np.asarray(found.x), float(found.fun)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,26 +60,14 @@ class FirstOrderMaster:
         self.multipliers = np.zeros(self.fixed.shape[1])
 
     def solve(self, q: Float, slope: Float | None, tolerance: float, deadline: Deadline) -> Weighted:
-        """Minimise from given probabilities and multipliers."""
-        from scipy.optimize import minimize
-
-        def stop(_: Float) -> None:
-            if deadline.is_over:
-                raise StopIteration
-
+        """Minimize from given probabilities and multipliers."""
+        how = {"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": 10, "ftol": tolerance, "gtol": 1e-12}
         root, (value, price) = np.sqrt(q), self.objective(q, self.grams)
         if slope is not None:
             self.multipliers = slope * self.unit / value
         for _ in range(TRIES):
-            found = minimize(  # type: ignore[call-overload]
-                self._evaluate,
-                root,
-                jac=True,
-                method="L-BFGS-B",
-                callback=stop,
-                options={"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": 10, "ftol": tolerance, "gtol": 1e-12},
-            )
-            root = found.x / np.linalg.norm(found.x)
+            root, _ = descend(self._evaluate, root, how, deadline)
+            root = root / np.linalg.norm(root)
             center = (root**2) @ self.fixed / self.unit
             self.multipliers = self.multipliers + CURVATURE * center
             if np.abs(center).max(initial=0.0) <= CENTERED or deadline.is_over:

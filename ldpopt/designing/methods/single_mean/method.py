@@ -1,7 +1,5 @@
 """The method for a single mean: report values are added where the bound is violated, then masses with exact means."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,49 +18,30 @@ from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-FIRST = 31
-"""Number of report values in the first round."""
-
-WIDEST = 1.5
-"""Largest report value, in multiples of the least one with which a randomizer can be unbiased."""
-
-ROUNDS = 100
-"""Limit on rounds."""
-
-WORK = 2e8
-"""Limit on the number of answers and report values, times the square of that of report values."""
-
-USED = 1e-6
-"""Report values with less than this share of the average probability are left out."""
-
-KEPT = 0.02
-"""Report values with a slack below this share of the value stay."""
-
-LOOSE = 0.01
-"""Gap of a program, in multiples of the remaining gap."""
-
-FINISHING = 2.0
-"""Time that is kept for rounding, which solves one more program, in multiples of the longest program."""
-
+FIRST = 31  # number of report values in the first round
+WIDEST = 1.5  # largest report value, in multiples of the least one with which a randomizer can be unbiased
+ROUNDS = 100  # limit on rounds
+WORK = 2e8  # limit on the number of answers and report values, times the square of that of report values
+USED = 1e-6  # report values with less than this share of the average probability are left out
+KEPT = 0.02  # report values with a slack below this share of the value stay
+LOOSE = 0.01  # gap of a program, in multiples of the remaining gap
+FINISHING = 2.0  # time that is kept for rounding, which solves one more program, in multiples of the longest program
+# Least distance of report values, in multiples of the square root of the gap: nearer ones change too little
 APART = 0.1
-"""Least distance of report values, in multiples of the square root of the gap: nearer ones change too little."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Report values with the solution of their program, its value, and multipliers with their bound.
+    """Report values with the solution of their program, and multipliers with the bound that they prove."""
 
-    Multipliers are for report values less the mean of the numbers; ``share`` is their best scale.
-    """
-
-    values: Float
+    values: Float  # (m,): report values
     solution: Randomizer
-    value: float
-    r: Float
-    slope: Float
-    line: Float
-    share: float
-    mean: float
+    value: float  # variance of the solution
+    r: Float  # (n,): weights of the answers
+    slope: Float  # (n,): multipliers, for report values less the mean
+    line: Float  # (n,)
+    share: float  # best scale of the multipliers
+    mean: float  # of the numbers over the weights
     bound: float
 
 
@@ -81,7 +60,7 @@ class SingleMean(DesignMethod):
         return grid_bits(numbers, float(np.abs(numbers).max() / np.tanh(form.epsilon / 2))) is not None
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Structure."""
+        """The reason names the structure of the workload."""
         return "all rows are multiples of one row, plus constants: report values are found for its mean"
 
     def solve(self, task: DesignTask) -> RawDesign:
@@ -99,7 +78,8 @@ class SingleMean(DesignMethod):
         largest, gap = found.solution.largest[used], max(task.gap / 100, 1e-10)
         exact = exact_channel(numbers, values, largest, epsilon, r, gap, task.deadline)
         if exact is None:
-            raise NotRepresentableError("no masses with exact means were found: floats do not suffice")
+            what = f"no integer masses with exact means were found for {len(numbers)} numbers: floats do not suffice"
+            raise NotRepresentableError(what, do="round the numbers to fewer digits")
         weights = form.problem.all_weights if r is not None else form.weights_of(found.r)
         bounds = _bounds(form, weights, numbers, (found.share * found.slope, found.share**2 * found.line), scale)
         channel = np.ldexp(exact.counts.astype(np.float64), -53)
@@ -146,6 +126,7 @@ def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_
 
 
 def _solved(w: Float, t: Float, base: float, r: Float | None, gap: float, deadline: Deadline) -> _Found:
+    """Solve the program for the report values ``t``, and raise its multipliers until they prove a bound."""
     found = MeanProgram(w, t, base, r).solve(gap, deadline)
     own = r if r is not None else np.maximum(-found.line[:, 2], 0.0)
     own = own / own.sum()

@@ -7,33 +7,27 @@ or, for the worst case, the smallest ``tau`` with ``sum_j t_j^2 P_xj - w_x^2 <= 
 interior point; the time of a step is linear in the number of answers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
+from ldpopt.designing.masters import CurvedPoint
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.solving.interior.path_following import NewtonSystem, Point, follow_path
+from ldpopt.solving.interior.path_following import NewtonSystem, follow_path
 
-STEPS = 120
-"""Limit on Newton steps; 15 to 40 are usual."""
-
-STALLED = 8
-"""Steps without a smaller gap before the iteration ends."""
-
+STEPS = 120  # limit on Newton steps; 15 to 40 are usual
+STALLED = 8  # steps without a smaller gap before the iteration ends
+# Share of the trace added to the matrix of each answer, which is nearly singular if its multipliers are free
 RIDGE = 1e-14
-"""Share of the trace added to the matrix of each answer, which is nearly singular if its multipliers are free."""
-
+# Residual of the equations above which a step aims at no less than this share of the mean product
 FEASIBLE, CENTERING = 1e-13, 1e-3
-"""Residual of the equations above which a step aims at no less than this share of the mean product."""
 
 
 @dataclass(frozen=True, eq=False)
 class Randomizer:
-    """A solution."""
+    """A randomizer with given report values, and the multipliers of its program."""
 
     largest: Float  # z, the largest probability of each report, shape (m,)
     channel: Float  # P, shape (n, m)
@@ -41,7 +35,7 @@ class Randomizer:
 
 
 @dataclass(frozen=True, eq=False)
-class _MeanPoint(Point):
+class _MeanPoint(CurvedPoint):
     """``P = b z + (1 - b) u``; multipliers ``low`` of ``u >= 0``, ``high`` of ``u <= z``, ``nu`` of the equations.
 
     For the worst case also ``tau``, and the slack of each answer below it; else ``spare`` is empty.
@@ -64,11 +58,6 @@ class _MeanPoint(Point):
     @property
     def multipliers(self) -> tuple[Float, ...]:
         return (self.low, self.high, -self.nu[:, 2]) if self.spare.size else (self.low, self.high)
-
-    def lengths(self, step: Self) -> tuple[float, float]:
-        """The shorter of both lengths, twice."""
-        both = min(super().lengths(step))
-        return both, both
 
 
 class MeanProgram:

@@ -5,8 +5,6 @@ common reports are changed to correct both up to a remainder, and those of a few
 powers of 256 steps, to correct the remainder.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,24 +17,14 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-MASSES = 1 << 53
-"""Sum of the masses of a row."""
-
-FINE = 22
-"""Bits of the grid of report values, relative to the largest."""
-
-LARGEST = 44
-"""Largest number of bits of a report value in steps."""
-
-DIGIT = 256
-"""The values of rare reports differ by its powers, in steps."""
-
+MASSES = 1 << 53  # sum of the masses of a row
+FINE = 22  # bits of the grid of report values, relative to the largest
+LARGEST = 44  # largest number of bits of a report value in steps
+DIGIT = 256  # the values of rare reports differ by its powers, in steps
+# Factors of the gap of the last program, in turn: a rough solution may violate its equations by more than masses can
+# correct
 PRECISIONS = (1.0, 1e-2, 1e-4)
-"""Factors of the gap of the last program, in turn: a rough solution may violate its equations by more than masses can
-correct."""
-
-ROOM = 64
-"""Masses by which each common report may move, in multiples of the number of reports."""
+ROOM = 64  # masses by which each common report may move, in multiples of the number of reports
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +36,8 @@ class Exact:
 
 
 def shifted(row: Float | None) -> Float | None:
-    """The row less one of its middle numbers: a constant changes no design, and would take bits from the differences.
-
-    The row itself if the differences are not exact in floats: then they have about the size of the numbers.
-    """
+    """The row less one of its middle numbers; the row itself if the differences are not exact in floats."""
+    # A constant changes no design, and would take bits from the differences.
     if row is None:
         return None
     read = Rationals.of(row)
@@ -74,10 +60,8 @@ def grid_bits(numbers: Float, largest: float) -> int | None:
 def exact_channel(
     numbers: Float, values: Float, largest: Float, epsilon: Budget, r: Float | None, gap: float, deadline: Deadline
 ) -> Exact | None:
-    """Solve again for report values on the grid, and round so that every mean is exact; None if that fails.
-
-    ``numbers`` and ``r`` have the shape ``(n,)``, ``values`` and ``largest`` the shape ``(m,)``.
-    """
+    """Solve again for report values on the grid, and round so that every mean is exact; None if that fails."""
+    # numbers and r have the shape (n,), values and largest the shape (m,).
     bits = grid_bits(numbers, float(np.abs(values).max()))
     if bits is None:
         return None
@@ -147,6 +131,7 @@ def _rounded(
     room: int,
     rare: _Rare,
 ) -> Exact | None:
+    """Round a channel to masses with exact means: common reports take most of the remainder, rare ones the rest."""
     pair = _common(steps, largest)
     high = np.floor(np.ldexp(largest, 53)).astype(np.int64) + 2
     high[list(pair)] += room

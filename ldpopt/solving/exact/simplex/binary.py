@@ -38,11 +38,10 @@ def _basis(digits: str, region: Literal["first", "middle", "last"]) -> BinaryBas
     return BinaryBasis(tuple(f"x{digit}" for digit in digits), region)
 
 
+# Bases of section 2.2.2, equations (7)-(9)
 MODEL_I = {"B1": _basis("123478", "middle"), "B2": _basis("124678", "last"), "B3": _basis("123578", "first")}
-"""Bases of section 2.2.2, equations (7)-(9)."""
-
+# Bases of section 3.2.2, equations (16)-(18). The bases of Model I for the outer regions are not feasible here.
 MODEL_II = {"B1": _basis("123478", "middle"), "B2": _basis("123458", "first"), "B3": _basis("123467", "last")}
-"""Bases of section 3.2.2, equations (16)-(18). The bases of Model I for the outer regions are not feasible here."""
 
 
 def binary_standard_form(
@@ -88,7 +87,8 @@ def binary_standard_form(
     9/10 9/10 31/10 31/10 1 1
     """
     if (epsilon is None) == (alpha is None):
-        raise StatementError("give either epsilon or alpha = e**epsilon")
+        given = "neither epsilon nor alpha is" if epsilon is None else "both epsilon and alpha are"
+        raise StatementError(f"{given} given", do="give either epsilon or alpha = e**epsilon")
     weights, slack = tuple(exact(weight) for weight in prior), exact(delta)
     ratio = exact(alpha) if epsilon is None else Budget(epsilon).enclosure()[0]
     _require_ranges(weights, slack, ratio)
@@ -107,11 +107,15 @@ def binary_standard_form(
 def _require_ranges(weights: tuple[Any, ...], delta: Any, alpha: Any) -> None:
     """Refuse numbers out of range; symbols are not checked."""
     if len(weights) != 2:
-        raise StatementError(f"the binary models have two answers; the prior has {len(weights)}")
+        what = f"the binary models have two answers; the prior has {len(weights)}"
+        raise StatementError(what, do="give two probabilities")
     if isinstance(delta, Fraction) and not 0 <= delta <= 1:
-        raise StatementError(f"delta = {short_repr(float(delta))} is not in [0, 1]")
+        raise StatementError(f"delta = {short_repr(float(delta))} is not in [0, 1]", do="give a probability")
     if isinstance(alpha, Fraction) and alpha < 1:
-        raise StatementError(f"alpha = {short_repr(float(alpha))} is less than 1: epsilon would be negative")
+        what = f"alpha = {short_repr(float(alpha))} is less than 1: epsilon would be negative"
+        raise StatementError(what, do="give alpha = e**epsilon >= 1")
     for weight in weights:
         if isinstance(weight, Fraction) and not 0 <= weight <= 1:
-            raise StatementError(f"the prior weight {float(weight):g} is not a probability")
+            raise StatementError(
+                f"the prior weight {float(weight):g} is not a probability", do="give a share from 0 to 1"
+            )

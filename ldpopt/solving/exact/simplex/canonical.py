@@ -90,7 +90,7 @@ class CanonicalForm:
 
         The last entry is the objective.
         """
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         sides = [[*row, right] for row, right in zip(self.form.matrix, self.form.right, strict=True)]
         solved = solve_rows(basic_rows(self.form, self.basis), sides, self.simplify)
@@ -263,8 +263,7 @@ def _entering(table: CanonicalForm, leaving: int) -> int:
     ratios = [(sigma[j] / step, j) for j, step in steps.items() if step < 0]
     if not ratios:
         raise InfeasibleError(
-            f"no point satisfies the rows: {form.names[table.basis[leaving]]!r} cannot be raised to 0",
-            do="relax a row",
+            f"no point satisfies the rows: {form.names[table.basis[leaving]]!r} cannot be raised to 0", do="relax a row"
         )
     return min(ratios)[1]
 

@@ -1,7 +1,5 @@
 """Sparse Gaussian elimination for any number type: Fractions, floats, symbols."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,10 +22,8 @@ def solve_rows(matrix: Sequence[Row], sides: Sequence[Sequence[Any]], simplify: 
 
 
 def _triangularize(rows: list[Row], right: list[list[Any]], simplify: Simplify | None) -> list[tuple[int, int]]:
-    """Eliminate in place; return the pivots (row, column) in order.
-
-    The next pivot is in the row with the fewest entries, in the column with the fewest remaining rows.
-    """
+    """Eliminate in place; return the pivots (row, column) in order."""
+    # The next pivot is in the row with the fewest entries, in the column with the fewest remaining rows.
     within: list[set[int]] = [set() for _ in rows]
     for r, row in enumerate(rows):
         for k in row:

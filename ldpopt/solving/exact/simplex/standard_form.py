@@ -11,19 +11,16 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.labels import first_duplicate
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.solvers import Outcome
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.solution import Solution
 
-MAX_ROWS = 2000
-"""Largest number of rows of a program that is converted to rationals; elimination then takes seconds."""
-
+MAX_ROWS = 2000  # largest number of rows of a program that is converted to rationals; elimination then takes seconds
+# Columns for the distances of a variable or row from its lower and from its upper bound
 Side = tuple[int | None, int | None]
-"""Columns for the distances of a variable or row from its lower and from its upper bound."""
-
-Row = dict[int, Any]
-"""The non-zero entries of a row by column."""
+Row = dict[int, Any]  # the non-zero entries of a row by column
 
 
 @dataclass(frozen=True)
@@ -73,9 +70,10 @@ class StandardForm:
     def __post_init__(self) -> None:
         rows, columns = self.shape
         if len(self.matrix) != rows or any(len(row) != columns for row in self.matrix) or len(self.cost) != columns:
-            raise StatementError(f"the matrix does not have {rows} rows and {columns} columns, as b and the names do")
-        if len(set(self.names)) < columns:
-            raise StatementError("duplicate column name in the standard form")
+            what = f"the matrix does not have {rows} rows and {columns} columns, as b and the names do"
+            raise StatementError(what, do="give one entry of b for each row, a name and a cost for each column")
+        if (twice := first_duplicate(self.names)) is not None:
+            raise StatementError(f"duplicate column name {twice[0]!r}", do="give each column its own name")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -102,7 +100,8 @@ class StandardForm:
                 )
             found.append(position)
         if len(found) != rows or len(set(found)) < rows:
-            raise StatementError(f"a basis needs {rows} distinct columns, one per row; this one has {len(found)}")
+            what = f"a basis needs {rows} distinct columns, one per row; this one has {len(set(found))}"
+            raise StatementError(what, do="name each basic column once")
         return tuple(found)
 
     def point(self, x: Sequence[Any]) -> dict[str, Any]:
@@ -261,10 +260,12 @@ class _Writer:
         return position
 
     def _write(self, row: Row, right: Fraction) -> None:
+        """Add an equation."""
         self.rows.append(row)
         self.right.append(right)
 
     def _column(self, j: int, name: str, loose: bool) -> Variable:
+        """Write a variable: its columns, and an equation for a second bound."""
         lower, upper = float(self.program.column_lower[j]), float(self.program.column_upper[j])
         low, high, one = np.isfinite(lower), np.isfinite(upper), Fraction(1)
         if not low and not high:
@@ -286,6 +287,7 @@ class _Writer:
         return Variable(name, exact(lower), ((position, 1),))
 
     def _row(self, i: int, name: str, variables: Sequence[Variable], loose: bool) -> None:
+        """Write a row: its slack columns, and an equation for a second bound."""
         program, one = self.program, Fraction(1)
         row, moved = self._substituted(i, variables)
         lower, upper = float(program.row_lower[i]), float(program.row_upper[i])
@@ -319,6 +321,7 @@ def exact(value: Any) -> Any:
     try:
         return Fraction(value) if isinstance(value, (str, Rational, float)) else Fraction(float(value))
     except (ValueError, OverflowError, ZeroDivisionError):
-        raise StatementError(f"{short_repr(value)} is not a finite number") from None
+        what = f"{short_repr(value)} is not a finite number"
+        raise StatementError(what, do="give numbers, or text such as '1/3'") from None
     except TypeError:
         return value

@@ -22,16 +22,12 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.ties import Mask
+from ldpopt.solving.methods.rays.tree_loops import Forest
 from ldpopt.solving.methods.rays.view_loops import Handover, improve_views
 
-LEAST_INPUTS = 600
-"""Number of inputs from which pricing takes long enough to send it to a cluster."""
-
-BLOCKS = 4
-"""Number of blocks of outputs per thread of the cluster, because some take longer than others."""
-
-AT_ONCE = 8
-"""Number of outputs that a worker prices between two checks of the deadline."""
+LEAST_INPUTS = 600  # number of inputs from which pricing takes long enough to send it to a cluster
+BLOCKS = 4  # number of blocks of outputs per thread of the cluster, because some take longer than others
+AT_ONCE = 8  # number of outputs that a worker prices between two checks of the deadline
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +73,9 @@ class Cluster:
             self.data = client.scatter(data, broadcast=True)
 
     def improve(self, blocks: list[Block], sums: Float, enough: Float, deadline: Deadline) -> list[Block]:
-        """Improve the views of blocks of outputs, in this order; after the deadline they come back unchanged.
-
-        As blocks wait for a worker, the deadline is sent as a time of day, so the workers' clocks must agree with this
-        machine's to about a second.
-        """
+        """Improve the views of blocks of outputs, in this order; after the deadline they come back unchanged."""
+        # As blocks wait for a worker, the deadline is sent as a time of day, so the workers' clocks must agree with
+        # this machine's to about a second.
         until = inf if deadline.left is None else time.time() + deadline.left
         sent = [
             self.client.submit(_improved, self.data, block, sums, enough[block.outputs], until, pure=False)
@@ -123,10 +117,8 @@ def _improved(data: SharedData, block: Block, sums: Float, enough: Float, until:
     parent, side, seen = block.parent.copy(), block.side.copy(), block.seen.copy()  # received arrays may be read-only
     price, pivots = block.price.copy(), 0
     handover = Handover(data.order, data.above, data.fall)
-    roots, costs = data.roots[block.outputs], data.costs[block.outputs]
+    forest, costs = Forest(data.roots[block.outputs], parent, side), data.costs[block.outputs]
     for part in np.array_split(rows, max(1, len(rows) // AT_ONCE)):
         if time.time() < until:
-            pivots += improve_views(
-                part, roots, costs, sums, parent, side, data.table, data.rough, handover, seen, enough, price
-            )
+            pivots += improve_views(part, forest, costs, sums, data.table, data.rough, handover, seen, enough, price)
     return Block(block.outputs, parent, side, seen, price, pivots)

@@ -7,8 +7,6 @@ A ray ``p`` of the chosen inputs ``r`` is extended to all inputs by the largest 
 which are private again. The start only makes the first prices good; nothing depends on its correctness.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -25,27 +23,17 @@ from ldpopt.solving.methods.rays.grouped import GroupedGeneration
 from ldpopt.solving.methods.rays.master import Groups, Master
 from ldpopt.solving.methods.rays.views import COST_POWER
 
-MIN_INPUTS = 75
-"""Number of inputs from which a coarse problem is solved first."""
-
-COARSENING = 3
-"""Number of inputs per chosen input of the coarse problem."""
-
+MIN_INPUTS = 75  # number of inputs from which a coarse problem is solved first
+COARSENING = 3  # number of inputs per chosen input of the coarse problem
+# Relative gap to which the coarse problem is solved; smaller with groups, as rounds of all outputs take far longer
 COARSE_GAP, COARSE_GAP_GROUPED = 0.02, 0.01
-"""Relative gap to which the coarse problem is solved; smaller with groups, as rounds of all outputs take far longer."""
-
+# Number of inputs from which groups have rows in the first rounds, with views; the same for a coarse problem
 GROUPED, GROUPED_COARSE = 600, 250
-"""Number of inputs from which groups have rows in the first rounds, with views; the same for a coarse problem."""
-
+# The first outputs to be priced are those that the coarse problem priced first, if they are this many; else all its
+# outputs
 MIN_FIRST_OUTPUTS = 300
-"""The first outputs to be priced are those that the coarse problem priced first, if they are this many; else all its
-outputs."""
-
-TIME_SHARE = 0.5
-"""Largest share of the remaining time for the coarse problem."""
-
-ROUNDING = 1e-9
-"""Error of a ray's logarithm, in nats, up to which it is in the cone."""
+TIME_SHARE = 0.5  # largest share of the remaining time for the coarse problem
+ROUNDING = 1e-9  # error of a ray's logarithm, in nats, up to which it is in the cone
 
 
 def coarse_start(
@@ -104,11 +92,9 @@ def _spread_inputs(cone: Cone, weight: Float) -> tuple[Int, Float]:
 def _solve_coarse(
     distance: Float, costs: Float, roots: Int, scale: Scale, nearest: Int, deadline: Deadline, client: Any
 ) -> tuple[GroupedGeneration, Int, Float, float]:
-    """Solve the problem of the chosen inputs, to which the costs of the inputs nearest to them are added.
-
-    Its outputs are the ones with the smallest cost of some chosen input. They are returned with the rounds, and with
-    the offset and the unit of its costs.
-    """
+    """Solve the problem of the chosen inputs, to which the costs of the inputs nearest to them are added."""
+    # Its outputs are the ones with the smallest cost of some chosen input. They are returned with the rounds, and with
+    # the offset and the unit of its costs.
     total = np.zeros((len(distance), len(costs)))
     np.add.at(total, nearest, costs.T)
     outputs = np.unique(total.argmin(axis=1))
@@ -133,11 +119,9 @@ def _extended_rays(master: Master, far: Float) -> Float:
 
 
 def _extended_trees(coarse: GroupedGeneration, cone: Cone, chosen: Int, deadline: Deadline) -> tuple[Int, Int]:
-    """Parents and sides, (t, n), of trees of all inputs, as many as time allows.
-
-    Every other input is a child of the chosen one whose tie gives it the largest lower bound. Trees with edges that are
-    not tied, or whose ray is not in the cone, are left out.
-    """
+    """Parents and sides, (t, n), of trees of all inputs, as many as time allows."""
+    # Every other input is a child of the chosen one whose tie gives it the largest lower bound. Trees with edges that
+    # are not tied, or whose ray is not in the cone, are left out.
     table, trees = cone.lengths.table, coarse.trees
     heights = np.log(trees.rays(np.arange(len(coarse.roots))))
     tied, numbers = -table[chosen], np.arange(cone.n)

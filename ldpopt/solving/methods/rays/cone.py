@@ -20,20 +20,14 @@ from ldpopt.privacy import Ties
 from ldpopt.solving.methods.rays.tree_loops import Int as AnyInt
 from ldpopt.solving.methods.rays.tree_loops import Lengths
 
+# Share of all pairs that are tied from which losses are stored in a table, which is faster to read than lists
 TABLE_SHARE = 0.1
-"""Share of all pairs that are tied from which losses are stored in a table, which is faster to read than lists."""
-
+# Largest share of all pairs that are added to the table, with their shortest chains, because they are not tied
 MAX_IMPLIED = 1e-3
-"""Largest share of all pairs that are added to the table, with their shortest chains, because they are not tied."""
-
-BLOCK = 1 << 16
-"""Entries of kernel columns that are computed between two checks of the deadline."""
-
-CHECKED = 100
-"""Number of inputs for which the triangle inequality of a table is checked."""
-
+BLOCK = 1 << 16  # entries of kernel columns that are computed between two checks of the deadline
+CHECKED = 100  # number of inputs for which the triangle inequality of a table is checked
+# A chain is shorter than another one if its loss is below this share of the other's, beyond rounding errors
 SHORTER = 1 - 1e-9
-"""A chain is shorter than another one if its loss is below this share of the other's, beyond rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +87,8 @@ class Cone:
         return np.asarray(self.loss[at])
 
     def kernels(self, roots: Int, deadline: Deadline = NO_LIMIT) -> tuple[float, NDArray[Any]]:
-        """The largest loss from a root, and for each root the parents in a tree of its shortest chains of ties.
-
-        These chains are the tight ties of the root's kernel column ``exp(-loss from the root)``.
-        """
+        """The largest loss from a root, and for each root the parents in a tree of its shortest chains of ties."""
+        # These chains are the tight ties of the root's kernel column exp(-loss from the root).
         if self.has_shortest_ties:
             return self._kernels_from_table(roots, deadline)
         graph = csr_array((self.loss, (self.first, self.second)), shape=(self.n, self.n))
@@ -116,10 +108,8 @@ class Cone:
 
     @cached_property
     def has_shortest_ties(self) -> bool:
-        """Whether there is a table whose ties are shortest chains, as in a metric; checked for `CHECKED` inputs.
-
-        If this is wrong for other inputs, their kernels are not in the cone; the repair corrects that at a cost.
-        """
+        """Whether there is a table whose ties are shortest chains, as in a metric; checked for `CHECKED` inputs."""
+        # If this is wrong for other inputs, their kernels are not in the cone; the repair corrects that at a cost.
         table = self._table
         if not len(table):
             return False
@@ -149,11 +139,9 @@ class Cone:
 
 @compiled
 def kernel_tree(root: int, table: Float, parent: AnyInt, reached: Float) -> float:
-    """Write the parents and losses of a tree of shortest chains from a root whose ties are shortest chains.
-
-    Returns the largest loss. Inputs that are tied to the root are its children; Dijkstra's algorithm finds the k
-    others in ``k n`` operations.
-    """
+    """Write the parents and losses of a tree of shortest chains from a root whose ties are shortest chains."""
+    # Returns the largest loss. Inputs that are tied to the root are its children; Dijkstra's algorithm finds the k
+    # others in k n operations.
     n = len(table)
     waiting, count = np.empty(n, np.int64), 0
     tied = np.empty(n)

@@ -16,8 +16,6 @@ largest one below it,
 which is in the cone again; this is repeated until the sums are 1. Theory: docs, "Rays".
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.compiled import max_product
@@ -25,26 +23,15 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.solving.methods.rays.master import Groups
 
-COVERING_PASSES = 12
-"""Number of times that a point of the covering program is scaled."""
-
+COVERING_PASSES = 12  # number of times that a point of the covering program is scaled
+# Largest number of rounds of balancing, and of those that change all columns at once; later ones change parts
 ROUNDS, WHOLE_ROUNDS = 12, 6
-"""Largest number of rounds of balancing, and of those that change all columns at once; later ones change parts."""
-
-SMALL_ERROR = 0.02
-"""Error of the rows' sums from which on columns are changed in parts."""
-
-PARTS, PART_COLUMNS = 8, 40
-"""Largest number of parts of the columns, and smallest number of columns of a part."""
-
-MAX_FACTOR = 2.0
-"""Largest intended factor of an entry in one round."""
-
-MAX_ERROR = 1e-9
-"""Error of the rows' sums at which to stop."""
-
+SMALL_ERROR = 0.02  # error of the rows' sums from which on columns are changed in parts
+PARTS, PART_COLUMNS = 8, 40  # largest number of parts of the columns, and smallest number of columns of a part
+MAX_FACTOR = 2.0  # largest intended factor of an entry in one round
+MAX_ERROR = 1e-9  # error of the rows' sums at which to stop
+# Seconds on two cores per column and pair of inputs, estimated high; a round takes two products
 PRODUCT_SECONDS = 2e-10
-"""Seconds on two cores per column and pair of inputs, estimated high; a round takes two products."""
 
 
 def cover(need: Float, rays: Float, weights: Float, groups: Groups | None = None) -> Float:

@@ -7,8 +7,6 @@ With multipliers ``y`` of the row sums and ``v_j`` the smallest price of an outp
 is at most the cost of every private channel, in each round. Theory: docs, "Rays".
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from math import inf
@@ -28,47 +26,23 @@ from ldpopt.solving.methods.rays.smoothing import Smoothing
 from ldpopt.solving.methods.rays.trees import Prices, TreeMultipliers, Trees
 from ldpopt.solving.methods.rays.views import Views
 
-MAX_ROUNDS = 1000
-"""Largest number of rounds; 5 to 60 are usual."""
-
-UNPROVED_SHARE = 0.05
-"""Share of the gap, or of the bound, that is given up for a proof with fewer multipliers."""
-
-STALLED_ROUNDS = 12
-"""Rounds in which neither value nor bound improve before stopping."""
-
+MAX_ROUNDS = 1000  # largest number of rounds; 5 to 60 are usual
+UNPROVED_SHARE = 0.05  # share of the gap, or of the bound, that is given up for a proof with fewer multipliers
+STALLED_ROUNDS = 12  # rounds in which neither value nor bound improve before stopping
+# Such rounds before an infeasible master is started anew; its last point usually is the better start
 STALLED_MASTER = 2
-"""Such rounds before an infeasible master is started anew; its last point usually is the better start."""
-
+# Mean sum of a kernel column from which columns are wide: the best rays are far from them and need many pivots
 WIDE_SUM = 12.0
-"""Mean sum of a kernel column from which columns are wide: the best rays are far from them and need many pivots."""
-
-SAMPLE = 1000
-"""Approximate number of kernel columns in this mean."""
-
-MAX_START_ROUNDS = 5
-"""Rounds after which other multipliers are priced, even if the initial ones have proved nothing."""
-
-MASTER_GAP, MAX_MASTER_GAP = 0.1, 0.3
-"""Gap of the master, as a share of the gap of the rays; and its largest value."""
-
-MASTER_SHRINK = 0.3
-"""Factor of the master's gap if no output has a new ray."""
-
-SLOW_GAP = 1e-2
-"""Gap below which slow rays are continued, because they will soon close it."""
-
+SAMPLE = 1000  # approximate number of kernel columns in this mean
+MAX_START_ROUNDS = 5  # rounds after which other multipliers are priced, even if the initial ones have proved nothing
+MASTER_GAP, MAX_MASTER_GAP = 0.1, 0.3  # gap of the master, as a share of the gap of the rays; and its largest value
+MASTER_SHRINK = 0.3  # factor of the master's gap if no output has a new ray
+SLOW_GAP = 1e-2  # gap below which slow rays are continued, because they will soon close it
+# With a larger gap, wide rays are priced by at most this many pivots per input, which may prove little
 ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
-"""With a larger gap, wide rays are priced by at most this many pivots per input, which may prove little."""
-
-PROOFS = 3
-"""Number of attempts to prove a bound at multipliers that were lowered by a covering."""
-
-MIN_EXPECTED_GAP = 0.02
-"""Smallest expected gap, as a share of the value, before there is a bound."""
-
-VIEW_INPUTS = 150
-"""Number of inputs from which outputs are priced by views, if all inputs are tied as in a metric."""
+PROOFS = 3  # number of attempts to prove a bound at multipliers that were lowered by a covering
+MIN_EXPECTED_GAP = 0.02  # smallest expected gap, as a share of the value, before there is a bound
+VIEW_INPUTS = 150  # number of inputs from which outputs are priced by views, if all inputs are tied as in a metric
 
 
 @dataclass(frozen=True)
@@ -102,7 +76,7 @@ class RaysResult:
 
 
 class Generation:
-    """The state of the rounds.
+    """Column generation in rounds: costs, trees of all outputs, the best bound and the best channel so far.
 
     ``costs``, shape (m, n), are those of the entries by output: not negative, and the largest is 1. ``roots``, shape
     (m,), are the inputs whose entries are 1 in the outputs' rays.
@@ -181,7 +155,7 @@ class Generation:
         return ending or "time"
 
     def _ending(self, gap: float, max_pivots: float) -> str:
-        """The reason to stop now, or an empty text."""
+        """Why the rounds end now, as in `RaysResult.ending`; empty if they go on."""
         if (1 + UNPROVED_SHARE) * self.gap <= gap:
             return "gap"
         if self.stalled >= STALLED_ROUNDS or self.rounds >= MAX_ROUNDS:
@@ -235,11 +209,9 @@ class Generation:
         return max(self.best_value - self.expected_value, MIN_EXPECTED_GAP * self.best_value)
 
     def _new_rays(self, sums: Float, rays: Float) -> tuple[Int, Float, Float]:
-        """Outputs, costs and entries of the rays with negative prices at the master's multipliers.
-
-        All outputs have the same cone, so each ray is added for the output with the smallest cost: often another one
-        than the output whose tree it is, because few outputs are used if the prior is uneven.
-        """
+        """Outputs, costs and entries of the rays with negative prices at the master's multipliers."""
+        # All outputs have the same cone, so each ray is added for the output with the smallest cost: often another one
+        # than the output whose tree it is, because few outputs are used if the prior is uneven.
         rays /= rays.max(axis=1, keepdims=True)  # the root's entry may be very small
         output, cost = cheapest(self.costs, rays)
         chosen = cost - rays @ sums < -1e-13 * rays.sum(axis=1)

@@ -4,8 +4,6 @@ The columns of a level's relaxation are balanced into a channel. With more group
 relaxation, but its master takes longer. Theory: docs, "Rays".
 """
 
-from __future__ import annotations
-
 from math import inf
 
 import numpy as np
@@ -19,33 +17,22 @@ from ldpopt.solving.methods.rays.generation import UNPROVED_SHARE, Generation
 from ldpopt.solving.methods.rays.master import Groups, Master
 from ldpopt.solving.methods.rays.smoothing import MAX_SHARE
 
-LEVELS = (1 / 2, 3 / 4)
-"""Numbers of groups per input of the later levels; the first level's groups are given."""
-
+LEVELS = (1 / 2, 3 / 4)  # numbers of groups per input of the later levels; the first level's groups are given
+# A level ends when its gap is below ``LEVEL_GAP`` times inputs per group, or this share of the requested gap
 LEVEL_GAP, LEVEL_SHARE = 3.3e-3, 0.4
-"""A level ends when its gap is below ``LEVEL_GAP`` times inputs per group, or this share of the requested gap."""
-
+# Time reserved for the first round of all outputs, its proof and another round, in the longest prices so far
 ALL_ROUNDS = 1.3
-"""Time reserved for the first round of all outputs, its proof and another round, in the longest prices so far."""
-
+# Shares of the best multipliers that are proved if time is over before all outputs were priced
 LOWER_SHARES = (0.7, 0.55, 0.45, 0.35, 0.25, 0.15)
-"""Shares of the best multipliers that are proved if time is over before all outputs were priced."""
-
-STEPS = 30
-"""Largest number of steps of the first master of a level, about."""
-
-BALANCED_SHARE = 0.95
-"""The largest columns are balanced whose entries sum to this share of all entries."""
-
-FEWER_COLUMNS = 4
-"""Inputs per balanced column in the estimate of the time for balancing."""
+STEPS = 30  # largest number of steps of the first master of a level, about
+BALANCED_SHARE = 0.95  # the largest columns are balanced whose entries sum to this share of all entries
+FEWER_COLUMNS = 4  # inputs per balanced column in the estimate of the time for balancing
 
 
 class GroupedGeneration(Generation):
     """Rounds that may start with rows of groups; see `Generation`."""
 
-    requested_gap = 0.0
-    """The requested gap, if groups have rows."""
+    requested_gap = 0.0  # the requested gap, if groups have rows
 
     def group(self, groups: Groups, outputs: Int) -> None:
         """Start with rounds in which only groups of inputs have rows, and only some outputs are priced."""
@@ -128,7 +115,7 @@ class GroupedGeneration(Generation):
         return self.scale.relative_gap(self.value - self.bound, self.bound)
 
     def _ending(self, gap: float, max_pivots: float) -> str:
-        """The reason to stop now, or an empty text; also if the best channel has the requested gap."""
+        """Why the rounds end now, also if the best channel has the requested gap; empty if they go on."""
         return "gap" if self.prices_all and self._has_requested_gap() else super()._ending(gap, max_pivots)
 
     def _has_requested_gap(self) -> bool:
@@ -136,7 +123,7 @@ class GroupedGeneration(Generation):
         return (1 + UNPROVED_SHARE) * self._channel_gap <= self.requested_gap
 
     def _ending_of_levels(self, share: float, before: Deadline) -> str:
-        """The reason to start no further level, or an empty text."""
+        """Why no further level is started: "gap" or "time"; empty if one is."""
         if self._has_requested_gap():
             return "gap"
         return "time" if before.before(Master.seconds(int(share * len(self.center)), STEPS)).is_over else ""

@@ -22,38 +22,17 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 
-STEPS = 100
-"""Largest number of iterations; 4 to 12 are usual."""
-
-STALLED_STEPS, STALLED_START_STEPS = 8, 40
-"""Iterations without a smaller gap before stopping."""
-
-MAX_RESIDUAL = 1e-9
-"""Largest error of a row sum at a feasible point."""
-
-FULL, KEPT = 6, 4
-"""A master with more than `FULL` rays per input keeps the best `KEPT` rays per input."""
-
-LARGE = 900
-"""Number of rows from which a master keeps fewer rays: `FEW_FULL` and `FEW_KEPT`."""
-
-FEW_FULL, FEW_KEPT = 3.5, 2.5
-"""`FULL` and `KEPT` of large masters."""
-
-CONSTANTS = 200
-"""Number of constant columns in the first master."""
-
-RAY_BLOCK = 1000
-"""Number of rays whose costs for all outputs are computed at once."""
-
-MIN_SLACK, LEAST_SLACK = 1e-3, 1e-12
-"""Smallest slack at the start, relative to the mean one, and in absolute terms."""
-
-STEP_SECONDS = 5e-11
-"""Seconds of an iteration per ray and pair of rows; no iteration is started with less time left."""
-
-MAX_SHARE = 0.99
-"""Largest weight of feasible multipliers in the start of the next master."""
+STEPS = 100  # largest number of iterations; 4 to 12 are usual
+STALLED_STEPS, STALLED_START_STEPS = 8, 40  # iterations without a smaller gap before stopping
+MAX_RESIDUAL = 1e-9  # largest error of a row sum at a feasible point
+FULL, KEPT = 6, 4  # a master with more than `FULL` rays per input keeps the best `KEPT` rays per input
+LARGE = 900  # number of rows from which a master keeps fewer rays: `FEW_FULL` and `FEW_KEPT`
+FEW_FULL, FEW_KEPT = 3.5, 2.5  # `FULL` and `KEPT` of large masters
+CONSTANTS = 200  # number of constant columns in the first master
+RAY_BLOCK = 1000  # number of rays whose costs for all outputs are computed at once
+MIN_SLACK, LEAST_SLACK = 1e-3, 1e-12  # smallest slack at the start, relative to the mean one, and in absolute terms
+STEP_SECONDS = 5e-11  # seconds of an iteration per ray and pair of rows; no iteration is started with less time left
+MAX_SHARE = 0.99  # largest weight of feasible multipliers in the start of the next master
 
 
 @dataclass(frozen=True, eq=False)

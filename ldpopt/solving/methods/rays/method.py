@@ -13,7 +13,6 @@ from ldpopt.auditing.exact_matrices import ULPS
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, require_memory
-from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import cores
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status
@@ -26,34 +25,22 @@ from ldpopt.solving.problem_form import ProblemForm
 if TYPE_CHECKING:
     from ldpopt.solving.methods.rays.generation import Scale
 
-GAP = 1e-9
-"""Relative gap at which to stop, by default."""
-
-ACCEPTED_GAP = 1e-7
-"""Relative gap accepted as optimal if it does not shrink any more."""
-
-STAKE_SHARE = 100
-"""The gap is relative to at least the range of values divided by this, as in a certificate."""
-
-MAX_LOSS = 600.0
-"""Largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow."""
-
+GAP = 1e-9  # relative gap at which to stop, by default
+ACCEPTED_GAP = 1e-7  # relative gap accepted as optimal if it does not shrink any more
+STAKE_SHARE = 100  # the gap is relative to at least the range of values divided by this, as in a certificate
+MAX_LOSS = 600.0  # largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow
+# Seconds after the last round: per entry (rows), and per pair and output (repair, audit; on two cores half of it)
 ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 2e-9
-"""Seconds after the last round: per entry (rows), and per pair and output (repair, audit; on two cores half of it)."""
-
-ENTRY_BYTES = 500.0
-"""Memory per entry of the channel, including the certificate (measured with a grid of 900 inputs)."""
-
+ENTRY_BYTES = 500.0  # memory per entry of the channel, including the certificate (measured with a grid of 900 inputs)
+# Seconds from which the slowness of a busy machine is measured, and its largest value
 MIN_MEASURED, MAX_SLOWNESS = 0.2, 4.0
-"""Seconds from which the slowness of a busy machine is measured, and its largest value."""
-
+# Reasons to stop, in words
 ENDINGS = {
     "gap": "the gap is reached",
     "stalled": "the gap does not shrink any more",
     "slow": "slow",
     "time": "time limit",
 }
-"""Reasons to stop, in words."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +52,7 @@ class Rays(Method):
     loops: ClassVar[Loops] = Loops(name, lambda: Rays().solve(small_task()))
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Mutual ties that connect all inputs, an expected value, no side rows, no delta."""
+        """Whether mutual ties connect all inputs, for an expected value without side rows and without delta."""
         is_plain = form.is_expected and not form.has_side_rows and form.n > 1
         return is_plain and form.is_connected and form.losses[0] > 0 and form.losses[1] < MAX_LOSS
 
@@ -74,7 +61,7 @@ class Rays(Method):
         return 0.0 if form.entries >= limits.rays_entries else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """The size of the channel, and the memory."""
+        """The reason names the size of the channel, and the memory."""
         return (
             f"the constraints tie neighbors output by output, and with {form.entries} entries "
             f"(from {limits.rays_entries} on) few extreme rays of the cone of private columns are used; "
@@ -87,18 +74,24 @@ class Rays(Method):
         from ldpopt.solving.methods.rays.cone import Cone
 
         if task.form.ties is None:
-            raise NotRepresentableError("rays need ties")
+            what = f"rays need inputs that are tied in pairs, and {task.problem.privacy!r} ties none"
+            raise NotRepresentableError(what, do='use solver="highs"')
         require_memory(ENTRY_BYTES * task.form.entries, f"rays of {task.form.n} inputs and {task.form.m} outputs")
         began = time.perf_counter(), time.process_time()
         cone = Cone.of(task.form.ties)
         costs, least, scale = _normalized(task.problem)
-        roots = _roots(task.problem.utility.gain)
+        gain = task.problem.utility.gain
+        # For every output, the input with the largest gain from it, compared with that input's best output.
+        roots = (gain - gain.max(axis=1, keepdims=True)).argmax(axis=0)
         work = coarse_start(cone, costs, roots, scale, task.deadline, client=task.executor)
         if not work.trees.depth < MAX_LOSS:
-            raise NotRepresentableError(f"a privacy loss of more than {MAX_LOSS:g} nats between two inputs")
+            what = f"two inputs have a privacy loss of {work.trees.depth:.6g} nats; rays resolve up to {MAX_LOSS:g}"
+            raise NotRepresentableError(what, do='use solver="highs"')
         has_successor = task.form.fits_graph_interior(task.limits)
         max_pivots = task.limits.rays_pivots * len(cone.first) if has_successor else inf
-        slowness = _slowness(time.perf_counter() - began[0], time.process_time() - began[1])
+        seconds, processor_seconds = time.perf_counter() - began[0], time.process_time() - began[1]
+        # Elapsed seconds per second of processor time, on a busy machine; 1 if the time is too short to measure.
+        slowness = 1.0 if seconds < MIN_MEASURED else min(max(seconds / processor_seconds, 1.0), MAX_SLOWNESS)
         found = work.run(
             GAP if task.gap is None else task.gap, _before_repair(task.deadline, task.form, slowness), max_pivots
         )
@@ -132,11 +125,6 @@ def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float) -> De
     return earlier
 
 
-def _slowness(seconds: float, processor_seconds: float) -> float:
-    """Elapsed seconds per second of processor time, on a busy machine; 1 if the time is too short to measure."""
-    return 1.0 if seconds < MIN_MEASURED else min(max(seconds / processor_seconds, 1.0), MAX_SLOWNESS)
-
-
 def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
     """Costs of the entries by output, from 0 to 1; the smallest cost of every input; and how costs were scaled."""
     from ldpopt.solving.methods.rays.generation import Scale
@@ -149,8 +137,3 @@ def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
     if unit == 0:  # all channels have the same value; the first report is made the cheapest, so that one is chosen
         costs[1:] = 1.0
     return costs / (unit or 1.0), least, Scale(float(least.sum()), unit, stake / STAKE_SHARE)
-
-
-def _roots(gain: Float) -> Int:
-    """For every output, the input with the largest gain from it, compared with that input's best output."""
-    return np.asarray((gain - gain.max(axis=1, keepdims=True)).argmax(axis=0))

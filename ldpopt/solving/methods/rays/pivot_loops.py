@@ -4,8 +4,6 @@ A pivot scales a subtree whose cost has the wrong sign until a tie to another no
 The costs in the subtree change by a factor; those on the paths from its old and its new parent to the root change, too.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.compiled import compiled
@@ -13,6 +11,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.tree_loops import (
     TOLERANCE,
+    Forest,
     Int,
     Lengths,
     Rough,
@@ -28,11 +27,8 @@ from ldpopt.solving.methods.rays.tree_loops import (
     sum_costs,
 )
 
-SINGLE_ERROR = 1e-6
-"""Upper bound of the relative error of a sum in single precision."""
-
-BLOCK = 64
-"""Entries of a row that are compared at once, if the row has an entry that is small enough."""
+SINGLE_ERROR = 1e-6  # upper bound of the relative error of a sum in single precision
+BLOCK = 64  # entries of a row that are compared at once, if the row has an entry that is small enough
 
 
 @compiled
@@ -91,10 +87,8 @@ def _at_most(best: float, own: float, extent: float) -> np.float32:
 
 @compiled
 def _stop_in_table(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, int, int]:
-    """How far the first nodes of ``order`` can move, and the tie that stops them, with a table of losses.
-
-    Rows are compared in single precision first, to leave out ties with larger slacks.
-    """
+    """How far the first nodes of ``order`` can move, and the tie that stops them, with a table of losses."""
+    # Rows are compared in single precision first, to leave out ties with larger slacks.
     size, way = _border(sign, count, tree)
     log, few, height, draw = tree.log, tree.few, tree.rough, tree.draw
     table, rough, place = lengths.table, lengths.rough, lengths.place
@@ -212,11 +206,9 @@ def _wrong(tree: Tree, found: Int, gain: Float) -> int:
 
 @compiled
 def best_tree(tree: Tree, lengths: Lengths, most: int, found: Int, gain: Float) -> tuple[int, bool]:
-    """Pivot a tree until its ray is the best for its costs; return the number of pivots, and whether it is the best.
-
-    Wrong subtrees are moved in the order of their costs, the largest first; those that become wrong by pivots follow in
-    the next pass. ``found`` and ``gain`` are memory for one number per node.
-    """
+    """Pivot a tree until its ray is the best for its costs; return the number of pivots, and whether it is the best."""
+    # Wrong subtrees are moved in the order of their costs, the largest first; those that become wrong by pivots follow
+    # in the next pass. found and gain are memory for one number per node.
     for at in range(len(tree.parent) - 1, 0, -1):
         sum_costs(tree.order[at], tree.parent[tree.order[at]], tree)
     pivots, count = 0, _wrong(tree, found, gain)
@@ -231,15 +223,7 @@ def best_tree(tree: Tree, lengths: Lengths, most: int, found: Int, gain: Float) 
 
 @compiled
 def improve_trees(
-    outputs: Int,
-    roots: Int,
-    costs: Float,
-    sums: Float,
-    parents: Int,
-    sides: Int,
-    lengths: Lengths,
-    most: int,
-    is_best: Mask,
+    outputs: Int, forest: Forest, costs: Float, sums: Float, lengths: Lengths, most: int, is_best: Mask
 ) -> int:
     """Pivot some outputs' trees until their rays are the best for ``costs - sums``; return the number of pivots."""
     n = len(sums)
@@ -247,13 +231,13 @@ def improve_trees(
     found, gain = np.empty(n, np.int32), np.empty(n)
     total = 0
     for y in outputs:
-        tree = load_tree(roots[y], parents[y], sides[y], workspace)
+        tree = load_tree(forest, y, workspace)
         build(tree, lengths)
         for x in range(n):
             tree.own[x] = costs[y, x] - sums[x]
         tree.draw[0] = 1 + y
         pivots, is_best[y] = best_tree(tree, lengths, most, found, gain)
         for x in range(n):
-            parents[y, x], sides[y, x] = tree.parent[x], tree.side[x]
+            forest.parents[y, x], forest.sides[y, x] = tree.parent[x], tree.side[x]
         total += pivots
     return total

@@ -12,20 +12,13 @@ from dataclasses import dataclass
 
 from ldpopt.foundation.numbers import Float
 
+# Share of the center at first, at first with wide kernels, and at most
 INITIAL_SHARE, INITIAL_SHARE_WIDE, MAX_SHARE = 0.5, 0.8, 0.95
-"""Share of the center at first, at first with wide kernels, and at most."""
-
+# How much the share falls if the bound rises towards the master's multipliers, and grows otherwise
 DECREASE, INCREASE = 0.1, 0.3
-"""How much the share falls if the bound rises towards the master's multipliers, and grows otherwise."""
-
-STEP_GROWTH = 1.5
-"""Factor of the step from the center with views, if the bound rises towards the master's multipliers."""
-
-SMALL_GAP = 1e-2
-"""Gap below which the share falls even if kernels are not wide."""
-
-MIN_SHARE = 0.04
-"""Share below which it becomes 0 if no output has a new ray."""
+STEP_GROWTH = 1.5  # factor of the step from the center with views, if the bound rises towards the master's multipliers
+SMALL_GAP = 1e-2  # gap below which the share falls even if kernels are not wide
+MIN_SHARE = 0.04  # share below which it becomes 0 if no output has a new ray
 
 
 @dataclass

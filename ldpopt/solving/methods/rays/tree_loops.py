@@ -4,8 +4,6 @@ The cost of a subtree is ``cost[x]``, the sum of ``own[z] entries[z]`` over ``x`
 ``size[x]`` is the sum of the absolute values.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +13,9 @@ from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 
-Int = NDArray[np.signedinteger[Any]]
-"""Array of nodes, by integers of any size."""
-
-Rough = NDArray[np.float32]
-"""Array in single precision, for fast comparisons."""
-
-TOLERANCE = 1e-13
-"""Cost of a subtree, as a share of its ``size``, that counts as zero."""
+Int = NDArray[np.signedinteger[Any]]  # array of nodes, by integers of any size
+Rough = NDArray[np.float32]  # array in single precision, for fast comparisons
+TOLERANCE = 1e-13  # cost of a subtree, as a share of its ``size``, that counts as zero
 
 
 class Lengths(NamedTuple):
@@ -63,6 +56,14 @@ class Tree(NamedTuple):
     few: Int  # nodes that a pivot compares
     extent: Float  # (1,): at least the largest absolute value of log
     draw: Int  # (1,): state of the random draws
+
+
+class Forest(NamedTuple):
+    """A tree for each output, by the parents of all nodes."""
+
+    roots: Int  # (m,)
+    parents: Int  # (m, n): roots are their own
+    sides: Int  # (m, n): as in `Tree`; 0 at roots
 
 
 @compiled
@@ -121,11 +122,12 @@ def small_tree(root: int, count: int, workspace: Tree) -> Tree:
 
 
 @compiled
-def load_tree(root: int, parent: Int, side: Int, workspace: Tree) -> Tree:
-    """The tree of all nodes with these parents and sides, which are copied to a workspace."""
+def load_tree(forest: Forest, y: int, workspace: Tree) -> Tree:
+    """The tree of an output, whose parents and sides are copied to a workspace."""
+    parent, side = forest.parents[y], forest.sides[y]
     for x in range(len(parent)):
         workspace.parent[x], workspace.side[x] = parent[x], side[x]
-    return small_tree(root, len(parent), workspace)
+    return small_tree(forest.roots[y], len(parent), workspace)
 
 
 @compiled
@@ -248,12 +250,11 @@ def reroot(root: int, parent: Int, side: Int) -> None:
 
 
 @compiled
-def write_rays(outputs: Int, roots: Int, parents: Int, sides: Int, lengths: Lengths, rays: Float) -> None:
+def write_rays(outputs: Int, forest: Forest, lengths: Lengths, rays: Float) -> None:
     """Write the rays of some outputs as rows."""
-    workspace = new_workspace(parents.shape[1])
+    workspace = new_workspace(forest.parents.shape[1])
     for k in range(len(outputs)):
-        y = outputs[k]
-        tree = load_tree(roots[y], parents[y], sides[y], workspace)
+        tree = load_tree(forest, outputs[k], workspace)
         build(tree, lengths)
         for x in range(len(tree.entries)):
             rays[k, x] = tree.entries[x]
@@ -281,23 +282,13 @@ def pass_costs_up(tree: Tree) -> float:
 
 @compiled
 def price_trees(
-    outputs: Int,
-    roots: Int,
-    costs: Float,
-    priced: Float,
-    parents: Int,
-    sides: Int,
-    lengths: Lengths,
-    share: Float,
-    found: Float,
+    outputs: Int, forest: Forest, costs: Float, priced: Float, lengths: Lengths, share: Float, found: Float
 ) -> None:
-    """Price some outputs by their trees, optimal or not, at multipliers ``priced``, shape (n,).
-
-    Lowers ``share``, shape (n,), to the costs that remain, and writes prices and sums of entries to ``found``, (2, m).
-    """
+    """Price some outputs by their trees, optimal or not, at multipliers ``priced``, shape (n,)."""
+    # Lowers share, shape (n,), to the costs that remain, and writes prices and sums of entries to found, (2, m).
     workspace = new_workspace(len(priced))
     for y in outputs:
-        tree = load_tree(roots[y], parents[y], sides[y], workspace)
+        tree = load_tree(forest, y, workspace)
         build(tree, lengths)
         total = 0.0
         for x in range(len(priced)):
@@ -310,10 +301,8 @@ def price_trees(
 
 @compiled
 def _lower_multipliers(tree: Tree, spare: float) -> None:
-    """Lower the costs that subtrees pass to their parents, as far as the proof of the price permits.
-
-    The root can spare ``spare`` and a positive price, any other node what its parent can spare and its own remainder.
-    """
+    """Lower the costs that subtrees pass to their parents, as far as the proof of the price permits."""
+    # The root can spare spare and a positive price, any other node what its parent can spare and its own remainder.
     spare_at = tree.size
     spare_at[tree.root] = spare + max(tree.height[tree.root], 0.0)
     for at in range(1, len(tree.order)):
@@ -327,22 +316,22 @@ def _lower_multipliers(tree: Tree, spare: float) -> None:
 
 @compiled
 def write_multipliers(
-    root: int, costs: Float, parent: Int, side: Int, lengths: Lengths, spare: float, node: Int, value: Float
+    y: int, forest: Forest, costs: Float, lengths: Lengths, spare: float, node: Int, value: Float
 ) -> int:
     """Write the nodes whose ties to their parents have positive multipliers, and the multipliers; return their number.
 
     They prove the tree's price less ``spare``; then most ties far from the root need no multiplier.
     """
-    tree = load_tree(root, parent, side, new_workspace(len(parent)))
+    tree = load_tree(forest, y, new_workspace(len(costs)))
     build(tree, lengths)
     for x in range(len(costs)):
         tree.own[x] = costs[x]
     pass_costs_up(tree)
     _lower_multipliers(tree, spare)
     count = 0
-    for x in range(len(parent)):
-        if x != root and tree.cost[x] != 0:
-            u = parent[x] if side[x] > 0 else x
+    for x in range(len(costs)):
+        if x != tree.root and tree.cost[x] != 0:
+            u = tree.parent[x] if tree.side[x] > 0 else x
             node[count], value[count] = x, abs(tree.cost[x]) / tree.entries[u]
             count += 1
     return count

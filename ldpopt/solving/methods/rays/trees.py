@@ -19,13 +19,10 @@ from ldpopt.foundation.threads import in_threads
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.pivot_loops import improve_trees
-from ldpopt.solving.methods.rays.tree_loops import price_trees, reroot, write_multipliers, write_rays
+from ldpopt.solving.methods.rays.tree_loops import Forest, price_trees, reroot, write_multipliers, write_rays
 
-SLICE = 2000
-"""Largest number of pivots of an output between two checks of the deadline."""
-
-CHUNK = 1 << 14
-"""Entries of the outputs that a thread computes between two checks of the deadline."""
+SLICE = 2000  # largest number of pivots of an output between two checks of the deadline
+CHUNK = 1 << 14  # entries of the outputs that a thread computes between two checks of the deadline
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +55,11 @@ class Trees:
         self.side[np.arange(len(roots)), roots] = 0
         self.pivots = 0  # number of pivots so far
 
+    @property
+    def forest(self) -> Forest:
+        """The arrays that the compiled loops need."""
+        return Forest(self.roots, self.parent, self.side)
+
     def copy(self) -> Trees:
         """A copy, with the same cone."""
         other = object.__new__(Trees)
@@ -73,7 +75,7 @@ class Trees:
         tops = (parents == np.arange(n)).argmax(axis=1)
         parents, sides = parents.astype(self.parent.dtype), sides.astype(np.int8)  # the types of compiled loops
         rays = np.empty((len(parents), n))
-        write_rays(np.arange(len(parents)), tops, parents, sides, self.cone.lengths, rays)
+        write_rays(np.arange(len(parents)), Forest(tops, parents, sides), self.cone.lengths, rays)
         own = np.array([cost @ ray for cost, ray in zip(costs, self.rays(np.arange(m)), strict=True)])
         others = (costs @ rays.T) / rays[:, self.roots].T
         best = others.argmin(axis=1)
@@ -86,40 +88,32 @@ class Trees:
         rays, lengths = np.empty((len(outputs), self.cone.n)), self.cone.lengths
 
         def work(part: Int) -> None:
-            write_rays(outputs[part], self.roots, self.parent, self.side, lengths, rays[part[0] : part[-1] + 1])
+            write_rays(outputs[part], self.forest, lengths, rays[part[0] : part[-1] + 1])
 
         if len(outputs):
             in_threads(work, self.parts(np.arange(len(outputs))))
         return rays
 
     def reset_to_stars(self, costs: Float, sums: Float) -> None:
-        """Make all inputs children of the roots, at their smallest values if ``costs - sums`` is positive.
-
-        If all pairs are tied, these trees prove a bound without pivots.
-        """
+        """Make all inputs children of the roots, at their smallest values if ``costs - sums`` is positive."""
+        # If all pairs are tied, these trees prove a bound without pivots.
         self.parent[:] = self.roots[:, None]
         self.side[:] = np.where(costs < sums, 1, -1)
         self.side[np.arange(len(self.roots)), self.roots] = 0
 
     def improve(self, costs: Float, sums: Float, *, most: int | None = None, deadline: Deadline = NO_LIMIT) -> Mask:
-        """Pivot until every ray is the best for its output's ``costs - sums``; return which rays are, shape (m,).
-
-        Each output gets at most about ``most`` pivots.
-        """
+        """Pivot until every ray is the best for its output's ``costs - sums``; return which rays are, shape (m,)."""
+        # Each output gets at most about most pivots.
         is_best = np.zeros(len(self.roots), bool)
         limit = np.iinfo(np.int64).max if most is None else most
 
         def work(outputs: Int) -> int:
             done, budget = 0, limit
             while len(outputs) and budget > 0 and not deadline.is_over:
-                done += step(outputs, min(budget, SLICE))
+                most_now = min(budget, SLICE)
+                done += improve_trees(outputs, self.forest, costs, sums, self.cone.lengths, most_now, is_best)
                 outputs, budget = outputs[~is_best[outputs]], budget - SLICE
             return done
-
-        def step(outputs: Int, at_most: int) -> int:
-            return improve_trees(
-                outputs, self.roots, costs, sums, self.parent, self.side, self.cone.lengths, at_most, is_best
-            )
 
         self.pivots += sum(in_threads(work, self.chunks))
         return is_best
@@ -130,7 +124,7 @@ class Trees:
 
         def work(outputs: Int) -> Float:
             share = np.zeros(self.cone.n)
-            price_trees(outputs, self.roots, costs, priced, self.parent, self.side, self.cone.lengths, share, found)
+            price_trees(outputs, self.forest, costs, priced, self.cone.lengths, share, found)
             return share
 
         share = np.min(in_threads(work, self.chunks if outputs is None else self.parts(outputs)), axis=0)
@@ -140,9 +134,8 @@ class Trees:
         """Multipliers of the trees' ties that prove each output's price less ``spare``, or a price of 0."""
         node, value = np.empty(self.cone.n, np.int64), np.empty(self.cone.n)
         parts = []
-        for y, root in enumerate(self.roots):
-            parent, side = self.parent[y], self.side[y]
-            count = write_multipliers(root, costs[y] - sums, parent, side, self.cone.lengths, spare, node, value)
+        for y, (parent, side) in enumerate(zip(self.parent, self.side, strict=True)):
+            count = write_multipliers(y, self.forest, costs[y] - sums, self.cone.lengths, spare, node, value)
             chosen = node[:count].copy()
             above, is_held_below = parent[chosen].astype(np.int64), side[chosen] < 0
             first, second = np.where(is_held_below, above, chosen), np.where(is_held_below, chosen, above)

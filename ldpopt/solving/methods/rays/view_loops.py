@@ -4,8 +4,6 @@ An input that is not seen hands its cost over to a nearby input, which may do th
 Each handover is a tie of the output's tree, so that the tree of the seen inputs proves a price for all inputs.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +13,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.pivot_loops import best_tree
 from ldpopt.solving.methods.rays.tree_loops import (
+    Forest,
     Int,
     Lengths,
     Rough,
@@ -25,17 +24,11 @@ from ldpopt.solving.methods.rays.tree_loops import (
     small_tree,
 )
 
-ADDED_SHARE = 0.7
-"""Share of a view's error that is caused by the inputs that are seen next."""
-
+ADDED_SHARE = 0.7  # share of a view's error that is caused by the inputs that are seen next
+# A view is accepted if the (negative) price of its ray is at most this share of the price that it proves
 ACCEPTED_SHARE = 0.5
-"""A view is accepted if the (negative) price of its ray is at most this share of the price that it proves."""
-
-FIRST_SEEN = 256
-"""Number of seen inputs for which memory is allocated at first."""
-
-TILE = 64
-"""Number of rows of a table that are written together."""
+FIRST_SEEN = 256  # number of seen inputs for which memory is allocated at first
+TILE = 64  # number of rows of a table that are written together
 
 
 class Handover(NamedTuple):
@@ -48,10 +41,8 @@ class Handover(NamedTuple):
 
 @compiled
 def hand_over(costs: Float, sums: Float, is_seen: Mask, handover: Handover, g: Float, side: Int) -> None:
-    """Write ``costs - sums`` to ``g``, after all handovers of inputs that are not seen.
-
-    A positive cost counts with the entry's smallest value (``side`` -1), a negative one with its largest (``side`` 1).
-    """
+    """Write ``costs - sums`` to ``g``, after all handovers of inputs that are not seen."""
+    # A positive cost counts with the entry's smallest value (side -1), a negative one with its largest (side 1).
     for x in range(len(g)):
         g[x] = costs[x] - sums[x]
     for k in range(len(g) - 1, 0, -1):
@@ -96,10 +87,8 @@ def write_errors(g: Float, ray: Float, is_seen: Mask, handover: Handover, error:
 
 @compiled
 def _with_more_losses(known: int, count: int, node: Int, losses: Rough, part: Rough) -> Rough:
-    """Losses between the first ``count`` inputs of ``node``, of which the first ones are known already.
-
-    They are written to ``part``, or to a larger array if it is too small.
-    """
+    """Losses between the first ``count`` inputs of ``node``, of which the first ones are known already."""
+    # They are written to part, or to a larger array if it is too small.
     if count > len(part):
         larger = np.empty((min(2 * count, len(losses)), min(2 * count, len(losses))), np.float32)
         for a in range(known):
@@ -173,33 +162,11 @@ def _root_cost(tree: Tree) -> float:
 
 
 @compiled
-def _write(
-    count: int,
-    node: Int,
-    parent: Int,
-    side: Int,
-    parents: Int,
-    sides: Int,
-    is_seen: Mask,
-    handover: Handover,
-    side_of: Int,
-) -> None:
-    """Write the tree of the seen inputs and the handovers of the others as a tree of all inputs."""
-    for k in range(count):
-        parents[node[k]], sides[node[k]] = node[parent[k]], side[k]
-    for x in range(len(parents)):
-        if not is_seen[x]:
-            parents[x], sides[x] = handover.above[x], side_of[x]
-
-
-@compiled
 def improve_views(
     outputs: Int,
-    roots: Int,
+    forest: Forest,
     costs: Float,
     sums: Float,
-    parents: Int,
-    sides: Int,
     table: Float,
     rough: Rough,
     handover: Handover,
@@ -207,11 +174,9 @@ def improve_views(
     enough: Float,
     price: Float,
 ) -> int:
-    """Find the best trees of some outputs, with growing views, until the proved prices reach ``enough``, shape (m,).
-
-    ``views``, shape (m, n), are the seen inputs of each output. Writes the prices of the rays to ``price``, shape (m,),
-    and returns the number of pivots.
-    """
+    """Find the best trees of some outputs, with growing views, until the proved prices reach ``enough``, shape (m,)."""
+    # views, shape (m, n), are the seen inputs of each output. Writes the prices of the rays to price, shape (m,), and
+    # returns the number of pivots.
     n, total = len(sums), 0
     workspace = new_workspace(n)
     node, place, parent, side = np.empty(n, np.int64), np.empty(n, np.int64), workspace.parent, workspace.side
@@ -219,17 +184,17 @@ def improve_views(
     part = np.empty((FIRST_SEEN, FIRST_SEEN), np.float32)
     g, ray, error, side_of = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int8)
     for y in outputs:
-        is_seen = views[y]
+        is_seen, parents, sides = views[y], forest.parents[y], forest.sides[y]
         count = _numbered(is_seen, node, place)
         for k in range(count):
-            parent[k], side[k] = place[parents[y, node[k]]], sides[y, node[k]]
+            parent[k], side[k] = place[parents[node[k]]], sides[node[k]]
         known = 0
         while True:
             part = _with_more_losses(known, count, node, rough, part)
             known, lengths = count, _lengths(table, part, node)
-            tree = small_tree(place[roots[y]], count, workspace)
+            tree = small_tree(place[forest.roots[y]], count, workspace)
             build(tree, lengths)
-            tree.draw[0] = 1 + roots[y]
+            tree.draw[0] = 1 + forest.roots[y]
             hand_over(costs[y], sums, is_seen, handover, g, side_of)
             for k in range(count):
                 tree.own[k] = g[node[k]]
@@ -244,21 +209,23 @@ def improve_views(
             if price[y] <= ACCEPTED_SHARE * proved:
                 break
             count = _see_more(count, error, wrong, node, is_seen, tree, table, parent, side)
-        _write(count, node, parent, side, parents[y], sides[y], is_seen, handover, side_of)
+        for k in range(count):
+            parents[node[k]], sides[node[k]] = node[parent[k]], side[k]
+        for x in range(n):
+            if not is_seen[x]:
+                parents[x], sides[x] = handover.above[x], side_of[x]
     return total
 
 
 @compiled
-def write_extended_rays(
-    outputs: Int, roots: Int, parents: Int, sides: Int, table: Float, views: Mask, rays: Float
-) -> None:
+def write_extended_rays(outputs: Int, forest: Forest, table: Float, views: Mask, rays: Float) -> None:
     """Write the rays of some outputs, extended from the seen inputs by the smallest entries, as rows."""
     n = len(table)
     workspace, lengths = new_workspace(n), _lengths(table, np.empty((0, 0), np.float32), np.arange(n))
     node, log, entries = np.empty(n, np.int64), np.empty(n), np.empty(n)
     for k in range(len(outputs)):
         y = outputs[k]
-        tree = load_tree(roots[y], parents[y], sides[y], workspace)
+        tree = load_tree(forest, y, workspace)
         build(tree, lengths)
         count = 0
         for x in range(n):

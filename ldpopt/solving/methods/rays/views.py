@@ -7,8 +7,6 @@ price exceeds the proved one by the cost of the slack of these ties. The inputs 
 price is proved or the ray is good enough.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -23,14 +21,11 @@ from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.trees import Trees
 from ldpopt.solving.methods.rays.view_loops import Handover, improve_views, write_extended_rays
 
+# A seen input represents inputs up to ``WIDTH exp(GROWTH d)`` nats from it, at a loss ``d`` from the root
 WIDTH, GROWTH = 0.25, 0.5
-"""A seen input represents inputs up to ``WIDTH exp(GROWTH d)`` nats from it, at a loss ``d`` from the root."""
-
+# Share of the gap up to which the prices together need not be proved; the share if a covering corrects them
 UNPROVED_SHARE, UNPROVED_SHARE_COVERED = 0.1, 0.03
-"""Share of the gap up to which the prices together need not be proved; the share if a covering corrects them."""
-
-COST_POWER = 0.25
-"""Power of an input's mean cost by which its distance is multiplied, when inputs are ordered."""
+COST_POWER = 0.25  # power of an input's mean cost by which its distance is multiplied, when inputs are ordered
 
 
 class Views:
@@ -54,7 +49,7 @@ class Views:
             self.seen[y, root] = True
 
     def expect_covering(self, weight: Float) -> None:
-        """Prove less, in proportion to the weight of the outputs' kernels, as negative prices are covered later."""
+        """Leave more of each price unproved, in proportion to its kernel's weight, because a covering follows."""
         for y, root in enumerate(self.trees.roots):
             kernel = np.exp(-self.table[root])
             kernel[root] = 1.0  # the table has no loss of an input to itself
@@ -73,20 +68,8 @@ class Views:
         def work(part: Int) -> int:
             if deadline.is_over:
                 return 0
-            return improve_views(
-                part,
-                trees.roots,
-                costs,
-                sums,
-                trees.parent,
-                trees.side,
-                self.table,
-                trees.cone.lengths.rough,
-                self.handover,
-                self.seen,
-                enough,
-                price,
-            )
+            losses = self.table, trees.cone.lengths.rough
+            return improve_views(part, trees.forest, costs, sums, *losses, self.handover, self.seen, enough, price)
 
         trees.pivots += sum(in_threads(work, chunks))
         return price
@@ -118,7 +101,7 @@ class Views:
 
         def work(part: Int) -> None:
             found = rays[part[0] : part[-1] + 1]
-            write_extended_rays(outputs[part], trees.roots, trees.parent, trees.side, self.table, self.seen, found)
+            write_extended_rays(outputs[part], trees.forest, self.table, self.seen, found)
 
         if len(outputs):
             in_threads(work, np.array_split(np.arange(len(outputs)), 1 + len(outputs) // 20))
@@ -135,8 +118,7 @@ def _example() -> None:
     views.rays(np.arange(4))
 
 
-LOOPS = Loops("views", _example)
-"""The compiled loops of views."""
+LOOPS = Loops("views", _example)  # the compiled loops of views
 
 
 def farthest_first(table: Float, factor: Float) -> tuple[Int, Int, Float]:

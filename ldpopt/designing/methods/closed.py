@@ -1,12 +1,34 @@
-"""Frequencies of many answers with equal weights: subset selection is optimal, in closed form."""
-
-from __future__ import annotations
+"""Workloads that no permutation of the answers changes: sets of the best size are optimal, in closed form."""
 
 from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.limits import DesignLimits
 from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
+from ldpopt.designing.realize import raw_design
 from ldpopt.frequencies.subset_selection import SubsetSelection
+
+
+class BlockDesign(DesignMethod):
+    """A block design on the answers, with as few reports as are known."""
+
+    name = "block design"
+
+    def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
+        """Pure privacy, every permutation a symmetry, a block design known."""
+        return form.balanced is not None
+
+    def because(self, form: DesignForm, limits: DesignLimits) -> str:
+        """The reason names the symmetry and the sets."""
+        assert form.balanced is not None
+        return (
+            "no permutation of the answers changes the problem: "
+            f"{len(form.balanced.q)} sets of one size, every two answers together equally often"
+        )
+
+    def solve(self, task: DesignTask) -> RawDesign:
+        """Report one of the sets, all equally likely."""
+        assert task.form.balanced is not None
+        return raw_design(task, task.form.balanced)
 
 
 class SubsetSelectionDesign(DesignMethod):
@@ -21,11 +43,11 @@ class SubsetSelectionDesign(DesignMethod):
         return form.unit is not None and form.problem.outputs is None and n > limits.listed_answers
 
     def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Closed form."""
+        """The reason is the closed form."""
         return f"optimal in closed form for frequencies of more than {limits.listed_answers} answers with equal weights"
 
     def solve(self, task: DesignTask) -> RawDesign:
-        """Sets of the best size."""
+        """Choose the size of the sets with the least variance; the protocol draws them."""
         problem = task.form.problem
         size = best_size(problem.workload.shape[1], task.form.epsilon)
         protocol = SubsetSelection(problem.workload.inputs, task.form.epsilon, size=size)

@@ -1,0 +1,68 @@
+"""The nearest private channel: audited, no farther than a repair, and as near as a cvxpy model of the definition."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpopt as lo
+from ldpopt.mechanism import nearest
+from ldpopt.mechanism.repair import repair
+from ldpopt.privacy.notion import KINDS
+
+cp = pytest.importorskip("cvxpy")
+
+
+def random_channel(seed, n, m):
+    return np.random.default_rng(seed).dirichlet(np.full(m, 0.5), n)
+
+
+def distance(mechanism, channel):
+    return float(np.abs(mechanism.channel - channel).sum(axis=1).max() / 2)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_as_near_as_the_optimum_of_the_definition(kind, seed):
+    inputs = ["a", "b", "c", "d"]
+    privacy, channel = KINDS[kind].example(0.7, inputs), random_channel(seed, 4, 4)
+    found = lo.Mechanism.private(channel, privacy, inputs)
+    assert found.audit(privacy).verdict == "certified"
+    assert distance(found, channel) <= repair(channel, privacy, inputs=inputs).moved + 1e-12
+    P = cp.Variable((4, 4))
+    farthest = cp.max(cp.sum(cp.abs(P - channel), axis=1)) / 2
+    model = cp.Problem(cp.Minimize(farthest), privacy.constraints(P, inputs=inputs))
+    best = model.solve(solver="CLARABEL")
+    assert best - 1e-6 <= distance(found, channel) <= best + nearest.AVERAGE_WEIGHT + 1e-6
+    assert f"{distance(found, channel):.3g} of a row's probability moved" in found.notes[-1]
+
+
+def test_a_channel_that_is_private_stays():
+    best = lo.solve(lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(1.0))).mechanism
+    found = lo.Mechanism.private(best.channel + 1e-10, lo.PureLDP(1.0), best.inputs)
+    assert np.abs(found.channel - best.channel).max() < 1e-9
+    assert lo.Mechanism.private(best.channel, lo.PureLDP(1.0)).notes[0].startswith("at most 0 of a row")
+
+
+def test_labels_and_notes_stay_with_the_mechanism():
+    frame = pd.DataFrame([[0.9, 0.1], [0.2, 0.8]], index=["no", "yes"], columns=["no", "yes"])
+    found = lo.Mechanism.private(frame, lo.PureLDP(1.0))
+    assert found.inputs == found.outputs == ("no", "yes")
+    assert pickle.loads(pickle.dumps(found)).notes == found.notes
+    assert lo.Mechanism(frame).notes == ()
+
+
+def test_without_time_the_channel_is_repaired(monkeypatch):
+    monkeypatch.setattr(nearest, "MAX_SECONDS", 0.0)
+    channel = random_channel(0, 5, 5)
+    found = lo.Mechanism.private(channel, lo.PureLDP(1.0))
+    assert distance(found, channel) == pytest.approx(repair(channel, lo.PureLDP(1.0)).moved)
+    assert found.notes[0].startswith("a nearer channel may exist")
+
+
+def test_a_channel_must_have_finite_rows():
+    with pytest.raises(lo.errors.MechanismError, match="empty or infinite rows"):
+        lo.Mechanism.private([[0.0, 0.0], [1.0, 0.0]], lo.PureLDP(1.0))
+    with pytest.raises(lo.errors.StatementError):
+        lo.Mechanism.private([[1.0, 0.0], [1.0, 0.0]], "pure")
