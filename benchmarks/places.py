@@ -163,10 +163,9 @@ def page(rows):
     lines = [
         "# Places",
         "",
-        "Written by `python benchmarks/places.py`. Two cores, one run of each case; CPU s include half a second in",
-        "which compiled loops are loaded. Random prior: Dirichlet; cities are those of",
-        "`ldpopt.testing.synthetic_city(n, rng=1)`, epsilon is a kilometer's. Repair s, with its audit, are part of",
-        "CPU s, measured again on the answer; those of the certificate are not. The gap is the certificate's. A case",
+        "Written by `python benchmarks/places.py`. Two cores, one run of each case. Random prior: Dirichlet;",
+        "cities are those of `ldpopt.testing.synthetic_city(n, rng=1)`, epsilon is a kilometer's. Repair s, with its audit,",
+        "are part of CPU s, measured again on the answer; those of the certificate are not. The gap is the certificate's. A case",
         f"may take {SECONDS:.0f} s of wall time, of 5000 places {LARGE_SECONDS:.0f} s; then the status is `limit` and",
         "the gap is what was proved. Earlier figures of cities, and what repair and certificate take:",
         "[places_cities.md](places_cities.md).",

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads, over_rows, parts_of
-from ldpopt.solving.interior import level_loops
+from ldpopt.native import factor, matrix_product, solve_levels
 
 SWEEPS = 8  # largest number of searches for a vertex far from all others
 
@@ -111,11 +111,11 @@ class LevelFactors:
         m, n = scale.shape
         parts = parts_of(m, float(n) ** 2 * float(levels.sizes.max()))
         totals = np.zeros((len(parts), 1 if weights is None else 4, levels.sum_numbers))
-        weights = np.zeros((0, n)) if weights is None else weights
+        gain = scale if weights is None else weights  # read for four sums only
 
         def work(part: slice, total: Float) -> None:
-            arrays = scale[part], excess[part], off[part], workspace[part], weights[part]
-            level_loops.factor(*_shape(levels), *arrays, total)
+            arrays = scale[part], excess[part], off[part], workspace[part], gain[part]
+            factor(matrix_product(), *_shape(levels), *arrays, total)
 
         in_threads(lambda one: work(*one), list(zip(parts, totals, strict=True)))
         total = totals.sum(axis=0)  # in the order of the parts, so the same on any number of cores
@@ -130,7 +130,7 @@ class LevelFactors:
         """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""
         found = np.empty(right.shape)
         arrays = self.off, self.blocks, np.array(right, order="C"), found
-        over_rows(level_loops.solve, _shape(self.levels), arrays, 2.0 * self.levels.numbers)
+        over_rows(solve_levels, _shape(self.levels), arrays, 2.0 * self.levels.numbers)
         return found
 
 

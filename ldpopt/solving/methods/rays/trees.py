@@ -16,10 +16,9 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads
+from ldpopt.native import improve_trees, price_trees, reroot, write_multipliers, write_rays
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.pivot_loops import improve_trees
-from ldpopt.solving.methods.rays.tree_loops import price_trees, reroot, write_multipliers, write_rays
 
 SLICE = 2000  # largest number of pivots of an output between two checks of the deadline
 CHUNK = 1 << 14  # entries of the outputs that a thread computes between two checks of the deadline
