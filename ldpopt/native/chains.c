@@ -97,14 +97,16 @@ EXPORT int64_t kernel_tree(int64_t n, int64_t root, const double *table, void *p
     return 0;
 }
 
+/* Number of inputs to which a tie from one at the loss first shortens the losses. */
+WIDE static int64_t count_shorter(int64_t n, double first, const double *row, const double *reached) {
+    int64_t shorter = 0;
+    for (int64_t x = 0; x < n; x++) shorter += first + row[x] < SHORTER * reached[x];
+    return shorter;
+}
+
 /* Whether no tie shortens the losses from a root. */
-WIDE EXPORT int64_t is_shortest(int64_t n, const double *reached, const double *table) {
-    for (int64_t z = 0; z < n; z++) {
-        const double *row = table + z * n;
-        double first = reached[z];
-        int64_t shorter = 0;
-        for (int64_t x = 0; x < n; x++) shorter += first + row[x] < SHORTER * reached[x];
-        if (shorter) return 0;
-    }
+EXPORT int64_t is_shortest(int64_t n, const double *reached, const double *table) {
+    for (int64_t z = 0; z < n; z++)
+        if (count_shorter(n, reached[z], table + z * n, reached)) return 0;
     return 1;
 }
