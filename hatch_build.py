@@ -24,7 +24,7 @@ FLAGS = ["-std=c11", "-O3", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibili
 def compiler() -> list[str]:
     """The machine's compiler, or else the one of the package ziglang, for any processor of this kind."""
     own = os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")), None)
-    return shlex.split(own) if own else [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline"]
+    return shlex.split(own) if own else [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline", "-s"]
 
 
 def build(library: Path = FOLDER / "loops.so", *flags: str) -> Path:

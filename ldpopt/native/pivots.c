@@ -57,7 +57,7 @@ WIDE static int64_t border(int sign, int64_t count, Tree *tree, int *way) {
     for (int64_t x = 0; x < n; x++) outer += (theirs[x] == 0) & !inside[x];
     if (inner <= outer) {
         for (int64_t x = 0; x < n; x++)
-            tree->rough[x] = inside[x] | (theirs[x] != 0) ? INFINITY : (float)(sign * tree->log[x]);
+            tree->rough[x] = (inside[x] | (theirs[x] != 0)) ? INFINITY : (float)(sign * tree->log[x]);
         *way = sign;
         return inner;
     }
@@ -65,7 +65,7 @@ WIDE static int64_t border(int sign, int64_t count, Tree *tree, int *way) {
     for (int32_t x = 0; x < n; x++) {
         tree->few[smaller(outer, n - 1)] = x;
         outer += (theirs[x] == 0) & !inside[x];
-        tree->rough[x] = inside[x] & (mine[x] == 0) ? (float)(-sign * tree->log[x]) : INFINITY;
+        tree->rough[x] = (inside[x] & (mine[x] == 0)) ? (float)(-sign * tree->log[x]) : INFINITY;
     }
     *way = -sign;
     return outer;
