@@ -20,7 +20,7 @@ from ldpopt.foundation.products import max_product
 Float = NDArray[np.float64]
 
 SMALLEST = 2.0**-1000  # smallest entries that keep all bits as floats and have an inverse
-MIN_ENTRIES = 2e7  # number of entries, in all pairs, from which the product saves more time than its threads take
+MIN_ENTRIES = 1e5  # number of entries, in all pairs, from which the product takes less time
 MIN_SHARE = 0.02  # share of all pairs from which the product of all rows takes less time than the given pairs alone
 # Largest exponent that is used: smaller floats lose bits, and a smaller exponent leaves out fewer entries
 LARGEST_EXPONENT = 700.0

@@ -12,7 +12,7 @@ from ldpopt.foundation.threads import in_threads
 from ldpopt.native import raise_columns, raise_to_products
 from ldpopt.privacy import Ties
 
-PRODUCT_ENTRIES = 2e7  # number of entries, over all pairs, from which whole rows may be compared by max-products
+PRODUCT_ENTRIES = 1e5  # number of entries, over all pairs, from which whole rows may be compared by max-products
 COLUMNS = 64  # number of columns that are raised together: few enough to fit in the processor's cache
 DENSE_SHARE = 0.02  # share of all pairs above which whole rows are then compared
 DENSE_COLUMNS = 512  # number of columns that are raised together by matrix products
