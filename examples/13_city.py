@@ -52,7 +52,7 @@ ratio = {row.name: row.ratio for row in found.rows}
 # %%
 # What an adversary who knows the prior learns: the chance to guess the place, and the distance of the best guess.
 
-for row in (found.rows[0], next(row for row in found.others if row.name == "planar Laplace")):
+for row in (found.best, next(row for row in found.literature if row.name == "planar Laplace")):
     leaks = row.mechanism.leakage(prior)
     error = row.mechanism.inference_error(prior, loss)
     before, after = leaks.prior_vulnerability, leaks.posterior_vulnerability

@@ -69,6 +69,8 @@ from .studies.literature import Comparison as Comparison
 from .studies.literature import Refinement as Refinement
 from .studies.literature import compare as compare
 from .studies.literature import find_refinement as find_refinement
+from .studies.pareto import ParetoFront as ParetoFront
+from .studies.pareto import pareto_front as pareto_front
 from .studies.simulate import simulate as simulate
 from .studies.sweep import sweep as sweep
 from .surveys.schemes import compare_schemes as compare_schemes

@@ -1,7 +1,5 @@
 """A channel as exact numbers: integers over one denominator."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +14,7 @@ from ldpopt.foundation.labelled import take_labels
 from ldpopt.foundation.numbers import contains_non_numbers, real_array, require_room, summed
 
 ULPS = 2.0**-50  # relative slack of screening in floats; entries within it are decided in integers
+ROW_SUM_TOLERANCE = 1e-9  # largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def exact(channel: Any) -> Exact:
         return _masses(channel)
     channel, (inputs, outputs) = take_labels(channel, "channel")
     array, floats = _real_matrix(channel)
-    _require_stochastic(floats)
+    require_stochastic(floats)
     is_rounded = array.dtype == object and all(
         isinstance(v, (int, Fraction)) and not isinstance(v, bool) for v in array.flat
     )
@@ -91,16 +90,22 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
         raise MechanismError(error.what, do=error.do) from None
 
 
-def _require_stochastic(floats: NDArray[np.float64]) -> None:
-    """Require a matrix of probabilities with rows that sum to 1."""
-    if floats.ndim != 2 or not floats.size or not np.isfinite(floats).all() or (floats < 0).any():
-        what = f"an array of shape {floats.shape} is not a channel: finite, non-negative, (inputs, outputs)"
-        raise MechanismError(what, do="give P[x, y], the probability of report y under answer x, one row for each x")
-    sums = summed(floats, axis=1)
+def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TOLERANCE) -> None:
+    """Require rows of probabilities that sum to 1."""
+    if array.ndim != 2 or 0 in array.shape:
+        what = f"the channel has shape {array.shape}; expected (inputs, outputs)"
+        raise MechanismError(what, do="give one row for each input, one column for each output")
+    is_probability = (array >= 0) & (array < np.inf)
+    if not is_probability.all():
+        x, y = map(int, np.argwhere(~is_probability)[0])
+        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability", do="give numbers from 0 to 1")
+    sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > 1e-9:
-        what = f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1"
-        raise MechanismError(what, do="divide every row by its sum; columns belong to reports")
+    if abs(sums[worst] - 1) > tolerance:
+        raise MechanismError(
+            f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
+            do="normalize the rows, or find the missing mass",
+        )
 
 
 def _dyadics(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:

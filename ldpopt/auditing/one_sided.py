@@ -1,7 +1,5 @@
 r"""Divergence of some rows from all rows: the true one-sided or utility-optimized privacy of a channel."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ r"""Screening of many pairs of inputs at once, by the largest ratio of every two
 is computed in floats by a max-product. Pairs that certainly satisfy the claim, or are not the worst, are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pure privacy of a channel for given pairs of inputs: floats select entries, integers decide."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

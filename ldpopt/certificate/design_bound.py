@@ -54,7 +54,7 @@ class Bound(Protocol):
         ...
 
     def value(self, statement: Statement) -> Fraction:
-        """Lower bound on the average variance of every private channel if they hold."""
+        """Lower bound on the average variance of every private channel, if the multipliers hold."""
         ...
 
 

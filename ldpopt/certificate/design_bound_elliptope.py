@@ -66,7 +66,7 @@ class Inequalities:
 
 
 def _eighths(both: np.ndarray, size: int, factor: float) -> np.ndarray:
-    """Eight times the form, from a symmetric matrix of multipliers."""
+    """Eight times the form over ``(1, s)`` of the inequalities: of pairs, ``both`` (n, n), and of the size."""
     n = len(both)
     sums = both.sum(axis=1)
     matrix = np.empty((n + 1, n + 1), dtype=both.dtype)

@@ -65,8 +65,7 @@ class DesignCertificate(DesignClaim):
     mechanism: Mechanism
     left_inverse: Float
     multipliers: Bound
-    is_old: bool = False
-    """Whether it was read from a file of an old format."""
+    is_old: bool = False  # whether it was read from a file of an old format
 
     @classmethod
     def of(

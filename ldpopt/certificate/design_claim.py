@@ -185,12 +185,17 @@ class DesignClaim(HasFacts, ABC):
         """The numbers of the claim that do not hold, given the computed ones."""
         failures = []
         if max(proved, Fraction(0)) < self.bound:
-            failures.append("the multipliers prove less than the bound claimed")
+            failures.append(f"the multipliers prove less than the bound claimed: {_two(proved, self.bound)}")
         if value.achieved > self.achieved * (1 + slack):
-            failures.append("the estimator has a larger variance than claimed")
+            failures.append(f"the estimator has a larger variance than claimed: {_two(value.achieved, self.achieved)}")
         if not value.is_unbiased:
             most = float(LARGEST_BIAS)
             failures.append(f"the estimator is biased by {float(value.bias):.3g}: more than {most:g} of a deviation")
         elif self.bias < 0 or value.bias_squared > self.bias**2:
-            failures.append("the estimator has a larger bias than claimed")
+            failures.append(f"the estimator has a larger bias than claimed: {_two(value.bias, self.bias)}")
         return failures
+
+
+def _two(found: Fraction, claimed: Fraction) -> str:
+    """A computed number and the claimed one, which may differ beyond the digits of floats."""
+    return f"{round_up(found):.17g}, not {round_up(claimed):.17g}"

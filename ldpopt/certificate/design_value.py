@@ -9,8 +9,6 @@ answer the numbers
 are rationals, computed in integers from ``V`` itself, or from the Gram matrix of ``d`` if that is smaller.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, isqrt
@@ -105,7 +103,7 @@ def _measured(metric: Digits | None, columns: Digits) -> Digits:
 
 
 def _row(digits: Digits) -> Integers:
-    """The only row, as Python integers."""
+    """The only row of a matrix of one row, as Python integers."""
     return np.asarray(digits.whole()[0], dtype=object)
 
 

@@ -1,7 +1,5 @@
 """Certificates as JSON: strict reading, text in parts, and the digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -43,7 +41,7 @@ def read_masses(entry: Entry, inputs: Sequence[Hashable], outputs: Sequence[Hash
         raise entry.error(f"row {wrong[0]} of the masses sums to {sums[wrong[0]]}, not {UNIT}")
     mechanism = Mechanism(counts / float(UNIT), inputs, range(m) if outputs is None else outputs)
     if not np.array_equal(mechanism.counts, counts):  # pragma: no cover - rounding leaves the grid as it is
-        raise entry.error("the masses are not those that would be drawn")
+        raise entry.error("the masses are not those of a mechanism: reading them as floats changes some")
     return mechanism
 
 

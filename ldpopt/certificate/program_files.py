@@ -1,7 +1,5 @@
 """A program's certificate as JSON: statement, masses, multipliers and claim, each exactly."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -10,8 +10,6 @@ Arrays over the sets ``T`` (or over the patterns of differences) have the shape 
 attribute is in the set (differs).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property, reduce

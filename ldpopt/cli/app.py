@@ -1,7 +1,5 @@
 """The frame of all commands: exit codes, one line per error, no traceback on closed pipes and Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress

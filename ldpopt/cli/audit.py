@@ -1,7 +1,5 @@
 """The command audit: the true privacy of a mechanism."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any, Literal
 

@@ -107,7 +107,7 @@ def _refuse_options(given: dict[str, Any], kind: str, file: str) -> None:
     """Refuse options that are for another kind of file."""
     useless = next((name for name, value in given.items() if value is not None), None)
     if useless is not None:
-        raise typer.BadParameter(f"{useless} is for {kind}, which {file} is not")
+        raise typer.BadParameter(f"{useless} is for {kind}, which {file} is not: leave {useless} out")
 
 
 def _load(file: str) -> Certificate:

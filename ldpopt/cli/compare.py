@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,11 +18,7 @@ from ldpopt.foundation.display import Facts, Part
 if TYPE_CHECKING:
     from ldpopt.designing import DesignComparison
     from ldpopt.problem.modelfile import Model
-    from ldpopt.problem.problem import Problem
-    from ldpopt.studies.literature.methods import MethodComparison
-
-MAX_WORK = 2e8
-"""Largest number of ratios (inputs squared times outputs) for the mechanisms of the literature: a minute."""
+    from ldpopt.studies.literature import Comparison
 
 
 def compare(
@@ -42,37 +37,35 @@ def compare(
 ) -> None:
     """Compare all methods, and the mechanisms of the literature.
 
-    For a utility: the closed forms that apply, and each installed solver in each form that it supports. If a method
-    fails, the others continue. Then, for a utility and for a workload: the mechanisms from the literature, with the
-    ratio of their value to the optimum. Exit code 1 if a mechanism is not private, a gap is too large, or the model's
-    [expect] is not met.
+    For a utility: the closed forms that apply, each installed solver in each form that it supports, and the best
+    extreme point. If a method fails, the others continue. Then, for a utility and for a workload: the mechanisms from
+    the literature, with the ratio of their value to the optimum. Exit code 1 if a mechanism is not private, a gap is
+    too large, or the model's [expect] is not met.
     """
     from ldpopt.problem.modelfile import read_model
-    from ldpopt.studies.literature.methods import compare_methods
+    from ldpopt.studies.literature import compare as compare_problem
 
     loaded = read_model(model)
     limit = loaded.time_limit if time_limit is None else time_limit
     data: dict[str, Any] = {}
     parts: list[Part] = []
-    methods = designs = None
+    found = designs = None
     if loaded.problem is not None:
         with working("comparing") as describe:
-            methods = compare_methods(loaded.problem, time_limit=limit, progress=describe)
-            describe("mechanisms of the literature")
-            literature, literature_parts = _literature(loaded.problem, methods)
-        data |= _methods_data(methods) | {"peers": literature}
-        parts += [methods.table(loaded.title or model), *literature_parts]
-    if loaded.design is not None and (methods is None or methods.finished == methods.planned):
+            found = compare_problem(loaded.problem, time_limit=limit, progress=describe)
+        data |= found.to_dict()
+        parts += found.facts().parts
+    if loaded.design is not None and (found is None or found.finished == found.planned):
         with working(f"comparing {Path(model).name}"):
             designs = compare_model_designs(loaded, gap, limit)
-        data["design"] = _designs_data(designs)
+        data["design"] = designs.to_dict()
         facts = designs.facts()
         table: Any = facts.parts[0]
-        parts += [replace(table, title=f"{loaded.title or model}: {facts.title}"), *facts.parts[1:]]
-    show(Facts("", parts), data, json)
-    if methods is not None:
-        _exit_unless_solved(methods, 1e-6 if gap is None else gap)
-        require_expected_value(loaded, methods.best)
+        parts += [replace(table, title=facts.title), *facts.parts[1:]]
+    show(Facts(loaded.title or model, parts), data, json)
+    if found is not None:
+        _exit_unless_solved(found, 1e-6 if gap is None else gap)
+        require_expected_value(loaded, found.best.value)
     if designs is not None:
         _exit_unless_reached(designs, gap)
         require_expected_variance(loaded, designs.best.value)
@@ -87,65 +80,20 @@ def compare_model_designs(model: Model, gap: float | None, time_limit: float | N
     return compare_designs(problem.workload, problem.privacy, **how, best=best)
 
 
-def _literature(problem: Problem, methods: MethodComparison) -> tuple[dict[str, Any] | None, list[Part]]:
-    """The mechanisms of the literature for a utility, as JSON data and in print; None without an optimum."""
-    from ldpopt.studies.literature import compare
-
-    if math.isnan(methods.best) or methods.finished < methods.planned:
-        return None, []
-    n, m = problem.utility.shape
-    if n * n * m > MAX_WORK:
-        why = f"{n} inputs: ldpopt.compare computes them"
-        left_out = {"mechanisms of the literature": why}
-        return {"rows": [], "left_out": left_out}, [f"left out: mechanisms of the literature: {why}"]
-    found = compare(problem, best=methods.mechanism)
-    keys = ("name", "value", "ratio", "epsilon", "verdict")
-    rows = [{key: getattr(row, key) for key in keys} for row in found.rows]
-    return {"rows": rows, "left_out": found.left_out}, list(found.facts().parts)
-
-
-def _methods_data(methods: MethodComparison) -> dict[str, Any]:
-    """Results of all methods as JSON data, in which nan is null."""
-    numbers = ("value", "difference", "relative_gap")
-    rows = [
-        {"method": row.name}
-        | {key: getattr(row, key) for key in numbers}
-        | {"verdict": row.verdict or None, "seconds": row.seconds, "error": row.error or None, "applies": row.applies}
-        for row in methods.rows
-    ]
-    return {"sense": methods.problem.utility.sense, "best": methods.best, "bound": methods.bound, "rows": rows}
-
-
-def _exit_unless_solved(methods: MethodComparison, gap: float) -> None:
-    """Say which methods failed; end with an exit code if no mechanism was found, or one is not private or not best."""
-    failed = [row for row in methods.rows if row.error]
-    for name, why in dict.fromkeys((r.name if r.applies else r.name.partition(" (")[0], r.error) for r in failed):
-        say(f"note: {name}: {why}")
-    if methods.finished < methods.planned:
-        raise KeyboardInterrupt(f"{methods.finished} of {methods.planned} methods are finished")
-    if math.isnan(methods.best):
-        is_unsolvable = any(isinstance(row.failure, NoSolutionError) for row in methods.rows)
+def _exit_unless_solved(found: Comparison, gap: float) -> None:
+    """End with an exit code if no mechanism was found, or one is not private or not best."""
+    if found.finished < found.planned:
+        raise KeyboardInterrupt(f"{found.finished} of {found.planned} methods are finished")
+    if all(row.mechanism is None for row in found.methods):
+        for note in dict.fromkeys(row.note for row in found.methods if row.applies):
+            say(f"no mechanism: {note}")
+        is_unsolvable = any(isinstance(row.failure, NoSolutionError) for row in found.methods)
         raise typer.Exit(NO_SOLUTION if is_unsolvable else BAD_STATEMENT)
-    for row in methods.rows:
+    for row in found.methods:
         if row.mechanism is not None and row.verdict != "certified":
             refuse(f"the mechanism of {row.name} is {row.verdict}")
         if row.relative_gap > gap:
             refuse(f"the relative gap of {row.name} is {row.relative_gap:.3g}, more than {gap:g}")
-
-
-def _designs_data(found: DesignComparison) -> dict[str, Any]:
-    """A comparison of designs as JSON data."""
-    best, keys = found.best, ("name", "value", "ratio", "average", "worst", "note")
-    return {
-        "objective": best.objective,
-        "value": best.value,
-        "average": best.average_variance,
-        "worst": best.worst_variance,
-        "bound": best.bound,
-        "relative_gap": best.relative_gap,
-        "peers": [{key: getattr(row, key) for key in keys} for row in found.others],
-        "left_out": found.left_out,
-    }
 
 
 def _exit_unless_reached(found: DesignComparison, gap: float | None) -> None:

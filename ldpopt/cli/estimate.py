@@ -1,7 +1,5 @@
 """The command estimate: numbers from a table of reports."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -140,8 +138,7 @@ def _survey_entries(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _save_table(path: str, entries: list[dict[str, Any]]) -> None:
     """Write estimates as a table, every number exactly."""
-    import pyarrow as pa
-
+    from ldpopt.foundation.optional import pyarrow as pa
     from ldpopt.tables.files import writing
 
     names = ("question", "answer", "number")

@@ -1,7 +1,5 @@
 """The command examples: the short studies that come with the package."""
 
-from __future__ import annotations
-
 import ast
 import shutil
 from pathlib import Path

@@ -80,7 +80,7 @@ def experiment(
 
 
 def _bounds(text: str) -> tuple[float, float]:
-    """Ends of a range."""
+    """Read the least and the largest answer from ``LOW:HIGH``."""
     try:
         low, high = map(float, text.split(":"))
     except ValueError:

@@ -1,7 +1,5 @@
 """The command export: a model's linear program for other tools."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command init: a model file to begin with."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

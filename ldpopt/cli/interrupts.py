@@ -3,8 +3,6 @@
 The command line imports this file first, so that its handler is installed early; it imports no large library.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

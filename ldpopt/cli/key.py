@@ -1,7 +1,5 @@
 """The command key: a new secret key."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """The command models: the models that come with the package, or those of a folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -192,7 +192,7 @@ class Models:
 
     @classmethod
     def read(cls, paths: list[str], solver: str | None, time_limit: float | None) -> Models:
-        """Read the files."""
+        """Read model files, which have to agree on solver and time limit unless these are given."""
         from ldpopt.problem.modelfile import read_model
 
         models = [read_model(path) for path in paths]

@@ -1,7 +1,5 @@
 """The command plan: how many people a survey needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Output of the command line: facts and JSON to stdout, notes and progress to stderr, files written atomically."""
 
-from __future__ import annotations
-
 import json as json_
 import math
 import os

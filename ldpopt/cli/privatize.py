@@ -1,7 +1,5 @@
 """The command privatize: answers of a table become reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -62,9 +60,9 @@ def privatize(
     if (key is None) != (identity is None):
         raise typer.BadParameter("--key and --id belong together: the secret, and the column of the ids")
     if key is not None and seed is not None:
-        raise typer.BadParameter("draws come from a --key or from a --seed, not from both")
+        raise typer.BadParameter("draws come from a --key or from a --seed, not from both: leave one out")
     if json == "-" and output == "-":
-        raise typer.BadParameter("the reports and the JSON cannot both go to stdout")
+        raise typer.BadParameter("the reports and the JSON cannot both go to stdout: name a file with -o or --json")
     secret = None if key is None else SecretKey.load(key)
     require_writable(None if output == "-" or is_folder(answers) else output)
     require_folder(answers, dask)

@@ -52,7 +52,8 @@ def refuse_options(options: dict[str, Any], path: str) -> None:
     """Refuse options that a survey does not have."""
     useless = next((name for name, value in options.items() if value), None)
     if useless is not None:
-        raise typer.BadParameter(f"{useless} is for a mechanism or a design; {path} is a survey of several questions")
+        what = f"{useless} is for a mechanism or a design; {path} is a survey of several questions"
+        raise typer.BadParameter(f"{what}: leave {useless} out")
 
 
 def read_survey_file(path: str) -> Survey:
@@ -94,6 +95,6 @@ def is_folder(path: str) -> bool:
 
 
 def require_folder(path: str, dask: str | None) -> None:
-    """Refuse a cluster for one file."""
+    """Refuse ``--dask`` unless the table is a folder of Parquet files."""
     if dask is not None and not is_folder(path):
-        raise typer.BadParameter(f"--dask is for a folder of Parquet files, and {path} is not one")
+        raise typer.BadParameter(f"--dask is for a folder of Parquet files, and {path} is not one: leave --dask out")

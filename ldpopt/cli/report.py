@@ -1,7 +1,5 @@
 """The command report: one page about a model's mechanism, for people who decide about a survey."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

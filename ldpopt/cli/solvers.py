@@ -1,7 +1,5 @@
 """The command solvers: what is installed."""
 
-from __future__ import annotations
-
 from ldpopt.cli import options
 from ldpopt.cli.printing import show
 from ldpopt.foundation.display import Facts, Table

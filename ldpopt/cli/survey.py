@@ -1,7 +1,5 @@
 """The commands on surveys: survey init, check, solve, plan, privatize and estimate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -125,5 +125,6 @@ def _exit_unless_solved(result: SweepResult, output: str | None) -> None:
         say(f"interrupted: {len(result.rows)} of {total} points are finished" + (f" and in {output}" if output else ""))
         raise typer.Exit(INTERRUPTED)
     if all(math.isnan(row.value) for row in result.rows):
-        say(f"no point has a solution: {result.rows[0].status}")
+        do = "solve one budget with `ldpopt solve`, which says why"
+        say(f"no point has a solution: {result.rows[0].status} | do: {do}")
         raise typer.Exit(NO_SOLUTION)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from ldpopt.closed_forms.samplers import Sampler, TableSampler
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, real_number, require_memory
 from ldpopt.mechanism.mechanism import Mechanism
-
-if TYPE_CHECKING:
-    from ldpopt.privacy import Notion
+from ldpopt.privacy import ApproximateLDP, Notion, PureLDP
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,8 +44,6 @@ class ClosedForm(ABC):
     @property
     def privacy(self) -> Notion:
         """The notion that the mechanism satisfies."""
-        from ldpopt.privacy import ApproximateLDP, PureLDP
-
         return ApproximateLDP(self.epsilon, self.delta) if self.delta else PureLDP(self.epsilon)
 
     @property

@@ -13,7 +13,7 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labelled import Labelled
 from ldpopt.foundation.numbers import Float, frozen
-from ldpopt.privacy import Notion
+from ldpopt.privacy import MetricDP, Notion
 from ldpopt.privacy.metric import read_distance
 from ldpopt.problem.prior import read_prior
 
@@ -50,8 +50,6 @@ class Kernel(ClosedForm):
     @property
     def privacy(self) -> Notion:
         """Metric privacy for the distance."""
-        from ldpopt.privacy import MetricDP
-
         return MetricDP(self.epsilon, self.distance, None if isinstance(self.inputs, range) else self.inputs)
 
     @property

@@ -1,7 +1,5 @@
 """Find the closed forms that apply to a problem; nothing is solved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Samplers of the closed forms: exact draws from rational probabilities, with 53-bit words and without a matrix."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from fractions import Fraction

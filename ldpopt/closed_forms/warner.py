@@ -14,7 +14,7 @@ import numpy as np
 from ldpopt.closed_forms.form import ClosedForm, read_delta
 from ldpopt.closed_forms.samplers import ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.budget import Budget, round_up
 from ldpopt.foundation.numbers import Float, is_whole, rational, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 
@@ -63,8 +63,6 @@ class Coin(ClosedForm):
         .. math:: \delta(e) = \max(0,\ p - e^e q,\ (1-q) - e^e (1-p)), \quad
                   p = \Pr(\text{yes} \mid \text{yes}),\ q = \Pr(\text{yes} \mid \text{no})
         """
-        from ldpopt.foundation.budget import round_up
-
         alpha, p, q = Budget(epsilon).enclosure()[0], self.yes_given_yes, self.yes_given_no
         return max(0.0, round_up(p - alpha * q), round_up(1 - q - alpha * (1 - p)))
 

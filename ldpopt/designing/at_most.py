@@ -57,7 +57,7 @@ def with_at_most(
 def _for_average(
     optimum: Optimum, private: PrivateColumns, most: int, deadline: Deadline, *, near: Optimum | None = None
 ) -> Optimum:
-    """The best of several starts, or from one design; at least as many reports as answers."""
+    """The best design found for the average, from several starts or from ``near``; no fewer reports than answers."""
     contrasts = optimum.contrasts
     most = min(most, max(len(contrasts.weights), len(optimum.q)))
     space = _Space.of(contrasts, private)
@@ -79,7 +79,7 @@ def _for_average(
 
 
 def _for_all(optimum: Optimum, private: PrivateColumns, most: int, deadline: Deadline) -> Optimum:
-    """For the largest variance: the weights of answers with a large variance are increased."""
+    """The best design found for the largest variance: weights of answers with a large one grow from round to round."""
     gram, r = optimum.contrasts.gram, optimum.contrasts.weights
     share = optimum.q / optimum.columns.mass(r)
     best: tuple[float, Optimum] | None = None

@@ -4,8 +4,6 @@ One loop for both objectives: the masters are in `average` and `worst_case`, the
 of the variance, which is the value less the variance of the true values.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from typing import Protocol

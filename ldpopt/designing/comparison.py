@@ -101,9 +101,23 @@ class DesignComparison(HasFacts):
         table = Table(["mechanism", kind, "ratio", "note"], rows, words=["note"])
         return Facts(f"{k:,} numbers of {n:,} answers", [table, *reasons])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the command writes as JSON: the design's numbers, the literature, and what is left out."""
+        best, keys = self.best, ("name", "value", "ratio", "average", "worst", "note")
+        return {
+            "objective": best.objective,
+            "value": best.value,
+            "average": best.average_variance,
+            "worst": best.worst_variance,
+            "bound": best.bound,
+            "relative_gap": best.relative_gap,
+            "literature": [{key: getattr(row, key) for key in keys} for row in self.others],
+            "left_out": self.left_out,
+        }
+
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, average, worst."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         best = self.best
         rows = {"optimum": (best.value, 1.0, best.average_variance, best.worst_variance)}
@@ -204,7 +218,7 @@ class _Case:
         return self.workload.shape[1]
 
     def value(self, variances: Float) -> float:
-        """Average or largest variance."""
+        """The objective: average or largest of the answers' variances, shape ``(n,)``."""
         if self.objective == "worst_case":
             return float(variances.max())
         return float(variances.mean() if self.weights is None else self.weights @ variances)

@@ -24,7 +24,7 @@ UNNEEDED = 1e-14  # the workload does not need directions with less than this sh
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """A workload's Gram matrix and the weights of the answers, in the coordinates above."""
+    """A workload's Gram matrix and the weights of the answers, with coordinates for scores of columns."""
 
     gram: Float  # W^T W, shape (n, n)
     weights: Float  # r, shape (n,), summing to 1; zeros are allowed
@@ -80,7 +80,7 @@ class Contrasts:
         return np.asarray(columns.scores(self.weights) @ self.basis / self.unit)
 
     def over_answers(self, matrix: Float) -> Float:
-        """The form over all answers that a form in these coordinates is; vectors likewise."""
+        """A quadratic form, or a vector, in these coordinates, rewritten for vectors over all answers."""
         if matrix.ndim == 1:
             return np.asarray(self.basis @ matrix / self.unit)
         return np.asarray(self.basis @ matrix @ self.basis.T / self.unit**2)

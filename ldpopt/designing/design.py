@@ -175,7 +175,7 @@ def _last_resort(task: DesignTask, failure: LdpoptError | None) -> DesignCertifi
 
 
 def _done(step: Step[DesignMethod], raw: RawDesign, found: DesignCertificate, task: DesignTask) -> list[str]:
-    """Rounds, notes of the method, and the gap if it is larger than required."""
+    """Notes about the run of a method: rounds of pricing, its own notes, and the gap if it is larger than required."""
     rounds = [f"{step.method}: {raw.rounds} round{'s' * (raw.rounds > 1)} of pricing"] if raw.rounds else []
     left = found.relative_gap
     ended = [f"{step.method} ended at a relative gap of {left:.2g}; {task.gap:.2g} was required"]

@@ -124,7 +124,7 @@ class DesignForm:
 
     @cached_property
     def contrasts(self) -> Contrasts:
-        """Workload and weights in coordinates."""
+        """Gram matrix and weights of the classes, with coordinates for scores of columns."""
         return Contrasts(self.gram, self.class_weights)
 
     @property

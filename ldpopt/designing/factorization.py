@@ -1,7 +1,5 @@
 """The factorization mechanism for a workload, by numerical descent."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

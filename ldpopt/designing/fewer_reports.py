@@ -4,8 +4,6 @@ The value depends on the probabilities only through the information matrix and t
 these linear equations has at most ``n (n + 1) / 2`` columns, and ``n`` more if the variance of every answer is kept.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -83,7 +81,7 @@ def _second_moments(optimum: Optimum) -> Float:
 
 
 def _equations(scores: Float) -> Float:
-    """Total, center and information of columns, one column each."""
+    """Coefficients of the probabilities in their equations: total, center and information matrix."""
     first, second = np.triu_indices(scores.shape[1])
     return np.vstack([np.ones(len(scores)), scores.T, (scores[:, first] * scores[:, second]).T])
 

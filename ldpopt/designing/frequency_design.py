@@ -9,11 +9,9 @@ so that the least average variance is :math:`(n-1)^2 / \max_k t(k) - (1 - 1/n)`.
 whole numbers next to :math:`n / (e^\epsilon + 1)`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
+from math import comb, lgamma, log
 from typing import Any
 
 import numpy as np
@@ -64,8 +62,9 @@ class FrequencyDesign(ProvedDesign):
         claim = self.certificate
         found = SubsetSelection(claim.workload.inputs, claim.privacy.epsilon, size=claim.size)
         if found.distribution != claim.randomizer:
-            what = f"the certificate has the mass {claim.randomizer.mass}, the protocol {found.distribution.mass}"
-            raise StatementError(what, do="design again")
+            drawn, certified = found.distribution.mass, claim.randomizer.mass
+            what = f"a set contains the truth with the mass {drawn}; certified is {certified}"
+            raise StatementError(what, do="design again: this version of ldpopt draws other sets")
         return found
 
     def __repr__(self) -> str:
@@ -101,8 +100,6 @@ class FrequencyDesign(ProvedDesign):
     @property
     def bits(self) -> int:
         """Bits of a report: the base-2 logarithm of the number of sets."""
-        from math import lgamma, log
-
         n, k = self.workload.shape[1], self.protocol.size
         return int(np.ceil((lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(2)))
 

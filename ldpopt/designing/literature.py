@@ -6,8 +6,6 @@ information matrix of these is a multiple of the projection onto contrasts, so t
 of the centered Gram matrix and its entry at the answer, without a channel.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import combinations

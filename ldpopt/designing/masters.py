@@ -1,7 +1,5 @@
 """Shared parts of the two masters: the inverse of an information matrix, and Newton steps with curved prices."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import ClassVar, Self, TypeVar
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.limits import DESIGN_LIMITS, DesignLimits
-from ldpopt.designing.methods.block_design import BlockDesign
+from ldpopt.designing.methods.closed import BlockDesign, SubsetSelectionDesign
 from ldpopt.designing.methods.listed_columns import ListedColumns
 from ldpopt.designing.methods.method import DesignMethod
 from ldpopt.designing.methods.product.method import ProductDesign
 from ldpopt.designing.methods.relaxation.method import Relaxation
 from ldpopt.designing.methods.single_mean.method import SingleMean
-from ldpopt.designing.methods.subset_selection import SubsetSelectionDesign
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import require_kind, short_repr
 from ldpopt.problem.design_problem import DesignProblem

@@ -72,7 +72,7 @@ class Dual:
         )
 
     def price(self, gram: Float) -> Price:
-        """The costs, with ``N = S^T G_c S``."""
+        """The cost of a column that these multipliers give, with ``N = S^T G_c S``."""
         return Price(np.asarray(self.inverse.T @ gram @ self.inverse), self.slope, self.weights)
 
     def scaled_bound(self, margin: float) -> FormBound:

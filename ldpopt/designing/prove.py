@@ -1,7 +1,5 @@
 """The only finish of a design: exact value, exact bound, audit. Nothing that a method found is trusted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction

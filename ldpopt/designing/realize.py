@@ -1,7 +1,5 @@
 """From an optimum in floats to a private channel in integer masses, its left inverse, and multipliers to be checked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -61,7 +59,7 @@ def _weights(form: DesignForm, optimum: Optimum) -> Float:
 
 
 def _best(task: DesignTask, optimum: Optimum, made: Optimum, is_limited: bool) -> Realized:
-    """The first channel; at a large budget the first that is good enough, else the best one, by exact values."""
+    """The first attempt that succeeds; at a large budget the first that is good enough exactly, else the best one."""
     form, statement, dual = task.form, None, optimum.dual
     enough = (dual.bound - Contrasts(form.gram, dual.weights).spread) / (1 - task.gap)
     found: list[tuple[Fraction, Realized]] = []

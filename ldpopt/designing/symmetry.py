@@ -4,8 +4,6 @@ If such a permutation is its own inverse, columns and their images have the same
 has no entries between vectors that it fixes and vectors whose sign it changes: half of the columns suffice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -113,7 +111,7 @@ class Blocks:
         return [np.ascontiguousarray(scores @ basis) for basis in self.bases]
 
     def over_answers(self, blocks: list[Float]) -> Float:
-        """The form over all answers of a form in blocks."""
+        """A quadratic form that is given in blocks, rewritten for vectors over all answers, shape ``(n, n)``."""
         parts = [basis @ block @ basis.T for basis, block in zip(self.bases, blocks, strict=True)]
         return np.asarray(np.sum(parts, axis=0) / self.unit**2)
 

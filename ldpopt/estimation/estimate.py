@@ -139,7 +139,7 @@ class Estimate(HasFacts):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table: one row for each value, columns estimate, std_error, low, high."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         index = None if self.labels is None else pd.Index(list(self.labels), name="answer", tupleize_cols=False)
         low, high = self.interval.T

@@ -10,8 +10,6 @@ Otherwise it depends on the whole distribution: the estimated one is mixed with 
 ``w`` until its number is ``t``; its second moment is then linear in ``t``, and the ends are roots of a quadratic.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.numbers import Float

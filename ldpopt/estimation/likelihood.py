@@ -1,7 +1,5 @@
 """Maximum likelihood: the frequencies of answers that make the seen reports most probable, and how probable."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ A number :math:`t = w \cdot p` is estimated by the mean of one value :math:`v_y`
 the ``w``, shape (k, n); an estimator is the matrix of the ``v``, shape (k, m).
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -139,7 +139,7 @@ def read_weights(column: pa.Array, where: str, first_row: int) -> Float:
 
 def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Float:
     """Read numbers in a column of a file; nan if one is missing in a file with missing values."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), float)

@@ -1,7 +1,5 @@
 """Atomic writing of files, and strict reading of JSON."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -195,7 +195,7 @@ def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:
     elif not hasattr(given, "columns"):
         return None
     else:
-        import narwhals as nw
+        from ldpopt.foundation.optional import narwhals as nw
 
         frame = nw.from_native(given, pass_through=True, eager_only=True)
         names = list(frame.columns)

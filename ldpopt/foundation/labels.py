@@ -50,9 +50,9 @@ def _require_labels(given: Any, kind: str, error: Refusal, where: str) -> None:
         try:
             hash(label)
         except (TypeError, ValueError):
-            raise error(f"{name} cannot be looked up: not hashable", where=where, do=do) from None
+            raise error(f"{name} is not hashable", where=where, do="use texts, numbers or tuples of them") from None
         if not _equals_itself(label):
-            raise error(f"{name} does not equal itself", where=where, do=do)
+            raise error(f"{name} does not equal itself, as nan does not", where=where, do="replace it, by a text")
 
 
 def _equals_itself(label: Hashable) -> bool:

@@ -1,7 +1,5 @@
 """Threads: for loops in C over the rows of an array, and those that the linear algebra may use."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Sequence

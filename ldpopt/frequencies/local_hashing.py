@@ -103,10 +103,10 @@ class LocalHashing(FrequencyProtocol, published=True):
             raise StatementError("the reports need the fields a, b and bucket", do="pass what privatize returned")
         a, bucket = array["a"].astype(np.uint64), array["bucket"]
         value = array["b"].astype(np.uint64)
-        if array.size and not (
-            (a < PRIME).all() and (value < PRIME).all() and (bucket >= 0).all() and (bucket < self.buckets).all()
-        ):
-            raise StatementError(f"a report cannot come from {self!r}", do="pass the reports of this protocol")
+        is_possible = (a < PRIME) & (value < PRIME) & (bucket >= 0) & (bucket < self.buckets)
+        if not is_possible.all():
+            where, do = f"entry {int(is_possible.argmin())}", "pass the reports of this protocol"
+            raise StatementError(f"a report cannot come from {self!r}", where=where, do=do)
         size, found = len(self.inputs), np.zeros(len(self.inputs))
         wanted, modulus = bucket.astype(np.uint64), np.uint64(self.buckets)
         # a x + b for x = 0, 1, 2, ... by one addition each, in blocks that fit in the cache.

@@ -72,12 +72,9 @@ class FrequencyProtocol(ReportSource):
     Wang, Blocki, Li and Jha 2017 (pure protocols, Theorem 2).
     """
 
+    # Protocols of the literature, each of which is constructed from labels and a budget
     PUBLISHED: ClassVar[list[type[FrequencyProtocol]]] = []
-    """Protocols of the literature, each of which is constructed from labels and a budget."""
-
-    draws_each_label: ClassVar[bool] = False
-    """Whether a report takes one random word for each label."""
-
+    draws_each_label: ClassVar[bool] = False  # whether a report takes one random word for each label
     inputs: Sequence[Hashable]
     p: Fraction
     q: Fraction

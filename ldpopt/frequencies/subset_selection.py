@@ -173,7 +173,7 @@ class SetCodec(LabelCodec):
 
     def labels(self, as_text: bool) -> pa.Array:
         """Return the positions as texts."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         return pa.array([str(place) for place in range(len(self.randomizer.inputs))], pa.string())
 
@@ -184,8 +184,8 @@ class SetCodec(LabelCodec):
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
         """Draw the reports of answers as a column of texts; missing answers stay missing."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
+        from ldpopt.foundation.optional import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow_compute as pc
 
         protocol, answered = self.randomizer, np.flatnonzero(codes != MISSING)
         if isinstance(source, KeyedDraws):

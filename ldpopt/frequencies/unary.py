@@ -115,9 +115,9 @@ class UnaryEncoding(FrequencyProtocol, published=True):
                 do="pass what privatize returned",
             )
         if array.dtype.kind != "b" and not ((array == 0) | (array == 1)).all():
-            raise StatementError(
-                "a report contains a number that is neither 0 nor 1", do="pass what privatize returned"
-            )
+            where = f"report {int(((array == 0) | (array == 1)).all(axis=1).argmin())}"
+            what = "a report contains a number that is neither 0 nor 1"
+            raise StatementError(what, where=where, do="pass what privatize returned")
         return array.sum(axis=0) if weights is None else weights @ array, len(array)
 
     def _columns(self, reports: Any) -> Any:

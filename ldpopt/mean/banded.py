@@ -46,12 +46,12 @@ class TwoLevel:
 
     @property
     def likely(self) -> float:
-        """``p``, exactly."""
+        """Probability ``p`` of a draw from the likely set, exactly."""
         return self.mass / TOTAL
 
     @property
     def rest(self) -> float:
-        """``1 - p``, exactly."""
+        """Probability ``1 - p`` of a draw from all reports, exactly."""
         return (TOTAL - self.mass) / TOTAL
 
     def privacy(self) -> tuple[float, Verdict]:
@@ -80,9 +80,7 @@ class Banded(Protocol):
         The band's share ``W / N``, at most 1/2.
     """
 
-    cell_bits: int = 40
-    """Binary digits of ``N``."""
-
+    cell_bits: int = 40  # binary digits of `N`
     _has_three_losses = True
 
     def __init__(self, epsilon: float | str, fraction: float, domain: tuple[float, float] | None = None) -> None:

@@ -51,8 +51,7 @@ class Laplace(Protocol, published=True):
     8.0
     """
 
-    bits: int = BITS
-    """Binary digits of ``T``; fewer if there would be more than ``2**61`` points."""
+    bits: int = BITS  # binary digits of `T`; fewer if there would be more than `2**61` points
 
     def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
         super().__init__(epsilon, domain)

@@ -168,21 +168,17 @@ class Protocol(MeanProtocol):
     Liu and Zhou 2023; Mironov 2012, on the low bits of floats.
     """
 
+    # Protocols of the literature, each of which is constructed from a budget
     PUBLISHED: ClassVar[list[type[Protocol]]] = []
-    """Protocols of the literature, each of which is constructed from a budget."""
-
     report_range: tuple[float, float] = (-math.inf, math.inf)
     offset: float = 0.0
     slope: float = 1.0
 
-    _report_values: Float | None = None
-    """The possible reports, increasing; None if they are real numbers."""
+    _report_values: Float | None = None  # the possible reports, increasing; None if they are real numbers
 
+    # Bound on the bias on the natural scale: half the distance of two adjacent points to which answers are rounded
     _natural_bias: float
-    """Bound on the bias on the natural scale: half the distance of two adjacent points to which answers are rounded."""
-
-    _has_three_losses = False
-    """Whether the privacy loss of the worst pair of answers is -epsilon, 0 or epsilon."""
+    _has_three_losses = False  # whether the privacy loss of the worst pair of answers is -epsilon, 0 or epsilon
 
     def __init_subclass__(cls, *, published: bool = False) -> None:
         super().__init_subclass__()

@@ -1,7 +1,5 @@
 """Channels that users pass: read, checked, and identified by a hash."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Hashable, Iterable, Sequence
@@ -15,9 +13,8 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.display import Table, label
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.labels import check_labels
-from ldpopt.foundation.numbers import Float, summed
+from ldpopt.foundation.numbers import Float
 
-ROW_SUM_TOLERANCE = 1e-9  # largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1
 MAX_SHOWN = 20  # largest number of rows and columns of a channel that is shown as a table
 MAX_LIKELIEST = 3  # number of reports of each answer that are shown of a larger channel
 
@@ -46,26 +43,8 @@ def read_labelled_channel(
     if values.ndim != 2:
         raise MechanismError(f"an array of shape {values.shape} is not a channel", do="give one row for each answer")
     n, m = values.shape
-    names = tuple(range(n)) if rows is None else tuple(rows)
-    return values, names, tuple(columns) if columns is not None else names if m == n else tuple(range(m))
-
-
-def require_stochastic(array: Float, tolerance: float = ROW_SUM_TOLERANCE) -> None:
-    """Require rows of probabilities that sum to 1."""
-    if array.ndim != 2 or 0 in array.shape:
-        what = f"the channel has shape {array.shape}; expected (inputs, outputs)"
-        raise MechanismError(what, do="give one row for each input, one column for each output")
-    is_probability = (array >= 0) & (array < np.inf)
-    if not is_probability.all():
-        x, y = map(int, np.argwhere(~is_probability)[0])
-        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability", do="give numbers from 0 to 1")
-    sums = summed(array, axis=1)
-    worst = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[worst] - 1) > tolerance:
-        raise MechanismError(
-            f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
-            do="normalize the rows, or find the missing mass",
-        )
+    names = check_labels(rows, n, "input")
+    return values, names, check_labels(names if columns is None and m == n else columns, m, "output")
 
 
 def digest(kind: str, labels: Iterable[Iterable[Hashable]], numbers: Iterable[Fraction | int | NDArray[Any]]) -> str:

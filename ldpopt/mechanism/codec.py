@@ -67,7 +67,7 @@ class LabelCodec:
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
         """Draw the reports of answers as a dictionary-encoded column; missing answers stay missing."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         drawn = self.draw(codes, source).astype(np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)

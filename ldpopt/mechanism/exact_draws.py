@@ -1,7 +1,5 @@
 """Exact draws of coins, uniform and geometric numbers, made of 53-bit words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.divergence import Audit, audit
+from ldpopt.auditing.exact_matrices import require_stochastic
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.documents import plain_labels, reading_json
@@ -26,7 +27,6 @@ from ldpopt.mechanism.channels import (
     digest,
     read_channel,
     read_labelled_channel,
-    require_stochastic,
 )
 from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.files import read_mechanism, require_digest, write_mechanism
@@ -404,7 +404,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def to_frame(self) -> pd.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         return pd.DataFrame(
             self.channel,

@@ -1,7 +1,5 @@
 """Raise columns into the cone of their ties: the smallest array above a given one that satisfies all ties."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exact sampling: integer masses over ``2**bits``, integer alias tables, and sources of random bits."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.auditing.exact_matrices import require_stochastic
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.labels import read_positions
 from ldpopt.foundation.numbers import is_whole, short_repr
-from ldpopt.mechanism.channels import require_stochastic
 
 # Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass
 BITS = 53

@@ -197,18 +197,18 @@ mark_implied = Loop("mark_implied", "distance f8[n, n]", "begin i8", "stop i8", 
 kernel_tree = Loop("kernel_tree", "root i8", "table f8[n, n]", "parent node[n]!", "reached f8[n]!")
 is_shortest = Loop("is_shortest", "reached f8[n]", "table f8[n, n]")
 
-# trees.c, pivots.c: trees of some outputs
-OUTPUTS = "outputs i8[some]", "roots i8[_m]"
-PARENTS, SIDES = "parents node[_m, n]", "sides i1[_m, n]"
-write_rays = Loop("write_rays", *OUTPUTS, PARENTS, SIDES, "lengths lengths", "rays f8[some, n]!")
+# trees.c, pivots.c, views.c: trees of some outputs
+ROOTS, SIDES = ("outputs i8[some]", "roots i8[_m]"), "sides i1[_m, n]"
+READ, WRITTEN = (*ROOTS, "parents node[_m, n]", SIDES), (*ROOTS, "parents node[_m, n]!", SIDES + "!")
+write_rays = Loop("write_rays", *READ, "lengths lengths", "rays f8[some, n]!")
 price_trees = Loop(
     "price_trees",
     "outputs i8[some]",
     "roots i8[m]",
-    "costs f8[m, n]",
-    "priced f8[n]",
     "parents node[m, n]",
     "sides i1[m, n]",
+    "costs f8[m, n]",
+    "priced f8[n]",
     "lengths lengths",
     "share f8[n]!",
     "found f8[_two, m]!",
@@ -216,9 +216,9 @@ price_trees = Loop(
 write_multipliers = Loop(
     "write_multipliers",
     "root i8",
-    "costs f8[n]",
     "parent node[n]",
     "side i1[n]",
+    "costs f8[n]",
     "lengths lengths",
     "spare f8",
     "node i8[n]!",
@@ -226,25 +226,13 @@ write_multipliers = Loop(
 )
 reroot = Loop("reroot", "root i8", "parent node[_n]!", "side i1[_n]!")
 improve_trees = Loop(
-    "improve_trees",
-    *OUTPUTS,
-    "costs f8[_m, n]",
-    "sums f8[n]",
-    PARENTS + "!",
-    SIDES + "!",
-    "lengths lengths",
-    "most i8",
-    "is_best b1[_m]!",
+    "improve_trees", *WRITTEN, "costs f8[_m, n]", "sums f8[n]", "lengths lengths", "most i8", "is_best b1[_m]!"
 )
-
-# views.c
 improve_views = Loop(
     "improve_views",
-    *OUTPUTS,
+    *WRITTEN,
     "costs f8[_m, n]",
     "sums f8[n]",
-    PARENTS + "!",
-    SIDES + "!",
     "table f8[n, n]",
     "rough f4[n, n]",
     "order i8[n]",
@@ -254,9 +242,7 @@ improve_views = Loop(
     "enough f8[_m]",
     "price f8[_m]!",
 )
-write_extended_rays = Loop(
-    "write_extended_rays", *OUTPUTS, PARENTS, SIDES, "table f8[n, n]", "views b1[_m, n]", "rays f8[some, n]!"
-)
+write_extended_rays = Loop("write_extended_rays", *READ, "table f8[n, n]", "views b1[_m, n]", "rays f8[some, n]!")
 
 # ties.c: loops over the ties of every output
 PAIRS = "first i8[pairs]", "second i8[pairs]", "ratio f8[pairs]"

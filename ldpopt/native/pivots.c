@@ -212,9 +212,9 @@ int64_t best_tree(Tree *tree, const Lengths *lengths, int64_t most, Wrong *found
 }
 
 /* Pivot some outputs' trees until their rays are the best for costs - sums; return the number of pivots. */
-EXPORT int64_t improve_trees(int64_t some, int64_t n, const int64_t *outputs, const int64_t *roots, const double *costs,
-                             const double *sums, void *parents, int64_t bytes, int8_t *sides, const Lengths *lengths,
-                             int64_t most, uint8_t *is_best) {
+EXPORT int64_t improve_trees(int64_t some, int64_t n, const int64_t *outputs, const int64_t *roots, void *parents,
+                             int64_t bytes, int8_t *sides, const double *costs, const double *sums,
+                             const Lengths *lengths, int64_t most, uint8_t *is_best) {
     Tree tree;
     Wrong *found = malloc((size_t)n * sizeof *found);
     if (!found || !new_tree(n, &tree)) {

@@ -132,8 +132,8 @@ static double pass_costs_up(Tree *tree) {
 
    Lowers share, (n,), to the costs that remain, and writes prices and sums of entries to found, (2, m). */
 EXPORT int64_t price_trees(int64_t some, int64_t m, int64_t n, const int64_t *outputs, const int64_t *roots,
-                           const double *costs, const double *priced, void *parents, int64_t bytes,
-                           const int8_t *sides, const Lengths *lengths, double *share, double *found) {
+                           void *parents, int64_t bytes, const int8_t *sides, const double *costs,
+                           const double *priced, const Lengths *lengths, double *share, double *found) {
     Tree tree;
     if (!new_tree(n, &tree)) return NO_MEMORY;
     for (int64_t k = 0; k < some; k++) {
@@ -170,8 +170,8 @@ static void lower_multipliers(Tree *tree, double spare) {
 /* Write the nodes whose ties to their parents have positive multipliers, and the multipliers; return their number.
 
    They prove the tree's price less spare; then most ties far from the root need no multiplier. */
-EXPORT int64_t write_multipliers(int64_t n, int64_t root, const double *costs, void *parent, int64_t bytes,
-                                 const int8_t *side, const Lengths *lengths, double spare, int64_t *node,
+EXPORT int64_t write_multipliers(int64_t n, int64_t root, void *parent, int64_t bytes, const int8_t *side,
+                                 const double *costs, const Lengths *lengths, double spare, int64_t *node,
                                  double *value) {
     Tree tree;
     if (!new_tree(n, &tree)) return NO_MEMORY;

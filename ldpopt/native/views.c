@@ -220,8 +220,8 @@ static int64_t improve_view(int64_t root, const double *costs, const double *sum
 
    views, (m, n), are the seen inputs of each output. Writes the prices of the rays to price, (m,), and returns the number
    of pivots. */
-EXPORT int64_t improve_views(int64_t some, int64_t n, const int64_t *outputs, const int64_t *roots, const double *costs,
-                             const double *sums, void *parents, int64_t bytes, int8_t *sides, const double *table,
+EXPORT int64_t improve_views(int64_t some, int64_t n, const int64_t *outputs, const int64_t *roots, void *parents,
+                             int64_t bytes, int8_t *sides, const double *costs, const double *sums, const double *table,
                              const float *rough, const int64_t *order, const int64_t *above, const double *fall,
                              uint8_t *views, const double *enough, double *price) {
     Handover to = {order, above, fall};

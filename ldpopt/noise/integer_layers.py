@@ -1,7 +1,5 @@
 """Layers of a neighbor set of whole numbers: levels of the integers by search."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cached_property
@@ -56,8 +54,8 @@ class IntegerLayers:
                 return levels[: start + c]
             t, work = t + 1, work + len(frontier) * len(steps)
             if work > MAX_SEARCH_STEPS:
-                what = "the set of whole numbers takes too long to search"
-                raise StatementError(what, do="use intervals, or a subset")
+                what = f"the levels of the set of whole numbers take more than {MAX_SEARCH_STEPS:.1g} steps to find"
+                raise StatementError(what, do="pass intervals that contain the set, or fewer numbers")
             longer = min(d + t * c, full) + 1
             _require_table(longer)
             levels = np.concatenate((levels, np.full(longer - len(levels), -1, dtype=np.int64)))

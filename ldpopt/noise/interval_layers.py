@@ -45,7 +45,8 @@ class Moments(NamedTuple):
 def require_few_layers(count: int) -> None:
     """Check that moments and proofs over this number of layers end within seconds."""
     if count > MAX_LAYERS:
-        raise StatementError(f"{count} layers are too many", do="widen more, or join the intervals")
+        what = f"the noise has {count:,} different layers; {MAX_LAYERS:,} are the most"
+        raise StatementError(what, do="widen more, or join the intervals")
 
 
 class IntervalLayers(ABC):

@@ -4,8 +4,6 @@ A widened set is stored as its *core*, the set before it is widened by ``d`` on 
 gap is at most ``2 d`` are joined. Then one core includes another if and only if the widened sets do.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction

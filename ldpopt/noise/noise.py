@@ -108,8 +108,8 @@ class Noise(ABC):
 class IntegerNoise(Noise):
     """Noise with integer values, drawn exactly."""
 
+    # Share of epsilon: per unit step a probability falls at most by `exp(-share * epsilon)`
     _budget_share = Fraction(1)
-    """Share of epsilon: per unit step a probability falls at most by ``exp(-share * epsilon)``."""
 
     @property
     def decay(self) -> Fraction:

@@ -60,8 +60,10 @@ def sensitivity(query: Callable[[Any], Any], graph: Graph, *, norm: Literal[1, 2
     if not isinstance(norm, (int, str)) or norm not in orders:
         raise StatementError(f"norm = {short_repr(norm)} is unknown", do='use 1, 2 or "inf"')
     answers = {node: np.atleast_1d(real_array(query(node), "answer of the query")).ravel() for node in graph.nodes}
-    if len({answer.shape for answer in answers.values()}) > 1:
-        raise StatementError("the answers have different shapes", do="return a vector of one length for every node")
+    sizes = {len(answer) for answer in answers.values()}
+    if len(sizes) > 1:
+        what = f"the query returns vectors of different lengths: {min(sizes)} and {max(sizes)}"
+        raise StatementError(what, do="return a vector of one length for every node")
     worst = 0.0
     for first, second in graph.edges:
         with np.errstate(over="ignore", invalid="ignore"):

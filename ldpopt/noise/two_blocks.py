@@ -7,8 +7,6 @@ Lower and upper ends ascend with ``k``. So the complement of the widened set in 
 between consecutive ``k``, and a layer is the part of these gaps that one more step covers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -60,7 +58,8 @@ class TwoBlocks(IntervalLayers):
         if self.gaps_closed_at is not None:
             last = min(last, self.gaps_closed_at + 1)
         if last > MAX_LAYERS:
-            raise StatementError(f"{last:.3g} steps are too many", do="widen more, or join the intervals")
+            what = f"these levels need {last:.3g} steps of the neighbor set; {MAX_LAYERS:,} are the most"
+            raise StatementError(what, do="widen more, or join the intervals")
         for k in range(int(last) + 1):
             missing = np.maximum(np.maximum(k * self.b - self.d - size, size - k * self.c - self.d), 0.0)
             np.minimum(best, k + self._steps(missing), out=best)

@@ -73,7 +73,8 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     blocks, is_discrete = read_intervals(intervals)
     read_positive(blocks[-1][1], "sensitivity")
     if is_discrete:
-        raise StatementError("a set of whole numbers has whole-number widenings only", do="compare them one by one")
+        what = "a set of whole numbers has whole-number widenings only, which are not searched"
+        raise StatementError(what, do="compare NeighborPartition(numbers, widening=d) for d = 0, 1, 2, ...")
     sets: list[Blocks] = [tuple(blocks)]
     if supersets:
         sets += _supersets(tuple(blocks), float(budget))

@@ -12,7 +12,7 @@ from ldpopt.plotting.graphs import layered, layers, notion
 from ldpopt.plotting.maps import places
 from ldpopt.plotting.mechanisms import comparison, delta_curve, mechanism
 from ldpopt.plotting.noise import lattice, levels, noise, partition
-from ldpopt.plotting.sweeps import surface, sweep
+from ldpopt.plotting.sweeps import front, surface, sweep
 
 __all__ = [
     "MAX_AXIS_LABELS",
@@ -20,6 +20,7 @@ __all__ = [
     "delta_curve",
     "design",
     "estimate",
+    "front",
     "lattice",
     "layered",
     "layers",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ldpopt.errors import LdpoptError
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -29,14 +27,12 @@ def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), proj
 
 def new_axes(size: tuple[float, float], projection: str | None = None, *, has_window: bool = True) -> Axes:
     """Return axes of a new figure, of pyplot or without a window."""
-    try:
-        if has_window:
-            from matplotlib.pyplot import figure
-        else:
-            from matplotlib.figure import Figure as figure  # type: ignore[assignment] # noqa: N813
-    except ImportError:
-        what = "a plot needs matplotlib, which is not installed"
-        raise LdpoptError(what, do='pip install "ldpopt[plot]"') from None
+    from ldpopt.foundation.optional import matplotlib  # noqa: F401  # names the extra if it is missing
+
+    if has_window:
+        from matplotlib.pyplot import figure
+    else:
+        from matplotlib.figure import Figure as figure  # type: ignore[assignment] # noqa: N813
     axes: Axes = figure(figsize=size, layout="constrained").add_subplot(projection=projection)
     return axes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,7 +123,7 @@ def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
-    rows, problem = comparison.rows, comparison.problem
+    rows, problem = (replace(comparison.best, name="optimum"), *comparison.literature), comparison.problem
     ax = axes_or_new(ax, size=(7.0, 1.5 + 0.36 * len(rows)))
     values = np.array([row.value for row in rows])
     bars = ax.barh(np.arange(len(rows)), values, color="#9ecae1", edgecolor="#08306b", height=0.7)

@@ -21,12 +21,13 @@ from ldpopt.plotting.geometry import polytope
 from ldpopt.plotting.graphs import layered, notion
 from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism
 from ldpopt.plotting.noise import lattice, levels, noise, partition
-from ldpopt.plotting.sweeps import sweep
+from ldpopt.plotting.sweeps import front, sweep
 from ldpopt.privacy import Notion
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 from ldpopt.solving.solution import Solution
 from ldpopt.studies.literature import Comparison
+from ldpopt.studies.pareto import ParetoFront
 from ldpopt.studies.sweep import SweepResult
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ PICTURES: dict[type, Callable[..., Any]] = {
     Solution: solution,
     Audit: delta_curve,
     SweepResult: sweep,
+    ParetoFront: front,
     Estimate: estimate,
     Comparison: comparison,
     Design: design,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.plotting.axes import axes_or_new, name_sweep, shorten
+from ldpopt.plotting.axes import axes_or_new, name_privacy, name_sweep, shorten
+from ldpopt.studies.pareto import ParetoFront
 from ldpopt.studies.sweep import SweepResult
 
 if TYPE_CHECKING:
@@ -97,6 +98,27 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
     lines = ax.contour(along, across, height, levels=8, colors="white", linewidths=0.7)
     ax.clabel(lines, fontsize=7)
     ax.figure.colorbar(filled, ax=ax, label=label)
+    return ax
+
+
+def front(front: ParetoFront, ax: Axes | None = None) -> Axes:
+    """Draw a Pareto front: every private mechanism is on it or on its worse side.
+
+    Parameters
+    ----------
+    front : ParetoFront
+        Result of `ldpopt.pareto_front`.
+    ax : matplotlib Axes, optional
+        Axes to draw on (default: new ones).
+    """
+    ax = axes_or_new(ax, size=(5.6, 4.6))
+    ax.plot(*front.values.T, "o-", color="#08519c", markersize=3.5, linewidth=1.2, label="Pareto front")
+    sense = front.problem.utility.sense
+    shown = ", ".join(shorten(name) for name in front.group[:4]) + (", …" if len(front.group) > 4 else "")
+    ax.set_xlabel(f"mean {sense} of the group: {shown}")
+    ax.set_ylabel(f"mean {sense} of the others")
+    ax.set_title(name_privacy(front.problem.privacy), fontsize=10)
+    ax.grid(alpha=0.3)
     return ax
 
 

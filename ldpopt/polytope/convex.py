@@ -300,7 +300,8 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
     (0.130812, 2)
     """
     evaluate = function.value if isinstance(function, ConvexUtility) else function
-    vertices, best, first, values = iter(points.vertices), -math.inf, None, []
+    points.require_complete()
+    vertices, best, first, values = iter(points), -math.inf, None, []
     while batch := list(islice(vertices, BATCH_CHANNELS)):
         found = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
         if found.shape != (len(batch),):

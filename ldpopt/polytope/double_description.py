@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline, OutOfTimeError
 
 Integers = NDArray[Any]
 """Integer matrix: int64 while products cannot overflow, else Python integers (dtype object)."""
@@ -28,6 +29,9 @@ Channel = tuple[tuple[Fraction, ...], ...]
 
 MAX_RAYS = 100_000
 """Default limit of the number of current rays."""
+
+WORK_PER_RAY = 400_000
+"""Largest number of comparisons of rays for one row, for each ray of the limit: about a minute for 12 000 rays."""
 
 INT64_LIMIT = 2**62
 CHUNK_CELLS = 2**22
@@ -43,10 +47,13 @@ class Vertices:
         Coordinates, sorted.
     incidence : bool array, shape (vertices, rows)
         Whether a row is tight at a vertex.
+    is_complete : bool
+        Whether these are all vertices; else a deadline ended the enumeration.
     """
 
     points: tuple[Point, ...]
     incidence: Incidence
+    is_complete: bool = True
 
     def __len__(self) -> int:
         """Number of vertices."""
@@ -58,10 +65,12 @@ def enumerate_vertices(
     bounds: Sequence[Fraction | int],
     *,
     most: int = MAX_RAYS,
+    deadline: Deadline = NO_LIMIT,
 ) -> Vertices:
     r"""Find all vertices of a bounded polytope :math:`\{x : A x \le b\}` exactly; none if it is empty.
 
-    More than ``most`` rays at a time raise NotRepresentableError.
+    More than ``most`` rays at a time raise NotRepresentableError. After the deadline the result has the vertices that
+    are known by then.
 
     References
     ----------
@@ -79,22 +88,30 @@ def enumerate_vertices(
     if len(rows[0]) == 1:
         return Vertices(((),), np.array([[row[0] == 0 for row in rows]], bool))
     at_infinity = [1] + [0] * (len(rows[0]) - 1)
-    rays = extreme_rays([*rows, at_infinity], most=most)
+    rays, is_complete = known_rays([*rows, at_infinity], most, deadline)
     if (rays[:, 0] == 0).any():
         raise _unbounded()
     points = [tuple(Fraction(v, ray[0]) for v in ray[1:]) for ray in rays.tolist()]
     order = sorted(range(len(points)), key=points.__getitem__)
     rays = _without_overflow(rays, [v for row in rows for v in row])
     incidence = rays[order] @ np.array(rows, dtype=rays.dtype).T == 0
-    return Vertices(tuple(points[i] for i in order), incidence.astype(bool))
+    return Vertices(tuple(points[i] for i in order), incidence.astype(bool), is_complete)
 
 
 def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MAX_RAYS) -> Integers:
     r"""Find the extreme rays of the pointed cone :math:`\{z : R z \ge 0\}` as primitive integer vectors.
 
     The result has a row for each ray. A cone that contains a line raises, and so do more than ``most`` current rays.
+    """
+    return known_rays(rows, most, NO_LIMIT)[0]
+
+
+def known_rays(rows: Sequence[Sequence[int]], most: int, deadline: Deadline) -> tuple[Integers, bool]:
+    """Find the extreme rays of a cone until a deadline, and whether these are all.
+
     Rows are read in lexicographic order, which keeps intermediate cones small. Two rays are adjacent if no third ray
-    lies on all rows on which both lie.
+    lies on all rows on which both lie. An extreme ray of an intermediate cone that satisfies the other rows too is an
+    extreme ray of the final cone; these rays remain when the time is over.
     """
     order = sorted({tuple(row) for row in rows})
     basis = _independent(order)
@@ -103,13 +120,23 @@ def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MAX_RAYS) -> Inte
     rays, zero = _simplicial([order[i] for i in basis])
     others = [row for i, row in enumerate(order) if i not in basis]
     for count, row in enumerate(others, len(basis)):
-        if len(rays) > most:
-            raise _too_many_rays(count, len(order), len(rays))
-        rays, zero = _add_row(rays, zero, row)
-    return rays
+        try:
+            if len(rays) > most:
+                raise OutOfTimeError("extreme rays")
+            rays, zero = _add_row(rays, zero, row, WORK_PER_RAY * most, deadline)
+        except OutOfTimeError:
+            if deadline.left is None:
+                raise _too_many_rays(count, len(order), len(rays)) from None
+            for other in others[count - len(basis) :]:
+                rays = _without_overflow(rays, other)
+                rays = rays[(rays @ np.array(other, dtype=rays.dtype) >= 0).astype(bool)]
+            return rays, False
+    return rays, True
 
 
-def _add_row(rays: Integers, zero: Incidence, row: Sequence[int]) -> tuple[Integers, Incidence]:
+def _add_row(
+    rays: Integers, zero: Incidence, row: Sequence[int], most_work: int, deadline: Deadline
+) -> tuple[Integers, Incidence]:
     """Intersect the cone with ``row . z >= 0``; a row that removes no ray gets no column in the incidence."""
     rays = _without_overflow(rays, row)
     value = rays @ np.array(row, dtype=rays.dtype)
@@ -117,7 +144,7 @@ def _add_row(rays: Integers, zero: Incidence, row: Sequence[int]) -> tuple[Integ
     if not len(minus):
         return rays, zero
     plus, kept = np.flatnonzero(value > 0), np.flatnonzero(value >= 0)
-    first, second = _adjacent(zero, plus, minus, rays.shape[1] - 2)
+    first, second = _adjacent(zero, plus, minus, rays.shape[1] - 2, most_work, deadline)
     rays = _without_overflow(rays, value)
     value = value.astype(rays.dtype)
     fresh = value[first, None] * rays[second] - value[second, None] * rays[first]
@@ -129,7 +156,12 @@ def _add_row(rays: Integers, zero: Incidence, row: Sequence[int]) -> tuple[Integ
 
 
 def _adjacent(
-    zero: Incidence, plus: NDArray[np.int64], minus: NDArray[np.int64], rows: int
+    zero: Incidence,
+    plus: NDArray[np.int64],
+    minus: NDArray[np.int64],
+    rows: int,
+    most_work: int,
+    deadline: Deadline,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs of adjacent rays: they share ``rows`` tight rows or more, and no third ray lies on all of these.
 
@@ -149,6 +181,9 @@ def _adjacent(
         for p, near in zip(block, is_near, strict=True):
             companions = np.flatnonzero(near)
             partners = companions[opposite[companions]]
+            most_work -= len(partners) * len(companions)
+            if most_work < 0 or deadline.is_over:
+                raise OutOfTimeError("extreme rays")
             if len(partners):
                 on = np.flatnonzero(zero[p])
                 shared = counts[np.ix_(partners, on)]
@@ -236,5 +271,5 @@ def _too_many_rays(read: int, rows: int, rays: int) -> NotRepresentableError:
     return NotRepresentableError(
         f"{rays} rays after {read} of {rows} rows; at this rate about 1e{final / math.log(10):.0f} rays at the end",
         where="enumeration of extreme points",
-        do="take fewer inputs or outputs, or allow more rays with most=",
+        do="take fewer inputs or outputs, or a time limit, within which some of the points are listed",
     )

@@ -245,8 +245,8 @@ def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
         if None not in roots:
             return Fraction(*roots) ** exponent.numerator  # type: ignore[arg-type]
     distance = "" if exponent == 1 else f" to the power {exponent}"
-    raise StatementError(
-        f"e**{budget!r}{distance} is not a known rational, so the polytope has no exact description",
+    raise NotRepresentableError(
+        f"e**{short_repr(budget)}{distance} is not a known rational, so the polytope has no exact description",
         do='state epsilon as "log(p/q)", say "log(3)", with whole distances',
     )
 

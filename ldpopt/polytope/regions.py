@@ -268,7 +268,8 @@ def _by_gains(points: ExtremePoints, gain: Float) -> dict[Point, tuple[Exact, in
     """Return one vertex for each vector of gains by input, and the number of vertices with these gains."""
     exact = np.array([[Fraction(g) for g in row] for row in gain.tolist()], dtype=object)
     found: dict[Point, tuple[Exact, int]] = {}
-    for vertex in points.vertices:
+    points.require_complete()
+    for vertex in points:
         gains = tuple(map(Fraction, (exact * vertex).sum(axis=1)))
         first, count = found.get(gains, (vertex, 0))
         found[gains] = first, count + 1

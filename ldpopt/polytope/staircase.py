@@ -233,6 +233,12 @@ def row_images(pattern: Pattern, n: int) -> Iterator[Pattern]:
         yield _decoded(codes, n)
 
 
+@lru_cache(maxsize=64)
+def row_orders(pattern: Pattern, n: int) -> tuple[Pattern, ...]:
+    """Return all of `row_images`."""
+    return tuple(row_images(pattern, n))
+
+
 def _decoded(codes: Int, n: int) -> Pattern:
     return tuple(tuple(int(code) // 3**digit % 3 for digit in range(n - 1, -1, -1)) for code in codes)
 

@@ -9,26 +9,65 @@ listed by the double description method.
 from __future__ import annotations
 
 import math
+import operator
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import permutations
-from typing import Any
+from itertools import islice, permutations
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.display import Facts, HasFacts, Part, Table, can_print_unicode
+from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label, privacy_text
 from ldpopt.foundation.numbers import Float, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
-from ldpopt.polytope.halfspaces import halfspaces, read_inputs, require_mutual, vertex_channels
-from ldpopt.polytope.staircase import Exact, Pattern, entries_of, orders, patterns, row_images
+from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices
+from ldpopt.polytope.formulas import formula_of, solve_rows
+from ldpopt.polytope.halfspaces import Halfspaces, halfspaces, read_inputs, require_mutual
+from ldpopt.polytope.staircase import (
+    FREE,
+    HIGH,
+    LOW,
+    Exact,
+    Pattern,
+    entries_of,
+    orders,
+    patterns,
+    row_images,
+    row_orders,
+)  # fmt: skip
+from ldpopt.privacy.cones.rays import ZERO, rays_of
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.problem import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ExtremePoint(np.ndarray[Any, np.dtype[np.object_]]):
+    """An extreme point: an array of Fractions, shape (n, m), that is displayed as its formula."""
+
+    points: ExtremePoints | None = None
+
+    @property
+    def formula(self) -> str:
+        """The entries as expressions in ``a = e**epsilon``, row by row; four digits if they need roots of ``a``."""
+        points = self.points
+        return repr(self.view(np.ndarray)) if points is None else formula_of(self, points.ratio, points._at)
+
+    def __repr__(self) -> str:
+        """The formula."""
+        return self.formula
+
+    __str__ = __repr__
 
 
 @dataclass(frozen=True)
@@ -37,8 +76,8 @@ class Orbit:
 
     Attributes
     ----------
-    representative : object array of Fractions, shape (n, m)
-        One of them.
+    representative : ExtremePoint, shape (n, m)
+        One of them; ``representative.formula`` is its text.
     size : int
         Number of points.
     columns : int
@@ -49,7 +88,7 @@ class Orbit:
         Its used columns as levels: 0 low, 1 high, 2 free; empty for notions without this structure.
     """
 
-    representative: Exact
+    representative: ExtremePoint
     size: int
     columns: int
     stabilizer: int
@@ -63,16 +102,23 @@ class Best:
     Attributes
     ----------
     value : Fraction
-        In the utility's unit; floats of prior and utility are read exactly.
-    vertices : tuple of object arrays
+        In the utility's unit; floats of prior and utility are read exactly. For a decimal epsilon it is the value at a
+        rational that is below ``e**epsilon`` by less than one part in ``2**180``.
+    vertices : tuple of ExtremePoint
         All optimal extreme points; the optimal face is their convex hull.
     mechanism : Mechanism
         Their average, inside that face, rounded to masses that are exactly private.
     """
 
     value: Fraction
-    vertices: tuple[Exact, ...]
+    vertices: tuple[ExtremePoint, ...]
     mechanism: Mechanism
+
+    def __repr__(self) -> str:
+        """Value, and the formulas of the first optimal points."""
+        more = ", ..." if len(self.vertices) > MAX_SHOWN_POINTS else ""
+        shown = ", ".join(map(str, self.vertices[:MAX_SHOWN_POINTS]))
+        return f"Best({float(self.value):.9g} at {len(self.vertices)} of the extreme points: {shown}{more})"
 
     @property
     def is_unique(self) -> bool:
@@ -83,44 +129,133 @@ class Best:
 MAX_ENTRIES = 64
 """Largest number of entries of a channel for the double description method."""
 
-RATIO_GRID = 2**40
-"""Denominator of the rational that replaces ``e**epsilon`` if epsilon is a decimal."""
+MAX_LISTED = 12_000
+"""Largest number of rays, and of expected points, for a list without a time limit: about a minute."""
+
+SAMPLED_SETS = 4000
+"""Random sets of extreme rays from which the number of points is estimated."""
 
 MAX_PERMUTED = 8
 """Largest number of inputs or outputs for orbits, which are found by trying all permutations."""
 
-
 MAX_SHOWN_ORBITS = 20
 """Largest number of orbits that are shown."""
 
-
-def entry_text(value: Fraction, fractions: bool) -> str:
-    """A fraction as it is, or with four digits."""
-    return str(value) if fractions else f"{float(value):.4g}"
+MAX_SHOWN_POINTS = 3
+"""Largest number of points in the text of a list."""
 
 
 class ExtremePoints(HasFacts, ABC):
-    """All extreme points of the channels that a notion allows.
+    """All extreme points of the channels that a notion allows, as a sequence of exact channels.
 
     Attributes
     ----------
     ties : Ties
         Pairs of inputs that the notion compares.
-    count : int
-        Number of extreme points.
-    counts_by_columns : dict of int to int
-        The same by number of outputs used.
-    orbits : tuple of Orbit
-        Classes under permutations of inputs and outputs.
+    ratio : Fraction
+        ``e**epsilon``; for a decimal epsilon a rational that is below it by less than one part in ``2**180``.
+    is_complete : bool
+        Whether the list has all extreme points; a time limit may have ended it.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP
+    >>> points = extreme_points(PureLDP(1.0), 2)
+    >>> len(points), points[-1], points[-1].sum(axis=1).tolist()
+    (4, [a 1; 1 a] / (a+1), [Fraction(1, 1), Fraction(1, 1)])
+    >>> points
+    4 extreme points of PureLDP(1.0), 2 x 2: 2 with 1 report in use, 2 with 2
+      [1 0; 1 0]
+      [0 1; 0 1]
+      [1 a; a 1] / (a+1)
+      ...
     """
+
+    is_complete = True
 
     def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
         self.privacy, self.shape, self.inputs = privacy, shape, tuple(inputs)
         self.ties = require_mutual(privacy, self.inputs)
+        self.ratio = self.ties.budget.enclosure()[0]
 
     def __repr__(self) -> str:
-        """Size of the list."""
-        return f"ExtremePoints({self.count} points, {self.shape[0]} x {self.shape[1]}, {self.privacy!r})"
+        """Number of points by reports in use, and the first formulas."""
+        more = ["..."] if self.count > MAX_SHOWN_POINTS else []
+        return "\n  ".join([self._title(), *map(str, islice(self, MAX_SHOWN_POINTS)), *more])
+
+    def _title(self) -> str:
+        first, *others = self.counts_by_columns.items() or [(1, 0)]
+        counts = [f"{first[1]:,} with {first[0]} report{'s' if first[0] > 1 else ''} in use"]
+        counts += [f"{count:,} with {columns}" for columns, count in others]
+        known = "" if self.is_complete else "at least "
+        size = f"{self.shape[0]} x {self.shape[1]}"
+        return f"{known}{self.count:,} extreme points of {privacy_text(self.privacy)}, {size}: {', '.join(counts)}"
+
+    def __len__(self) -> int:
+        """Number of extreme points."""
+        if self.count > sys.maxsize:
+            raise OverflowError(f"{self.count} points are more than len() can return; use .count")
+        return self.count
+
+    def __iter__(self) -> Iterator[ExtremePoint]:
+        """Every extreme point once, computed one by one."""
+        return map(self._exact, self._entries())
+
+    @overload
+    def __getitem__(self, place: int) -> ExtremePoint: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[ExtremePoint, ...]: ...
+    def __getitem__(self, place: int | slice) -> ExtremePoint | tuple[ExtremePoint, ...]:
+        """The point at a position of the order of iteration, or a tuple of points."""
+        if isinstance(place, slice):
+            chosen = range(self.count)[place]
+            require_memory(512.0 * math.prod(self.shape) * len(chosen), f"{len(chosen):,} extreme points")
+            return tuple(self._exact(self._entry(k)) for k in chosen)
+        position = operator.index(place)
+        if not -self.count <= position < self.count:
+            raise IndexError(f"there are {self.count:,} extreme points, and none has the position {position}")
+        return self._exact(self._entry(position % self.count))
+
+    def iterate(self, progress: Callable[[int, int], None] | None = None) -> Iterator[ExtremePoint]:
+        """Yield every extreme point once, and report the progress of a long list.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with (done, total), about a thousand times in all.
+        """
+        total = self.count
+        step = max(1, total // 1000)
+        for done, point in enumerate(self, start=1):
+            yield point
+            if progress is not None and (done % step == 0 or done == total):
+                progress(done, total)
+
+    def to_frame(self, *, formulas: bool = False) -> pd.DataFrame:
+        """Return a table with a row for each point: the reports in use, and the entries ``P(x,y)`` in floats.
+
+        Parameters
+        ----------
+        formulas : bool
+            Whether a last column has the formulas, at about a millisecond for each point; default: ``False``.
+        """
+        from ldpopt.foundation.optional import pandas as pd
+
+        n, m = self.shape
+        require_memory(24.0 * n * m * self.count, f"a table of {self.count:,} extreme points")
+        names = [f"P({label(x)},{y})" for x in self.inputs for y in range(m)]
+        rows = np.array([entries.astype(float).ravel() for entries in self._entries()])
+        table = pd.DataFrame(rows.reshape(-1, n * m), columns=names)
+        table.insert(0, "in use", (rows.reshape(-1, n, m) > 0).any(axis=1).sum(axis=1))
+        return table.assign(formula=list(map(str, self))) if formulas else table
+
+    def column_counts(self) -> dict[tuple[Fraction, ...], int]:
+        """Columns that occur, divided by their largest entry, and in how many points (often first)."""
+        counts: Counter[tuple[Fraction, ...]] = Counter()
+        for entries in self._entries():
+            for column in {tuple(column) for column in entries.T if any(column)}:
+                counts[tuple(value / max(column) for value in column)] += 1
+        return dict(counts.most_common())
 
     def facts(self, *, fractions: bool = False) -> Facts:
         """Number of extreme points by the number of reports in use, and one representative of each orbit.
@@ -128,27 +263,43 @@ class ExtremePoints(HasFacts, ABC):
         Parameters
         ----------
         fractions : bool
-            Whether entries are exact fractions; default: ``False``, four digits.
+            Whether entries are exact fractions; default: ``False``, formulas.
         """
         counts = [*self.counts_by_columns.items(), ("all", self.count)]
-        orbits, has_levels = self.orbits[:MAX_SHOWN_ORBITS], any(orbit.pattern for orbit in self.orbits)
-        alpha = "\u03b1" if can_print_unicode() else "a"
+        parts: list[Part] = [Table(["reports in use", "extreme points"], counts)]
+        if not self.is_complete:
+            return Facts(self._title(), [*parts, "the time limit ended the list: these are not all extreme points"])
+        orbits = self.orbits[:MAX_SHOWN_ORBITS]
         rows: list[list[Any]] = []
         for orbit in orbits:
-            entries = " / ".join(" ".join(entry_text(v, fractions) for v in row) for row in orbit.representative)
-            levels = [" ".join(("1", alpha, "*")[column[x]] for column in orbit.pattern) for x in range(self.shape[0])]
-            rows.append([str(orbit.columns), orbit.size, *([" / ".join(levels)] if has_levels else []), entries])
-        headings = ["in use", "size", *(["levels"] if has_levels else []), "representative, row by row"]
+            exact = "; ".join(" ".join(map(str, row)) for row in orbit.representative.tolist())
+            rows.append([str(orbit.columns), orbit.size, f"[{exact}]" if fractions else orbit.representative.formula])
         title = f"{len(self.orbits):,} orbits under permutations"
-        parts: list[Part] = [
-            Table(["reports in use", "extreme points"], counts), Table(headings, rows, title, words=headings[2:])
-        ]  # fmt: skip
+        headings = ["in use", "size", "representative: its rows, which end with semicolons"]
+        parts.append(Table(headings, rows, title, words=headings[2:]))
         if len(orbits) < len(self.orbits):
             parts.append(f"and {len(self.orbits) - len(orbits)} orbits more")
-        if has_levels:
-            free = "; *: what is left of the row" if any(2 in level for o in orbits for level in o.pattern) else ""
-            parts.append(f"levels of a column: 1, and {alpha} = e^epsilon times as much{free}")
-        return Facts(repr(self), parts)
+        if any("a" in row[-1] for row in rows):
+            parts.append(f"a = e^epsilon = {float(self.ratio):.6g}")
+        return Facts(self._title(), parts)
+
+    def _exact(self, entries: Exact) -> ExtremePoint:
+        """The entries as a point of this list."""
+        point = entries.view(ExtremePoint)
+        point.points = self
+        return point
+
+    @abstractmethod
+    def _entries(self) -> Iterator[Exact]:
+        """Every extreme point once."""
+
+    @abstractmethod
+    def _entry(self, position: int) -> Exact:
+        """The point at a position of this order."""
+
+    @abstractmethod
+    def _at(self, point: Exact, ratio: Fraction) -> Exact:
+        """The point with the same tight constraints if ``e**epsilon`` is another number."""
 
     @property
     def count(self) -> int:
@@ -169,9 +320,9 @@ class ExtremePoints(HasFacts, ABC):
         """Classes under permutations of inputs and outputs, by number of columns."""
 
     @property
-    @abstractmethod
-    def vertices(self) -> Iterator[Exact]:
-        """Every extreme point once, shape (n, m) of Fractions, computed one by one."""
+    def vertices(self) -> ExtremePoints:
+        """The list itself, which is iterable."""
+        return self
 
     def best(self, problem: Problem) -> Best:
         """Evaluate a problem at every extreme point.
@@ -190,31 +341,36 @@ class ExtremePoints(HasFacts, ABC):
         Raises
         ------
         StatementError
-            If sizes differ.
+            If sizes differ, or a time limit ended the list.
         NotRepresentableError
             If the optimum need not be an extreme point (a worst case, a side constraint).
         """
         if problem.utility.shape != self.shape:
             raise StatementError(f"the problem is {problem.utility.shape}, the extreme points are {self.shape}")
-        if problem.prior is None or problem.constraints:
-            raise NotRepresentableError(
-                "with a worst case or a side constraint the optimum need not be an extreme point",
-                do="solve the program",
-            )
-        rows = zip(problem.prior.tolist(), problem.utility.matrix.tolist(), strict=True)
+        self.require_complete()
+        prior = require_extreme_optimum(problem)
+        rows = zip(prior.tolist(), problem.utility.matrix.tolist(), strict=True)
         weights = np.array([[Fraction(p) * Fraction(g) for g in row] for p, row in rows])
         sign = 1 if problem.utility.sense == "gain" else -1
         value, vertices = self._best(weights * sign)
         average = np.sum(np.array(vertices), axis=0) / Fraction(len(vertices))
         fixed = repair(average.astype(float), problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
-        return Best(value * sign, tuple(vertices), fixed.mechanism)
+        return Best(value * sign, tuple(map(self._exact, vertices)), fixed.mechanism)
+
+    def require_complete(self) -> None:
+        """Refuse a list that was ended by a time limit."""
+        if not self.is_complete:
+            raise StatementError(
+                f"the list has {self.count:,} extreme points and is not complete: a time limit ended it",
+                do="give more time, or solve the program",
+            )
 
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
         """Return the maximum of a linear function, and all points that attain it."""
         floats = _normalized_floats(weights)
         scale = float(np.abs(floats).sum()) or 1.0
         best, near = -math.inf, []
-        for vertex in self.vertices:
+        for vertex in self._entries():
             value = float((floats * vertex.astype(float)).sum())
             if value > best - 1e-9 * scale:
                 best = max(best, value)
@@ -227,34 +383,50 @@ class ExtremePoints(HasFacts, ABC):
 class StaircasePoints(ExtremePoints):
     """Extreme points of pure privacy, from minimal balanced collections and free rows."""
 
-    def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
-        super().__init__(privacy, shape, inputs)
-        budget = self.ties.budget
-        self.alpha = budget.ratio if budget.ratio is not None else budget.enclosure()[0]
-
     @cached_property
     def orbits(self) -> tuple[Orbit, ...]:
         """Classes under permutations of inputs and outputs."""
         n, m = self.shape
         found = []
         # At epsilon = 0 all rows are equal, so one output is used.
-        for pattern, images in patterns(n, m if self.alpha > 1 else 1):
+        for pattern, images in patterns(n, m if self.ratio > 1 else 1):
             u = len(pattern)
             size = images * math.perm(m, u)
             stabilizer = math.factorial(n) * math.factorial(m) // size
-            representative = _place_columns(entries_of(pattern, self.alpha), range(u), (n, m))
-            found.append(Orbit(representative, size, u, stabilizer, pattern))
+            representative = _place_columns(entries_of(pattern, self.ratio), range(u), (n, m))
+            found.append(Orbit(self._exact(representative), size, u, stabilizer, pattern))
         return tuple(found)
 
-    @property
-    def vertices(self) -> Iterator[Exact]:
-        """Every extreme point once: the distinct row orders of each orbit, with its columns at all outputs."""
+    def _entries(self) -> Iterator[Exact]:
+        """The distinct row orders of each orbit, with its columns at all outputs."""
         n, m = self.shape
         for orbit in self.orbits:
             for pattern in row_images(orbit.pattern, n):
-                values = entries_of(pattern, self.alpha)
+                values = entries_of(pattern, self.ratio)
                 for outputs in permutations(range(m), len(pattern)):
                     yield _place_columns(values, outputs, (n, m))
+
+    def _entry(self, position: int) -> Exact:
+        """Find the orbit, the order of its rows and the outputs of its columns."""
+        n, m = self.shape
+        for orbit in self.orbits:
+            if position < orbit.size:
+                break
+            position -= orbit.size
+        rest, outputs = list(range(m)), []
+        order, place = divmod(position, math.perm(m, orbit.columns))
+        for column in range(orbit.columns):
+            which, place = divmod(place, math.perm(m - column - 1, orbit.columns - column - 1))
+            outputs.append(rest.pop(which))
+        values = entries_of(row_orders(orbit.pattern, n)[order], self.ratio)
+        return _place_columns(values, outputs, (n, m))
+
+    def _at(self, point: Exact, ratio: Fraction) -> Exact:
+        """Read the levels of each column, which do not depend on the ratio."""
+        outputs = [y for y in range(self.shape[1]) if point[0, y]]
+        levels = {y: {min(point[:, y]): LOW, min(point[:, y]) * self.ratio: HIGH} for y in outputs}
+        pattern = tuple(tuple(levels[y].get(value, FREE) for value in point[:, y]) for y in outputs)
+        return _place_columns(entries_of(pattern, ratio), outputs, self.shape)
 
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
         """Score each column at each output, once per row order; the value of a point is then a sum of scores."""
@@ -265,7 +437,7 @@ class StaircasePoints(ExtremePoints):
         for orbit in self.orbits:
             outputs = np.array(list(permutations(range(m), orbit.columns)))
             for pattern in row_images(orbit.pattern, n):
-                values = entries_of(pattern, self.alpha)
+                values = entries_of(pattern, self.ratio)
                 scores = values.astype(float).T @ floats
                 totals = scores[np.arange(orbit.columns), outputs].sum(axis=1)
                 best = max(best, float(totals.max()))
@@ -282,6 +454,17 @@ class StaircasePoints(ExtremePoints):
 class ListedPoints(ExtremePoints):
     """Extreme points of any other notion, by the double description method."""
 
+    def __init__(
+        self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable], time_limit: float | None = None
+    ) -> None:
+        super().__init__(privacy, shape, inputs)
+        self.time_limit = time_limit
+
+    def _spaces(self, ratio: Fraction) -> Halfspaces:
+        """The half-spaces of the notion if ``e**epsilon`` is a given rational."""
+        notion = with_epsilon(self.privacy, Budget(f"log({ratio})")) if self.ties.budget else self.privacy
+        return halfspaces(notion, *self.shape, inputs=self.inputs)
+
     @cached_property
     def _list(self) -> tuple[Exact, ...]:
         if math.prod(self.shape) > MAX_ENTRIES:
@@ -289,23 +472,55 @@ class ListedPoints(ExtremePoints):
                 f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list",
                 do=f"take at most {MAX_ENTRIES} entries, or pure privacy",
             )
-        spaces = halfspaces(self._with_rational_ratio(), *self.shape, inputs=self.inputs)
-        return tuple(np.array(vertex, dtype=object) for vertex in vertex_channels(spaces))
+        likely = self._likely_count() if self.time_limit is None else 0
+        if likely > MAX_LISTED:
+            raise StatementError(
+                f"{privacy_text(self.privacy)} has about {likely:.1e} extreme points with {self.shape[0]} reports "
+                f"in use, and more than {MAX_LISTED:,} take too long to list",
+                do="take fewer inputs or outputs, or a time limit, within which some of the points are listed",
+            )
+        spaces, most = self._spaces(self.ratio), MAX_LISTED if self.time_limit is None else MAX_RAYS
+        deadline = Deadline.after(self.time_limit)
+        found = enumerate_vertices(spaces.coefficients, spaces.bounds, most=most, deadline=deadline)
+        self.is_complete = found.is_complete
+        return tuple(np.array(spaces.channel(point), dtype=object) for point in found.points)
 
-    def _with_rational_ratio(self) -> Any:
-        """Return the notion with a rational ``e**epsilon``: just below the real number if epsilon is a decimal."""
-        budget = self.ties.budget
-        if budget.ratio is not None or not budget:
-            return self.privacy
-        below = Fraction(math.floor(budget.enclosure()[0] * RATIO_GRID), RATIO_GRID)
-        return with_epsilon(self.privacy, Budget(f"log({max(below, Fraction(1))})"))
+    def _likely_count(self) -> float:
+        """Estimate how many points have an extreme ray of the cone of columns in each of n columns.
 
-    @property
-    def vertices(self) -> Iterator[Exact]:
-        """Every extreme point once."""
+        Such a point is a set of n rays with positive weights under which they sum to the vector of ones; a share of
+        random sets has them.
+        """
+        n, m = self.shape
+        if self.ties.delta or m < n:
+            return 0.0
+        rays = rays_of(self.privacy, self.inputs)
+        columns = np.where(rays.below == ZERO, 0.0, np.exp(-float(rays.budget) * float(rays.unit) * rays.below))
+        if len(columns) < n:
+            return 0.0
+        rng = np.random.default_rng(0)
+        sets = columns[[rng.choice(len(columns), n, replace=False) for _ in range(SAMPLED_SETS)]].transpose(0, 2, 1)
+        sets = sets[np.abs(np.linalg.det(sets)) > 1e-9]
+        weights = np.linalg.solve(sets, np.ones((len(sets), n, 1)))
+        share = (weights > 1e-9).all(axis=(1, 2)).sum() / SAMPLED_SETS
+        return float(share) * math.comb(len(columns), n) * math.perm(m, n)
+
+    def _entries(self) -> Iterator[Exact]:
+        """The points in lexicographic order."""
         return iter(self._list)
 
-    @property
+    def _entry(self, position: int) -> Exact:
+        """The point at a position of the list."""
+        return self._list[position]
+
+    def _at(self, point: Exact, ratio: Fraction) -> Exact:
+        """Solve the tight constraints of the point, with the other ratio."""
+        slacks, spaces = self._spaces(self.ratio).slacks(point), self._spaces(ratio)
+        tight = [k for k, slack in enumerate(slacks) if not slack]
+        found = solve_rows([spaces.coefficients[k] for k in tight], [spaces.bounds[k] for k in tight])
+        return np.array(spaces.channel(found), dtype=object)
+
+    @cached_property
     def counts_by_columns(self) -> dict[int, int]:
         """Number of extreme points with one output in use, two outputs, ..."""
         used = [int((vertex != 0).any(axis=0).sum()) for vertex in self._list]
@@ -315,9 +530,11 @@ class ListedPoints(ExtremePoints):
     def orbits(self) -> tuple[Orbit, ...]:
         """Classes under the permutations of inputs and outputs that preserve the notion."""
         n, m = self.shape
+        self.require_complete()
         if max(n, m) > MAX_PERMUTED:
             raise StatementError(
-                f"the permutations of {max(n, m)} labels are too many to enumerate", do="use .vertices or .count"
+                f"the permutations of {max(n, m)} labels are too many to enumerate",
+                do="use the points themselves, or .count",
             )
         relabelings = [order for order in permutations(range(n)) if self._is_symmetry(order)]
         remaining = {tuple(vertex.flat): vertex for vertex in self._list}
@@ -328,7 +545,9 @@ class ListedPoints(ExtremePoints):
             for image in images:
                 del remaining[image]
             columns = int((vertex.astype(float).max(axis=0) > 0).sum())
-            found.append(Orbit(vertex, len(images), columns, len(relabelings) * math.factorial(m) // len(images)))
+            found.append(
+                Orbit(self._exact(vertex), len(images), columns, len(relabelings) * math.factorial(m) // len(images))
+            )
         return tuple(sorted(found, key=lambda orbit: orbit.columns))
 
     def _is_symmetry(self, order: tuple[int, ...]) -> bool:
@@ -341,15 +560,22 @@ class ListedPoints(ExtremePoints):
 
 
 def extreme_points(
-    privacy: Any, n: int, m: int | None = None, *, orbits: bool = False, inputs: Sequence[Hashable] | None = None
+    privacy: Any,
+    n: int,
+    m: int | None = None,
+    *,
+    orbits: bool = False,
+    inputs: Sequence[Hashable] | None = None,
+    time_limit: float | None = None,
 ) -> ExtremePoints:
     r"""List the extreme points of the polytope of private channels.
 
     Parameters
     ----------
     privacy : privacy notion
-        A float epsilon stands for a rational just below ``e**epsilon``; other distances than whole ones need epsilon
-        as ``"log(p/q)"``.
+        Entries are exact for ``epsilon = "log(p/q)"``; for a decimal epsilon they are exact as formulas in
+        ``a = e**epsilon``, and their Fractions have a rational that is below ``a`` by less than one part in ``2**180``.
+        Other distances than whole ones need ``"log(p/q)"``.
     n : int
         Number of inputs.
     m : int, optional
@@ -358,11 +584,14 @@ def extreme_points(
         Compute the orbits now instead of on first use; default: ``False``.
     inputs : sequence of hashable, optional
         Labels in the order of the rows, for a notion with labels (default: a graph's nodes).
+    time_limit : float, optional
+        Seconds for the list of another notion than pure privacy, which then has the points that are found by then;
+        default: none, and lists of more than about 12 000 points are refused.
 
     Returns
     -------
     ExtremePoints
-        Counts, orbits, an iterator over the exact points, and the best of them for a problem.
+        A sequence of the exact points, with counts, orbits, and the best of them for a problem.
 
     Raises
     ------
@@ -392,11 +621,23 @@ def extreme_points(
     require_memory(512.0 * n * m, f"one extreme point of {n} inputs and {m} outputs")
     labels = read_inputs(privacy, n, inputs)
     ties = require_mutual(privacy, labels)
-    kind = StaircasePoints if ties.is_complete and not ties.delta else ListedPoints
-    points: ExtremePoints = kind(privacy, (n, m), labels)
+    points: ExtremePoints
+    if ties.is_complete and not ties.delta:
+        points = StaircasePoints(privacy, (n, m), labels)
+    else:
+        points = ListedPoints(privacy, (n, m), labels, time_limit)
     if orbits:
         _ = points.orbits
     return points
+
+
+def require_extreme_optimum(problem: Problem) -> Float:
+    """Return the prior of a problem; one whose optimum need not be an extreme point is refused."""
+    if problem.prior is None or problem.constraints:
+        raise NotRepresentableError(
+            "with a worst case or a side constraint the optimum need not be an extreme point", do="solve the program"
+        )
+    return problem.prior
 
 
 def _place_columns(values: Exact, outputs: Sequence[int], shape: tuple[int, int]) -> Exact:

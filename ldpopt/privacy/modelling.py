@@ -218,7 +218,8 @@ def labels_of(
         outputs = inputs if m == n else range(m)
     for labels, size, what in ((inputs, n, "input"), (outputs, m, "output")):
         if len(labels) != size:
-            raise StatementError(f"there are {len(labels)} {what} labels, but P has shape ({n}, {m})")
+            wrong = f"there are {len(labels)} {what} labels, but P has shape ({n}, {m})"
+            raise StatementError(wrong, do=f"give one label for each {what}")
     return tuple(inputs), tuple(outputs)
 
 
@@ -227,6 +228,8 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any],
     inputs, outputs = axes_of(channel)
     privacy.check(inputs, outputs)
     ties = privacy.ties(inputs, outputs)
+    if not hasattr(model, "variables"):
+        raise StatementError(f"{short_repr(model)} is not a PuLP model", do='pass pulp.LpProblem("name")')
     rows = PulpRows(model, channel, inputs, outputs)
     rows.add_channel()
     if ties is None:
@@ -238,14 +241,16 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any],
 
 def axes_of(channel: Mapping[Any, Any]) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
     """Inputs and outputs of a mapping (input, output) -> variable, in order of appearance; every pair must be there."""
-    if not isinstance(channel, Mapping) or not all(isinstance(key, tuple) and len(key) == 2 for key in channel):
+    is_table = isinstance(channel, Mapping) and len(channel) > 0
+    if not is_table or not all(isinstance(key, tuple) and len(key) == 2 for key in channel):
         what = f"P is {short_repr(channel)}, not a mapping (input, output) -> variable"
         raise StatementError(what, do='pass pulp.LpVariable.dicts("P", [(x, y) for x in inputs for y in outputs])')
     inputs, outputs = tuple(dict.fromkeys(x for x, _ in channel)), tuple(dict.fromkeys(y for _, y in channel))
     for x in inputs:
         for y in outputs:
             if (x, y) not in channel:
-                raise StatementError(f"P has no variable for input {x!r} and output {y!r}")
+                what = f"P has no variable for input {x!r} and output {y!r}"
+                raise StatementError(what, do="give a variable for every pair of an input and an output")
     return inputs, outputs
 
 

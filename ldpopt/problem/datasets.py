@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -192,17 +192,18 @@ CODES: Mapping[str, Callable[[], NDArray[Any]]] = {
 
 
 @lru_cache(maxsize=8)
-def _frame(file: str) -> Any:
-    """Table of statsmodels, which takes seconds to import."""
-    try:
-        return importlib.import_module(f"statsmodels.datasets.{file}").load_pandas().data
-    except ImportError as error:
-        raise LdpoptError(
-            f"the data set {file!r} needs the package {(error.name or 'statsmodels').split('.')[0]}, "
-            "which is not installed",
-            do='pip install "ldpopt[data]"',
-        ) from None
+def _table(file: str) -> Mapping[str, NDArray[Any]]:
+    """Columns of a file of statsmodels, which is not imported: that would take longer than most problems."""
+    package = importlib.util.find_spec("statsmodels")
+    if package is None:
+        what = f"the data set {file!r} needs the package statsmodels, which is not installed"
+        raise LdpoptError(what, do='pip install "ldpopt[data]"')
+    path = Path(package.submodule_search_locations[0], "datasets", file, f"{file}.csv")  # type: ignore[index]
+    header = path.read_text(encoding="utf-8").partition("\n")[0]
+    mark = next(mark for mark in "\t;," if mark in header)
+    names = [name.strip("\"'\r") for name in header.split(mark)]
+    return dict(zip(names, np.loadtxt(path, delimiter=mark, skiprows=1, unpack=True), strict=True))
 
 
 def _column(file: str, column: str) -> NDArray[Any]:
-    return np.asarray(_frame(file)[column])
+    return _table(file)[column]

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float, require_memory, short_repr
+from ldpopt.foundation.numbers import Float, require_kind, require_memory, short_repr
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
@@ -162,8 +162,7 @@ def formulate(problem: Problem, form: ProgramForm | None = None, deadline: Deadl
     privacy[0,1,1]  0.5 P[0,1] - P[1,1] <= 0
     ... 2 more rows of privacy
     """
-    if not isinstance(problem, Problem):
-        raise StatementError(f"formulate() takes a Problem, not a {type(problem).__name__}")
+    require_kind(problem, Problem, "formulate()")
     form = default_form(problem) if form is None else form
     if not isinstance(form, str) or form not in get_args(ProgramForm):
         names = ", ".join(f'"{name}"' for name in get_args(ProgramForm))

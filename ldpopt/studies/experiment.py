@@ -94,7 +94,7 @@ class MeanExperiment:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per budget and algorithm: mean and standard error over the sets, theory, seconds."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         rows = [
             {
@@ -269,7 +269,7 @@ def compare_means_grid(
 
 
 class _Population:
-    """A data set in both scalings, with its moments."""
+    """A data set scaled to [0, 1] and to [-1, 1], with its moments."""
 
     def __init__(self, answers: Any, users: int) -> None:
         unit = np.asarray(answers)
@@ -428,6 +428,6 @@ def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
     ranks = real_array(mean_ranks, "list of mean ranks")
     k = len(ranks)
     if ranks.ndim != 1 or k < 3:
-        raise StatementError(f"{k} mean ranks are too few for the test")
+        raise StatementError(f"{k} mean ranks are too few for the test", do="pass a list of at least 3")
     statistic = 12 * sets / (k * (k + 1)) * float((ranks**2).sum() - k * (k + 1) ** 2 / 4)
     return statistic, float(chi2.sf(statistic, k - 1))

@@ -251,14 +251,14 @@ def _finished_rows(target: Path, origins: Mapping[str, dict[str, Any]]) -> dict[
 
 
 def _rows(path: Path) -> int:
-    import pyarrow.parquet as pq
+    from ldpopt.foundation.optional import pyarrow_parquet as pq
 
     rows: int = pq.read_metadata(path).num_rows
     return rows
 
 
 def _schema(path: Path) -> Any:
-    import pyarrow.parquet as pq
+    from ldpopt.foundation.optional import pyarrow_parquet as pq
 
     return pq.read_schema(path)
 

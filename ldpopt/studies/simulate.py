@@ -122,7 +122,7 @@ class SimulationResult:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per survey and answer: utility, true share, estimated share."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         n = len(self.labels)
         estimates = np.full(self.frequencies.shape, np.nan) if self.estimates is None else self.estimates
@@ -168,7 +168,7 @@ class SimulationGrid:
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a DataFrame."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         return pd.DataFrame(list(self.records()))
 
@@ -368,7 +368,7 @@ class _Model:
 
     @classmethod
     def of(cls, setting: Setting) -> _Model:
-        """Read a setting."""
+        """Check a setting, and read prior and utility as arrays."""
         mechanism, prior, utility = setting
         weights, _ = read_prior(prior, mechanism.inputs)
         utilities = None if utility is None else resolve(utility, mechanism.inputs, mechanism.outputs).matrix

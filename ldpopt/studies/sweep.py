@@ -158,7 +158,7 @@ class SweepResult(HasFacts):
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a DataFrame."""
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         return pd.DataFrame(list(self.records()), columns=self._header())
 

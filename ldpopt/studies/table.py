@@ -1,7 +1,5 @@
 """Tables of studies as CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

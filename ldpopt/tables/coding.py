@@ -45,7 +45,7 @@ class Coder:
 
     def codes(self, column: pa.Array, where: str, first_row: int = 0) -> Codes:
         """Codes of a column; an error names the first unknown entry."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         require_labels_in(column.type, where)
         if not pa.types.is_dictionary(column.type):
@@ -118,7 +118,7 @@ def require_policy(missing: Any) -> None:
 
 def require_labels_in(kind: pa.DataType, where: str) -> None:
     """Refuse a column of lists or other nested entries."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     if pa.types.is_nested(kind):
         raise StatementError(
@@ -128,7 +128,7 @@ def require_labels_in(kind: pa.DataType, where: str) -> None:
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column has texts, dictionary-encoded or not."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
@@ -136,7 +136,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 def label_column(labels: Sequence[Hashable], as_text: bool = False) -> pa.Array:
     """Labels as an arrow array: of their own type if all have the same one, else of text."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     kinds = {type(name) for name in labels}
     if as_text or len(kinds) != 1 or not kinds <= {str, int, float, bool}:

@@ -50,14 +50,14 @@ class CsvRows:
 
     def fields(self, positions: Sequence[int]) -> list[pa.Field]:
         """Names and types of columns."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         return [pa.field(self.columns[position], pa.string()) for position in positions]
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""
-        import pyarrow as pa
-        import pyarrow.csv as arrow
+        from ldpopt.foundation.optional import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow_csv as arrow
 
         global _unfinished
         names, last = list(map(str, range(len(self.columns)))), 1
@@ -169,7 +169,7 @@ def as_csv(columns: Sequence[pa.Array]) -> bytes:
 
 def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """Write a column; in a dictionary-encoded one each label is written only once."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
         return write(column)
@@ -180,8 +180,8 @@ def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Arr
 
 def _glued(*parts: Any, by: str = "") -> pa.Array:
     """Join texts row by row."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    from ldpopt.foundation.optional import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow_compute as pc
 
     kind = pa.large_string()
     texts = [pa.scalar(part, kind) if isinstance(part, str) else part for part in parts]
@@ -190,8 +190,8 @@ def _glued(*parts: Any, by: str = "") -> pa.Array:
 
 def _quoted(column: pa.Array, alone: bool = False) -> pa.Array:
     """Write a column as fields of CSV; a field that is ``alone`` in its line is quoted if it is empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    from ldpopt.foundation.optional import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow_compute as pc
 
     try:
         text = column.cast(pa.large_string()).fill_null("")

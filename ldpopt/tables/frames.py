@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def as_frame(table: Any) -> nw.DataFrame[Any]:
     """Read a dataframe of any library."""
-    import narwhals as nw
+    from ldpopt.foundation.optional import narwhals as nw
 
     try:
         return nw.from_native(table, eager_only=True)
@@ -42,11 +42,11 @@ def column_of(frame: nw.DataFrame[Any], column: Any) -> nw.Series[Any]:
 def as_arrow(values: Any) -> pa.Array | None:
     """Convert a Series of polars or pandas, or an arrow vector, to an arrow array; None if arrow has no type for it."""
     # None also for a list or numpy array, which has no type of labels.
-    import narwhals as nw
+    from ldpopt.foundation.optional import narwhals as nw
 
     if "pyarrow" not in sys.modules and not hasattr(values, "to_arrow") and not hasattr(values, "to_numpy"):
         return None  # neither a series nor an arrow array
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     found = values
     if not isinstance(values, (pa.Array, pa.ChunkedArray)):
@@ -75,8 +75,8 @@ def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes
 
 def with_labels(frame: nw.DataFrame[Any], columns: Mapping[Any, tuple[Sequence[Hashable], Codes]]) -> Any:
     """Replace columns by labels, given by their codes; other columns and the index are kept."""
-    import narwhals as nw
-    import pyarrow as pa
+    from ldpopt.foundation.optional import narwhals as nw
+    from ldpopt.foundation.optional import pyarrow as pa
 
     made = []
     for name, (labels, codes) in columns.items():

@@ -30,7 +30,7 @@ class Ids:
 
     def take(self, column: pa.Array) -> list[bytes]:
         """Ids of a batch, in UTF-8; a whole number is read as its digits."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (is_text(kind) or pa.types.is_integer(kind)):
@@ -58,7 +58,7 @@ class Ids:
 
 def ids_of(column: Any, where: str) -> list[bytes]:
     """Ids in a column of a dataframe, a list or an array."""
-    import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow as pa
 
     try:
         array = as_arrow(column)

@@ -1,7 +1,5 @@
 """The origin of reports, such as mechanism and key: in the metadata of a Parquet file, in a file beside a CSV file."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -126,8 +124,8 @@ def _is_parquet(path: str) -> bool:
 
 def _of_parquet(path: str) -> dict[str, Any] | None:
     """Read the origin in the metadata of a Parquet file; None if it has none, or cannot be read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from ldpopt.foundation.optional import pyarrow as pa
+    from ldpopt.foundation.optional import pyarrow_parquet as pq
 
     try:
         found = (pq.read_metadata(path).metadata or {}).get(KEY)

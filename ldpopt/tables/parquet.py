@@ -24,8 +24,8 @@ class ParquetRows:
     first_row = 1  # number of the first row
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        from ldpopt.foundation.optional import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow_parquet as pq
 
         self.name = name
         try:
@@ -46,7 +46,7 @@ class ParquetRows:
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Yield columns by their positions: first the coded ones, then the kept ones in their own type."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         names = [self.columns[position] for position in (*coded, *kept)]
         kinds = [None] * len(coded) + [field.type for field in self.fields(kept)]
@@ -83,7 +83,7 @@ class ParquetFile:
 
     def write(self, columns: Sequence[pa.Array]) -> None:
         """Add the columns of a batch."""
-        import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow as pa
 
         named = zip(self._fields, columns, strict=True)
         schema = pa.schema([field.with_type(column.type) for field, column in named])
@@ -94,8 +94,8 @@ class ParquetFile:
 
     def _flush(self) -> None:
         """Write a group of rows; dictionaries are stored as such, but the schema for readers has plain labels."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        from ldpopt.foundation.optional import pyarrow as pa
+        from ldpopt.foundation.optional import pyarrow_parquet as pq
 
         if self._writer is None:
             plain = pa.schema(self._fields, self._notes)  # with notes: readers take the notes of a table from here

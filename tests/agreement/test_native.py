@@ -65,9 +65,8 @@ def test_trees_have_the_same_pivots_rays_and_prices(n, seed, kind, most):
     mine, outputs = Trees(cone, roots), np.array([0, 1, 3])
     plain, lengths = mine.copy(), trees.Lengths.of(cone.lengths)
     is_best, is_best_plain = np.zeros(4, bool), np.zeros(4, bool)
-    arrays = outputs, roots, costs, sums
-    count = native.improve_trees(*arrays, mine.parent, mine.side, cone.lengths, most, is_best)
-    assert count == pivots.improve_trees(*arrays, plain.parent, plain.side, lengths, most, is_best_plain)
+    count = native.improve_trees(outputs, *mine.forest, costs, sums, cone.lengths, most, is_best)
+    assert count == pivots.improve_trees(outputs, *plain.forest, costs, sums, lengths, most, is_best_plain)
     assert is_best.tolist() == is_best_plain.tolist()
     assert not is_best[2]
     assert np.array_equal(mine.parent, plain.parent)
@@ -77,9 +76,9 @@ def test_trees_have_the_same_pivots_rays_and_prices(n, seed, kind, most):
     for module, many, of, (rays, share, prices, value), node in zip(
         (native, trees), (mine, plain), (cone.lengths, lengths), found, nodes, strict=True
     ):
-        module.write_rays(outputs, roots, many.parent, many.side, of, rays)
-        module.price_trees(outputs, roots, costs, sums, many.parent, many.side, of, share, prices)
-        module.write_multipliers(roots[1], costs[1], many.parent[1], many.side[1], of, 0.1, node, value)
+        module.write_rays(outputs, *many.forest, of, rays)
+        module.price_trees(outputs, *many.forest, costs, sums, of, share, prices)
+        module.write_multipliers(roots[1], many.parent[1], many.side[1], costs[1], of, 0.1, node, value)
         module.reroot(n // 2, many.parent[3], many.side[3])
     assert all(a == pytest.approx(b, rel=1e-12, abs=1e-12) for a, b in zip(*found, strict=True))
     assert np.array_equal(*nodes)
@@ -96,13 +95,12 @@ def test_views_have_the_same_trees_and_prices(n, seed, gap):
     outputs, enough, found, rough = np.arange(0, n, 2), -gap * mine.unproved, [], cone.lengths.rough
     for module, one in ((native, mine), (views, plain)):
         handover = one.handover if module is native else [views.Handover(*one.handover)]
-        price, rays, (parent, side) = np.zeros(n), np.zeros((len(outputs), n)), (one.trees.parent, one.trees.side)
-        tables = one.table, rough
+        price, rays, forest = np.zeros(n), np.zeros((len(outputs), n)), one.trees.forest
         count = module.improve_views(
-            outputs, roots, costs, sums, parent, side, *tables, *handover, one.seen, enough, price
+            outputs, *forest, costs, sums, one.table, rough, *handover, one.seen, enough, price
         )
-        module.write_extended_rays(outputs, roots, parent, side, one.table, one.seen, rays)
-        found.append((count, parent, side, one.seen, price, rays))
+        module.write_extended_rays(outputs, *forest, one.table, one.seen, rays)
+        found.append((count, *forest[1:], one.seen, price, rays))
     assert all(np.array_equal(a, b) for a, b in zip(found[0][:4], found[1][:4], strict=True))
     assert found[0][4] == pytest.approx(found[1][4], rel=1e-12, abs=1e-12)
     assert found[0][5] == pytest.approx(found[1][5], rel=1e-12)

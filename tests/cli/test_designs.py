@@ -107,8 +107,8 @@ def test_compare_shows_the_mechanisms_of_the_literature(folder: Path) -> None:
     for name in ("optimum", "subset selection", "unary encoding", "factorization", "certified bound"):
         assert name in text
     data = cli_json("compare", "workload.toml")["design"]
-    assert all(peer["ratio"] >= 1 - 1e-6 for peer in data["peers"])
-    assert len(data["peers"]) + len(data["left_out"]) == 7
+    assert all(peer["ratio"] >= 1 - 1e-6 for peer in data["literature"])
+    assert len(data["literature"]) + len(data["left_out"]) == 7
 
 
 def test_a_model_with_both_is_compared_twice(folder: Path) -> None:

@@ -49,7 +49,7 @@ def test_sensitivity_depends_on_the_neighbors():
     "query, options, words",
     [
         (lambda counts: math.inf if counts[0] else 0.0, {}, "not finite"),
-        (lambda counts: [0.0] * (1 + counts[0]), {}, "different shapes"),
+        (lambda counts: [0.0] * (1 + counts[0]), {}, "different lengths"),
         (sum, {"norm": 3}, "norm = 3"),
     ],
 )

@@ -11,7 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
+from ldpopt import ApproximateLDP, Problem, solve
 from ldpopt.closed_forms import binary, top_k
 
 THREE = "log(3)"
@@ -98,3 +100,33 @@ def test_erratum_entry_wise_delta_is_weaker_beyond_two_outputs():
     assert (first - alpha * second).max() <= delta
     assert (second - alpha * first).max() <= delta
     assert np.maximum(first - alpha * second, 0).sum() == pytest.approx((m - 1) * delta)
+
+
+@pytest.mark.parametrize(("n", "delta"), [(2, 0.1), (3, 0.0), (4, 0.05), (5, 0.0)])
+def test_section_4_without_the_row_sums(n, delta):
+    """The reduced form: ``p[i, i] = 1 - sum of the others``, so n (n - 1) variables; upper bounds in place of sums."""
+    prior, alpha = np.random.default_rng(n).dirichlet(np.ones(n)), math.exp(0.8)
+    column = {pair: k for k, pair in enumerate((i, j) for i in range(n) for j in range(n) if i != j)}
+
+    def entry(i, j):
+        """Coefficients and constant of p[i, j]."""
+        row = np.zeros(len(column))
+        if i != j:
+            row[column[i, j]] = 1
+            return row, 0.0
+        row[[column[i, k] for k in range(n) if k != i]] = -1
+        return row, 1.0
+
+    rows, bounds = [], []
+    for a, b, j in itertools.product(range(n), repeat=3):
+        if a != b:
+            (first, one), (second, other) = entry(a, j), entry(b, j)
+            rows.append(first - alpha * second)
+            bounds.append(alpha * other + delta - one)
+    uppers = [-entry(i, i)[0] for i in range(n)]
+    assert (len(column), len(rows), len(uppers)) == (n * (n - 1), n * n * (n - 1), n)
+    cost = -sum(prior[i] * entry(i, i)[0] for i in range(n))
+    found = linprog(cost, A_ub=np.array(rows + uppers), b_ub=np.append(bounds, np.ones(n)), bounds=(0, None))
+    problem = Problem(prior, "identity", ApproximateLDP(0.8, delta, form="entry"))
+    assert 1 - found.fun == pytest.approx(solve(problem).value, abs=1e-9)
+    assert 1 - found.fun == pytest.approx(top_k(prior, 0.8, delta).value, abs=1e-9)

@@ -215,10 +215,10 @@ def best_tree(tree: Tree, lengths: Lengths, most: int, found: Int, gain: Float) 
 def improve_trees(
     outputs: Int,
     roots: Int,
-    costs: Float,
-    sums: Float,
     parents: Int,
     sides: Int,
+    costs: Float,
+    sums: Float,
     lengths: Lengths,
     most: int,
     is_best: Mask,

@@ -266,10 +266,10 @@ def pass_costs_up(tree: Tree) -> float:
 def price_trees(
     outputs: Int,
     roots: Int,
-    costs: Float,
-    priced: Float,
     parents: Int,
     sides: Int,
+    costs: Float,
+    priced: Float,
     lengths: Lengths,
     share: Float,
     found: Float,
@@ -304,7 +304,7 @@ def _lower_multipliers(tree: Tree, spare: float) -> None:
 
 
 def write_multipliers(
-    root: int, costs: Float, parent: Int, side: Int, lengths: Lengths, spare: float, node: Int, value: Float
+    root: int, parent: Int, side: Int, costs: Float, lengths: Lengths, spare: float, node: Int, value: Float
 ) -> int:
     """Write the nodes whose ties to their parents have positive multipliers, and the multipliers; return their number.
 

@@ -175,10 +175,10 @@ def _write(
 def improve_views(
     outputs: Int,
     roots: Int,
-    costs: Float,
-    sums: Float,
     parents: Int,
     sides: Int,
+    costs: Float,
+    sums: Float,
     table: Float,
     rough: Rough,
     handover: Handover,

@@ -88,7 +88,7 @@ def test_public_modules_need_no_import_of_their_own():
 def test_solving_needs_no_optional_package():
     code = f"""
 import sys
-for name in ("cvxpy", "pulp", "matplotlib", "statsmodels", "pytest"):
+for name in ("cvxpy", "pulp", "matplotlib", "statsmodels", "pytest", "pandas", "pyarrow", "narwhals"):
     sys.modules[name] = None
 import ldpopt, ldpopt.testing
 problem = ldpopt.Problem([0.5, 0.5], "identity", ldpopt.PureLDP("log(3)"))
@@ -100,6 +100,27 @@ print(*[name for name in {HEAVY!r} if sys.modules.get(name)])
     value, verdict, needs_scipy, *heavy = printed(code)
     assert (value, verdict, needs_scipy) == ("0.75", "certified", "False")
     assert not {"cvxpy", "pulp", "matplotlib", "scipy.optimize"} & set(heavy)
+
+
+def test_designs_and_estimates_need_no_package_for_tables_and_what_does_names_the_extra():
+    code = """
+import sys
+for name in ("pandas", "pyarrow", "narwhals", "matplotlib"):
+    sys.modules[name] = None
+import ldpopt as lo
+best = lo.design(lo.Workload.frequencies(["no", "yes"]), lo.PureLDP("log(3)"))
+reports = best.mechanism.privatize(["no", "yes", "yes"], rng=1)
+print(best.certificate.recheck() == (), len(best.estimate(reports).values), lo.Counts.of(best.mechanism, reports).total)
+for use in (best.mechanism.to_frame, lambda: lo.plot(best.mechanism)):
+    try:
+        use()
+    except lo.errors.LdpoptError as error:
+        print(error.one_line.replace(" ", "_"))
+"""
+    *numbers, frame, picture = printed(code)
+    assert numbers == ["True", "2", "3"]
+    assert frame == 'a_table_needs_pandas,_which_is_not_installed_|_do:_pip_install_"ldpopt[tables]"'
+    assert picture == 'a_plot_needs_matplotlib,_which_is_not_installed_|_do:_pip_install_"ldpopt[plot]"'
 
 
 def test_missing_packages_are_named_with_their_extra():

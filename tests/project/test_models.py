@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
 import ldpopt
+from builders import THOROUGH, run_cli
 from ldpopt.problem.modelfile import Model, read_model, save_model
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.toml"))
@@ -48,3 +51,36 @@ def test_model_has_its_expected_value(path: Path, tmp_path: Path) -> None:
     assert solution.mechanism.audit(model.problem.privacy).verdict == "certified"
     assert again.problem.utility.matrix.tolist() == model.problem.utility.matrix.tolist()
     assert ldpopt.solve(again.problem).value == pytest.approx(solution.value, abs=1e-12)
+
+
+QUICKLY_COMPARED = ("anes96_party_event", "coin", "worst_case", "zhou_model_2", "zhou_nary")
+"""Models that are compared in the usual set; the thorough set compares all."""
+
+
+@pytest.mark.parametrize("path", MODELS, ids=[path.stem for path in MODELS])
+def test_compare_is_the_same_in_python_and_by_command(path: Path, tmp_path: Path) -> None:
+    if not THOROUGH and path.stem not in QUICKLY_COMPARED:
+        return
+    model = read(path, tmp_path / "saved.toml")[0]
+    printed = run_cli("compare", path, "--json", tmp_path / "data.json")
+    assert printed.exit_code == 0, printed.stderr
+    given = json.loads((tmp_path / "data.json").read_text())
+    if model.design is not None:
+        how = vars(model.design)
+        found = ldpopt.compare_designs(
+            how.pop("workload"), how.pop("privacy"), weights=how["weights"], objective=how["objective"]
+        )
+        assert given["design"] == json.loads(json.dumps(found.to_dict()))
+        return
+    found = ldpopt.compare(model.problem, time_limit=model.time_limit)
+    data = found.to_dict()
+    for row in (*given["rows"], *data["rows"]):
+        assert row.pop("seconds") >= 0
+    assert given == json.loads(json.dumps(data))
+
+    def plain(text: str) -> list[str]:
+        """Lines under the title, without seconds and the width of columns."""
+        body = text[re.search("^method", text, re.M).start() :]
+        return [re.sub(r"[ \u2500]+", " ", re.sub(r"\d+\.\d{3}$", "#", line)).strip() for line in body.splitlines()]
+
+    assert plain(printed.stdout) == plain(found.summary())

@@ -38,7 +38,7 @@ def test_the_conda_recipe_needs_what_the_package_needs(recipe: dict[str, Any]) -
 
 def test_the_conda_recipe_bounds_the_extras(recipe: dict[str, Any]) -> None:
     extras = PROJECT["optional-dependencies"]
-    wanted = {conda(one) for name in ("cbc", "cvxpy", "data", "plot", "dask") for one in extras[name]}
+    wanted = {conda(one) for name in ("tables", "cbc", "cvxpy", "data", "plot", "dask") for one in extras[name]}
     assert set(recipe["requirements"]["run_constraints"]) == wanted
 
 

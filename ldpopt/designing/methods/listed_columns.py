@@ -1,7 +1,5 @@
 """Column generation with every extreme column priced: few answers, or a cone whose rays are listed."""
 
-from __future__ import annotations
-
 from ldpopt.designing.average import optimize_average
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.fewer_reports import with_fewer_reports, with_fewer_reports_for_all

@@ -1,7 +1,5 @@
 """The interface of methods for designs: which problems a method suits, and how it solves one."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -46,11 +44,9 @@ class DesignMethod(ABC):
     """A way to solve design problems."""
 
     name: ClassVar[str]
+    # Whether the optimum is known in closed form, so that no other method is planned after it
     is_optimal: ClassVar[bool] = False
-    """Whether the optimum is known in closed form, so that no other method is planned after it."""
-
-    can_refine: ClassVar[bool] = False
-    """Whether a second run with a smaller gap can end with a smaller gap."""
+    can_refine: ClassVar[bool] = False  # whether a second run with a smaller gap can end with a smaller gap
 
     @abstractmethod
     def suits(self, form: DesignForm, limits: DesignLimits) -> bool:

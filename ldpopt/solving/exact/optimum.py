@@ -9,8 +9,6 @@ HiGHS proposes a basis in floats, and pivots in rationals make it optimal. A lar
 worse, so a rational below :math:`e^\epsilon` and one above it enclose the true optimum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -72,7 +70,8 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     """
     n, m = problem.utility.shape
     if max(n, m) > MAX_SIZE:
-        raise NotRepresentableError(f"{n} x {m} is more than {MAX_SIZE} x {MAX_SIZE}", do="use certify(solution)")
+        what = f"{n} answers and {m} reports are too many for pivots in rationals: at most {MAX_SIZE} of each"
+        raise NotRepresentableError(what, do="use certify(solution)")
     ties = problem.definition()
     if ties is None:
         raise NotRepresentableError(f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)")
@@ -117,7 +116,7 @@ def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
 
 
 def _optimum(problem: Problem, ties: Ties, up: bool) -> Fraction:
-    """The upper or the lower end; events are added until the exact optimum violates none."""
+    """The exact optimum at one end of the budget's enclosure; events are added until it violates none."""
     n, m = problem.utility.shape
     rows = _write_rows(problem, ties, up)
     ratio = _ratio(ties.budget, Fraction(1), up)

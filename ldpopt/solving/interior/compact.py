@@ -12,8 +12,6 @@ the remaining system is quasi-definite, and its Schur complement on the outputs 
 point"). Predictor and corrector are Mehrotra's.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any
@@ -83,7 +81,7 @@ def _read_options(unknown: dict[str, Any], gap: float, steps: int) -> None:
         raise SolverOptionError(f"the interior point has no option {name!r}", do="its options are gap and steps")
     if not (isinstance(gap, float) and gap > 0 and isinstance(steps, int) and steps > 0):
         do = "gap is a positive float, steps a positive integer"
-        raise SolverOptionError(f"gap = {gap!r}, steps = {steps!r}", do=do)
+        raise SolverOptionError(f"gap = {gap!r}, steps = {steps!r}: one of them is not valid", do=do)
 
 
 def _structure(program: LinearProgram) -> Structure:

@@ -62,6 +62,11 @@ class Levels:
         )
 
     @property
+    def shape(self) -> tuple[Int, ...]:
+        """The arrays that loops in C need."""
+        return (self.start, self.low, self.high, self.inner, self.cross)
+
+    @property
     def sizes(self) -> Int:
         """Number of vertices of each level."""
         return np.diff(self.start)
@@ -115,7 +120,7 @@ class LevelFactors:
 
         def work(part: slice, total: Float) -> None:
             arrays = scale[part], excess[part], off[part], workspace[part], gain[part]
-            factor(matrix_product(), *_shape(levels), *arrays, total)
+            factor(matrix_product(), *levels.shape, *arrays, total)
 
         in_threads(lambda one: work(*one), list(zip(parts, totals, strict=True)))
         total = totals.sum(axis=0)  # in the order of the parts, so the same on any number of cores
@@ -130,13 +135,8 @@ class LevelFactors:
         """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""
         found = np.empty(right.shape)
         arrays = self.off, self.blocks, np.array(right, order="C"), found
-        over_rows(solve_levels, _shape(self.levels), arrays, 2.0 * self.levels.numbers)
+        over_rows(solve_levels, self.levels.shape, arrays, 2.0 * self.levels.numbers)
         return found
-
-
-def _shape(levels: Levels) -> tuple[Int, Int, Int, Int, Int]:
-    """The first arguments of the compiled loops."""
-    return levels.start, levels.low, levels.high, levels.inner, levels.cross
 
 
 def _levels(graph: csr_array) -> Int:

@@ -8,8 +8,6 @@ Slacks and multipliers are eliminated entry by entry. With :math:`\theta = s/w`,
 whose Schur complement on the outputs is factored (docs, "The interior point").
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Mehrotra (1992) for predictor and corrector, Gondzio (1996) for the further corrections.
 """
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator

@@ -8,8 +8,6 @@ and ``y`` is dual feasible if no :math:`g_j` is positive (docs, "Certificates").
 piecewise linear and decreasing in ``t``: Newton's method from the left finds the least feasible shift.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.certificate.compact import Prices

@@ -1,7 +1,5 @@
 """The direct method: a solver of linear programs solves the whole program."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.threads import few_threads
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
@@ -114,7 +115,6 @@ class _EventSolve:
 
     def _solve_restricted(self) -> PathResult[EventPoint]:
         """Run the interior point on the outputs in use."""
-        from ldpopt.foundation.threads import few_threads
         from ldpopt.solving.interior.events import interior
 
         gain = None if self.whole.gain is None else self.whole.gain[self.in_use]

@@ -66,8 +66,8 @@ class Method(ABC):
     """A way to solve problems."""
 
     name: ClassVar[str]
+    # The values of `form` in `solve` for which the method is planned: `"compact"`, `"pairwise"`,
     forms: ClassVar[frozenset[str]] = frozenset()
-    """The values of ``form`` in `solve` for which the method is planned: ``"compact"``, ``"pairwise"``, ..."""
 
     def restricted_to(self, form: Any) -> Method:
         """The same method for this form only; default: the method itself, which has one form."""

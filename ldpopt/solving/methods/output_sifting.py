@@ -95,7 +95,7 @@ class SiftingProblem:
 
     @classmethod
     def of(cls, problem: Problem) -> SiftingProblem:
-        """Read a problem."""
+        """The costs and the numbers of the budget of a problem."""
         ties = problem.ties()
         sign = 1.0 if problem.utility.sense == "gain" else -1.0
         assert problem.prior is not None

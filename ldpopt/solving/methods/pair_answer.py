@@ -1,7 +1,5 @@
 """The answer of a method that finds a channel, and multipliers of its row sums and of single privacy rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.numbers import Float

@@ -6,8 +6,6 @@ violated there cut deeper; if there are none, the second point becomes the inner
 both points have the same value, the inner point is optimal.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar

@@ -1,10 +1,10 @@
 """Mechanisms of the literature for a problem, exactly private, compared with the optimum; refinement of channels.
 
-In: a `Problem`, or a metric; or two channels. Out: a `Mechanism` for each proposal that applies, the table of all of
-them and of all methods for the optimum, and whether one channel refines another.
+In: a `Problem`, or a metric; or two channels. Out: a `Mechanism` for each proposal that applies, the comparison of them
+and of all methods for the optimum, and whether one channel refines another.
 """
 
-from ldpopt.studies.literature.comparison import ComparedMechanism, Comparison, compare
+from ldpopt.studies.literature.comparison import Comparison, ComparisonRow, compare
 from ldpopt.studies.literature.exponential import exponential, sharpened_exponential
 from ldpopt.studies.literature.planar_laplace import planar_laplace
 from ldpopt.studies.literature.refinement import Refinement, find_refinement
@@ -12,7 +12,7 @@ from ldpopt.studies.literature.tight import tight_constraints
 
 __all__ = [
     "Comparison",
-    "ComparedMechanism",
+    "ComparisonRow",
     "Refinement",
     "compare",
     "exponential",

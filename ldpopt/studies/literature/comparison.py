@@ -1,28 +1,37 @@
-"""The optimum beside the mechanisms of the literature that apply, with and without remapping to the prior."""
+"""All methods for one problem side by side: closed forms, solvers, extreme points, mechanisms of the literature."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ldpopt.errors import NotRepresentableError, PrivacyViolationError, StatementError
+from ldpopt.closed_forms.recognize import Match, recognize
+from ldpopt.errors import LdpoptError, NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, shown
 from ldpopt.foundation.numbers import require_kind, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.polytope.vertices import extreme_points, require_extreme_optimum
 from ldpopt.problem.problem import Problem
+from ldpopt.solvers import installed
+from ldpopt.solving.certify import certify
+from ldpopt.solving.formulation import default_form, size
 from ldpopt.solving.solution import Solution, value_of
 from ldpopt.solving.solve import solve
 from ldpopt.studies.literature.exponential import exponential, sharpened_exponential
-from ldpopt.studies.literature.methods import MethodComparison, compare_methods
 from ldpopt.studies.literature.planar_laplace import planar_laplace
 from ldpopt.studies.literature.tight import tight_constraints
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LITERATURE = "literature"
+"""Kind of the mechanisms that need not be optimal."""
 
 REMAPPED = ", remapped"
 """End of the name of a mechanism whose reports are replaced by what is best for the prior."""
@@ -30,95 +39,196 @@ REMAPPED = ", remapped"
 ROUNDING = 1e-9
 """Share of the optimum by which rounding may make another mechanism better."""
 
+MAX_PAIRWISE_NONZEROS = 200_000
+"""Largest number of non-zeros for which the pairwise form is solved too."""
+
+MAX_ENTRIES = {False: 16, True: 9}
+"""Largest number of entries of a channel for the best extreme point, without and with delta."""
+
+MAX_WORK = 2e8
+"""Largest number of ratios (inputs squared times outputs) for the mechanisms of the literature: a minute."""
+
+FIRST = ("highs", "cbc", "cvxpy")
+"""Solvers in the order of the rows; others follow."""
+
+
+class Answer(NamedTuple):
+    """What a method found: a mechanism, and a bound on all others if the method has one."""
+
+    value: float
+    mechanism: Mechanism
+    bound: float = math.nan
+    relative_gap: float = math.nan
+    note: str = ""
+
 
 @dataclass(frozen=True, eq=False)
-class ComparedMechanism:
-    """A mechanism in a comparison.
+class ComparisonRow:
+    """One method or mechanism of a comparison.
 
     Attributes
     ----------
     name : str
-        Its name in the literature; ``"optimum"`` for the best one.
-    mechanism : Mechanism
-        Exactly private, with integer masses.
+        A closed form, a solver with the form of its program, or a mechanism by its name in the literature.
+    kind : str
+        ``"closed form"``, ``"solver"``, ``"extreme point"``, ``"optimum"`` (given by the caller) or ``"literature"``.
+    seconds : float
+        Wall time.
     value : float
-        Its expected (or worst-case) gain or loss.
-    ratio : float
-        ``value`` over that of the optimum; nan if that is 0.
+        Expected (or worst-case) gain or loss of the mechanism; nan without one, as the other numbers.
+    difference, ratio : float
+        ``value`` minus the best value, and over it; the ratio is nan if the best value is 0.
+    bound, relative_gap : float
+        The method's own bound on all mechanisms, nan if it has none; and the relative gap to it, else to the tightest
+        bound of all methods.
     epsilon : float
-        Smallest epsilon of the notion that it keeps, by audit: nats, per unit of distance for a metric.
+        Smallest epsilon of the notion that the mechanism keeps, by audit: nats, per unit of distance for a metric.
     verdict : str
-        The audit's verdict on the notion.
+        The audit's verdict on the notion; empty without a mechanism.
+    note : str
+        Why there is no mechanism, or a remark.
+    applies : bool
+        Whether the method is for such problems; it may have failed nevertheless.
+    mechanism : Mechanism or None
+        Exactly private, with integer masses.
+    failure : Exception or None
+        Why there is no mechanism.
     """
 
     name: str
-    mechanism: Mechanism = field(repr=False)
-    value: float
-    ratio: float
-    epsilon: float
-    verdict: str
+    kind: str
+    seconds: float
+    value: float = math.nan
+    difference: float = math.nan
+    ratio: float = math.nan
+    bound: float = math.nan
+    relative_gap: float = math.nan
+    epsilon: float = math.nan
+    verdict: str = ""
+    note: str = ""
+    applies: bool = True
+    mechanism: Mechanism | None = field(default=None, repr=False)
+    failure: Exception | None = field(default=None, repr=False)
+
+
+COLUMNS = ("kind", "value", "difference", "ratio", "relative_gap", "epsilon", "verdict", "seconds", "note")
+"""Attributes of a row in tables of data."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison(HasFacts):
-    """An optimum compared with mechanisms from the literature.
+    """All methods for a problem, and the mechanisms of the literature.
 
     Attributes
     ----------
     problem : Problem
         The problem that all of them are for.
-    best : ComparedMechanism
-        The optimum.
-    others : tuple of ComparedMechanism
-        Mechanisms of the literature, the best of them first.
-    left_out : dict
-        Reason by name, for those that do not apply.
-    methods : MethodComparison or None
-        All ways to find the optimum, if they were compared too.
+    rows : tuple of ComparisonRow
+        The methods for the optimum, then the mechanisms of the literature, the best of them first, then those that do
+        not apply. A form of the program that a solver does not support is left out, if it solved the other.
+    bound : float
+        The tightest certified bound; nan without one.
+    finished, planned : int
+        Number of methods that ran, and of all; fewer ran if Ctrl-C ended the comparison.
     """
 
     problem: Problem
-    best: ComparedMechanism
-    others: tuple[ComparedMechanism, ...]
-    left_out: dict[str, str] = field(default_factory=dict)
-    methods: MethodComparison | None = None
+    rows: tuple[ComparisonRow, ...]
+    bound: float
+    finished: int
+    planned: int
 
     @property
-    def rows(self) -> tuple[ComparedMechanism, ...]:
-        """The optimum, and the mechanisms from the literature."""
-        return (self.best, *self.others)
+    def best(self) -> ComparisonRow:
+        """First row with the best value of the methods for the optimum.
+
+        Raises
+        ------
+        LdpoptError
+            If no method has a mechanism: the problem is infeasible, or a limit was reached.
+        """
+        for row in self.methods:
+            if row.difference == 0.0:
+                return row
+        failures = [row.failure for row in self.methods if row.failure is not None]
+        failures.sort(key=lambda why: (not isinstance(why, NoSolutionError), isinstance(why, NotRepresentableError)))
+        raise failures[0]
+
+    @property
+    def methods(self) -> tuple[ComparisonRow, ...]:
+        """The rows of the methods for the optimum."""
+        return tuple(row for row in self.rows if row.kind != LITERATURE)
+
+    @property
+    def literature(self) -> tuple[ComparisonRow, ...]:
+        """The rows of the mechanisms from the literature that apply, the best first."""
+        return tuple(row for row in self.rows if row.kind == LITERATURE and row.mechanism is not None)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Reason by name, for the rows without a mechanism."""
+        return {row.name: row.note for row in self.rows if row.mechanism is None}
 
     @property
     def is_beaten(self) -> bool:
         """Whether a mechanism is better than the optimum by more than rounding: then a time limit ended its search."""
-        gain = self.problem.utility.sense == "gain"
-        lead = (1 if gain else -1) * (self.others[0].value - self.best.value) if self.others else 0.0
-        return lead > ROUNDING * abs(self.best.value)
+        sign = 1 if self.problem.utility.sense == "gain" else -1
+        others = self.literature
+        return bool(others) and sign * others[0].difference > ROUNDING * abs(others[0].value - others[0].difference)
 
     def __repr__(self) -> str:
         """The facts as text."""
         return self.summary()
 
     def facts(self) -> Facts:
-        """All methods if they were compared, the mechanisms, and which do not apply."""
-        rows = [[r.name, shown(r.value, 9), f"{r.ratio:.4f}", r.epsilon, r.verdict] for r in self.rows]
-        parts: list[Part] = [] if self.methods is None else [self.methods.table()]
-        parts.append(Table(["mechanism", self.problem.utility.sense, "ratio", "epsilon", "audit"], rows))
-        for why in dict.fromkeys(self.left_out.values()):
-            names = ", ".join(name for name, reason in self.left_out.items() if reason == why)
-            parts.append(f"does not apply: {names}: {why}")
+        """The methods with a bound on all mechanisms, the mechanisms of the literature, and what does not apply."""
+        sense, literature = self.problem.utility.sense, self.literature
+        found = [row for row in self.methods if row.mechanism is not None]
+        parts: list[Part] = []
+        if any(row.kind != "optimum" for row in found):
+            rows = []
+            for row in found:
+                numbers = (f"{row.value:.12g}", f"{row.difference:.1e}", f"{row.relative_gap:.1e}")
+                rows.append([row.name, *numbers, row.verdict, f"{row.seconds:.3f}"])
+            ahead = "" if math.isnan(self.bound) else f"{self.bound - self.best.value:.1e}"
+            rows.append(["certified bound", shown(self.bound, 12), ahead, "", "", ""])
+            parts.append(Table(["method", sense, "difference", "relative gap", "audit", "seconds"], rows))
+        if literature:
+            rows = [
+                [r.name, shown(r.value, 9), f"{r.difference:.1e}", f"{r.ratio:.4f}", shown(r.epsilon), r.verdict]
+                for r in (replace(self.best, name="optimum"), *literature)
+            ]
+            parts.append(Table(["mechanism", sense, "difference", "ratio", "epsilon", "audit"], rows))
+        parts += [f"{row.name}: {row.note}" for row in found if row.note]
+        left_out = [row for row in self.rows if row.mechanism is None]
+        for applies, note in dict.fromkeys((row.applies, row.note) for row in left_out):
+            names = [row.name for row in left_out if (row.applies, row.note) == (applies, note)]
+            names = names if applies else [*dict.fromkeys(map(_solver_of, names))]
+            parts.append(f"{'failed' if applies else 'does not apply'}: {', '.join(names)}: {note}")
         if self.is_beaten:
-            name = self.others[0].name
-            parts.append(f"{name} is better than what was found for the optimum: give solve() more time")
+            parts.append(f"{literature[0].name} is better than what was found for the optimum: give more time")
+        if self.finished < self.planned:
+            parts.append(f"interrupted: {self.finished} of {self.planned} methods are finished")
         return Facts(repr(self.problem), parts)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table: one row for each mechanism, columns value, ratio, epsilon, verdict."""
-        import pandas as pd
+        """Return a table: one row for each method and mechanism, with its kind, numbers, verdict, seconds and note."""
+        from ldpopt.foundation.optional import pandas as pd
 
-        columns = ["value", "ratio", "epsilon", "verdict"]
-        table = {row.name: [getattr(row, column) for column in columns] for row in self.rows}
-        return pd.DataFrame.from_dict(table, orient="index", columns=columns)
+        table = {row.name: [getattr(row, column) for column in COLUMNS] for row in self.rows}
+        return pd.DataFrame.from_dict(table, orient="index", columns=list(COLUMNS))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the command writes as JSON: the best value, the bound, and the rows; nan is None."""
+        rows = [{name: getattr(row, name) for name in ("name", *COLUMNS, "applies")} for row in self.rows]
+        rows = [{key: None if value != value else value for key, value in row.items()} for row in rows]
+        has_best = any(row.difference == 0.0 for row in self.methods)
+        return {
+            "sense": self.problem.utility.sense,
+            "best": self.best.value if has_best else None,
+            "bound": None if math.isnan(self.bound) else self.bound,
+            "rows": rows,
+        }
 
 
 def compare(
@@ -126,17 +236,17 @@ def compare(
     *,
     points: Any = None,
     best: Solution | Mechanism | None = None,
-    methods: bool = False,
-    gap: float | None = None,
     time_limit: float | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Comparison:
-    r"""Compare the best private mechanism with mechanisms from the literature.
+    r"""Solve a problem by every method that applies, and compare the mechanisms of the literature with the optimum.
 
-    .. math:: \text{ratio} = \frac{\text{value of the mechanism}}{\text{value of the optimum}}
+    .. math:: \text{difference} = \text{value} - \text{best value}
 
-    The mechanisms are the exponential mechanism, the same with the largest private factor, the mechanism of tight
-    constraints, and the planar Laplace mechanism; each also with optimal remapping of its reports, if that changes a
-    report.
+    The methods are the closed forms, each installed solver in each form of the program, and the best extreme point of a
+    small problem. The mechanisms are the exponential mechanism, the same with the largest private factor, the mechanism
+    of tight constraints, and the planar Laplace mechanism; each also with optimal remapping of its reports, if that
+    changes a report. If one fails, the others go on. ``ldpopt compare MODEL`` prints the result.
 
     Parameters
     ----------
@@ -145,24 +255,22 @@ def compare(
     points : array_like, shape (n, 2), or DataFrame or mapping label -> coordinates, optional
         Places in a plane, for the planar Laplace mechanism; default: computed from the distances of a metric.
     best : Solution or Mechanism, optional
-        The optimum, if it is known; default: it is computed.
-    methods : bool
-        Whether the optimum is computed by every method that applies: closed forms, all installed solvers in each form
-        of the program, and the best extreme point of a small problem. Default: ``False``, by `solve` alone.
-    gap, time_limit : float, optional
-        As in `solve`; default: solve to the optimum, no limit.
+        The optimum, if it is known; then no method is run for it.
+    time_limit : float, optional
+        Seconds for each solver; default: no limit.
+    progress : callable, optional
+        Called with the name of each method before it runs.
 
     Returns
     -------
     Comparison
-        Value, ratio and true epsilon of each mechanism, and for those that do not apply the reason.
+        Value, difference, seconds and true epsilon of each method and mechanism, or why it does not apply. After Ctrl-C
+        the methods that are finished, if there is one.
 
     Raises
     ------
     StatementError
         If the points or ``best`` do not fit the problem.
-    NoSolutionError
-        If there is no private mechanism.
 
     Notes
     -----
@@ -170,38 +278,153 @@ def compare(
 
     Examples
     --------
-    >>> from ldpopt import MetricDP, Problem, Utility
-    >>> distance = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
-    >>> compare(Problem([0.2, 0.3, 0.5], Utility(distance, "loss"), MetricDP(1.0, distance))).others[0].name
-    'tight constraints'
+    >>> from ldpopt import Problem, PureLDP
+    >>> found = compare(Problem([0.5, 0.3, 0.2], "identity", PureLDP(1.0)))
+    >>> found.best.name, round(found.best.value, 6), found.literature[0].name
+    ('closed form top_k', 0.584847, 'tight constraints')
     """
     require_kind(problem, Problem, "compare()")
-    all_methods = compare_methods(problem, time_limit=time_limit) if methods else None
-    if best is None:
-        best = all_methods.mechanism if all_methods else solve(problem, gap=gap, time_limit=time_limit)
+    steps = [*_methods(problem, time_limit)] if best is None else [_given(problem, best)]
+    rows, finished, planned = [], 0, len(steps)
+    mechanisms = _builders(points)
+    planned += len(mechanisms)
+    try:
+        for name, kind, run in steps:
+            if progress is not None:
+                progress(name)
+            rows.append(_run(name, kind, run, problem))
+            finished += 1
+        for name, build in mechanisms.items():
+            if progress is not None:
+                progress(name)
+            rows += _literature(name, build, problem, is_short=best is None)
+            finished += 1
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+    return _completed(problem, rows, finished, planned)
+
+
+def _completed(problem: Problem, rows: Sequence[ComparisonRow], finished: int, planned: int) -> Comparison:
+    """Sort the rows, and fill in the numbers that depend on other rows."""
+    is_gain = problem.utility.sense == "gain"
+    solved = [row for row in rows if row.kind != LITERATURE and row.mechanism is not None]
+    best = (max if is_gain else min)((row.value for row in solved), default=math.nan)
+    bounds = [row.bound for row in rows if not math.isnan(row.bound)]
+    bound = (min if is_gain else max)(bounds, default=math.nan)
+    solvers = {_solver_of(row.name) for row in solved}
+    kept = []
+    for row in rows:
+        if row.applies or _solver_of(row.name) not in solvers:
+            gap = row.relative_gap
+            if math.isnan(gap) and row.kind != LITERATURE:
+                gap = abs(bound - row.value) / (abs(bound) or 1.0)
+            ratio = row.value / best if best else math.nan
+            kept.append(replace(row, difference=row.value - best, ratio=ratio, relative_gap=gap))
+    sign = -1 if is_gain else 1
+
+    def place(row: ComparisonRow) -> tuple[bool, bool, float]:
+        if row.kind != LITERATURE or row.mechanism is None:
+            return row.kind == LITERATURE, row.kind == LITERATURE, 0.0
+        return True, False, sign * float(f"{row.value:.12g}")  # those equal up to rounding keep their order
+
+    return Comparison(problem, tuple(sorted(kept, key=place)), bound, finished, planned)
+
+
+def _run(name: str, kind: str, run: Callable[[], Answer], problem: Problem) -> ComparisonRow:
+    """Run one method; an error becomes part of its row."""
+    began = time.perf_counter()
+    try:
+        answer = run()
+    except Exception as error:
+        if kind == LITERATURE and isinstance(error, StatementError):
+            raise  # the points do not fit
+        seconds, applies = time.perf_counter() - began, not isinstance(error, NotRepresentableError)
+        note = " ".join(error.what.split()) if isinstance(error, LdpoptError) else f"{type(error).__name__}: {error}"
+        return ComparisonRow(name, kind, seconds, note=note, applies=applies, failure=error)
+    seconds, audit = time.perf_counter() - began, problem.privacy.audit(answer.mechanism)
+    return ComparisonRow(
+        *(name, kind, seconds, answer.value),
+        bound=answer.bound,
+        relative_gap=answer.relative_gap,
+        epsilon=audit.epsilon,
+        verdict=audit.verdict,
+        note=answer.note,
+        mechanism=answer.mechanism,
+    )
+
+
+def _solver_of(name: str) -> str:
+    """Name of a method without the form of its program."""
+    return name.partition(" (")[0]
+
+
+# The optimum
+
+
+def _given(problem: Problem, best: Any) -> tuple[str, str, Callable[[], Answer]]:
+    """The optimum that the caller knows."""
     optimum = best.mechanism if isinstance(best, Solution) else best
     require_kind(optimum, Mechanism, "compare(best=...)")
-    value = _value(problem, optimum)
-    rows: list[ComparedMechanism] = []
-    left_out: dict[str, str] = {}
-    for name, build in _builders(points).items():
-        try:
-            mechanism = build(problem)
-        except (NotRepresentableError, PrivacyViolationError) as error:
-            left_out[name] = error.what
-            continue
-        if set(mechanism.outputs) <= set(problem.outputs):
-            rows.append(_compared(problem, name, mechanism, value))
-        else:
-            left_out[name] = "it reports inputs, which are not all among the outputs"
-        if problem.prior is not None:
-            better = mechanism.remapped(problem.prior, problem.utility, outputs=problem.outputs)
-            if better != mechanism:
-                rows.append(_compared(problem, name + REMAPPED, better, value))
-    sign = -1 if problem.utility.sense == "gain" else 1
-    rows.sort(key=lambda row: sign * float(f"{row.value:.12g}"))  # those equal up to rounding keep their order
-    first = _compared(problem, "optimum", optimum, value)
-    return Comparison(problem, first, tuple(rows), left_out, all_methods)
+    answer = Answer(_value(problem, optimum), optimum)
+    return "optimum", "optimum", lambda: answer
+
+
+def _methods(problem: Problem, time_limit: float | None) -> Iterator[tuple[str, str, Callable[[], Answer]]]:
+    """Names and kinds of all methods, and functions that run them, in the order of the rows."""
+    matches = recognize(problem)
+    for match in matches:
+        yield f"closed form {match.name}", "closed form", partial(_closed_form, match, problem)
+    if not matches:
+        yield "closed form", "closed form", partial(_does_not_apply, "no family of closed forms fits")
+    states = installed()
+    names = [name for name in (*FIRST, *states) if states.get(name) == "installed"]
+    for form in _forms(problem):
+        for name in dict.fromkeys(names):
+            yield f"{name} ({form})", "solver", partial(_solve, problem, name, form, time_limit)
+    yield "best extreme point", "extreme point", partial(_best_extreme_point, problem)
+
+
+def _does_not_apply(why: str) -> Answer:
+    raise NotRepresentableError(why)
+
+
+def _closed_form(match: Match, problem: Problem) -> Answer:
+    form = match.build()
+    return Answer(float(form.value), match.mechanism(form, problem))
+
+
+def _solve(problem: Problem, solver: str, form: Any, time_limit: float | None) -> Answer:
+    solution = solve(problem, solver=solver, form=form, time_limit=time_limit)
+    mechanism = solution.mechanism
+    certificate = certify(solution, exact=False)
+    return Answer(solution.value, mechanism, float(certificate.bound), certificate.relative_gap)
+
+
+def _forms(problem: Problem) -> Iterator[Any]:
+    """Yield the default form, and the other one if it exists and is small."""
+    chosen = "compact" if default_form(problem) != "pairwise" else "pairwise"
+    yield chosen
+    if chosen != "pairwise" and size(problem, "pairwise").nonzeros <= MAX_PAIRWISE_NONZEROS:
+        yield "pairwise"
+
+
+def _best_extreme_point(problem: Problem) -> Answer:
+    """The best extreme point of a small problem; its note has the exact formula."""
+    require_extreme_optimum(problem)
+    n, m = problem.utility.shape
+    ties = problem.ties() if n * m <= max(MAX_ENTRIES.values()) else None
+    if ties is None or n * m > MAX_ENTRIES[ties.delta > 0]:
+        what = f"{n} x {m} channels have too many extreme points to list here, or the notion has no ties"
+        raise NotRepresentableError(what)
+    best = extreme_points(problem.privacy, n, m, inputs=problem.inputs).best(problem)
+    formula = best.vertices[0].formula
+    more = "" if best.is_unique else f" and {len(best.vertices) - 1} more"
+    note = f"{formula}{more}{', a = e^epsilon' * ('a' in formula)}: exact entries; the value is a float"
+    return Answer(float(best.value), best.mechanism, note=note)
+
+
+# The literature
 
 
 def _builders(points: Any) -> dict[str, Callable[[Problem], Mechanism]]:
@@ -213,11 +436,30 @@ def _builders(points: Any) -> dict[str, Callable[[Problem], Mechanism]]:
     }
 
 
-def _compared(problem: Problem, name: str, mechanism: Mechanism, optimum: float) -> ComparedMechanism:
-    """Evaluate and audit a mechanism."""
-    value, audit = _value(problem, mechanism), problem.privacy.audit(mechanism)
-    ratio = value / optimum if optimum else np.nan
-    return ComparedMechanism(name, mechanism, value, ratio, audit.epsilon, audit.verdict)
+def _literature(
+    name: str, build: Callable[[Problem], Mechanism], problem: Problem, *, is_short: bool
+) -> list[ComparisonRow]:
+    """The row of a mechanism, and that of the mechanism with remapped reports."""
+    n, m = problem.utility.shape
+    built: list[Mechanism] = []
+
+    def run() -> Answer:
+        if is_short and n * n * m > MAX_WORK:
+            raise NotRepresentableError(f"{n} inputs take minutes: name the optimum with compare(problem, best=...)")
+        try:
+            built.append(build(problem))
+        except PrivacyViolationError as error:
+            raise NotRepresentableError(error.what) from None
+        if not set(built[0].outputs) <= set(problem.outputs):
+            raise NotRepresentableError("it reports inputs, which are not all among the outputs")
+        return Answer(_value(problem, built[0]), built[0])
+
+    rows = [_run(name, LITERATURE, run, problem)]
+    if built and problem.prior is not None:
+        better = built[0].remapped(problem.prior, problem.utility, outputs=problem.outputs)
+        if better != built[0]:
+            rows.append(_run(name + REMAPPED, LITERATURE, lambda: Answer(_value(problem, better), better), problem))
+    return rows
 
 
 def _value(problem: Problem, mechanism: Mechanism) -> float:

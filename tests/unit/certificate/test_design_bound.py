@@ -161,15 +161,20 @@ def test_the_smallest_wrong_claim_is_named(certificate):
     matrix = certificate.workload.matrix
     proved = certificate.multipliers.value(Statement.of(matrix, certificate.weights, AnswerClasses.of(matrix)))
     assert replace(certificate, bound=proved).recheck() == ()
-    assert replace(certificate, bound=proved + TINY).recheck() == ("the multipliers prove less than the bound claimed",)
+    assert (
+        replace(certificate, bound=proved + TINY)
+        .recheck()[0]
+        .startswith("the multipliers prove less than the bound claimed: ")
+    )
     found = replace(certificate, achieved=certificate.bound).recheck()
-    assert found == ("the estimator has a larger variance than claimed",)
+    assert len(found) == 1
+    assert found[0].startswith("the estimator has a larger variance than claimed: ")
 
 
 def test_without_a_proof_the_bound_is_zero(certificate):
     idle = replace(certificate, multipliers=NOTHING, bound=Fraction(0))
     assert idle.recheck() == ()
-    assert replace(idle, bound=TINY).recheck() == ("the multipliers prove less than the bound claimed",)
+    assert replace(idle, bound=TINY).recheck()[0].startswith("the multipliers prove less than the bound claimed: ")
 
 
 @pytest.mark.parametrize("achieved, bound", [(Fraction(7, 2), Fraction(1, 3)), (Fraction(1, 9), Fraction(0))])
@@ -200,7 +205,7 @@ def test_multipliers_of_unknown_keys_are_refused():
 def test_no_bound_is_that_no_variance_is_negative(certificate):
     idle = replace(certificate, multipliers=NoBound(), bound=Fraction(0))
     assert idle.recheck() == ()
-    assert replace(idle, bound=TINY).recheck() == ("the multipliers prove less than the bound claimed",)
+    assert replace(idle, bound=TINY).recheck()[0].startswith("the multipliers prove less than the bound claimed: ")
 
 
 @pytest.mark.parametrize("n", [5, 24])

@@ -24,6 +24,7 @@ from ldpopt import (
     layers,
     neighbors,
     noise,
+    pareto_front,
     plotting,
     solve,
 )
@@ -102,6 +103,7 @@ OBJECTS = {
     "lattice of numbers": (lambda: layers.LatticeNoise([2, 3], 0.5), "whole numbers"),
     "lattice of pairs": (lambda: layers.LatticeNoise([(1, 0), (0, 1), (3, 1)], 1.0), "first number"),
     "levels": (lambda: layers.optimal_levels([0, 70, 890], [0, 70, 840], 8.0), "layer"),
+    "front": (lambda: pareto_front(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [0]), "gain of the group: 0"),
     "pure": (lambda: PureLDP(1.0), "p_{00}"),
     "approximate": (lambda: ApproximateLDP(0.1, 0.2), "p_{00}"),
     "graph": (lambda: GraphDP(1.0, neighbors.path(["low", "mid", "high"])), ""),
@@ -310,8 +312,9 @@ def test_comparison_has_a_bar_for_each_mechanism(objective: str) -> None:
     found = compare(problem)
     ax = ldpopt.plot(found)
     render(ax)
-    assert [text.get_text() for text in ax.get_yticklabels()] == [row.name for row in found.rows]
-    assert [bar.get_width() for bar in ax.patches] == [row.value for row in found.rows]
+    names = [row.name for row in found.literature]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["optimum", *names]
+    assert [bar.get_width() for bar in ax.patches] == [row.value for row in (found.best, *found.literature)]
     assert objective.replace("_", "-").split("-")[0] in ax.get_xlabel()
     assert "metric privacy" in ax.get_title()
 

@@ -10,6 +10,8 @@ import pytest
 
 import ldpopt as lo
 from ldpopt.errors import StatementError
+from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy.notion import Notion
 from ldpopt.solving.formulation import available_forms
 
 cp: Any = pytest.importorskip("cvxpy")
@@ -124,3 +126,40 @@ def test_what_does_not_fit_is_refused() -> None:
         lo.PureLDP(1.0).constraints(np.eye(3))
     with pytest.raises(StatementError, match="no variable for input"):
         lo.PureLDP(1.0).add_to(pulp.LpProblem(), {("a", "a"): 1, ("b", "b"): 1})
+
+
+class Dominated(Notion):
+    """A plug-in that writes rows only: no report is more than twice as likely under the first input as elsewhere."""
+
+    kind = ""
+
+    def rows(self, inputs: Any, n_outputs: int) -> RowBlock:
+        first = np.zeros((len(inputs) - 1) * n_outputs, int)
+        second, output = (part.reshape(-1) for part in np.indices((len(inputs) - 1, n_outputs)))
+        return RowBlock.of_pairs("privacy", first, second + 1, output, np.full(len(first), 0.5))
+
+    def audit(self, channel: Any) -> Any:
+        raise NotImplementedError
+
+
+def test_a_notion_that_writes_rows_is_a_list_of_constraints_too() -> None:
+    channel = cp.Variable((3, 3))
+    constraints = Dominated().constraints(channel)
+    best = cp.Problem(cp.Maximize(cp.trace(channel)), constraints).solve(solver="CLARABEL")
+    linear = pulp.LpProblem("channel", pulp.LpMaximize)
+    entries = pulp.LpVariable.dicts("P", [(x, y) for x in range(3) for y in range(3)], 0)
+    linear += entries[0, 0] + entries[1, 1] + entries[2, 2]
+    Dominated().add_to(linear, entries)
+    linear.solve(pulp.PULP_CBC_CMD(msg=0))
+    assert best == pytest.approx(pulp.value(linear.objective), abs=1e-7) == pytest.approx(2.0)
+    with pytest.raises(StatementError, match="which have no ratio"):
+        Dominated().constraints(channel, 2.0)
+
+
+def test_what_is_no_model_is_refused() -> None:
+    entries = pulp.LpVariable.dicts("P", [(0, 0), (0, 1), (1, 0), (1, 1)], 0)
+    for model, table in ((None, entries), ("model", entries), (pulp.LpProblem(), {})):
+        with pytest.raises(StatementError):
+            lo.PureLDP(1.0).add_to(model, table)
+    with pytest.raises(lo.errors.LdpoptError, match="label"):
+        lo.Mechanism.private(np.eye(2), lo.PureLDP(1.0), ["a"])

@@ -82,7 +82,7 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     for module in [name for name in sys.modules if name.split(".")[0] == "statsmodels"]:
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setitem(sys.modules, "statsmodels", None)
-    datasets._frame.cache_clear()
+    datasets._table.cache_clear()
     with pytest.raises(LdpoptError, match=r'pip install "ldpopt\[data\]"') as caught:
         datasets.load("fair:affairs")
     assert "statsmodels" in caught.value.one_line

@@ -1,7 +1,5 @@
 """Designs for product alphabets: column generation among sets with all their images, in a reduced program."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

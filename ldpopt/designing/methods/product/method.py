@@ -1,7 +1,5 @@
 """Marginals and other workloads whose Gram matrix depends only on the attributes in which two answers differ."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -40,7 +38,7 @@ class ProductDesign(DesignMethod):
         return "the Gram matrix depends only on the attributes in which two answers differ: the bound is in closed form"
 
     def solve(self, task: DesignTask) -> RawDesign:
-        """Sets with all their images, and the multipliers of the scheme."""
+        """Find sets with all their images; multipliers of the scheme prove the bound."""
         form, scheme = task.form, task.form.scheme
         assert scheme is not None
         eigenvalues = scheme.eigenvalues(form.problem.workload.gram)

@@ -9,8 +9,6 @@ thresholds with the share of two answers. These correlations need not be positiv
 is, with the sizes of the sets drawn apart, is good enough for a start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -8,8 +8,6 @@ with ``p = (a, h r)`` and ``N`` in signs, to which multiples of inequalities of 
 `design_bound_elliptope`. A barrier method with Newton steps over ``eta``, ``u`` and ``d``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """More answers than are listed: a bound from a relaxation first, then sets drawn from its moments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

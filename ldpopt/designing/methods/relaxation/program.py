@@ -14,8 +14,6 @@ Each round minimises the objective with a penalty for every violated inequality,
 augmented Lagrangian). With the last multipliers the program without penalties is a bound, which `elliptope` proves.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ With ``q = w^2 / |w|^2`` the only constraint is the center. Its multipliers are 
 The remaining center is removed by a factor near 1 for each column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The method for a single mean: report values are added where the bound is violated, then masses with exact means."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ r"""Pricing for a single mean: for every report value ``t`` the costliest set is
 The set ``{x : a_x(t) < 0}`` changes only at the roots of the ``a_x``: there are at most ``2 n + 1`` sets to price.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -7,8 +7,6 @@ or, for the worst case, the smallest ``tau`` with ``sum_j t_j^2 P_xj - w_x^2 <= 
 interior point; the time of a step is linear in the number of answers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

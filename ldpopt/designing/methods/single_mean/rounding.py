@@ -5,8 +5,6 @@ common reports are changed to correct both up to a remainder, and those of a few
 powers of 256 steps, to correct the remainder.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

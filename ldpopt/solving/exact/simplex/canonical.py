@@ -90,7 +90,7 @@ class CanonicalForm:
 
         The last entry is the objective.
         """
-        import pandas as pd
+        from ldpopt.foundation.optional import pandas as pd
 
         sides = [[*row, right] for row, right in zip(self.form.matrix, self.form.right, strict=True)]
         solved = solve_rows(basic_rows(self.form, self.basis), sides, self.simplify)

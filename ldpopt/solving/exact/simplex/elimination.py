@@ -1,7 +1,5 @@
 """Sparse Gaussian elimination for any number type: Fractions, floats, symbols."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

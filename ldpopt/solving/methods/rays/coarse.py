@@ -7,8 +7,6 @@ A ray ``p`` of the chosen inputs ``r`` is extended to all inputs by the largest 
 which are private again. The start only makes the first prices good; nothing depends on its correctness.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -16,8 +16,6 @@ largest one below it,
 which is in the cone again; this is repeated until the sums are 1. Theory: docs, "Rays".
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.deadline import Deadline

@@ -7,8 +7,6 @@ With multipliers ``y`` of the row sums and ``v_j`` the smallest price of an outp
 is at most the cost of every private channel, in each round. Theory: docs, "Rays".
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from math import inf
@@ -77,7 +75,7 @@ class RaysResult:
 
 
 class Generation:
-    """The state of the rounds.
+    """Column generation in rounds: costs, trees of all outputs, the best bound and the best channel so far.
 
     ``costs``, shape (m, n), are those of the entries by output: not negative, and the largest is 1. ``roots``, shape
     (m,), are the inputs whose entries are 1 in the outputs' rays.

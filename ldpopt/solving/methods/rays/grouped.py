@@ -4,8 +4,6 @@ The columns of a level's relaxation are balanced into a channel. With more group
 relaxation, but its master takes longer. Theory: docs, "Rays".
 """
 
-from __future__ import annotations
-
 from math import inf
 
 import numpy as np

@@ -8,6 +8,7 @@ not positive if it bounds the node from above. Then these costs are the ties' mu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,11 @@ class Trees:
         self.side[np.arange(len(roots)), roots] = 0
         self.pivots = 0  # number of pivots so far
 
+    @property
+    def forest(self) -> tuple[Int, NDArray[Any], NDArray[np.int8]]:
+        """The arrays that loops in C need."""
+        return self.roots, self.parent, self.side
+
     def copy(self) -> Trees:
         """A copy, with the same cone."""
         other = object.__new__(Trees)
@@ -67,7 +73,7 @@ class Trees:
             return
         m, n = self.parent.shape
         tops = (parents == np.arange(n)).argmax(axis=1)
-        parents, sides = parents.astype(self.parent.dtype), sides.astype(np.int8)  # the types of compiled loops
+        parents, sides = parents.astype(self.parent.dtype), sides.astype(np.int8)  # the types of loops in C
         rays = np.empty((len(parents), n))
         write_rays(np.arange(len(parents)), tops, parents, sides, self.cone.lengths, rays)
         own = np.array([cost @ ray for cost, ray in zip(costs, self.rays(np.arange(m)), strict=True)])
@@ -82,7 +88,7 @@ class Trees:
         rays, lengths = np.empty((len(outputs), self.cone.n)), self.cone.lengths
 
         def work(part: Int) -> None:
-            write_rays(outputs[part], self.roots, self.parent, self.side, lengths, rays[part[0] : part[-1] + 1])
+            write_rays(outputs[part], *self.forest, lengths, rays[part[0] : part[-1] + 1])
 
         if len(outputs):
             in_threads(work, self.parts(np.arange(len(outputs))))
@@ -104,14 +110,10 @@ class Trees:
         def work(outputs: Int) -> int:
             done, budget = 0, limit
             while len(outputs) and budget > 0 and not deadline.is_over:
-                done += step(outputs, min(budget, SLICE))
+                most_now = min(budget, SLICE)
+                done += improve_trees(outputs, *self.forest, costs, sums, self.cone.lengths, most_now, is_best)
                 outputs, budget = outputs[~is_best[outputs]], budget - SLICE
             return done
-
-        def step(outputs: Int, at_most: int) -> int:
-            return improve_trees(
-                outputs, self.roots, costs, sums, self.parent, self.side, self.cone.lengths, at_most, is_best
-            )
 
         self.pivots += sum(in_threads(work, self.chunks))
         return is_best
@@ -122,7 +124,7 @@ class Trees:
 
         def work(outputs: Int) -> Float:
             share = np.zeros(self.cone.n)
-            price_trees(outputs, self.roots, costs, priced, self.parent, self.side, self.cone.lengths, share, found)
+            price_trees(outputs, *self.forest, costs, priced, self.cone.lengths, share, found)
             return share
 
         share = np.min(in_threads(work, self.chunks if outputs is None else self.parts(outputs)), axis=0)
@@ -134,7 +136,7 @@ class Trees:
         parts = []
         for y, root in enumerate(self.roots):
             parent, side = self.parent[y], self.side[y]
-            count = write_multipliers(root, costs[y] - sums, parent, side, self.cone.lengths, spare, node, value)
+            count = write_multipliers(root, parent, side, costs[y] - sums, self.cone.lengths, spare, node, value)
             chosen = node[:count].copy()
             above, is_held_below = parent[chosen].astype(np.int64), side[chosen] < 0
             first, second = np.where(is_held_below, above, chosen), np.where(is_held_below, chosen, above)

@@ -7,8 +7,6 @@ price exceeds the proved one by the cost of the slack of these ties. The inputs 
 price is proved or the ray is good enough.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -49,7 +47,7 @@ class Views:
             self.seen[y, root] = True
 
     def expect_covering(self, weight: Float) -> None:
-        """Prove less, in proportion to the weight of the outputs' kernels, as negative prices are covered later."""
+        """Leave more of each price unproved, in proportion to its kernel's weight, because a covering follows."""
         for y, root in enumerate(self.trees.roots):
             kernel = np.exp(-self.table[root])
             kernel[root] = 1.0  # the table has no loss of an input to itself
@@ -68,20 +66,8 @@ class Views:
         def work(part: Int) -> int:
             if deadline.is_over:
                 return 0
-            return improve_views(
-                part,
-                trees.roots,
-                costs,
-                sums,
-                trees.parent,
-                trees.side,
-                self.table,
-                trees.cone.lengths.rough,
-                *self.handover,
-                self.seen,
-                enough,
-                price,
-            )
+            arrays = costs, sums, self.table, trees.cone.lengths.rough, *self.handover
+            return improve_views(part, *trees.forest, *arrays, self.seen, enough, price)
 
         trees.pivots += sum(in_threads(work, chunks))
         return price
@@ -112,7 +98,7 @@ class Views:
 
         def work(part: Int) -> None:
             found = rays[part[0] : part[-1] + 1]
-            write_extended_rays(outputs[part], trees.roots, trees.parent, trees.side, self.table, self.seen, found)
+            write_extended_rays(outputs[part], *trees.forest, self.table, self.seen, found)
 
         if len(outputs):
             in_threads(work, np.array_split(np.arange(len(outputs)), 1 + len(outputs) // 20))

@@ -128,13 +128,13 @@ def test_every_mechanism_keeps_its_epsilon_exactly(seed, n, epsilon):
     problem = city(seed, n, epsilon)
     best = lo.Mechanism(np.full((n, n), 1 / n))
     found = lo.compare(problem, best=best)
-    assert all(row.verdict == "certified" and row.epsilon <= epsilon for row in found.rows)
-    plain = {row.name: row for row in found.others if not row.name.endswith("remapped")}
+    assert all(row.verdict == "certified" and row.epsilon <= epsilon for row in (found.best, *found.literature))
+    plain = {row.name: row for row in found.literature if not row.name.endswith("remapped")}
     if n > 2:
         assert {"planar Laplace", "exponential", "sharpened exponential"} <= set(plain)
         assert plain["sharpened exponential"].epsilon == pytest.approx(epsilon, rel=1e-3)
         assert plain["sharpened exponential"].value <= plain["exponential"].value + 1e-9
-    for row in found.others:
+    for row in found.literature:
         if row.name.endswith("remapped"):
             assert row.value <= plain[row.name.removesuffix(", remapped")].value + 1e-12
 
@@ -175,8 +175,8 @@ def test_separate_parts_never_report_each_other():
     privacy = lo.GraphDP(1.0, graph, parts="separate")
     problem = lo.Problem(dict.fromkeys("abcde", 1.0), "identity", privacy)
     found = lo.compare(problem)
-    assert all(row.verdict == "certified" for row in found.rows)
-    tight = next(row for row in found.others if row.name == "tight constraints")
+    assert all(row.verdict == "certified" for row in found.rows if row.mechanism)
+    tight = next(row for row in found.literature if row.name == "tight constraints")
     assert tight.mechanism.channel[0, 2] == 0
     assert tight.value == pytest.approx(found.best.value, abs=1e-9)
 
@@ -215,28 +215,28 @@ def test_remapping_goes_by_label():
 def test_comparison_has_the_optimum_first_and_says_what_does_not_apply():
     problem = city(7, 8, 1.0)
     found = lo.compare(problem)
-    values = [row.value for row in found.rows]
+    values = [row.value for row in found.literature]
     assert values == sorted(values)
-    assert all(row.ratio == row.value / found.best.value >= 1 - 1e-9 for row in found.rows)
+    assert all(row.ratio == row.value / found.best.value >= 1 - 1e-9 for row in found.rows if row.mechanism)
     assert found.best.value == pytest.approx(lo.solve(problem).value)
     assert found.to_frame().loc["planar Laplace", "epsilon"] <= 1.0
     assert "planar Laplace" in repr(found)
     assert "<table" in found._repr_html_()
     event = lo.compare(lo.Problem([0.2, 0.8], "identity", lo.ApproximateLDP(1.0, 0.1)))
-    assert not event.others
+    assert not event.literature
     assert len(event.left_out) == 4
     assert "ApproximateLDP" in repr(event)
 
 
 def test_comparison_of_gains_worst_cases_and_other_outputs():
     gains = lo.compare(lo.Problem([0.2, 0.3, 0.5], "identity", lo.PureLDP(1.0)))
-    ratios = [round(row.ratio, 11) for row in gains.rows]
+    ratios = [round(row.ratio, 11) for row in gains.literature]
     assert ratios == sorted(ratios, reverse=True)
     worst = lo.compare(lo.Problem(None, np.eye(3), lo.PureLDP(1.0), objective="worst_case"))
     assert not any("remapped" in row.name for row in worst.rows)
     other = lo.compare(lo.Problem({"a": 1, "b": 1}, lo.Utility([[1, 0, 2], [0, 1, 0]]), lo.PureLDP(1.0)))
     assert "not all among the outputs" in other.left_out["tight constraints"]
-    assert "tight constraints, remapped" in {row.name for row in other.others}
+    assert "tight constraints, remapped" in {row.name for row in other.literature}
 
 
 def test_comparison_says_that_another_mechanism_is_better_than_an_unfinished_search():

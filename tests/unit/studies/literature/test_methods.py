@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 
-import networkx as nx
 import numpy as np
 import pytest
 
 import ldpopt as lo
 from ldpopt.errors import InfeasibleError
 from ldpopt.solvers import highs_
-from ldpopt.studies.literature.methods import compare_methods
 
 COIN = lo.Problem([0.5, 0.5], "identity", lo.PureLDP("log(3)"), inputs=["no", "yes"])
 IMPOSSIBLE = lo.Problem(
@@ -25,29 +24,50 @@ IMPOSSIBLE = lo.Problem(
 
 def test_all_methods_agree() -> None:
     names = []
-    found = compare_methods(COIN, progress=names.append)
+    found = lo.compare(COIN, progress=names.append)
     # The interior point solver knows the compact form only: its other form is left out.
-    assert [row.name for row in found.rows] == [name for name in names if name != "interior (pairwise)"]
-    assert all(row.applies for row in found.rows)
+    assert {row.name for row in found.methods} == set(names[: len(found.methods) + 1]) - {"interior (pairwise)"}
+    assert all(row.applies for row in found.methods)
     assert {"closed form binary", "closed form top_k", "highs (compact)", "highs (pairwise)"} <= set(names)
-    assert names[-1] == "best extreme point"
     assert found.finished == found.planned == len(names)
-    for row in found.rows:
-        assert row.value == pytest.approx(found.best, abs=1e-7)
-        assert row.difference == row.value - found.best
+    for row in found.methods:
+        assert row.value == pytest.approx(found.best.value, abs=1e-7)
+        assert row.difference == row.value - found.best.value
         assert row.relative_gap < 1e-6
-        assert row.verdict == "certified"
-    assert found.best <= found.bound + 1e-12 == pytest.approx(0.75)
-    assert found.mechanism.channel == pytest.approx(np.array([[0.75, 0.25], [0.25, 0.75]]))
+        assert (row.verdict, row.epsilon) == ("certified", pytest.approx(math.log(3)))
+    assert found.best.value <= found.bound + 1e-12 == pytest.approx(0.75)
+    assert found.best.mechanism.channel == pytest.approx(np.array([[0.75, 0.25], [0.25, 0.75]]))
+    assert [row.kind for row in found.rows][:2] == ["closed form", "closed form"]
+    assert "[a 1; 1 a] / (a+1), a = e^epsilon: exact entries" in found.summary()
 
 
-def test_compare_has_the_methods_too() -> None:
-    plain, full = lo.compare(COIN), lo.compare(COIN, methods=True)
-    assert plain.methods is None
-    assert full.methods is not None
-    assert full.best.value == full.methods.best == pytest.approx(plain.best.value)
-    assert "highs (compact)" in full.summary()
-    assert "highs (compact)" in full._repr_html_()
+def test_comparison_is_shown_as_text_html_table_and_data() -> None:
+    found = lo.compare(COIN)
+    for text in (repr(found), found._repr_html_()):
+        assert all(row.name in text for row in found.rows)
+        assert "does not apply: planar Laplace: it needs places" in text
+    table = found.to_frame()
+    assert list(table.index) == [row.name for row in found.rows]
+    assert table.loc["highs (compact)", "kind"] == "solver"
+    data = found.to_dict()
+    assert [row["name"] for row in data["rows"]] == list(table.index)
+    assert data["rows"][-1]["value"] is None
+    assert json.dumps(data, allow_nan=False)
+
+
+def test_a_known_optimum_replaces_the_methods() -> None:
+    found = lo.compare(COIN, best=lo.solve(COIN))
+    assert [row.kind for row in found.methods] == ["optimum"]
+    assert found.literature
+    assert "highs" not in found.summary()
+
+
+def test_a_decimal_budget_has_its_extreme_points_too() -> None:
+    """The example of Zhou, Lu and Wu 2019 with delta; epsilon is a decimal, the entries are exact in a = e^epsilon."""
+    problem = lo.Problem([0.4, 0.6], "identity", lo.ApproximateLDP(1.0, 0.2))
+    row = next(row for row in lo.compare(problem).rows if row.kind == "extreme point")
+    assert row.value == pytest.approx((math.e + 0.2) / (math.e + 1), rel=1e-15)
+    assert row.note.startswith("[5a+1 4; 4 5a+1] / (5a+5), a = e^epsilon: exact entries")
 
 
 def test_one_broken_solver_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,21 +75,21 @@ def test_one_broken_solver_does_not_stop_the_others(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("no luck today")
 
     monkeypatch.setattr(highs_.Highs, "solve", broken)
-    found = compare_methods(COIN)
+    found = lo.compare(COIN)
     rows = {row.name: row for row in found.rows}
-    assert rows["highs (compact)"].error == "RuntimeError: no luck today"
+    assert rows["highs (compact)"].note == "RuntimeError: no luck today"
     assert rows["highs (compact)"].applies
     assert math.isnan(rows["highs (compact)"].value)
-    assert found.best == pytest.approx(0.75)
+    assert found.best.value == pytest.approx(0.75)
 
 
 def test_without_a_mechanism_the_error_says_why() -> None:
-    found = compare_methods(IMPOSSIBLE)
-    assert math.isnan(found.best)
+    found = lo.compare(IMPOSSIBLE)
+    assert not any(row.mechanism for row in found.rows)
+    assert "failed: highs" in found.summary()
+    assert found.to_dict()["best"] is None
     with pytest.raises(InfeasibleError):
-        _ = found.mechanism
-    with pytest.raises(InfeasibleError):
-        lo.compare(IMPOSSIBLE, methods=True)
+        _ = found.best
 
 
 def test_ctrl_c_keeps_the_methods_that_are_finished() -> None:
@@ -77,29 +97,28 @@ def test_ctrl_c_keeps_the_methods_that_are_finished() -> None:
         if name == "highs (pairwise)":
             raise KeyboardInterrupt
 
-    found = compare_methods(COIN, progress=interrupt)
+    found = lo.compare(COIN, progress=interrupt)
     assert 0 < found.finished == len(found.rows) < found.planned
-    assert found.best == pytest.approx(0.75)
+    assert found.best.value == pytest.approx(0.75)
 
     def interrupt_at_once(name: str) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        compare_methods(COIN, progress=interrupt_at_once)
+        lo.compare(COIN, progress=interrupt_at_once)
 
 
 @pytest.mark.parametrize(
     ("problem", "why"),
     [
         (lo.Problem(None, np.eye(2), lo.PureLDP(1.0), objective="worst_case"), "with a worst case"),
-        (lo.Problem([0.2] * 5, "identity", lo.PureLDP(1.0)), "too many extreme points to list, or"),
-        (lo.Problem([0.25] * 4, "identity", lo.ApproximateLDP(1.0, 0.1, "entry")), "too many extreme points to list"),
-        (lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, sensitive=[0])), "notions that tie both ways are listed"),
-        (lo.Problem([0.2, 0.3, 0.5], "identity", lo.GraphDP(1.0, nx.path_graph(3))), "e^epsilon is not rational"),
+        (lo.Problem([0.2] * 5, "identity", lo.PureLDP(1.0)), "5 x 5 channels have too many"),
+        (lo.Problem([0.25] * 4, "identity", lo.ApproximateLDP(1.0, 0.1, "entry")), "4 x 4 channels have too many"),
+        (lo.Problem([0.5, 0.5], "identity", lo.OneSided(1.0, sensitive=[0])), "a notion that ties pairs both ways"),
+        (lo.Problem([0.2, 0.8], "identity", lo.MetricDP(1.0, [[0, 0.3], [0.3, 0]])), "is not a known rational"),
     ],
 )
 def test_the_best_extreme_point_is_for_small_problems(problem: lo.Problem, why: str) -> None:
-    last = compare_methods(problem).rows[-1]
-    assert last.name == "best extreme point"
-    assert not last.applies
-    assert why in last.error
+    row = next(row for row in lo.compare(problem).rows if row.kind == "extreme point")
+    assert not row.applies
+    assert why in row.note

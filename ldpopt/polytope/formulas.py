@@ -1,0 +1,91 @@
+"""Extreme points as formulas: their entries as fractions of polynomials in ``a = e**epsilon`` with whole coefficients.
+
+An extreme point solves a square system whose coefficients are polynomials in ``a``. The system is solved in rationals
+with a huge integer in place of ``a``; then the digits of numerators and denominators in this base are the coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import count
+
+import numpy as np
+
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.polytope.double_description import Point
+from ldpopt.polytope.staircase import Exact
+
+BASE = math.lcm(*range(1, 400))
+"""Number in place of ``a``: without a remainder modulo small primes, so that few fractions can be reduced by chance."""
+
+BASES = 12
+"""Bases that are tried, from `BASE` on."""
+
+
+def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Exact]) -> str:
+    """Write an extreme point over a common denominator.
+
+    ``at`` returns the point of the same structure for another ratio. The formula is compared with the point exactly;
+    if none is found, the text has four digits.
+    """
+    try:
+        tables = (_polynomials(at(point, Fraction(base)), base) for base in range(BASE, BASE + BASES))
+        numerators, below = next(found for found in tables if found is not None)
+    except (StopIteration, StatementError, NotRepresentableError):
+        return "[" + "; ".join(" ".join(f"{float(v):.4g}" for v in row) for row in point.tolist()) + "]"
+    for (x, y), coefficients in np.ndenumerate(numerators):
+        assert _evaluate(coefficients, ratio) == point[x, y] * _evaluate(below, ratio)
+    rows = "; ".join(" ".join(map(_text, row)) for row in numerators.tolist())
+    divisor = _text(below)
+    return f"[{rows}]" + ("" if divisor == "1" else f" / ({divisor})" if len(below) > 1 else f" / {divisor}")
+
+
+def solve_rows(rows: Sequence[Point], bounds: Sequence[Fraction]) -> Point:
+    """Solve ``rows . x = bounds`` in rationals; there may be more rows than unknowns, which must have one solution."""
+    unknowns = len(rows[0])
+    table = [[*row, bound] for row, bound in zip(rows, bounds, strict=True)]
+    for column in range(unknowns):
+        pivot = next(k for k in range(column, len(table)) if table[k][column])
+        table[column], table[pivot] = table[pivot], table[column]
+        head = table[column] = [value / table[column][column] for value in table[column]]
+        for k, row in enumerate(table):
+            if k != column and row[column]:
+                table[k] = [a - row[column] * b if b else a for a, b in zip(row, head, strict=True)]
+    return tuple(row[-1] for row in table[:unknowns])
+
+
+def _polynomials(entries: Exact, base: int) -> tuple[Exact, tuple[int, ...]] | None:
+    """Coefficients of numerators, shape (n, m), and of their denominator, lowest first; None if some are large."""
+    below = math.lcm(*(value.denominator for value in entries.ravel().tolist()))
+    table = np.empty(entries.shape, dtype=object)
+    for place, value in np.ndenumerate(entries):
+        table[place] = _digits(int(value * below), base)
+    every = [*table.flat, _digits(below, base)]
+    is_small = all(abs(digit) ** 3 < base for digits in every for digit in digits)
+    return (table, every[-1]) if is_small else None
+
+
+def _digits(value: int, base: int) -> tuple[int, ...]:
+    """Digits of an integer from ``-base/2`` to ``base/2``, lowest first."""
+    digits = []
+    while value:
+        digit = (value + base // 2) % base - base // 2
+        digits.append(digit)
+        value = (value - digit) // base
+    return tuple(digits)
+
+
+def _evaluate(coefficients: Sequence[int], ratio: Fraction) -> Fraction:
+    return sum((digit * ratio**power for power, digit in zip(count(), coefficients, strict=False)), Fraction(0))
+
+
+def _text(coefficients: Sequence[int]) -> str:
+    """A polynomial in ``a``, highest power first."""
+    terms = []
+    for power, digit in reversed(list(enumerate(coefficients))):
+        letter = "" if power == 0 else "a" if power == 1 else f"a^{power}"
+        size = str(abs(digit)) if abs(digit) != 1 or not power else ""
+        terms += [("-" if digit < 0 else "+") + size + letter] * (digit != 0)
+    return "".join(terms).removeprefix("+") or "0"
