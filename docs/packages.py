@@ -15,6 +15,7 @@ PURPOSE = {
     "plotting": "pictures, maps, the one-page report",
     "studies": "sweeps, simulations, experiments; comparison with the mechanisms of the literature",
     "surveys": "several questions to the same people: schemes, keys, missing answers, files",
+    "accounting": "what several reports of a person reveal together",
     "designing": "from a workload to its optimal mechanism and estimator (Workload to Design)",
     "noise": "additive noise for queries",
     "frequencies": "protocols for frequencies",
