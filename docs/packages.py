@@ -32,6 +32,7 @@ PURPOSE = {
     "auditing": "true epsilon and delta of a channel",
     "tables": "CSV, Parquet, dataframes",
     "processes": "worker processes, checkpoints",
+    "native": "loops in C over numpy arrays, their arguments checked",
     "foundation": "exact budgets, labels, checks of numbers, files, deadlines",
     "errors": "the exceptions: what is wrong, where, what to do",
 }

@@ -71,7 +71,8 @@ def test_compare_is_the_same_in_python_and_by_command(path: Path, tmp_path: Path
         found = ldpopt.compare_designs(
             how.pop("workload"), how.pop("privacy"), weights=how["weights"], objective=how["objective"]
         )
-        assert given["design"] == json.loads(json.dumps(found.to_dict()))
+        assert given.pop("design") == json.loads(json.dumps(found.to_dict()))
+    if model.problem is None:
         return
     found = ldpopt.compare(model.problem, time_limit=model.time_limit)
     data = found.to_dict()
@@ -84,4 +85,5 @@ def test_compare_is_the_same_in_python_and_by_command(path: Path, tmp_path: Path
         body = text[re.search("^method", text, re.M).start() :]
         return [re.sub(r"[ \u2500]+", " ", re.sub(r"\d+\.\d{3}$", "#", line)).strip() for line in body.splitlines()]
 
-    assert plain(printed.stdout) == plain(found.summary())
+    lines = plain(found.summary())
+    assert plain(printed.stdout)[: len(lines)] == lines
