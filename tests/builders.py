@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,15 @@ def coin(ratio):
     """Randomized response whose two entries have exactly this ratio."""
     truth = ratio / (1 + ratio)
     return np.array([[truth, 1 - truth], [1 - truth, truth]], dtype=object)
+
+
+def nearly_equal_pairs(seed, n=6, m=9):
+    """Rational rows whose excesses differ by less than floats see."""
+    rng = np.random.default_rng(seed)
+    base = [Fraction(int(v), 10**6) for v in rng.multinomial(10**6 - 100 * m, np.full(m, 1 / m)) + 100]
+    rows = []
+    for _ in range(n):
+        row = [v + Fraction(int(step), 3 * 10**17) for v, step in zip(base, rng.integers(-9, 10, m), strict=True)]
+        rows.append([v / sum(row) for v in row])
+    rows[0] = [*rows[0][:-2], rows[0][-2] + Fraction(1, 20), rows[0][-1] - Fraction(1, 20)]
+    return rows

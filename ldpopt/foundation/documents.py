@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
+from ldpopt.foundation.files import file_errors
 from ldpopt.foundation.numbers import Float, short_repr
 
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
@@ -26,14 +27,12 @@ def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterato
     """Turn every error while a JSON file is read into one that names the file; ``content`` is such as "a mechanism"."""
     where = os.fspath(path)
     try:
-        yield
+        with file_errors(f"cannot read the {content.removeprefix('a ')}", path):
+            yield
     except ModelFileError:
         raise
     except LdpoptError as error:
         raise ModelFileError(error.what, where=where, do=error.do) from None
-    except OSError as error:
-        what = f"cannot read the {content.removeprefix('a ')}: {error.strerror or error}"
-        raise ModelFileError(what, where=where, do="check the path") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         why = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
         if isinstance(error, (TypeError, AttributeError, IndexError)):  # in Python's own words

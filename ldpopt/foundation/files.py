@@ -27,16 +27,24 @@ def replacing(path: str | os.PathLike[str], *, binary: bool = False, new: bool =
         raise ModelFileError("cannot write the file: it is a folder", where=os.fspath(path), do="name a file in it")
     options: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     mode = "wb" if binary else "w"
-    try:
+    passed, do = (BrokenPipeError, FileExistsError), "check the folder and its permissions"
+    with file_errors("cannot write the file", path, do, passed):
         is_special = target.exists() and not stat.S_ISREG(target.stat().st_mode)
         with target.open(mode, **options) if is_special else _temporary(target, mode, options, new) as stream:
             yield stream
-    except (BrokenPipeError, FileExistsError):
+
+
+@contextmanager
+def file_errors(
+    what: str, path: str | os.PathLike[str], do: str = "check the path", passed: tuple[type[OSError], ...] = ()
+) -> Iterator[None]:
+    """Raise errors of the operating system as a ModelFileError, but those that are to be passed as they are."""
+    try:
+        yield
+    except passed:
         raise
     except OSError as error:
-        why = error.strerror or str(error)
-        do = "check the folder and its permissions"
-        raise ModelFileError(f"cannot write the file: {why}", where=os.fspath(path), do=do) from None
+        raise ModelFileError(f"{what}: {error.strerror or error}", where=os.fspath(path), do=do) from None
 
 
 @contextmanager

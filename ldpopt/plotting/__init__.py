@@ -7,15 +7,16 @@ writes a whole page.
 
 from ldpopt.plotting.axes import MAX_AXIS_LABELS
 from ldpopt.plotting.estimates import design, estimate
-from ldpopt.plotting.geometry import polytope, regions
+from ldpopt.plotting.geometry import corners, polytope, regions
 from ldpopt.plotting.graphs import layers
 from ldpopt.plotting.maps import places
-from ldpopt.plotting.mechanisms import comparison, delta_curve, mechanism
+from ldpopt.plotting.mechanisms import comparison, delta_curve, mechanism, privacy_curve
 from ldpopt.plotting.sweeps import surface, sweep
 
 __all__ = [
     "MAX_AXIS_LABELS",
     "comparison",
+    "corners",
     "delta_curve",
     "design",
     "estimate",
@@ -23,6 +24,7 @@ __all__ = [
     "mechanism",
     "places",
     "polytope",
+    "privacy_curve",
     "regions",
     "surface",
     "sweep",

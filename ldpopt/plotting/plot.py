@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
 from ldpopt.closed_forms.binary import Binary
 from ldpopt.designing import Design, FrequencyDesign
@@ -17,11 +18,12 @@ from ldpopt.noise import NeighborPartition, Noise
 from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.plotting.axes import name_privacy
 from ldpopt.plotting.estimates import counts, design, estimate, schemes
-from ldpopt.plotting.geometry import polytope, regions
+from ldpopt.plotting.geometry import corners, polytope, regions
 from ldpopt.plotting.graphs import lattice, layered, levels, noise, notion, partition
-from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism
+from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism, privacy_curve
 from ldpopt.plotting.sweeps import experiment, front, simulation, sweep
 from ldpopt.polytope.regions import Region
+from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import Notion
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
@@ -72,6 +74,7 @@ PICTURES: dict[type, Callable[..., Any]] = {
     Mechanism: mechanism,
     Solution: mechanism_of,
     Audit: delta_curve,
+    PrivacyCurve: privacy_curve,
     SweepResult: sweep,
     ParetoFront: front,
     MeanExperiment: experiment,
@@ -92,10 +95,11 @@ PICTURES: dict[type, Callable[..., Any]] = {
     Binary: binary,
     Utility: utility,
     Problem: problem,
+    ExtremePoints: corners,
 }
 
 
-def plot(thing: Any, ax: Axes | None = None) -> Axes:
+def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
     """Draw an object in the way that suits it.
 
     Parameters
@@ -106,6 +110,8 @@ def plot(thing: Any, ax: Axes | None = None) -> Axes:
         their layers, the others as their own pictures.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+    **options
+        Of the function for this class in `ldpopt.plotting`, such as ``plot(points, problem=problem)``.
 
     Returns
     -------
@@ -121,7 +127,7 @@ def plot(thing: Any, ax: Axes | None = None) -> Axes:
     """
     for kind, picture in PICTURES.items():
         if isinstance(thing, kind):
-            axes: Axes = picture(thing, ax)
+            axes: Axes = picture(thing, ax, **options)
             return axes
     if isinstance(thing, (list, tuple)) and thing and all(isinstance(part, Region) for part in thing):
         return regions(thing, ax)

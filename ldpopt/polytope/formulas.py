@@ -14,7 +14,6 @@ from itertools import count
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.polytope.double_description import Point
 from ldpopt.polytope.staircase import Exact
 
 BASE = math.lcm(*range(1, 400))
@@ -40,20 +39,6 @@ def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Ex
     rows = "; ".join(" ".join(map(_text, row)) for row in numerators.tolist())
     divisor = _text(below)
     return f"[{rows}]" + ("" if divisor == "1" else f" / ({divisor})" if len(below) > 1 else f" / {divisor}")
-
-
-def solve_rows(rows: Sequence[Point], bounds: Sequence[Fraction]) -> Point:
-    """Solve ``rows . x = bounds`` in rationals; there may be more rows than unknowns, which must have one solution."""
-    unknowns = len(rows[0])
-    table = [[*row, bound] for row, bound in zip(rows, bounds, strict=True)]
-    for column in range(unknowns):
-        pivot = next(k for k in range(column, len(table)) if table[k][column])
-        table[column], table[pivot] = table[pivot], table[column]
-        head = table[column] = [value / table[column][column] for value in table[column]]
-        for k, row in enumerate(table):
-            if k != column and row[column]:
-                table[k] = [a - row[column] * b if b else a for a, b in zip(row, head, strict=True)]
-    return tuple(row[-1] for row in table[:unknowns])
 
 
 def _polynomials(entries: Exact, base: int) -> tuple[Exact, tuple[int, ...]] | None:

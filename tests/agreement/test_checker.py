@@ -196,25 +196,9 @@ def test_tampering_has_the_same_verdict_in_the_library(tmp_path: Path, name: str
     if data["format"] != checker.FORMATS[0]:
         pytest.skip("the library writes an older format")
     path = tmp_path / "design.json"
-    for number, (what, other, is_false) in enumerate(tamperings(data)):
-        if number % thorough_or(8, 1) == 0:
-            assert rechecked(other, path) != is_false, what
-            assert not rechecked({**other, "digest": data["digest"]}, path), what
-
-
-def test_structure_is_checked(tmp_path: Path) -> None:
-    path = tmp_path / "proof.json"
-    lo.certify(lo.solve(lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(3.0)))).save(path)
-    data = json.loads(path.read_text())
-    assert verdict(data, path) == "holds"
-    swapped = copy.deepcopy(data)
-    swapped["mechanism"]["masses"] = swapped["mechanism"]["masses"][::-1]
-    assert verdict(swapped, path) == "refused"
-    for key in set(data) - {"format"}:
-        assert verdict({name: part for name, part in data.items() if name != key}, path) == "no certificate"
-    weaker = copy.deepcopy(data)
-    weaker["statement"]["privacy"]["epsilon"] = 2.9
-    assert verdict(weaker, path) == "refused"
+    for what, other, is_false in tamperings(data):
+        assert rechecked(other, path) != is_false, what
+        assert not rechecked({**other, "digest": data["digest"]}, path), what
 
 
 def test_as_a_program(tmp_path: Path) -> None:

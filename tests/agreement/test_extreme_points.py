@@ -1,14 +1,12 @@
 """Best extreme point = linear program = closed form, and the two ways to list extreme points agree."""
 
-from fractions import Fraction
-
 import networkx as nx
 import numpy as np
 import pytest
 
 import ldpopt as lo
 from builders import hops, random_problem
-from ldpopt.polytope.halfspaces import halfspaces, vertex_channels
+from ldpopt.polytope.halfspaces import halfspaces
 from ldpopt.polytope.vertices import extreme_points
 
 NOTIONS = {
@@ -24,7 +22,7 @@ NOTIONS = {
 @pytest.mark.parametrize("epsilon", ["log(3)", "log(7/2)"])
 def test_structure_and_double_description_list_the_same(n, m, epsilon):
     notion = lo.PureLDP(epsilon)
-    plain = {tuple(np.array(vertex).flat) for vertex in vertex_channels(halfspaces(notion, n, m))}
+    plain = {tuple(np.array(vertex).flat) for vertex in halfspaces(notion, n, m).channels}
     assert {tuple(vertex.flat) for vertex in extreme_points(notion, n, m).vertices} == plain
 
 
@@ -64,12 +62,3 @@ def test_event_wise_and_entry_wise_differ_from_three_outputs_on():
     counts = [extreme_points(lo.ApproximateLDP("log(3)", 0.1, form), 3).count for form in ("entry", "event")]
     assert counts == [357, 393]
     assert extreme_points(lo.ApproximateLDP("log(7/2)", 0.1, "entry"), 3).count == 357
-
-
-def test_the_eight_corners_of_the_binary_model():
-    """Figure 5 of Zhou, Lu and Wu 2019, at a rational budget."""
-    alpha, delta = Fraction(11, 10), Fraction(1, 5)
-    points = extreme_points(lo.ApproximateLDP("log(11/10)", 0.2), 2)
-    middle, least = (delta + alpha) / (alpha + 1), (1 - delta) / (alpha + 1)
-    corners = {(0, 1 - delta), (0, 1), (delta, 1), (middle, middle), (1, delta), (1, 0), (1 - delta, 0), (least, least)}
-    assert {(vertex[0, 0], vertex[1, 1]) for vertex in points.vertices} == corners

@@ -14,20 +14,26 @@ import ldpopt as lo
 from builders import all_events, hops, single_events
 from ldpopt import constraints
 from ldpopt.mechanism.repair import repair
-from ldpopt.privacy import Ties
-from ldpopt.solving.formulation import formulate
+from ldpopt.solving.exact.optimum import exact_optimum
+from ldpopt.solving.formulation import formulate, size
+from ldpopt.testing.solvers import Tolerances, check_solver
 
 ROWS = {"entry": single_events, "event": all_events}
 FORMS = ["compact", "pairwise"]
 
 
-def plain(problem, ratio, delta=0.0, events="entry"):
-    """Optimal value by scipy from the definition: every pair and every event."""
+def plain(problem, ratio, delta=0.0, events="entry", tied=None, own=()):
+    """Optimal value by scipy from the definition: every pair and every event.
+
+    ``tied`` are the inputs that are protected, all if None; ``own`` are outputs that only the input of that name has.
+    """
     matrix, (n, m) = problem.utility.matrix, problem.utility.shape
     sign = -1.0 if problem.utility.sense == "gain" else 1.0
     rows, sides = [], []
     for x, k in itertools.permutations(range(n), 2):
         for event in ROWS[events](m):
+            if (tied is not None and problem.inputs[x] not in tied) or any(problem.outputs[y] in own for y in event):
+                continue
             row = np.zeros((n, m))
             row[x, list(event)], row[k, list(event)] = 1 / ratio[x, k], -1.0
             rows.append(np.append(row.ravel(), 0.0))
@@ -43,7 +49,8 @@ def plain(problem, ratio, delta=0.0, events="entry"):
     else:
         cost[:-1] = sign * (problem.prior[:, None] * matrix).ravel()
     sums = np.hstack([np.kron(np.eye(n), np.ones(m)), np.zeros((n, 1))])
-    bounds = [(0, None)] * (n * m) + [(None, None)]
+    forbidden = [y in own and x != y for x in problem.inputs for y in problem.outputs]
+    bounds = [(0, 0 if zero else None) for zero in forbidden] + [(None, None)]
     kept = (np.array(rows), np.array(sides)) if rows else (None, None)
     found = linprog(cost, *kept, sums, np.ones(n), bounds)
     assert found.status == 0
@@ -130,37 +137,6 @@ def test_a_graph_agrees_with_its_hop_distance_and_the_definition(name, epsilon):
         assert value == pytest.approx(plain(problem, np.exp(epsilon * distance)), abs=1e-8)
     if name == "complete":
         assert value == pytest.approx(lo.solve(statement(seed, lambda n: lo.PureLDP(epsilon), n=5)).value, abs=1e-10)
-
-
-class AllPairs(lo.MetricDP):
-    """Metric privacy with all pairs, implied or not."""
-
-    def ties(self, inputs, outputs=None, deadline=None):
-        distance = self.matrix(inputs)
-        first, second = np.nonzero(distance > 0)
-        return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_dropping_implied_pairs_does_not_change_the_optimum(seed):
-    rng = np.random.default_rng(seed)
-    points = rng.integers(0, 4, (5, 2)) + 0.1 * np.arange(5)[:, None]
-    distance = np.abs(points[:, None] - points[None]).sum(axis=2)
-    if seed == 0:
-        distance = hops(5) * 0.1
-    some, every = (statement(seed, lambda n, kind=kind: kind(0.7, distance), n=5) for kind in (lo.MetricDP, AllPairs))
-    assert lo.solve(some).value == pytest.approx(lo.solve(every).value, abs=1e-10)
-    assert lo.solve(some).value == pytest.approx(plain(every, np.exp(0.7 * distance)), abs=1e-8)
-
-
-def test_only_implied_pairs_are_dropped():
-    line = hops(6)
-    first, second = lo.MetricDP(1.0, line).ties(range(6)).pairs()
-    assert set(zip(first.tolist(), second.tolist(), strict=True)) == {
-        (x, k) for x in range(6) for k in range(6) if abs(x - k) == 1
-    }
-    ring = np.ones((4, 4)) - np.eye(4)
-    assert len(lo.MetricDP(1.0, ring).ties(range(4)).pairs()[0]) == 12
 
 
 def test_shortest_paths_replace_distances_that_violate_the_triangle_inequality():
@@ -277,3 +253,79 @@ def test_exported_files_with_unusual_labels_can_be_read(tmp_path, labels, ending
     reader.run()
     assert reader.getObjectiveValue() == pytest.approx(0.75, abs=1e-9)
     assert "Q" in path.read_text()
+
+
+# One-sided and utility-optimized privacy.
+
+
+def exceptional(seed, kind, epsilon):
+    """A random problem, its sensitive inputs and the reports with an owner."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 6))
+    inputs = list(range(n))
+    sensitive = sorted(rng.choice(n, int(rng.integers(0, n + 1)), replace=False).tolist())
+    if kind == "one-sided":
+        outputs, notion, own = list(range(int(rng.integers(1, 6)))), lo.OneSided(epsilon, sensitive), []
+    else:
+        more = [f"r{k}" for k in range(int(rng.integers(1 if seed % 2 else 0, 3)))]
+        outputs = [*rng.permutation(inputs).tolist(), *more]
+        loose = [x for x in inputs if x not in sensitive and rng.random() < 0.3] if seed % 3 == 0 else []
+        protected = None if not loose else [*sensitive, *more, *loose]
+        notion = lo.UtilityOptimizedLDP(epsilon, sensitive, protected)
+        own = [x for x in inputs if x not in sensitive and x not in loose]
+    utility = lo.Utility(rng.normal(size=(n, len(outputs))), "gain" if rng.random() < 0.5 else "loss")
+    prior = None if seed % 4 == 3 else rng.dirichlet(np.ones(n))
+    objective = "worst_case" if prior is None else "expected"
+    problem = lo.Problem(prior, utility, notion, inputs=inputs, outputs=outputs, objective=objective)
+    return problem, inputs if kind != "one-sided" else sensitive, own
+
+
+CASES = [(kind, seed) for kind in ("one-sided", "utility-optimized") for seed in range(12)]
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5, 5.0])
+@pytest.mark.parametrize("kind, seed", CASES)
+def test_compact_pairwise_and_plain_programs_agree(kind, seed, epsilon):
+    problem, tied, own = exceptional(seed, kind, epsilon)
+    value = plain(problem, complete(problem), tied=tied, own=own)
+    for form in ("compact", "pairwise"):
+        answer = lo.solve(problem, form=form, solver="highs")
+        assert answer.value == pytest.approx(value, abs=1e-8)
+        proof = lo.certify(answer)
+        assert proof.relative_gap < 1e-8
+        counted, built = size(problem, form), formulate(problem, form)
+        assert (counted.rows, counted.columns) == built.shape
+        assert counted.nonzeros >= built.nnz or problem.prior is None
+
+
+@pytest.mark.parametrize("kind, seed", CASES[::2])
+def test_exact_optima_lie_between_value_and_bound(kind, seed):
+    problem, _, _ = exceptional(seed, kind, "log(3)" if seed % 4 else 0.7)
+    low, high = exact_optimum(problem)
+    proof = lo.certify(lo.solve(problem, solver="highs"))
+    sign = 1 if problem.utility.sense == "gain" else -1
+    assert sign * proof.achieved <= sign * (high if sign > 0 else low)
+    assert sign * (low if sign > 0 else high) <= sign * proof.bound
+    assert abs(proof.bound - proof.achieved) < 1e-9
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc", "cvxpy"])
+def test_every_solver_agrees(solver):
+    check_solver(solver, Tolerances(value=1e-6, residual=1e-6), only=["optimum of a maximum"])
+    for kind in ("one-sided", "utility-optimized"):
+        problem, tied, own = exceptional(1, kind, 1.0)
+        answer = lo.solve(problem, solver=solver)
+        assert answer.value == pytest.approx(plain(problem, complete(problem), tied=tied, own=own), abs=1e-6)
+        assert lo.certify(answer).relative_gap < 1e-5
+
+
+def test_side_constraints_count():
+    problem, _, _ = exceptional(1, "utility-optimized", 1.0)
+    n, m = problem.utility.shape
+    row = lo.constraints.linear(np.eye(n, m), upper=0.5 * n, name="half")
+    stated = lo.Problem(
+        problem.prior, problem.utility, problem.privacy, inputs=problem.inputs, outputs=problem.outputs, constraints=row
+    )
+    answers = [lo.solve(stated, form=form) for form in ("compact", "pairwise")]
+    assert answers[0].value == pytest.approx(answers[1].value, abs=1e-9)
+    assert all(lo.certify(answer).relative_gap < 1e-9 for answer in answers)

@@ -69,14 +69,6 @@ def test_frequencies_of_many_answers_have_sets_as_reports(folder: Path) -> None:
     refused = run_cli("estimate", "design.json", "bad.csv", "-c", "answer")
     assert refused.exit_code == 2
     assert "not a set of" in refused.stderr
-
-
-def test_reports_that_are_too_many_to_list(folder: Path) -> None:
-    Path("many.toml").write_text(
-        f'[alphabet]\ninputs = {list(range(22))}\n[workload]\nkind = "frequencies"\n'
-        '[privacy]\nkind = "pure"\nepsilon = 1\n'
-    )
-    cli_output("design", "many.toml", "-o", "design.json")
     for verb in (("audit", "design.json"), ("plot", "design.json", "-o", "out.png")):
         refused = run_cli(*verb)
         assert refused.exit_code == 2
@@ -84,17 +76,6 @@ def test_reports_that_are_too_many_to_list(folder: Path) -> None:
     cli_output("plot", "design.json", "--kind", "design", "-o", "out.png")
     Path("design.json").write_text(Path("design.json").read_text().replace('"bound": "', '"bound": "9'))
     assert run_cli("certify", "design.json").exit_code == 1
-
-
-@pytest.mark.parametrize("old, new", [('"epsilon": 1.0', '"epsilon": 0.9'), ('"bound": "', '"bound": "9')])
-def test_a_tampered_design_is_refused(folder: Path, old: str, new: str) -> None:
-    cli_output("design", "workload.toml", "-o", "design.json")
-    text = Path("design.json").read_text()
-    assert old in text
-    Path("design.json").write_text(text.replace(old, new))
-    refused = run_cli("certify", "design.json")
-    assert refused.exit_code == 1
-    assert "does not hold" in refused.stderr
 
 
 def test_certify_of_a_model_with_a_workload(folder: Path) -> None:

@@ -18,7 +18,8 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import few_threads
-from ldpopt.solving.interior.graph_program import GraphProgram, add_multiplier_steps, add_weights, write_steps
+from ldpopt.native import add_multiplier_steps, add_weights, write_steps
+from ldpopt.solving.interior.graph_program import GraphProgram
 from ldpopt.solving.interior.levels import LevelFactors
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 

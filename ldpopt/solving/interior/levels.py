@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads, over_rows, parts_of
-from ldpopt.solving.interior import level_loops
+from ldpopt.native import factor, matrix_product, solve_levels
 
 SWEEPS = 8  # largest number of searches for a vertex far from all others
 
@@ -62,9 +62,9 @@ class Levels:
         )
 
     @property
-    def shape(self) -> level_loops.Shape:
-        """The arrays that the compiled loops need."""
-        return level_loops.Shape(self.start, self.low, self.high, self.inner, self.cross)
+    def shape(self) -> tuple[Int, ...]:
+        """The arrays that loops in C need."""
+        return (self.start, self.low, self.high, self.inner, self.cross)
 
     @property
     def sizes(self) -> Int:
@@ -116,11 +116,11 @@ class LevelFactors:
         m, n = scale.shape
         parts = parts_of(m, float(n) ** 2 * float(levels.sizes.max()))
         totals = np.zeros((len(parts), 1 if weights is None else 4, levels.sum_numbers))
-        weights = np.zeros((0, n)) if weights is None else weights
+        gain = scale if weights is None else weights  # read for four sums only
 
         def work(part: slice, total: Float) -> None:
-            arrays = scale[part], excess[part], off[part], workspace[part], weights[part]
-            level_loops.factor(levels.shape, *arrays, total)
+            arrays = scale[part], excess[part], off[part], workspace[part], gain[part]
+            factor(matrix_product(), *levels.shape, *arrays, total)
 
         in_threads(lambda one: work(*one), list(zip(parts, totals, strict=True)))
         total = totals.sum(axis=0)  # in the order of the parts, so the same on any number of cores
@@ -135,7 +135,7 @@ class LevelFactors:
         """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""
         found = np.empty(right.shape)
         arrays = self.off, self.blocks, np.array(right, order="C"), found
-        over_rows(level_loops.solve, (self.levels.shape,), arrays, 2.0 * self.levels.numbers)
+        over_rows(solve_levels, self.levels.shape, arrays, 2.0 * self.levels.numbers)
         return found
 
 

@@ -7,18 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import Repaired
-from ldpopt.privacy import MetricDP
 from ldpopt.problem.problem import Problem
-from ldpopt.problem.utility import Utility
 from ldpopt.solvers import Feature, Outcome, Solver, Status, find
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.limits import LIMITS, Limits
-from ldpopt.solving.methods.loops import Loops
 from ldpopt.solving.problem_form import ProblemForm
 
 
@@ -73,7 +68,6 @@ class Method(ABC):
     name: ClassVar[str]
     # The values of `form` in `solve` for which the method is planned: `"compact"`, `"pairwise"`,
     forms: ClassVar[frozenset[str]] = frozenset()
-    loops: ClassVar[Loops | None] = None  # the compiled loops that it needs
 
     def restricted_to(self, form: Any) -> Method:
         """The same method for this form only; default: the method itself, which has one form."""
@@ -97,14 +91,6 @@ class Method(ABC):
 
     def __str__(self) -> str:
         return self.name
-
-
-def small_task() -> Task:
-    """A task with four inputs, to run all loops of a method."""
-    points = np.arange(4.0)
-    distance = Utility(np.abs(points[:, None] - points), "loss")
-    problem = Problem(np.array([0.4, 0.3, 0.2, 0.1]), distance, MetricDP(1.0, distance.matrix))
-    return Task(problem, ProblemForm.of(problem), gap=1e-3)
 
 
 def optimal_point(outcome: Outcome) -> Float | None:

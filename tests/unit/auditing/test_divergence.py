@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import all_events, cases, coin, hops, single_events, star
+from builders import all_events, cases, coin, hops, nearly_equal_pairs, single_events, star
 from ldpopt.auditing import divergence
 from ldpopt.auditing.audits import Audit, Pairs
 from ldpopt.auditing.divergence import hockey_stick
@@ -388,18 +388,6 @@ def worst_pair(rows, ratio, single):
     add = max if single else sum
     pairs = itertools.permutations(range(len(rows)), 2)
     return max(add(max(p - ratio * q, Fraction(0)) for p, q in zip(rows[x], rows[k], strict=True)) for x, k in pairs)
-
-
-def nearly_equal_pairs(seed, n=6, m=9):
-    """Rational rows whose excesses differ by less than floats see."""
-    rng = np.random.default_rng(seed)
-    base = [Fraction(int(v), 10**6) for v in rng.multinomial(10**6 - 100 * m, np.full(m, 1 / m)) + 100]
-    rows = []
-    for _ in range(n):
-        row = [v + Fraction(int(step), 3 * 10**17) for v, step in zip(base, rng.integers(-9, 10, m), strict=True)]
-        rows.append([v / sum(row) for v in row])
-    rows[0] = [*rows[0][:-2], rows[0][-2] + Fraction(1, 20), rows[0][-1] - Fraction(1, 20)]
-    return rows
 
 
 @pytest.mark.parametrize("form", ["event", "entry"])

@@ -11,24 +11,12 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import coin
+from builders import coin, nearly_equal_pairs
 from ldpopt.auditing import tied_pairs
 from ldpopt.auditing.audits import Pairs
 from ldpopt.auditing.exact_matrices import exact
 from ldpopt.auditing.one_sided import one_sided_divergence
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-
-
-def nearly_equal_pairs(seed, n=6, m=9):
-    """Rational rows whose excesses differ by less than floats see."""
-    rng = np.random.default_rng(seed)
-    base = [Fraction(int(v), 10**6) for v in rng.multinomial(10**6 - 100 * m, np.full(m, 1 / m)) + 100]
-    rows = []
-    for _ in range(n):
-        row = [v + Fraction(int(step), 3 * 10**17) for v, step in zip(base, rng.integers(-9, 10, m), strict=True)]
-        rows.append([v / sum(row) for v in row])
-    rows[0] = [*rows[0][:-2], rows[0][-2] + Fraction(1, 20), rows[0][-1] - Fraction(1, 20)]
-    return rows
 
 
 @pytest.mark.parametrize("most", [1, 2, 64])

@@ -1,7 +1,7 @@
-"""Saved certificates of designs, with every field changed: refused, or the failure is named; never a traceback.
+"""Saved certificates of designs with odd values, of old formats, and on the command line: refused in words.
 
-The digest is that of the changed file, so that only the proof can refuse it: a change that is accepted is one under
-which the claim is still true, such as other labels or a smaller claim. With the old digest every change is named.
+The digest is that of the changed file, so that only the proof can refuse it. Forged claims of every kind are in
+tests/agreement/test_checker.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from builders import run_cli, thorough_or
+from builders import run_cli
 from ldpopt import DesignCertificate, PureLDP, Workload, design
 from ldpopt.certificate.documents import digest_of
 from ldpopt.errors import LdpoptError
@@ -31,12 +31,6 @@ def small(tmp_path_factory):
     """By sets: of a workload with weights, as read from its file."""
     made = design(Workload.prefix(list("abcd")), PureLDP(1.0), weights=[1, 2, 3, 4], gap=1e-9)
     return saved(made, tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory):
-    """By the elliptope."""
-    return saved(design(Workload.prefix(24), PureLDP(1.0), gap=5e-3), tmp_path_factory)
 
 
 def saved(made, factory):
@@ -70,15 +64,8 @@ def changed(data, key, value):
     return data
 
 
-@pytest.mark.parametrize("which", ["small", "large"])
-def test_a_saved_certificate_holds(which, request, tmp_path):
-    assert not fails(request.getfixturevalue(which), tmp_path / "proof.json")
-
-
-def test_keys_are_the_known_ones(small, tmp_path):
-    for key in small:
-        assert fails({name: value for name, value in small.items() if name != key}, tmp_path / "proof.json"), key
-    assert fails({**small, "extra": 1}, tmp_path / "proof.json")
+def test_a_saved_certificate_holds(small, tmp_path):
+    assert not fails(small, tmp_path / "proof.json")
 
 
 def test_odd_values_are_refused(small, tmp_path):
@@ -94,79 +81,6 @@ def test_odd_values_are_refused(small, tmp_path):
                 if found == value or (key in HARMLESS and name != key) or key == "digest":
                     continue
                 assert fails(changed(small, key, found), tmp_path / "proof.json"), (name, odd)
-
-
-def test_rows_and_lengths(small, tmp_path):
-    """A row less, a row more; columns swapped, and rows except those of workload and labels."""
-    for key, value in small.items():
-        if not isinstance(value, list):
-            continue
-        for other in (value[:-1], [*value, value[-1]]):
-            assert fails(changed(small, key, other), tmp_path / "proof.json"), key
-        if key not in (*HARMLESS, "workload"):
-            assert fails(changed(small, key, [value[1], value[0], *value[2:]]), tmp_path / "proof.json"), key
-        if isinstance(value[0], list):
-            swapped = [[row[1], row[0], *row[2:]] for row in value]
-            assert fails(changed(small, key, swapped), tmp_path / "proof.json"), key
-
-
-def numbers(data):
-    """Other numbers for every field that has them, each of which makes the claim a false one."""
-    achieved, bound = Fraction(data["achieved"]), Fraction(data["bound"])
-    masses = np.array(data["masses"], dtype=object)
-    moved, below = masses.copy(), masses.copy()
-    moved[0, 0], moved[0, 1] = masses[0, 0] + masses[0, 1] // 2, masses[0, 1] - masses[0, 1] // 2
-    below[0, 0], below[0, 1] = -1, masses[0, 0] + masses[0, 1] + 1
-    yield "masses", moved.tolist()
-    yield "masses", below.tolist()
-    yield "masses", [[masses[0, 0] + 1, *masses[0, 1:]], *masses[1:].tolist()]
-    yield "achieved", str(achieved * Fraction(999999, 1000000))
-    yield "bound", str(bound * Fraction(1000001, 1000000) + Fraction(1, 1000) * (achieved - bound))
-    yield "workload", (2 * np.array(data["workload"])).tolist()
-    yield "workload", (np.array(data["workload"]) + np.eye(len(data["workload"]))).tolist()
-    yield "weights", [*data["weights"][1:], 5.0]
-    yield "objective", "worst_case"
-    yield "left_inverse", (1.01 * np.array(data["left_inverse"])).tolist()
-    yield "left_inverse", (0 * np.array(data["left_inverse"])).tolist()
-    proof = data["multipliers"]
-    for key, factor in (("inverse", 1.01), ("inverse", 0.99), ("line", 0.999), ("line", 1.001)):
-        yield "multipliers", {**proof, key: (factor * np.array(proof[key])).tolist()}
-    yield "multipliers", {"kind": "none"}
-    yield "bias", "0"
-    yield "format", data["format"].replace("3", "4")
-
-
-def test_numbers_of_another_claim(small, tmp_path):
-    for key, value in numbers(small):
-        assert fails(changed(small, key, value), tmp_path / "proof.json"), key
-
-
-def test_numbers_of_another_claim_for_many_answers(large, tmp_path):
-    others = list(numbers(large))
-    for key, value in thorough_or(dict(others).items(), others):
-        if key != "objective":
-            assert fails(changed(large, key, value), tmp_path / "proof.json"), key
-    proof = large["multipliers"]
-    shift = proof["shift"]
-    others = [("shift", value) for value in (None, shift[:-1], [shift[0], *(2 * entry for entry in shift[1:])])]
-    for key, value in (*others, ("line", [1e308, *proof["line"][1:]])):
-        assert fails(changed(large, "multipliers", {**proof, key: value}), tmp_path / "proof.json"), value
-
-
-@pytest.mark.parametrize("which", ["small", "large"])
-@pytest.mark.parametrize("epsilon", ["0.9", "1.1"])
-def test_another_budget(which, epsilon, request, tmp_path):
-    """A smaller one is not kept by the mechanism, a larger one allows columns that the multipliers do not."""
-    assert fails(
-        changed(request.getfixturevalue(which), "privacy", {"kind": "pure", "epsilon": epsilon}),
-        tmp_path / "proof.json",
-    )
-
-
-def test_a_smaller_claim_is_still_true(small, tmp_path):
-    more = str(Fraction(small["achieved"]) * 2)
-    for key, value in (("achieved", more), ("bound", "0"), ("bound", "-7/3"), ("bias", "1"), ("names", list("wxyz"))):
-        assert not fails(changed(small, key, value), tmp_path / "proof.json"), key
 
 
 @pytest.mark.parametrize(

@@ -26,25 +26,6 @@ def test_a_certificate_is_saved_and_checked_again(tmp_path):
     assert (read.achieved, read.bound, read.size) == (proof.achieved, proof.bound, proof.size)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda proof: {"bound": proof.bound + Fraction(1, 10**9)},
-        lambda proof: {"achieved": proof.achieved - Fraction(1, 10**9)},
-        lambda proof: {"randomizer": SubsetRandomizer.of(30, proof.size + 4, proof.privacy.epsilon)},
-        lambda proof: {"randomizer": replace(proof.randomizer, mass=proof.randomizer.mass + 1)},
-        lambda proof: {"randomizer": replace(proof.randomizer, mass=proof.randomizer.mass - 2**40)},
-        lambda proof: {"multipliers": replace(proof.multipliers, level=np.nextafter(proof.multipliers.level, 0))},
-        lambda proof: {"multipliers": replace(proof.multipliers, sizes=(29,))},
-        lambda proof: {"workload": 1.01 * proof.workload},
-        lambda proof: {"privacy": lo.PureLDP(0.9)},
-    ],
-)
-def test_a_better_claim_is_refused(change):
-    proof = lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0)).certificate
-    assert replace(proof, **change(proof)).recheck() != ()
-
-
 def test_few_sets_are_listed_and_estimate_without_bias():
     best = lo.design(lo.Workload.frequencies(22), lo.PureLDP(3.0))
     assert best.n_reports == comb(22, best.protocol.size) == best.estimator.shape[1]
@@ -125,20 +106,3 @@ def test_files_of_the_old_format_are_read(tmp_path):
         assert (read.recheck() == ()) == holds
         assert "old format" in read.notes[0]
     assert lo.load_design(path).protocol.size == proof.size
-
-
-@pytest.mark.parametrize(
-    "key", ["inputs", "unit", "size", "mass", "privacy", "objective", "multipliers", "bias", "about"]
-)
-def test_a_changed_file_is_named(key, tmp_path):
-    path = tmp_path / "design.json"
-    lo.save_design(lo.design(Workload.frequencies([f"a{x}" for x in range(25)]), PureLDP(1.0)), path)
-    data = json.loads(path.read_text())
-    other = {"inputs": data["inputs"][::-1], "unit": 2.0, "size": 9, "mass": data["mass"] - 1, "bias": "1"}
-    other |= {"privacy": {"kind": "pure", "epsilon": "1.5"}, "objective": "worst_case", "multipliers": {"kind": "none"}}
-    other |= {"about": {**data["about"], "title": "another"}}
-    path.write_text(json.dumps({**data, key: other[key]}))
-    try:
-        assert lo.load_design(path).certificate.recheck() != ()
-    except LdpoptError:
-        assert key not in ("unit", "privacy", "bias", "about")

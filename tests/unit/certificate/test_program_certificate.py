@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from ldpopt.certificate import Certificate, Multipliers, PairRows, recheck
+from ldpopt.certificate import Multipliers, PairRows, recheck
 from ldpopt.certificate.program_certificate import _residual, prove, relative_gap
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import round_up
@@ -107,16 +107,6 @@ def test_the_required_gap_is_compared_to_the_last_digit(proofs):
     assert certify(solution, gap=found).relative_gap == found
     with pytest.raises(CertificateError, match="more than the"):
         certify(solution, gap=float(np.nextafter(found, -1)))
-
-
-def test_a_file_keeps_every_number(proofs, tmp_path):
-    for proof in proofs.values():
-        proof.save(tmp_path / "proof.json")
-        assert (
-            Certificate.load(tmp_path / "proof.json")
-            == proof
-            == prove(proof.problem, proof.mechanism, proof.multipliers)
-        )
 
 
 def test_residuals_are_the_largest_violations_rounded_up():

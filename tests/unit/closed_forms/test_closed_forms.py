@@ -35,13 +35,6 @@ class TestBinary:
         with pytest.raises(StatementError, match="two answers"):
             closed_forms.binary([0.2, 0.3, 0.5], 1.0)
 
-    @pytest.mark.parametrize("prior", [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
-    def test_sampler_follows_the_channel(self, prior):
-        form = closed_forms.binary(prior, 0.4, 0.1)
-        for x in (0, 1):
-            probabilities = [float(form.sampler.probabilities(x).get(y, 0)) for y in (0, 1)]
-            assert probabilities == pytest.approx(form.channel[x], abs=1e-15)
-
 
 class TestBins:
     def test_order_of_values_does_not_matter(self):

@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from builders import thorough_or
 from ldpopt import GraphDP, MetricDP, OneSided, PureLDP, Workload, design
 from ldpopt.designing.average import AverageMaster
 from ldpopt.designing.masters import half_inverse
@@ -29,7 +30,7 @@ def notions(epsilon):
     ]
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, 1e-3, 1e-2, 1, 4, 8, 25, 40])
+@pytest.mark.parametrize("epsilon", thorough_or([1e-4, 1e-2, 1, 8, 40], [1e-4, 1e-3, 1e-2, 1, 4, 8, 25, 40]))
 @pytest.mark.parametrize("rows", [np.arange(4.0)[None], np.eye(4), PREFIX, np.eye(4)[:1]])
 @pytest.mark.parametrize("objective", ["average", "worst_case"])
 def test_every_budget_and_notion_ends_in_a_design(epsilon, rows, objective):
@@ -45,7 +46,7 @@ def test_a_one_sided_mean_for_the_worst_case():
     assert made.relative_gap <= 1e-6
 
 
-@pytest.mark.parametrize("objective", ["average", "worst_case"])
+@pytest.mark.parametrize("objective", thorough_or(["average"], ["average", "worst_case"]))
 def test_a_constant_in_the_numbers_of_a_mean_changes_nothing(objective):
     plain, moved = (
         design(Workload.mean([shift + i for i in range(25)]), PureLDP(1.0), objective=objective) for shift in (0, 1.7e9)

@@ -1,17 +1,15 @@
-"""Designs for marginals: sets with all their images, and a bound by the association scheme."""
+"""Designs for marginals and for a single mean: sets with all their images, bounds by the scheme and by roots."""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from builders import thorough_or
-from ldpopt import DesignLimits, DesignProblem, PureLDP, Workload, design, plan_design
-from ldpopt.certificate.design_statement import Statement, least_ratio
+from ldpopt import DesignLimits, DesignProblem, PureLDP, Workload, design, mean, plan_design
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.product.method import information
 from ldpopt.designing.methods.product.sets import orbit, value_generators
@@ -92,14 +90,6 @@ def test_sums_of_marginals_stay_in_the_scheme_and_weights_do_not():
     assert "product" not in methods_for(both, weights=np.arange(1, 33))
 
 
-def test_a_claim_above_the_proof_is_refused():
-    proof = design(Workload.marginals((2,) * 5, 2), PureLDP(1.0)).certificate
-    assert replace(proof, bound=proof.bound * Fraction(10001, 10000)).recheck() != ()
-    assert replace(proof, achieved=proof.achieved * Fraction(9999, 10000)).recheck() != ()
-    other = Statement.of(Workload.prefix(32).matrix, np.ones(32))
-    assert not proof.multipliers.holds(other, least_ratio(proof.privacy.epsilon))
-
-
 def images_of(sizes, members):
     """All images of a set under permutations of the values of each attribute."""
     answers = list(np.ndindex(*sizes))
@@ -148,3 +138,71 @@ def test_information_outside_the_scheme_is_refused():
     assert information(Scheme((2, 3)), masses[:, 1:]) is None
     masses[0, 0] += 1
     assert information(Scheme((2, 3)), masses) is None
+
+
+# A single mean.
+
+
+@pytest.mark.parametrize("objective", ["average", "worst_case"])
+@pytest.mark.parametrize("numbers, epsilon", [(np.arange(thorough_or(6, 8)), 1.0), ([0.1, 0.25, 0.7, 0.71, 3.0], 2.0)])
+def test_means_are_those_of_the_listed_method(numbers, epsilon, objective):
+    workload = Workload.mean(numbers)
+    listed = design(workload, PureLDP(epsilon), objective=objective, gap=1e-6)
+    made = design(workload, PureLDP(epsilon), objective=objective, limits=STRUCTURED)
+    assert made.value == pytest.approx(listed.value, rel=3e-6)
+    check(made)
+
+
+def test_the_mean_design_is_the_limit_of_finer_grids():
+    """`mean.designed` has given outputs: its variance is never below, and nears it as they are refined."""
+    numbers, epsilon = np.linspace(-1, 1, 24), 1.0
+    made = design(Workload.mean(numbers), PureLDP(epsilon), objective="worst_case", gap=1e-4)
+    assert made.relative_gap <= 1e-4
+    coarse, fine = (
+        mean.designed(numbers, np.linspace(-3, 3, m), epsilon).grid_variance for m in thorough_or((13, 25), (25, 97))
+    )
+    assert made.bound <= fine <= coarse
+    assert fine <= made.value * 1.01
+
+
+@pytest.mark.parametrize("weights", [None, 1 / np.arange(1, 31)])
+def test_a_mean_of_many_numbers(weights):
+    made = design(Workload.mean(np.sqrt(np.arange(30))), PureLDP(1.0), weights=weights, gap=1e-4)
+    assert made.certificate.multipliers.kind == "mean"
+    assert made.relative_gap <= 1e-4
+    check(made)
+
+
+def test_means_are_unbiased_up_to_a_proved_bias():
+    made = design(Workload.mean(np.arange(24) / 10), PureLDP(0.5), gap=1e-3)
+    assert 0 < made.certificate.bias < 1e-14
+    values = [Fraction(value) for value in made.estimator[0].tolist()]
+    for number, row in zip(np.arange(24) / 10, made.mechanism.counts.tolist(), strict=True):
+        mean = sum((count * value for count, value in zip(row, values, strict=True)), Fraction(0)) / 2**53
+        assert abs(mean - Fraction(number)) < 1e-14
+
+
+def test_multiples_of_one_mean_count_as_one():
+    numbers = np.arange(24.0)
+    one = design(Workload.mean(numbers), PureLDP(1.0), gap=1e-3)
+    both = design(Workload([numbers, 2 * numbers + 1, np.ones(24)]), PureLDP(1.0), gap=1e-3)
+    assert both.certificate.multipliers.kind == "mean"
+    assert both.value == pytest.approx(5 * one.value, rel=1e-6)
+    assert both.certificate.recheck() == ()
+    other = Workload([numbers, np.sqrt(numbers)])
+    assert "single mean" not in methods_for(other)
+
+
+@pytest.mark.parametrize("objective", ["average", "worst_case"])
+def test_a_rough_gap_at_a_small_budget_does_not_cost_the_exact_means(objective):
+    """Masses for exact means need a precise solution of the last program, however large the gap may be."""
+    for numbers in (np.arange(60.0), np.append(np.arange(30.0), 100.0)):
+        made = design(Workload.mean(numbers), PureLDP(0.05), objective=objective, gap=1e-3)
+        assert made.certificate.multipliers.kind == "mean"
+        assert made.relative_gap <= 1e-3
+
+
+def test_a_mean_at_a_large_budget_takes_many_rounds():
+    made = design(Workload.mean(np.sqrt(np.arange(40.0))), PureLDP(4.0), gap=1e-3)
+    assert [step.method.name for step in made.steps] == ["single mean"]
+    assert made.relative_gap <= 1e-3

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-
 import numpy as np
 import pytest
 
 from builders import thorough_or
-from ldpopt import DesignCertificate, PureLDP, Workload, design
-from ldpopt.certificate.documents import digest_of
-from ldpopt.errors import LdpoptError
+from ldpopt import PureLDP, Workload, design
 
 N = thorough_or(24, 40)
 """Answers: more than can be listed."""
@@ -60,57 +55,8 @@ def test_a_larger_bound_is_proved_by_the_inequalities():
     assert made.relative_gap <= 2e-3
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    path = tmp_path_factory.mktemp("proof") / "proof.json"
-    design(Workload.prefix(24), PureLDP(2.0), gap=1e-2).certificate.save(path)
-    return path
-
-
-def test_saved_and_rechecked(saved):
-    assert DesignCertificate.load(saved).recheck() == ()
-
-
-def sealed(data, proof, change):
-    """With a digest of its own; multipliers are in an object of theirs."""
-    parts = {key: value for key, value in change.items() if key in proof}
-    found = {**data, **{key: value for key, value in change.items() if key not in proof}}
-    found["multipliers"] = {**proof, **parts}
-    return {**found, "digest": digest_of(found)}
-
-
 FIELDS = ["workload", "epsilon", "weights", "masses", "left_inverse", "inverse", "line", "shift"]
 FIELDS += ["pairs", "negative", "size", "factor", "none", "achieved", "bound"]
-
-
-@pytest.mark.parametrize("field", FIELDS)
-def test_tampered_certificates_are_refused(saved, tmp_path, field):
-    data = json.loads(saved.read_text())
-    proof = data["multipliers"]
-    taken = proof["inequalities"]
-    negative = [list(row) for row in taken["pairs"]]
-    negative[0][1] = -1e-9
-    changes = {
-        "workload": {"workload": [[1.01 * entry for entry in row] for row in data["workload"]]},
-        "epsilon": {"privacy": {"kind": "pure", "epsilon": "1.99"}},
-        "weights": {"weights": [2.0, *data["weights"][1:]]},
-        "masses": {"masses": [[row[1], row[0], *row[2:]] if not x else row for x, row in enumerate(data["masses"])]},
-        "left_inverse": {"left_inverse": [[1.001 * entry for entry in row] for row in data["left_inverse"]]},
-        "inverse": {"inverse": [[1.001 * entry for entry in row] for row in proof["inverse"]]},
-        "line": {"line": [entry * 0.999 for entry in proof["line"]]},
-        "shift": {"shift": [1.1 * entry for entry in proof["shift"]]},
-        "pairs": {"inequalities": {**taken, "pairs": [[1.1 * entry for entry in row] for row in taken["pairs"]]}},
-        "negative": {"inequalities": {**taken, "pairs": negative}},
-        "size": {"inequalities": {**taken, "size": 1.5}},
-        "factor": {"inequalities": {**taken, "factor": taken["factor"] + 0.1 * float(np.abs(proof["line"]).sum())}},
-        "none": {"inequalities": None},
-        "achieved": {"achieved": "1"},
-        "bound": {"bound": "1000"},
-    }
-    path = tmp_path / "proof.json"
-    path.write_text(json.dumps(sealed(data, proof, changes[field])))
-    with contextlib.suppress(LdpoptError):
-        assert DesignCertificate.load(path).recheck() != ()
 
 
 def test_the_worst_case_of_many_answers_is_the_largest_average():

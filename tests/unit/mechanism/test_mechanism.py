@@ -219,13 +219,6 @@ def test_tables_carry_the_labels():
     assert repr(mechanism).startswith("Mechanism(2 inputs, 3 outputs, inputs=['no', 'yes']")
 
 
-def test_a_file_with_a_key_twice_is_refused(tmp_path):
-    path = tmp_path / "twice.json"
-    path.write_text('{"inputs": [0], "outputs": [0], "channel": [[1.0]], "inputs": [1]}')
-    with pytest.raises(ModelFileError, match="duplicate key"):
-        Mechanism.load(path)
-
-
 def test_a_mechanism_is_frozen():
     coin = Mechanism(COIN, ["no", "yes"])
     for act in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -32,6 +33,7 @@ from ldpopt import (
 from ldpopt.errors import StatementError
 from ldpopt.plotting.plot import PICTURES
 from ldpopt.polytope.regions import prior_regions
+from ldpopt.polytope.vertices import extreme_points
 from ldpopt.studies.sweep import SweepResult, sweep
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -99,6 +101,8 @@ OBJECTS = {
     "binary form": (lambda: closed_forms.binary([0.3, 0.7], 1.0, 0.1), "p_{00}"),
     "n-ary form": (lambda: closed_forms.top_k([0.5, 0.3, 0.2], 1.0), "report"),
     "convex": (lambda: ldpopt.convex.best_channel(ldpopt.convex.mutual_information([0.5, 0.5]), 1.0), "report"),
+    "extreme points of two answers": (lambda: extreme_points(PureLDP(1.0), 2), "p_{00}"),
+    "extreme points of three reports": (lambda: extreme_points(PureLDP(1.0), 2, 3), "this column"),
     "audit": (lambda: COIN.audit(), "varepsilon"),
     "graph mechanism": (lambda: layers.bfs_mechanism(TABLES, 1.0, max), ""),
     "lone node": (lambda: layers.bfs_mechanism(neighbors.path([7]), 1.0), ""),
@@ -239,6 +243,33 @@ def test_polytope_rejects_notions_without_a_picture_in_the_plane() -> None:
         plotting.polytope(GraphDP(1.0, neighbors.path([0, 1, 2])))
 
 
+def test_level_lines_of_any_utility_touch_the_polygon_at_the_best_points() -> None:
+    privacy, prior, loss = ApproximateLDP(0.5, 0.1), np.array([0.3, 0.7]), np.array([[0.2, 3.0], [1.0, 0.0]])
+    problem = Problem(prior, Utility(loss, "loss"), privacy)
+    points = extreme_points(privacy, 2)
+    ax = ldpopt.plot(points, problem=problem)
+    render(ax)
+    level = next(line for line in ax.get_lines() if str(line.get_label()).startswith("utility"))
+    for first, second in zip(*level.get_data(), strict=True):
+        channel = np.array([[first, 1 - first], [1 - second, second]])
+        assert prior @ (channel * loss).sum(axis=1) == pytest.approx(float(points.best(problem).value))
+
+
+def test_columns_of_three_answers_have_their_multiplicities() -> None:
+    points = extreme_points(PureLDP(1.0), 3, inputs=["never", "once", "often"])
+    ax = ldpopt.plot(points)
+    render(ax)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["12"] * 6 + ["3"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["never", "once", "often"]
+    table = np.asarray(ax.get_images()[0].get_array())
+    assert sorted(set(np.round(table.ravel(), 12))) == pytest.approx([np.exp(-1.0), 1.0])
+    assert {tuple(column > 0.9) for column in table.T} == set(itertools.product([True, False], repeat=3)) - {
+        (False,) * 3
+    }
+    with pytest.raises(StatementError, match="these are 164,825"):
+        ldpopt.plot(extreme_points(PureLDP(1.0), 5))
+
+
 @pytest.mark.parametrize("method", ["inversion", "maximum_likelihood"])
 def test_estimate_has_error_bars(method: str) -> None:
     found = estimate_frequencies(COIN, {"no": 240, "yes": 760}, method=method)  # type: ignore[arg-type]
@@ -324,7 +355,7 @@ def test_comparison_has_a_bar_for_each_mechanism(objective: str) -> None:
     distance = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     prior = None if objective == "worst_case" else [0.2, 0.3, 0.5]
     problem = Problem(prior, Utility(distance, "loss"), MetricDP(1.0, distance), inputs="abc", objective=objective)
-    found = compare(problem)
+    found = compare(problem, best=solve(problem))
     ax = ldpopt.plot(found)
     render(ax)
     names = [row.name for row in found.literature]

@@ -10,7 +10,6 @@ import pytest
 import ldpopt as lo
 from ldpopt.certificate import recheck
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.mechanism.repair import repair
 from ldpopt.testing import check_notion
 
 LABELS = tuple("abcd")
@@ -66,32 +65,6 @@ def test_audits_compare_in_one_direction():
     assert found.delta_at("log(4)") == 0.0
     assert lo.audit([[1.0, 0.0], [0.0, 1.0]], notion).epsilon == np.inf
     assert lo.audit([[0.0, 1.0], [1.0, 0.0]], lo.OneSided("log(2)", [0, 1])).verdict == "violated"
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_repair_of_any_channel(seed):
-    rng = np.random.default_rng(seed)
-    n, m = int(rng.integers(2, 7)), int(rng.integers(1, 7))
-    notion = lo.OneSided(float(rng.choice([0.0, 1e-9, 0.3, 2.0, 50.0])), list(range(int(rng.integers(0, n + 1)))))
-    channel = rng.dirichlet(np.full(m, 0.2), n)
-    assert repair(channel, notion).audit.verdict == "certified"
-
-
-@pytest.mark.parametrize("objective", ["expected", "worst_case"])
-def test_certificates_and_files_read_back(tmp_path, objective):
-    prior = [0.4, 0.3, 0.2, 0.1] if objective == "expected" else None
-    utility = lo.utility.absolute_error(range(4))
-    problem = lo.Problem(prior, utility, lo.OneSided("0.3", ["d", "b"]), inputs=LABELS, objective=objective)
-    for form in ("compact", "pairwise"):
-        proof = lo.certify(lo.solve(problem, form=form, solver="highs"))
-        assert proof.relative_gap < 1e-9
-        proof.save(tmp_path / "proof.json")
-        again = lo.Certificate.load(tmp_path / "proof.json")
-        assert again == proof
-        assert again.problem.privacy == problem.privacy
-    lo.save_model(problem, tmp_path / "model.toml")
-    assert lo.load_model(tmp_path / "model.toml").privacy == problem.privacy
-    assert 'kind = "one_sided"' in (tmp_path / "model.toml").read_text()
 
 
 def test_multipliers_of_missing_ties_are_rejected(tmp_path):

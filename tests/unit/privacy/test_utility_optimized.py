@@ -121,22 +121,6 @@ def test_unused_outputs_keep_their_names():
     assert fixed.audit.witness == ("a", "b", "a")
 
 
-@pytest.mark.parametrize("objective", ["expected", "worst_case"])
-def test_certificates_and_files_read_back(tmp_path, objective):
-    prior = [0.4, 0.3, 0.2, 0.1] if objective == "expected" else None
-    notion = lo.UtilityOptimizedLDP("log(7/2)", ["b", "d"], ["b", "d", "x"])
-    problem = lo.Problem(prior, np.eye(4, 5) + 0.1, notion, inputs=LABELS, outputs=[*LABELS, "x"], objective=objective)
-    for form in ("compact", "pairwise"):
-        proof = lo.certify(lo.solve(problem, form=form, solver="highs"))
-        assert proof.relative_gap < 1e-9
-        proof.save(tmp_path / "proof.json")
-        again = lo.Certificate.load(tmp_path / "proof.json")
-        assert again == proof
-        assert again.problem.privacy == notion
-    lo.save_model(problem, tmp_path / "model.toml")
-    assert lo.load_model(tmp_path / "model.toml").privacy == notion
-
-
 def test_rows_for_other_outputs_need_labels():
     notion = lo.UtilityOptimizedLDP(1.0, ["a"])
     assert len(notion.rows("abc", 3)) == 6 + 4  # all pairs for report a, and two zeros for each of b and c

@@ -11,14 +11,7 @@ import pytest
 import ldpopt as lo
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
-from ldpopt.solving.certify import certify
 from ldpopt.solving.exact.optimum import _ratio, exact_optimum
-
-IDENTITY = np.eye(3)
-
-
-def three_inputs(notion, prior=(0.5, 0.3, 0.2), utility=IDENTITY, **options):
-    return lo.Problem(None if prior is None else list(prior), utility, notion, **options)
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", 0.1, 1.0, 20.0, 90.0])
@@ -50,26 +43,6 @@ def test_larger_problems_are_refused():
         exact_optimum(lo.Problem(np.full(9, 1 / 9), "identity", lo.PureLDP("log(3)")))
     with pytest.raises(NotRepresentableError, match="2 x 9"):
         exact_optimum(lo.Problem([0.5, 0.5], lo.Utility(np.ones((2, 9))), lo.PureLDP("log(3)")))
-
-
-@pytest.mark.parametrize("sense", ["gain", "loss"])
-@pytest.mark.parametrize("shift", [-3.0, 0.0, 3.0])
-def test_the_exact_optimum_of_a_worst_case_agrees_with_its_certificate(sense, shift):
-    utility = lo.Utility(np.random.default_rng(2).normal(size=(3, 3)) + shift, sense)
-    problem = lo.Problem(None, utility, lo.ApproximateLDP("log(2)", 0.125), objective="worst_case")
-    low, high = exact_optimum(problem)
-    proof = certify(lo.solve(problem))
-    assert low == high
-    assert abs(proof.bound - low) < Fraction(1, 10**12)
-
-
-@pytest.mark.parametrize("notion", [lo.UtilityOptimizedLDP("log(2)", [1]), lo.OneSided("log(2)", [0, 2])], ids=repr)
-def test_the_exact_optimum_of_a_notion_with_exceptions_agrees_with_its_certificate(notion):
-    fixed = lo.constraints.linear(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]), upper=0.9, name="cap")
-    problem = three_inputs(notion, constraints=[fixed])
-    low, high = exact_optimum(problem)
-    assert low == high
-    assert abs(certify(lo.solve(problem)).bound - low) < Fraction(1, 10**12)
 
 
 def test_budgets_up_to_10000_nats_are_solved():

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import hops, run_cli
+from builders import hops
 from ldpopt.errors import NotRepresentableError, SolverOptionError, StatementError
 from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.solvers import Status, find
@@ -16,8 +14,6 @@ from ldpopt.solving.formulation import formulate
 from ldpopt.solving.interior import central_path
 from ldpopt.solving.interior.path_following import follow_path
 from ldpopt.testing import dense_program
-
-MODELS = Path(__file__).parents[3] / "models"
 
 
 def statement(n=12, privacy=None, sense="gain"):
@@ -190,32 +186,6 @@ def test_metrics_are_solved_by_outputs_and_cannot_be_sifted():
         assert answer.value == pytest.approx(lo.solve(problem, solver="highs").value, rel=1e-10)
     with pytest.raises(NotRepresentableError, match="cannot be solved by"):
         lo.solve(problem, form="sifted")
-
-
-def test_the_command_line_accepts_it():
-    result = run_cli("solve", MODELS / "zhou_nary.toml", "--solver", "interior")
-    assert result.exit_code == 0, result.stderr
-    assert "solver:              interior (compact), optimal" in result.stdout
-    assert "row generation" not in result.stderr
-    result = run_cli("solve", MODELS / "zhou_nary.toml", "--form", "sifted", "--solver", "highs")
-    assert result.exit_code == 0, result.stderr
-    assert "solver:              highs (compact), optimal" in result.stdout
-    refused = run_cli("solve", MODELS / "anes96_party_event.toml", "--solver", "interior")
-    assert refused.exit_code == 2
-    assert "cannot be solved by" in refused.stderr
-    assert refused.stderr.count("\n") == 1
-    assert "interior" in run_cli("solvers").stdout
-
-
-def test_compare_lists_it_or_notes_why_it_does_not_apply():
-    result = run_cli("compare", MODELS / "zhou_nary.toml")
-    assert result.exit_code == 0, result.stderr
-    assert "interior (compact)" in result.stdout
-    assert "interior (pairwise)" not in result.stdout + result.stderr
-    assert "interior (pairwise)" in run_cli("compare", MODELS / "anes96_party.toml").stdout
-    result = run_cli("compare", MODELS / "unbiased.toml")
-    assert result.exit_code == 0, result.stderr
-    assert "does not apply: interior: the interior point solves compact programs" in result.stdout
 
 
 @pytest.mark.parametrize("epsilon", [0, 1e-4])
