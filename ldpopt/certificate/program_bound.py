@@ -7,8 +7,6 @@ row-stochastic channels (pairwise form) or channels of the compact form. The row
 built again, from the statement and a rational enclosure of ``e**-epsilon``: the solver's rows are not trusted.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -52,7 +50,7 @@ class PairRows:
     value: Float  # positive multipliers, shape (rows,)
 
     @classmethod
-    def joined(cls, parts: list[PairRows]) -> PairRows:
+    def joined(cls, parts: "list[PairRows]") -> "PairRows":
         """Concatenate several sets of rows."""
         if len(parts) == 1:
             return parts[0]

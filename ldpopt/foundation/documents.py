@@ -1,7 +1,5 @@
 """Values of a JSON file, read strictly: each error names the file and the key."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Hashable, Iterator, Sequence
@@ -50,7 +48,7 @@ class Entry:
         """An error that names the file and the key."""
         return ModelFileError(what, where=f"{self.path}: {self.key}" if self.key else self.path, do=do)
 
-    def table(self, *keys: str) -> dict[str, Entry]:
+    def table(self, *keys: str) -> "dict[str, Entry]":
         """Read an object that has these keys and no other."""
         if not isinstance(self.value, dict):
             raise self.error(f"{self._shown()} should be an object with the keys {', '.join(keys)}")
@@ -60,13 +58,13 @@ class Entry:
             raise self.error(what, f"give exactly these keys: {', '.join(keys)}")
         return {key: Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip(".")) for key in keys}
 
-    def part(self, key: str) -> Entry:
+    def part(self, key: str) -> "Entry":
         """Read one value of an object that may have others."""
         if not isinstance(self.value, dict) or key not in self.value:
             raise self.error(f"the key {key!r} is missing")
         return Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip("."))
 
-    def list(self, size: int | None = None) -> Sequence[Entry]:
+    def list(self, size: int | None = None) -> "Sequence[Entry]":
         """Read a list, of the given size if there is one."""
         if not isinstance(self.value, list) or size not in (None, len(self.value)):
             raise self.error(f"{self._shown()} should be a list{'' if size is None else f' of {size}'}")

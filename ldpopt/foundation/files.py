@@ -1,10 +1,13 @@
 """Atomic writing of files, and strict reading of JSON."""
 
+import csv
 import errno
+import io
 import json
+import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -149,3 +152,21 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
+
+
+def write_csv(
+    records: Iterable[Mapping[str, Any]],
+    path: str | os.PathLike[str] | None = None,
+    header: Sequence[str] | None = None,
+) -> str:
+    """Return records as CSV with exact floats, nan as an empty field; with a path, also write it atomically."""
+    rows = list(records)
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, header or list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({k: "" if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()})
+    if path is not None:
+        with replacing(path) as file:
+            file.write(stream.getvalue())
+    return stream.getvalue()

@@ -4,8 +4,6 @@ Arrays of ties have the shape (m, pairs), arrays of entries (m, n). Tie ``e`` ha
 ``p[second[e]] - ratio[e] p[first[e]]``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +38,7 @@ class GraphProgram:
     unit: float  # the number by which costs and gains were divided
 
     @classmethod
-    def of(cls, ties: Ties, cost: Float, gain: Float | None) -> GraphProgram | None:
+    def of(cls, ties: Ties, cost: Float, gain: Float | None) -> "GraphProgram | None":
         """Scale ``cost`` or ``gain``, shape (n, m), to a largest entry of 1; None if it is zero or not finite."""
         n = ties.n
         unit = float(np.abs(cost if gain is None else gain / n).max())

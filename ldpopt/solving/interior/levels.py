@@ -1,7 +1,5 @@
 """Levels of a graph, an order of its vertices in which every output's matrix is block tridiagonal; and its factors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +31,7 @@ class Levels:
     cross: Int  # (levels + 1,)
 
     @classmethod
-    def of(cls, n: int, first: Int, second: Int) -> Levels:
+    def of(cls, n: int, first: Int, second: Int) -> "Levels":
         """Breadth-first levels of a graph given by ordered pairs, in each component from a vertex far from all others.
 
         That vertex is found by repeated searches, each from the vertex of the last level that has the fewest edges
@@ -106,7 +104,7 @@ class LevelFactors:
     @classmethod
     def of(
         cls, levels: Levels, scale: Float, excess: Float, off: Float, weights: Float | None, workspace: Float
-    ) -> LevelFactors:
+    ) -> "LevelFactors":
         """Factor the matrices with these entries off the diagonal whose products with ``scale`` are ``excess / scale``.
 
         ``scale``, ``excess`` and ``weights`` have the shape (m, n), ``off`` (m, edges); ``workspace``, (m, numbers), is

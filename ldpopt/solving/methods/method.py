@@ -1,7 +1,5 @@
 """The interface of methods: which problems a method can solve, its rank among the methods, and how it solves them."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -59,7 +57,7 @@ class Switch:
     program: ChannelProgram  # the relaxation solved last
     channel: Float  # its optimum
     accepted_gap: float  # relative gap that the other method must reach
-    resume: Callable[[], RawSolution | Switch]  # continues with the first method if the other one fails
+    resume: "Callable[[], RawSolution | Switch]"  # continues with the first method if the other one fails
 
 
 class Method(ABC):
@@ -69,7 +67,7 @@ class Method(ABC):
     # The values of `form` in `solve` for which the method is planned: `"compact"`, `"pairwise"`,
     forms: ClassVar[frozenset[str]] = frozenset()
 
-    def restricted_to(self, form: Any) -> Method:
+    def restricted_to(self, form: Any) -> "Method":
         """The same method for this form only; default: the method itself, which has one form."""
         return self
 

@@ -4,8 +4,6 @@ Costs and losses are sent to each worker once; in each round, a block's views an
 The same loop works on the same numbers as on this machine, so the answer is the same bit for bit.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,7 +62,7 @@ class Block:
     pivots: int = 0
 
     @classmethod
-    def of(cls, outputs: Int, parent: NDArray[Any], side: NDArray[np.int8], seen: Mask) -> Block:
+    def of(cls, outputs: Int, parent: NDArray[Any], side: NDArray[np.int8], seen: Mask) -> "Block":
         """A block that is not priced yet."""
         return cls(outputs, parent, side, seen, np.zeros(len(outputs)))
 

@@ -1,7 +1,5 @@
 r"""The cone of private columns: ``p[x] >= exp(-loss) p[x']`` for every tied pair in both directions; its kernels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,7 +35,7 @@ class Cone:
     is_of_metric: bool = False  # whether the notion ties all pairs, so that missing ones are implied
 
     @classmethod
-    def of(cls, ties: Ties) -> Cone:
+    def of(cls, ties: Ties) -> "Cone":
         """Read the pairs of mutual ties."""
         first, second = ties.pairs()
         distance = np.ones(len(first)) if ties.distance is None else ties.distance

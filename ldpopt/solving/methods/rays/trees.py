@@ -5,8 +5,6 @@ of every subtree has the sign that its tie to the parent permits: not negative i
 not positive if it bounds the node from above. Then these costs are the ties' multipliers. Theory: docs, "Rays".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +58,7 @@ class Trees:
         """The arrays that loops in C need."""
         return self.roots, self.parent, self.side
 
-    def copy(self) -> Trees:
+    def copy(self) -> "Trees":
         """A copy, with the same cone."""
         other = object.__new__(Trees)
         other.__dict__ |= self.__dict__
