@@ -1,10 +1,7 @@
 """Runs whose processes are killed at random moments: their rows beside those of an undisturbed run.
 
-python benchmarks/kills.py          # 20 runs of each kind: about half an hour
+python benchmarks/kills.py          # 20 runs of each kind: about an hour on a shared machine; kills.md explains the columns
 python benchmarks/kills.py 100 "sweep, workers" "solvers, resumed"
-
-A row is given up if it has no value, and its status or the error names the death of a process. loky warns of "leaked
-semlock objects" after a run that was killed: its tracker then removes what the run could not, and nothing is left.
 """
 
 from __future__ import annotations
@@ -29,7 +26,6 @@ from ldpopt.problem.modelfile import save_model
 
 SWEEP = "sweep pure.toml metric.toml event.toml --epsilon 0.1:4:20 -j 2 -o OUT/rows.csv"
 CHILDREN = "sweep pure.toml --epsilon 0.1:4:30 -j 2 -o OUT/rows.csv --solver cbc"
-CHECKPOINT = " --checkpoint OUT/points"
 COIN = "import ldpopt as lo; coin = {'answer': lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ['no', 'yes'])}; "
 PRIVATIZE = COIN + "lo.privatize_folder('answers', 'OUT/reports', coin, rng=1, jobs=2)"
 COUNT = COIN + "print(lo.count_folder('reports', coin, jobs=2), file=open('OUT/counts', 'w'))"
@@ -37,9 +33,9 @@ COUNT = COIN + "print(lo.count_folder('reports', coin, jobs=2), file=open('OUT/c
 # Each kind: its command, and part of the command line of what is killed (of the run itself if None).
 KINDS = {
     "sweep, workers": (SWEEP, "popen_loky"),
-    "sweep, resumed": (SWEEP + CHECKPOINT, None),
+    "sweep, resumed": (SWEEP + " --checkpoint OUT/points", None),
     "solvers": (CHILDREN, "processes.child"),
-    "solvers, resumed": (CHILDREN + CHECKPOINT, "processes.child"),
+    "solvers, resumed": (CHILDREN + " --checkpoint OUT/points", "processes.child"),
     "privatize_folder, workers": (PRIVATIZE, "popen_loky"),
     "privatize_folder, resumed": (PRIVATIZE, None),
     "count_folder, workers": (COUNT, "popen_loky"),
@@ -62,9 +58,8 @@ def run(command: str, out: Path, moments: list[float], victim: str | None) -> tu
     out.mkdir(exist_ok=True)
     family, waiting, began = set[psutil.Process](), sorted(moments), time.monotonic()
     parts = ["-c", command] if command.startswith("import") else ["-m", "ldpopt", *command.split()]
-    parts = [sys.executable, *(part.replace("OUT", out.name) for part in parts)]
-    pipes: dict[str, Any] = {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
-    with subprocess.Popen(parts, text=True, **pipes) as session:
+    pipes: dict[str, Any] = {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen([sys.executable, *(part.replace("OUT", out.name) for part in parts)], **pipes) as session:
         while session.poll() is None:
             time.sleep(0.02)
             with suppress(psutil.Error):  # a process may end at any time

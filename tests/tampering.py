@@ -319,7 +319,7 @@ def _of_privacy(data: Data) -> Iterator[Change]:
         "0.01",
         "log(1)",
         0,
-        999,
+        50,
         -1,
         "-1",
         "1e999999",

@@ -67,11 +67,10 @@ def layers(graph: nx.Graph[Any], source: Hashable, value: Value | None = None, a
 
 def layered(result: Layered, ax: Axes | None = None) -> Axes:
     """Draw the graph of a mechanism, with the layers around the node that has all values nearby."""
-    problem, own = result.problem, result.levels.argmin(axis=1)
-    center = int(result.levels.sum(axis=1).argmin())
-    values = [problem.outputs[y] for y in own]
-    source = problem.inputs[center]
-    ax = _draw(problem.privacy.graph, result.levels[center, own], values, source, ax)
+    problem, own = result.problem, result.levels.argmin(axis=1).tolist()
+    source = problem.inputs[int(result.levels.sum(axis=1).argmin())]
+    values = {node: problem.outputs[y] for node, y in zip(problem.inputs, own, strict=True)}
+    ax = layers(problem.privacy.graph, source, values, ax)
     outcome = f"{problem.utility.sense} {result.value:.4g}, repair '{result.repair}'"
     ax.set_title(f"{name_privacy(problem.privacy)}: {outcome}\nlayers around {shorten(source)}", fontsize=10)
     return ax

@@ -26,16 +26,18 @@ BASES = 12
 def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Exact]) -> str:
     """Write an extreme point over a common denominator.
 
-    ``at`` returns the point of the same structure for another ratio. The formula is compared with the point exactly;
-    if none is found, the text has four digits.
+    ``at`` returns the point of the same structure for another ratio. A formula whose value is not exactly the point is
+    dropped; without one the text has four digits.
     """
     try:
         tables = (_polynomials(at(point, Fraction(base)), base) for base in range(BASE, BASE + BASES))
         numerators, below = next(found for found in tables if found is not None)
+        pairs = zip(numerators.ravel().tolist(), point.ravel().tolist(), strict=True)
+        is_exact = all(_value(above, ratio) == value * _value(below, ratio) for above, value in pairs)
     except (StopIteration, StatementError, NotRepresentableError):
+        is_exact = False
+    if not is_exact:
         return "[" + "; ".join(" ".join(f"{float(v):.4g}" for v in row) for row in point.tolist()) + "]"
-    for (x, y), coefficients in np.ndenumerate(numerators):
-        assert _evaluate(coefficients, ratio) == point[x, y] * _evaluate(below, ratio)
     rows = "; ".join(" ".join(map(_text, row)) for row in numerators.tolist())
     divisor = _text(below)
     return f"[{rows}]" + ("" if divisor == "1" else f" / ({divisor})" if len(below) > 1 else f" / {divisor}")
@@ -62,7 +64,7 @@ def _digits(value: int, base: int) -> tuple[int, ...]:
     return tuple(digits)
 
 
-def _evaluate(coefficients: Sequence[int], ratio: Fraction) -> Fraction:
+def _value(coefficients: Sequence[int], ratio: Fraction) -> Fraction:
     return sum((digit * ratio**power for power, digit in zip(count(), coefficients, strict=False)), Fraction(0))
 
 

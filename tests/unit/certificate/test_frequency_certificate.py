@@ -106,3 +106,9 @@ def test_files_of_the_old_format_are_read(tmp_path):
         assert (read.recheck() == ()) == holds
         assert "old format" in read.notes[0]
     assert lo.load_design(path).protocol.size == proof.size
+
+
+def test_multipliers_for_another_number_of_answers_prove_nothing():
+    proof = lo.design(lo.Workload.frequencies(30), lo.PureLDP(1.0)).certificate
+    assert proof.recheck() == ()
+    assert replace(proof, multipliers=replace(proof.multipliers, sizes=(29,))).recheck() != ()

@@ -118,6 +118,7 @@ OBJECTS = {
     "lattice of triples": (lambda: layers.LatticeNoise(np.eye(3, dtype=int), 1.0, 1), "first number"),
     "levels": (lambda: layers.optimal_levels([0, 70, 890], [0, 70, 840], 8.0), "layer"),
     "front": (lambda: pareto_front(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [0]), "gain of the group: 0"),
+    "several reports": (lambda: ldpopt.accounting.compose([(COIN, 2)]), "varepsilon"),
     "counts": (lambda: ldpopt.Counts.of(COIN, ["no", "yes", "no"]), "report (3 in all)"),
     "schemes": (lambda: ldpopt.compare_schemes({"smokes": ["no", "yes"], "age": range(3)}, 1.0), "scheme"),
     "experiment": (lambda: compare_means(PROTOCOLS, answers, epsilons=[1.0, 2.0], sets=2, users=100), "nats"),

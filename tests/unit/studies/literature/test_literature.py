@@ -139,6 +139,14 @@ def test_every_mechanism_keeps_its_epsilon_exactly(seed, n, epsilon):
             assert row.value <= plain[row.name.removesuffix(", remapped")].value + 1e-12
 
 
+def test_every_mechanism_is_compared():
+    functions = {name: vars(literature)[name] for name in literature.__all__}
+    makers = {name for name, make in functions.items() if make.__annotations__.get("return") == "Mechanism"}
+    problem = city(0, 3, 1.0)
+    compared = {row.name.lower().replace(" ", "_") for row in lo.compare(problem, best=lo.solve(problem)).literature}
+    assert makers <= compared, f"comparison.py does not have {makers - compared}"
+
+
 @pytest.mark.parametrize(
     "privacy", [lo.PureLDP("log(3)"), lo.GraphDP(0.7, nx.cycle_graph(4)), lo.MetricDP.of_points(1.0, [0, 1, 3, 4])]
 )
