@@ -93,21 +93,11 @@ def best_size(n: int, epsilon: Budget) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FrequencyCertificate(DesignClaim):
-    """A claim about subset selection for the frequencies of answers with equal weights.
-
-    The attributes of `DesignClaim`, and these.
-
-    Attributes
-    ----------
-    randomizer : SubsetRandomizer
-        Distribution of the reports.
-    multipliers : ProductBound
-        Multipliers that prove the bound.
-    """
+    """A claim about subset selection for the frequencies of answers with equal weights; see `DesignClaim`."""
 
     privacy: PureLDP
-    randomizer: SubsetRandomizer
-    multipliers: ProductBound
+    randomizer: SubsetRandomizer  # distribution of the reports
+    multipliers: ProductBound  # they prove the bound
 
     @classmethod
     def of(cls, workload: Workload, privacy: PureLDP) -> "FrequencyCertificate":

@@ -1,7 +1,5 @@
 """A product of matrices with the largest term in place of the sum, on all cores."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.numbers import Float

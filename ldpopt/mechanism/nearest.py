@@ -6,8 +6,6 @@ the largest total variation of a row, and with a small weight the average. Round
 ``2**-53`` more. Repair alone raises every column, which is feasible, but not nearest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 
