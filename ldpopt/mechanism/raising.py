@@ -52,7 +52,7 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
 
 
 def _by_blocks(values: Float, ties: Ties, arguments: tuple[Any, ...]) -> Float:
-    """Raise some columns at a time by compiled loops."""
+    """Raise some columns at a time by loops in C."""
     found = values.copy()
     tied = np.flatnonzero(ties.tied_outputs(values.shape[1]))
 

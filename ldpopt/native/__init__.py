@@ -132,8 +132,9 @@ class Argument:
             value.dtype in (np.int16, np.int32) if is_node else value.dtype == KINDS[self.kind]
         ):
             raise TypeError(f"{self.name} has the type {getattr(value, 'dtype', type(value))}, not {self.kind}")
-        if not value.flags.c_contiguous or (self.is_written and not value.flags.writeable):
-            raise ValueError(f"{self.name} is not contiguous, or is written and read-only")
+        flags = value.flags
+        if not (flags.c_contiguous and flags.aligned and (flags.writeable or not self.is_written)):
+            raise ValueError(f"{self.name} is not contiguous or not aligned, or is written and read-only")
         wanted = []
         for size, length in zip(self.shape, value.shape, strict=False):
             name, _, more = size.partition("+")
@@ -148,6 +149,8 @@ class Loop:
 
     def __init__(self, name: str, *arguments: str) -> None:
         self.name, self.arguments = name, tuple(map(Argument.read, arguments))
+        sizes = dict.fromkeys(size.partition("+")[0] for one in self.arguments for size in one.shape or ())
+        self.sizes = [size for size in sizes if not size.startswith("_")]  # those that are passed
 
     def __repr__(self) -> str:
         return f"Loop({self.name})"
@@ -155,11 +158,8 @@ class Loop:
     @cached_property
     def _function(self) -> Any:
         """The function of the library, with the types of its results and arguments."""
-        function, sizes = getattr(library(), self.name), dict[str, None]()
-        for argument in self.arguments:
-            sizes |= dict.fromkeys(size.partition("+")[0] for size in argument.shape or ())
-        self._passed = [size for size in sizes if not size.startswith("_")]
-        function.argtypes = [ctypes.c_int64 for _ in self._passed] + [t for one in self.arguments for t in one.types]
+        function = getattr(library(), self.name)
+        function.argtypes = [ctypes.c_int64 for _ in self.sizes] + [t for one in self.arguments for t in one.types]
         function.restype = ctypes.c_int64
         return function
 
@@ -169,7 +169,7 @@ class Loop:
         passed: list[Any] = []
         for argument, value in zip(self.arguments, values, strict=True):
             passed += argument.converted(value, sizes)
-        found = int(function(*(sizes[size] for size in self._passed), *passed))
+        found = int(function(*(sizes[size] for size in self.sizes), *passed))
         if found < 0:
             raise MemoryError(f"no memory for the loop {self.name} with the sizes {sizes}")
         return found

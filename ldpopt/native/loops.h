@@ -21,11 +21,13 @@ enum { NO_MEMORY = -1 };
 #endif
 
 /* Compile a loop twice and choose when the library is loaded: for all processors of the kind, and for those with
-   vectors of four doubles. Both round each operation alike, so the results are the same bit for bit. */
-#if defined(__x86_64__) && defined(__linux__) && !defined(PLAIN)
-#define WIDE __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
+   vectors of four doubles (AVX2). Both round each operation alike, so the results are the same bit for bit. */
 #define WIDE
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute) && !defined(PLAIN)
+#if __has_attribute(target_clones)
+#undef WIDE
+#define WIDE __attribute__((target_clones("avx2", "default")))
+#endif
 #endif
 
 static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -133,6 +133,21 @@ def test_loops_over_ties(m, n, pairs, seed):
     assert off == pytest.approx((ratio * ties / t) @ np.eye(4)[edge], rel=1e-12)
 
 
+@pytest.mark.parametrize("limits", [lo.Limits(rays_entries=1), lo.Limits(graph_entries=1)], ids=["rays", "interior"])
+def test_the_answer_is_the_same_bit_for_bit_with_any_number_of_threads(monkeypatch, limits):
+    monkeypatch.setattr("ldpopt.solving.methods.rays.trees.CHUNK", 64)  # many parts, also of a small problem
+    monkeypatch.setattr("ldpopt.foundation.threads.PART_OPERATIONS", 100)
+    rng = np.random.default_rng(0)
+    privacy = lo.MetricDP.of_points(1.0, rng.normal(0, 2, (16, 2)))
+    problem = lo.Problem(rng.dirichlet(np.ones(16)), lo.utility.table(rng.random((16, 16)), sense="loss"), privacy)
+    channels = []
+    for count in (1, 2, 5):
+        monkeypatch.setattr("ldpopt.foundation.threads.cores", lambda count=count: count)
+        channels.append(lo.solve(problem, limits=limits).mechanism.channel)
+    assert np.array_equal(channels[0], channels[1])
+    assert np.array_equal(channels[0], channels[2])
+
+
 SANITIZED = """
 import sys
 from pathlib import Path

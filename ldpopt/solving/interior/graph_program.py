@@ -79,7 +79,7 @@ class GraphProgram:
         return found
 
     def over_ties(self, loop: Callable[..., object], fixed: tuple[Any, ...], *arrays: Float) -> None:
-        """Call a compiled loop over the ties of every output, on all cores."""
+        """Call a loop in C over the ties of every output, on all cores."""
         over_rows(loop, fixed, arrays, OPERATIONS * len(self.first))
 
     def priced(self, prior: Float) -> Float:

@@ -48,7 +48,7 @@ class Cone:
 
     @cached_property
     def lengths(self) -> Lengths:
-        """The losses in the form that compiled loops use."""
+        """The losses in the form that loops in C use."""
         table = self._table
         start, neighbor, loss = self._start, self.second.astype(np.int32), self.loss
         if len(table):
