@@ -15,6 +15,7 @@ PURPOSE = {
     "plotting": "pictures, maps, the one-page report",
     "studies": "sweeps, simulations, experiments; comparison with the mechanisms of the literature",
     "surveys": "several questions to the same people: schemes, keys, missing answers, files",
+    "accounting": "what several reports of a person reveal together",
     "designing": "from a workload to its optimal mechanism and estimator (Workload to Design)",
     "noise": "additive noise for queries",
     "frequencies": "protocols for frequencies",
@@ -31,6 +32,7 @@ PURPOSE = {
     "auditing": "true epsilon and delta of a channel",
     "tables": "CSV, Parquet, dataframes",
     "processes": "worker processes, checkpoints",
+    "native": "loops in C over numpy arrays, their arguments checked",
     "foundation": "exact budgets, labels, checks of numbers, files, deadlines",
     "errors": "the exceptions: what is wrong, where, what to do",
 }

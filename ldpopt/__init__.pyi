@@ -1,4 +1,5 @@
 # The public names of ldpopt, and where each of them is defined.
+from . import accounting as accounting
 from . import closed_forms as closed_forms
 from . import errors as errors
 from . import estimation as estimation

@@ -118,7 +118,7 @@ def ball(folder, record, fine):
     epsilon, step = 2.0, 0.5 if fine else 1.0
     low, high = (np.arange(round(a / step), round(b / step) + 1).tolist() for a, b in ((0, 2), (20, 22)))
     steps = [(x, y) for x in low + high for y in low]
-    radii = np.arange(0.5, 12.1, 0.5 if fine else 1.5)
+    radii = np.arange(0.5, 12.1, 0.75 if fine else 1.5)
     figure, (left, right) = plt.subplots(1, 2, figsize=(12.5, 4.4), layout="constrained", width_ratios=(1, 1.25))
     rows = []
     for (norm, name), color, line in zip(NORMS.items(), (RED, BLUE, GREEN), ("--", "-", "-."), strict=True):

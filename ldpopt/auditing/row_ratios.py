@@ -2,7 +2,7 @@ r"""Screening of many pairs of inputs at once, by the largest ratio of every two
 
 .. math:: R_{x x'} = \max_y P(y \mid x) / P(y \mid x')
 
-is computed in floats by a compiled product. Pairs that certainly satisfy the claim, or are not the worst, are left out.
+is computed in floats by a max-product. Pairs that certainly satisfy the claim, or are not the worst, are left out.
 """
 
 from collections.abc import Iterator
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from ldpopt.auditing.audits import AnyPairs, Pairs
 from ldpopt.auditing.exact_matrices import ULPS, Exact
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.products import max_product
 
 Float = NDArray[np.float64]
 
 SMALLEST = 2.0**-1000  # smallest entries that keep all bits as floats and have an inverse
-MIN_ENTRIES = 2e7  # number of entries, in all pairs, from which the product saves more time than its loading takes
+MIN_ENTRIES = 1e5  # number of entries, in all pairs, from which the product takes less time
 MIN_SHARE = 0.02  # share of all pairs from which the product of all rows takes less time than the given pairs alone
 # Largest exponent that is used: smaller floats lose bits, and a smaller exponent leaves out fewer entries
 LARGEST_EXPONENT = 700.0
@@ -32,8 +33,6 @@ def row_ratios(matrix: Exact, pairs: AnyPairs) -> Float | None:
         return None
     if ((matrix.floats < SMALLEST) & (matrix.whole != 0)).any():
         return None
-    from ldpopt.foundation.compiled import max_product
-
     with np.errstate(divide="ignore"):
         inverse = np.divide(1.0, matrix.floats.T, order="C")
     return max_product(np.ascontiguousarray(matrix.floats), inverse)

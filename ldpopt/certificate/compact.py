@@ -1,7 +1,5 @@
 """The bound over channels in the compact form: one shift of the multipliers makes every output feasible."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +23,7 @@ class Prices:
     count: Any
 
     @classmethod
-    def of(cls, costs: Any, duals: Any) -> Prices:
+    def of(cls, costs: Any, duals: Any) -> "Prices":
         """Price columns, floats or integers, a chunk of inputs at a time."""
         n, m = costs.shape
         positive, total = (np.zeros(m, costs.dtype) for _ in range(2))

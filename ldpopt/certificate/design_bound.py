@@ -10,8 +10,6 @@ most 20 answers, for all sets of more answers by a semidefinite form (`design_bo
 ray that is listed. The value of a design is proved apart, in `design_value`: any kind of bound goes with any design.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log
@@ -45,7 +43,7 @@ class Bound(Protocol):
         ...
 
     @classmethod
-    def read(cls, entry: Entry, n: int) -> Bound:
+    def read(cls, entry: Entry, n: int) -> "Bound":
         """Read what `plain` wrote, for ``n`` answers."""
         ...
 
@@ -69,7 +67,7 @@ class NoBound:
         return {}
 
     @classmethod
-    def read(cls, entry: Entry, n: int) -> NoBound:
+    def read(cls, entry: Entry, n: int) -> "NoBound":
         """Read the empty table that `plain` wrote."""
         entry.table()
         return cls()
@@ -108,7 +106,7 @@ class FormBound:
         }
 
     @classmethod
-    def read(cls, entry: Entry, n: int) -> FormBound:
+    def read(cls, entry: Entry, n: int) -> "FormBound":
         """Read what `plain` wrote, for ``n`` answers."""
         table = entry.table("inverse", "line", "shift", "inequalities")
         shift = None if table["shift"].value is None else table["shift"].numbers(n + 1)

@@ -7,8 +7,6 @@ cuts of graphs.) Two inequalities make it tighter: with ``p`` the indicator of a
 ``(|A| - k)(|A| - k - 1) >= 0`` for every whole number ``k``. Multiples of them may be subtracted from the form.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -31,7 +29,7 @@ class Inequalities:
     size: int  # k
     factor: float  # of (|A| - k)(|A| - k - 1)
 
-    def times(self, scale: float) -> Inequalities:
+    def times(self, scale: float) -> "Inequalities":
         """All multipliers times a number."""
         return replace(self, pairs=scale * self.pairs, factor=scale * self.factor)
 
@@ -40,7 +38,7 @@ class Inequalities:
         return {"pairs": self.pairs.tolist(), "size": self.size, "factor": self.factor}
 
     @classmethod
-    def read(cls, entry: Entry, n: int) -> Inequalities | None:
+    def read(cls, entry: Entry, n: int) -> "Inequalities | None":
         """Read what `plain` wrote, or null, for ``n`` answers."""
         if entry.value is None:
             return None

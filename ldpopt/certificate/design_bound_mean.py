@@ -5,8 +5,6 @@ With ``k`` and ``y`` such that ``(k.v)^2 <= (y.v)(r.v)`` for all columns, no cha
 checking, which change at the roots of the ``a_x``; these are sorted exactly.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
@@ -39,7 +37,7 @@ class MeanBound:
         return {"numbers": self.numbers.tolist(), "slope": self.slope.tolist(), "line": self.line.tolist()}
 
     @classmethod
-    def read(cls, entry: Entry, n: int) -> MeanBound:
+    def read(cls, entry: Entry, n: int) -> "MeanBound":
         """Read what `plain` wrote, for ``n`` answers."""
         return cls(*(part.numbers(n) for part in entry.table("numbers", "slope", "line").values()))
 

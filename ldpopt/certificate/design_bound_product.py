@@ -14,8 +14,6 @@ If the workload depends on two attributes, on each separately, only Ferrers diag
 are enumerated.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -49,7 +47,7 @@ class Spectrum:
     beside: Fraction  # delta: largest absolute row sum of the Gram matrix less the average; 0 if it is in the scheme
 
     @classmethod
-    def of(cls, statement: Statement, scheme: Scheme) -> Spectrum | None:
+    def of(cls, statement: Statement, scheme: Scheme) -> "Spectrum | None":
         """Spectrum of a statement; None if its answers are not those of the scheme, or have different weights."""
         if len(statement.weights.whole) != scheme.n or (statement.weights.whole != statement.weights.whole[0]).any():
             return None
@@ -132,7 +130,7 @@ class ProductBound:
         return {"sizes": list(self.sizes), "eigenvalues": self.eigenvalues.tolist(), "level": self.level}
 
     @classmethod
-    def read(cls, entry: Entry, n: int) -> ProductBound:
+    def read(cls, entry: Entry, n: int) -> "ProductBound":
         """Read what `plain` wrote, for ``n`` answers."""
         table = entry.table("sizes", "eigenvalues", "level")
         sizes = tuple(size.whole(n + 1) for size in table["sizes"].list())
@@ -142,7 +140,7 @@ class ProductBound:
         return cls(sizes, table["eigenvalues"].numbers(2 ** len(sizes)), table["level"].number())
 
     @classmethod
-    def best(cls, spectrum: Spectrum, base: Fraction) -> ProductBound:
+    def best(cls, spectrum: Spectrum, base: Fraction) -> "ProductBound":
         """The best multipliers in the scheme, with equal costs, and the least level that holds in rationals."""
         mu, beside = np.array([float(value) for value in spectrum.mu]), float(spectrum.beside)
         ranks, n = spectrum.scheme.ranks.ravel(), spectrum.scheme.n

@@ -1,7 +1,5 @@
 """The statement that a bound for designs is about: workload and weights in integers, and the private columns."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,7 +30,7 @@ class AnswerClasses:
     classes: NDArray[np.int64]  # class of every answer, shape (n,)
 
     @classmethod
-    def of(cls, matrix: Float) -> AnswerClasses:
+    def of(cls, matrix: Float) -> "AnswerClasses":
         """Find the classes of a workload's matrix."""
         _, first, classes = np.unique(matrix.T + 0.0, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -40,7 +38,7 @@ class AnswerClasses:
         return cls(first[order].astype(np.int64), rank[classes.ravel()].astype(np.int64))
 
     @classmethod
-    def under(cls, privacy: Any, matrix: Float, inputs: Sequence[Hashable]) -> AnswerClasses:
+    def under(cls, privacy: Any, matrix: Float, inputs: Sequence[Hashable]) -> "AnswerClasses":
         """Those classes under pure privacy; under other notions every answer has a class of its own."""
         # There the average of two rows may break a tie with a third.
         everyone = np.arange(len(inputs))
@@ -62,7 +60,7 @@ class Statement:
     weights: Rationals  # r, summing to exactly 1
 
     @classmethod
-    def of(cls, matrix: Float, weights: Float, merged: AnswerClasses | None = None) -> Statement:
+    def of(cls, matrix: Float, weights: Float, merged: AnswerClasses | None = None) -> "Statement":
         """Read a workload and weights, which are divided by their exact sum, for all answers or classes of them."""
         chosen = matrix if merged is None else matrix[:, merged.first]
         bits = fraction_bits(chosen)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import ModelFileError
-from ldpopt.foundation.documents import Entry
+from ldpopt.foundation.documents import Entry, reading_json
 from ldpopt.foundation.files import strict_json
 from ldpopt.mechanism.mechanism import Mechanism
 
@@ -19,15 +18,8 @@ NEXT = ",\n"  # between the entries of an object, each on its own line
 
 def open_document(path: str | os.PathLike[str], largest: int) -> Entry:
     """Read a JSON file of at most so many bytes."""
-    name = os.fspath(path)
-    try:
-        return Entry(strict_json(path, largest), name)
-    except OSError as error:
-        what = f"cannot read the certificate: {error.strerror or error}"
-        raise ModelFileError(what, where=name, do="check the path") from None
-    except ValueError as error:
-        do = "name a file that `ldpopt certify -o` or save() wrote"
-        raise ModelFileError(f"not a certificate in JSON: {error}", where=name, do=do) from None
+    with reading_json(path, "a certificate", "name a file that `ldpopt certify -o` or save() wrote"):
+        return Entry(strict_json(path, largest), os.fspath(path))
 
 
 def read_masses(entry: Entry, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Mechanism:

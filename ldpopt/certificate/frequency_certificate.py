@@ -5,8 +5,6 @@ frequency is estimated by ``(count / N - q) / (p - q)`` with the exact support p
 that of a product alphabet with one attribute. One of the two sizes next to ``n / (e^epsilon + 1)`` is the best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -41,7 +39,7 @@ class SubsetRandomizer:
     mass: int
 
     @classmethod
-    def of(cls, n: int, size: int, epsilon: Budget) -> SubsetRandomizer:
+    def of(cls, n: int, size: int, epsilon: Budget) -> "SubsetRandomizer":
         """The largest mass within the budget."""
         ratio = epsilon.enclosure()[0]
         return cls(n, size, int(TOTAL * size * ratio / (size * ratio + n - size)))
@@ -112,13 +110,13 @@ class FrequencyCertificate(DesignClaim):
     multipliers: ProductBound
 
     @classmethod
-    def of(cls, workload: Workload, privacy: PureLDP) -> FrequencyCertificate:
+    def of(cls, workload: Workload, privacy: PureLDP) -> "FrequencyCertificate":
         """The best sets, with their value and the bound."""
         n = workload.shape[1]
         return cls._proved(workload, privacy, SubsetRandomizer.of(n, best_size(n, privacy.epsilon), privacy.epsilon))
 
     @classmethod
-    def _proved(cls, workload: Workload, privacy: PureLDP, randomizer: SubsetRandomizer) -> FrequencyCertificate:
+    def _proved(cls, workload: Workload, privacy: PureLDP, randomizer: SubsetRandomizer) -> "FrequencyCertificate":
         """A randomizer with its value and the best bound."""
         spectrum = _spectrum(workload)
         multipliers = ProductBound.best(spectrum, least_ratio(privacy.epsilon))
@@ -180,7 +178,7 @@ class FrequencyCertificate(DesignClaim):
         }
 
     @classmethod
-    def _read(cls, entry: Entry) -> FrequencyCertificate:
+    def _read(cls, entry: Entry) -> "FrequencyCertificate":
         if isinstance(entry.value, dict) and entry.value.get("format") == OLD_FREQUENCIES:
             return cls._read_old(entry)
         table = entry.table(
@@ -208,7 +206,7 @@ class FrequencyCertificate(DesignClaim):
         )
 
     @classmethod
-    def _read_old(cls, entry: Entry) -> FrequencyCertificate:
+    def _read_old(cls, entry: Entry) -> "FrequencyCertificate":
         """Of the old format: the randomizer follows from the budget, and the bound is proved again."""
         table = entry.table("format", "inputs", "unit", "epsilon", "size", "achieved", "bound")
         workload, privacy = _workload(table), PureLDP(table["epsilon"].text())

@@ -7,15 +7,12 @@ row-stochastic channels (pairwise form) or channels of the compact form. The row
 built again, from the statement and a rational enclosure of ``e**-epsilon``: the solver's rows are not trusted.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
-from ldpopt.certificate import pairs as blocks
 from ldpopt.certificate.compact import MIN_COARSE_ENTRIES, coarse_integers, columns_bound
 from ldpopt.certificate.integers import GRID, Integers, exact_grid, integers
 from ldpopt.errors import CertificateError
@@ -27,6 +24,16 @@ from ldpopt.problem.problem import Problem
 
 Form = Literal["compact", "pairwise"]
 MULTIPLIERS = "use the multipliers of a solution of this problem, with this notion"  # advice if others were given
+# Number of entries from which pairs are relaxed in 64-bit integers, which loosens the bound by about 1e-13
+MIN_ENTRIES = 100_000
+BLOCK = 1 << 21  # number of entries whose costs are in memory at once
+# Bound on utilities plus multipliers: up to it a unit is at most 1, and every cost in units is a float
+LARGEST_SUM = 2.0**60
+BITS = 61  # bits of the largest sum of costs and multipliers: costs stay int64 whatever multipliers are added
+# The natural logarithm of 2, in two parts; the product of the first one with a whole number below 2**13 is exact
+LN2 = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")
+TERMS = 18  # terms of the series of ``exp(-r)`` up to 0.7; the rest is below 1e-19
+LARGEST_EXPONENT = 700.0  # above this, ``exp(-x)`` is near the smallest floats and is replaced by 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +50,7 @@ class PairRows:
     value: Float  # positive multipliers, shape (rows,)
 
     @classmethod
-    def joined(cls, parts: list[PairRows]) -> PairRows:
+    def joined(cls, parts: "list[PairRows]") -> "PairRows":
         """Concatenate several sets of rows."""
         if len(parts) == 1:
             return parts[0]
@@ -86,7 +93,7 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     ):
         whole, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _compact_ties(problem)) * Fraction(2) ** -bits
-    if has_stakes and multipliers.form == "pairwise" and utility.size > blocks.MIN_ENTRIES:
+    if has_stakes and multipliers.form == "pairwise" and utility.size > MIN_ENTRIES:
         found = _bound_by_blocks(problem, multipliers, sign)
         if found is not None:
             return found
@@ -110,10 +117,10 @@ def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> F
     ties = problem.privacy.definition(problem.inputs, problem.outputs)  # not cached: a metric has many pairs
     if multipliers.blocks or prior is None or ties is None or ties.delta or ties.owner is not None:
         return None
-    if not np.abs(utility).max() + pairs.value.sum() < blocks.LARGEST_SUM:
+    if not np.abs(utility).max() + pairs.value.sum() < LARGEST_SUM:
         return None
     distance = _tied_distances(problem, ties, pairs)
-    total, bits = blocks.pairs_bound(sign * prior, utility, pairs, ties.budget, distance)
+    total, bits = pairs_bound(sign * prior, utility, pairs, ties.budget, distance)
     return sign * total * Fraction(2) ** -bits
 
 
@@ -218,3 +225,42 @@ def _relax(costs: Integers, block: RowBlock, values: Float, cost_grid: int) -> i
     used = np.flatnonzero(values)
     sides = np.where(values[used] > 0, integers(side[used], up=True), integers(side[used]))
     return int((scaled[used] * sides).sum())
+
+
+def exponential_below(exponent: Float) -> Float:
+    """``exp(-exponent)`` rounded down by less than the share ``(10 + 2 exponent) 2**-50``, identical on every machine.
+
+    Only sums and products of floats are used: a library's exponential differs between processors, and so would the
+    bounds of a certificate. Rounding errors are below the margin of ``(5 + exponent) 2**-50``: a fifth of it here, and
+    another eighth of ``exponent 2**-50`` if the exponent itself is a rounded product.
+    """
+    capped = np.minimum(exponent, LARGEST_EXPONENT)
+    halvings = np.floor(capped / LN2[0])
+    rest = (capped - halvings * LN2[0]) - halvings * LN2[1]
+    found = np.ones_like(rest)
+    for k in range(TERMS, 0, -1):
+        found = 1 - found * rest / k
+    found = np.ldexp(found * (1 - (5 + capped) * 2.0**-50), -halvings.astype(np.int64))
+    return np.where(exponent > LARGEST_EXPONENT, 0.0, found)
+
+
+def pairs_bound(weights: Float, utility: Float, pairs: PairRows, budget: Budget, distance: Float) -> tuple[int, int]:
+    """Upper bound on the value of every private channel, and its fractional bits; ``distance`` is one for each row."""
+    # The multiplier v of a row lowers the cost of its first input by v e**(-epsilon d), and raises that of the second
+    # by v. The bound is the sum of the inputs' largest costs, in 64-bit integers: costs rounded up, decreases down.
+    (n, m), sums = utility.shape, np.bincount(pairs.y, pairs.value[pairs.row], utility.shape[1])
+    bits = BITS - int(np.frexp(np.abs(weights).max() * np.abs(utility).max() + sums.max())[1])
+    order, size = np.argsort(pairs.y, kind="stable"), max(1, BLOCK // n)
+    starts = np.searchsorted(pairs.y, np.arange(0, m + size, size), sorter=order)
+    best = np.full(n, np.iinfo(np.int64).min)
+    for begin, start, stop in zip(range(0, m, size), starts[:-1], starts[1:], strict=True):
+        # The next float is above the product that was rounded; a power of two rounds nothing.
+        costs = np.nextafter(weights[:, None] * utility[:, begin : begin + size], np.inf)
+        whole = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
+        at, row = pairs.y[order[start:stop]] - begin, pairs.row[order[start:stop]]
+        value = np.rint(np.ldexp(pairs.value[row], bits))
+        less = np.floor(value * exponential_below(budget.rounded_up * distance[row]))
+        np.subtract.at(whole, (pairs.first[row], at), less.astype(np.int64))
+        np.add.at(whole, (pairs.second[row], at), value.astype(np.int64))
+        np.maximum(best, whole.max(axis=1), out=best)
+    return sum(best.tolist()), bits

@@ -39,6 +39,7 @@ COMMANDS = (
     *(init, check, solve, design, compare, audit, certify, vertices, plan, key, privatize, estimate, sweep, simulate),
     *(experiment, plot, report, export, solvers, models, examples),
 )
+FREE_SPACE = " | do: check the path, the free space and the permissions"
 EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
 
 # Base class of all usage errors: from click or from typer itself, depending on the version of typer
@@ -98,7 +99,7 @@ class Shell(TyperGroup):
             code = INTERRUPTED
         except OSError as error:
             where = f" | where: {error.filename}" if error.filename else ""
-            say(f"{error.strerror or error}{where} | do: check the path, the free space and the permissions")
+            say(f"{error.strerror or error}{where}{FREE_SPACE}")
             code = BAD_STATEMENT
         except SystemExit:  # from typer, if the reader of --help closed the pipe
             code = 0
@@ -127,7 +128,7 @@ def _flushed(code: int) -> int:
             with suppress(OSError, ValueError):  # the stream is not a file, as in a test
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             if code == 0 and stream is sys.stdout and not isinstance(error, BrokenPipeError):
-                say(error.strerror or str(error))
+                say(f"{error.strerror or error}{FREE_SPACE}")
                 code = BAD_STATEMENT
     return code
 

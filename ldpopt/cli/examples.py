@@ -9,8 +9,8 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.printing import show
-from ldpopt.errors import ModelFileError
 from ldpopt.foundation.display import Facts, Table
+from ldpopt.foundation.files import file_errors
 
 
 def examples(
@@ -27,11 +27,8 @@ def examples(
     found = {path.name: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in folder.glob("*.py")}
     entries = [{"name": name, "title": found[name].strip().splitlines()[0]} for name in sorted(found)]
     if copy is not None:
-        try:
+        with file_errors("cannot copy the examples", copy, "name a new folder"):
             shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise ModelFileError(f"cannot copy the examples: {why}", where=copy, do="name a new folder") from None
     where = str(folder if copy is None else Path(copy))
     table = Table(["example", "title"], [[entry["name"], entry["title"]] for entry in entries], words=["title"])
     show(Facts("", [table, f"in {where}"]), {"folder": where, "examples": entries}, json)

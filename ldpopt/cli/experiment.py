@@ -47,9 +47,9 @@ def experiment(
     finished runs are kept even if the process is killed, and the same command continues.
     """
     from ldpopt.foundation.budget import Budget
+    from ldpopt.foundation.files import write_csv
     from ldpopt.studies.experiment import compare_means_grid
     from ldpopt.studies.resampling import PROTOCOLS, Resampled, protocols
-    from ldpopt.studies.table import write_csv
 
     require_writable(output)
     low, high = _bounds(bounds)

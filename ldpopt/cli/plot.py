@@ -105,20 +105,19 @@ def _mechanism(file: str) -> tuple[Mechanism, Notion | None]:
 
 
 def _polytope(file: str) -> Any:
-    """Draw all private mechanisms of a binary model, and the best one."""
-    import numpy as np
-
+    """Draw all private mechanisms of a binary model, with level lines of its utility."""
     from ldpopt import plotting as pictures
+    from ldpopt.polytope.vertices import extreme_points
     from ldpopt.problem.modelfile import load_model
 
     if Path(file).suffix.lower() == ".json":
         what = "--kind polytope draws all mechanisms of a model, and a JSON file has one"
         raise StatementError(what, where=file, do="name the model file (TOML)")
     problem = load_model(file)
-    if len(problem.inputs) != 2 or len(problem.outputs) != 2:
-        n, m = problem.utility.shape
+    n, m = problem.utility.shape
+    if (n, m) != (2, 2):
         what = f"a plot in the plane needs two answers and two reports, not {n} and {m}"
         raise StatementError(what, where=file, do="leave --kind out for a heat map")
-    is_truth = problem.prior is not None and np.array_equal(problem.utility.gain, np.eye(2))
-    prior = problem.prior.tolist() if problem.prior is not None and is_truth else None
-    return pictures.polytope(problem.privacy, new_axes((5.8, 5.4)), prior=prior)
+    points = extreme_points(problem.privacy, 2, inputs=problem.inputs)
+    has_level_lines = problem.prior is not None and not problem.constraints
+    return pictures.corners(points, new_axes((5.8, 5.4)), problem=problem if has_level_lines else None)

@@ -65,8 +65,8 @@ def simulate(
     answers. With a checkpoint, finished surveys are kept even if the process is killed, and the same command
     continues.
     """
+    from ldpopt.foundation.files import write_csv
     from ldpopt.studies.simulate import simulate_grid
-    from ldpopt.studies.table import write_csv
 
     require_writable(output)
     sizes = options.parse_people(people)

@@ -12,6 +12,7 @@ from ldpopt.cli import options
 from ldpopt.cli.interrupts import INTERRUPTED
 from ldpopt.cli.printing import NO_SOLUTION, new_axes, progress_bar, require_writable, save_picture, say, show
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation.files import file_errors
 
 if TYPE_CHECKING:
     from ldpopt.problem.problem import Problem
@@ -76,12 +77,9 @@ def _require_new_folder(folder: str | None) -> None:
     """Refuse a folder that has something in it, or cannot be made, before the work begins."""
     if folder is None:
         return
-    try:
+    with file_errors("cannot make the folder", folder, "name a new folder"):
         Path(folder).mkdir(exist_ok=True)
         is_new = not any(Path(folder).iterdir())
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise ModelFileError(f"cannot make the folder: {why}", where=folder, do="name a new folder") from None
     if not is_new:
         raise ModelFileError("the folder is not empty", where=folder, do="name a new folder; no file is replaced")
 

@@ -11,8 +11,6 @@ with equality there. The right side is linear in ``(q, e)``, so that the value o
 of them, which is decreased by Newton steps, with a logarithmic barrier that keeps the columns private.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -106,7 +104,7 @@ class _Space:
     rows: Float
 
     @classmethod
-    def of(cls, contrasts: Contrasts, private: PrivateColumns) -> _Space:
+    def of(cls, contrasts: Contrasts, private: PrivateColumns) -> "_Space":
         first, second, nats = private.ties
         lift, low, high = contrasts.unit * contrasts.basis, np.exp(-nats), -np.expm1(-nats)
         tied = (lift[second] - low[:, None] * lift[first]) / high[:, None]

@@ -6,8 +6,6 @@ rows of the centered workload. An orthonormal basis of that space leaves out the
 budgets accurate: there ``v`` is near 1, and subtracting 1 first loses no digits of ``g``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -30,7 +28,7 @@ class Contrasts:
     weights: Float  # r, shape (n,), summing to 1; zeros are allowed
     unit: float = 1.0  # coordinates of scores are divided by it
 
-    def scaled_to(self, columns: Columns) -> Contrasts:
+    def scaled_to(self, columns: Columns) -> "Contrasts":
         """The unit with which the largest coordinate of these columns is 1."""
         return replace(self, unit=float(np.abs(self.scores(columns)).max()))
 

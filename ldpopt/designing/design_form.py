@@ -1,7 +1,5 @@
 """The facts of a design problem by which a method is chosen, each computed once, when it is first used."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,7 +35,7 @@ class DesignForm:
     deadline: Deadline = NO_LIMIT
 
     @classmethod
-    def of(cls, problem: DesignProblem, deadline: Deadline = NO_LIMIT) -> DesignForm:
+    def of(cls, problem: DesignProblem, deadline: Deadline = NO_LIMIT) -> "DesignForm":
         """The form of a problem; raises if no mechanism can solve it."""
         form = cls(problem, deadline)
         if not form.epsilon > 0:

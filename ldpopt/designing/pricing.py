@@ -5,8 +5,6 @@ indicator of a set, over the set's mass. `local_search` exchanges single answers
 prove that there are no others.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +58,7 @@ class Dual:
         """Lower bound on the value of every design."""
         return self.value * (self.value / self.largest)
 
-    def mean(self, other: Dual) -> Dual:
+    def mean(self, other: "Dual") -> "Dual":
         """The mean of two sets of multipliers, scaled to the same cost; the largest cost of the mean is not known."""
         own, its = self.value / self.largest, other.value / other.largest
         return Dual(

@@ -1,7 +1,5 @@
 """The private columns of a notion: the staircases of pure privacy, or sums of extreme rays that are listed."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -142,7 +140,7 @@ class PrivateColumns:
     @classmethod
     def of(
         cls, privacy: Any, inputs: Sequence[Hashable], classes: int, deadline: Deadline = NO_LIMIT
-    ) -> PrivateColumns:
+    ) -> "PrivateColumns":
         """Cone of a notion; under pure privacy that of so many classes of answers."""
         if not is_pure(privacy, inputs):
             return cls(privacy, inputs, ListedRays(rays_of(privacy, inputs, deadline=deadline)))

@@ -1,7 +1,5 @@
 """The deadline of a whole call, which is passed to everything that may take long."""
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ class Deadline:
     moment: float = math.inf  # in the seconds of `time.perf_counter`; infinite without a limit
 
     @classmethod
-    def after(cls, seconds: float | None) -> Deadline:
+    def after(cls, seconds: float | None) -> "Deadline":
         """Count from now; None means no limit."""
         return cls() if seconds is None else cls(time.perf_counter() + seconds)
 
@@ -29,11 +27,11 @@ class Deadline:
         """Seconds left, at least a thousandth; None without a limit."""
         return None if self.moment == math.inf else max(self.moment - time.perf_counter(), MIN_SECONDS_LEFT)
 
-    def share(self, part: float) -> Deadline:
+    def share(self, part: float) -> "Deadline":
         """Deadline after a part of the seconds that are left."""
         return self if self.left is None else Deadline.after(part * self.left)
 
-    def before(self, seconds: float) -> Deadline:
+    def before(self, seconds: float) -> "Deadline":
         """Deadline that is earlier by some seconds, for work that cannot be interrupted."""
         return Deadline(self.moment - seconds)
 

@@ -1,7 +1,5 @@
 """Values of a JSON file, read strictly: each error names the file and the key."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Hashable, Iterator, Sequence
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
+from ldpopt.foundation.files import file_errors
 from ldpopt.foundation.numbers import Float, short_repr
 
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
@@ -26,14 +25,12 @@ def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterato
     """Turn every error while a JSON file is read into one that names the file; ``content`` is such as "a mechanism"."""
     where = os.fspath(path)
     try:
-        yield
+        with file_errors(f"cannot read the {content.removeprefix('a ')}", path):
+            yield
     except ModelFileError:
         raise
     except LdpoptError as error:
         raise ModelFileError(error.what, where=where, do=error.do) from None
-    except OSError as error:
-        what = f"cannot read the {content.removeprefix('a ')}: {error.strerror or error}"
-        raise ModelFileError(what, where=where, do="check the path") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         why = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
         if isinstance(error, (TypeError, AttributeError, IndexError)):  # in Python's own words
@@ -51,7 +48,7 @@ class Entry:
         """An error that names the file and the key."""
         return ModelFileError(what, where=f"{self.path}: {self.key}" if self.key else self.path, do=do)
 
-    def table(self, *keys: str) -> dict[str, Entry]:
+    def table(self, *keys: str) -> "dict[str, Entry]":
         """Read an object that has these keys and no other."""
         if not isinstance(self.value, dict):
             raise self.error(f"{self._shown()} should be an object with the keys {', '.join(keys)}")
@@ -61,13 +58,13 @@ class Entry:
             raise self.error(what, f"give exactly these keys: {', '.join(keys)}")
         return {key: Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip(".")) for key in keys}
 
-    def part(self, key: str) -> Entry:
+    def part(self, key: str) -> "Entry":
         """Read one value of an object that may have others."""
         if not isinstance(self.value, dict) or key not in self.value:
             raise self.error(f"the key {key!r} is missing")
         return Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip("."))
 
-    def list(self, size: int | None = None) -> Sequence[Entry]:
+    def list(self, size: int | None = None) -> "Sequence[Entry]":
         """Read a list, of the given size if there is one."""
         if not isinstance(self.value, list) or size not in (None, len(self.value)):
             raise self.error(f"{self._shown()} should be a list{'' if size is None else f' of {size}'}")

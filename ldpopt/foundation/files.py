@@ -1,10 +1,13 @@
 """Atomic writing of files, and strict reading of JSON."""
 
+import csv
 import errno
+import io
 import json
+import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -27,16 +30,24 @@ def replacing(path: str | os.PathLike[str], *, binary: bool = False, new: bool =
         raise ModelFileError("cannot write the file: it is a folder", where=os.fspath(path), do="name a file in it")
     options: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     mode = "wb" if binary else "w"
-    try:
+    passed, do = (BrokenPipeError, FileExistsError), "check the folder and its permissions"
+    with file_errors("cannot write the file", path, do, passed):
         is_special = target.exists() and not stat.S_ISREG(target.stat().st_mode)
         with target.open(mode, **options) if is_special else _temporary(target, mode, options, new) as stream:
             yield stream
-    except (BrokenPipeError, FileExistsError):
+
+
+@contextmanager
+def file_errors(
+    what: str, path: str | os.PathLike[str], do: str = "check the path", passed: tuple[type[OSError], ...] = ()
+) -> Iterator[None]:
+    """Raise errors of the operating system as a ModelFileError, but those that are to be passed as they are."""
+    try:
+        yield
+    except passed:
         raise
     except OSError as error:
-        why = error.strerror or str(error)
-        do = "check the folder and its permissions"
-        raise ModelFileError(f"cannot write the file: {why}", where=os.fspath(path), do=do) from None
+        raise ModelFileError(f"{what}: {error.strerror or error}", where=os.fspath(path), do=do) from None
 
 
 @contextmanager
@@ -141,3 +152,21 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
+
+
+def write_csv(
+    records: Iterable[Mapping[str, Any]],
+    path: str | os.PathLike[str] | None = None,
+    header: Sequence[str] | None = None,
+) -> str:
+    """Return records as CSV with exact floats, nan as an empty field; with a path, also write it atomically."""
+    rows = list(records)
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, header or list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({k: "" if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()})
+    if path is not None:
+        with replacing(path) as file:
+            file.write(stream.getvalue())
+    return stream.getvalue()

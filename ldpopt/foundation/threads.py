@@ -1,4 +1,4 @@
-"""Threads: for compiled loops over the rows of an array, and those that the linear algebra may use."""
+"""Threads: for loops in C over the rows of an array, and those that the linear algebra may use."""
 
 import os
 import sys
@@ -40,8 +40,8 @@ def parts_of(rows: int, operations: float) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(ends)]
 
 
-def over_rows(loop: Callable[..., None], fixed: Sequence[Any], arrays: Sequence[Any], operations: float) -> None:
-    """Call a compiled loop with parts of the arrays' rows, of so many operations each, on all cores."""
+def over_rows(loop: Callable[..., object], fixed: Sequence[Any], arrays: Sequence[Any], operations: float) -> None:
+    """Call a loop in C with parts of the arrays' rows, of so many operations each, on all cores."""
     in_threads(lambda part: loop(*fixed, *(array[part] for array in arrays)), parts_of(len(arrays[0]), operations))
 
 

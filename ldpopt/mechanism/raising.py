@@ -4,16 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.compiled import ROWS, compiled, raise_to_products
 from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.products import ROWS
 from ldpopt.foundation.threads import in_threads
+from ldpopt.native import raise_columns, raise_to_products
 from ldpopt.privacy import Ties
 
-# Number of entries, over all pairs, from which compiled loops save more time than loading them takes
-COMPILED_ENTRIES = 2e7
+PRODUCT_ENTRIES = 1e5  # number of entries, over all pairs, from which whole rows may be compared by max-products
 COLUMNS = 64  # number of columns that are raised together: few enough to fit in the processor's cache
-DENSE_SHARE = 0.02  # share of all pairs above which whole rows are compared by max-products of matrices
+DENSE_SHARE = 0.02  # share of all pairs above which whole rows are then compared
 DENSE_COLUMNS = 512  # number of columns that are raised together by matrix products
 
 
@@ -24,16 +23,17 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
 
     ``values`` has shape (n, m); ``ratio`` are the ``exp(-epsilon d)`` of the pairs, or one number; ``slack`` is one
     number, or has shape (n, n, m); with ``is_whole`` values are raised to the next integer. O(pairs x m) a sweep,
-    usually two to four; compiled, and shared among the cores, from `COMPILED_ENTRIES` on.
+    usually two to four; with one number as slack shared among the cores.
     """
     first, second = ties.pairs()
-    is_large = np.ndim(slack) == 0 and len(first) * values.shape[1] >= COMPILED_ENTRIES
-    if is_large and not slack and len(first) >= DENSE_SHARE * ties.n**2:
+    is_number = np.ndim(slack) == 0
+    is_large = len(first) * values.shape[1] >= PRODUCT_ENTRIES and len(first) >= DENSE_SHARE * ties.n**2
+    if is_number and is_large and not slack:
         return _by_products(values, ties, ratio, is_whole=is_whole)
     ratio = np.broadcast_to(ratio, first.shape)
     by_target = np.argsort(second, kind="stable")
     ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
-    if is_large:
+    if is_number:
         partner, factor = first[by_target].astype(np.int32), ratio[by_target]
         return _by_blocks(values, ties, (ends, partner, factor, float(slack), is_whole))
     tied, order, found = ties.tied_outputs(values.shape[1]), list(range(len(values))), values.copy()
@@ -42,8 +42,7 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
         for x in order:
             pairs = by_target[ends[x] : ends[x + 1]]
             if len(pairs):
-                room = slack if np.ndim(slack) == 0 else slack[first[pairs], x]
-                floor = (found[first[pairs]] - room) * ratio[pairs, None]
+                floor = (found[first[pairs]] - slack[first[pairs], x]) * ratio[pairs, None]
                 floor = (np.ceil(floor) if is_whole else floor).max(axis=0)
                 np.maximum(found[x], floor * tied, out=found[x])
         order.reverse()
@@ -92,34 +91,3 @@ def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> 
 
     in_threads(work, np.array_split(tied, -(-len(tied) // DENSE_COLUMNS)))
     return found
-
-
-@compiled
-def _raise_row(x: int, block: Float, ends: Int, partner: Int, ratio: Float, room: float, is_whole: bool) -> bool:
-    """Raise the entries of one input to the bounds of its ties; return whether any was below."""
-    row, changed = block[x], 0
-    for k in range(ends[x], ends[x + 1]):
-        other, factor = block[partner[k]], ratio[k]
-        for y in range(len(row)):
-            floor = (other[y] - room) * factor
-            if is_whole:
-                floor = np.ceil(floor)
-            changed += floor > row[y]
-            row[y] = max(row[y], floor)
-    return changed > 0
-
-
-@compiled
-def raise_columns(block: Float, ends: Int, partner: Int, ratio: Float, room: float, is_whole: bool) -> None:
-    """Raise columns, in place, until every entry is at least ``(entry of a tied input - room) * ratio``."""
-    # block has shape (n, few outputs), so that it fits in the cache; ends, partner, ratio are the tied inputs of each
-    # input, as compressed rows. Rows are raised in order and in reverse, at most 2 n + 2 times.
-    n = len(block)
-    for sweep in range(2 * n + 2):
-        changed = False
-        for at in range(n):
-            x = at if sweep % 2 == 0 else n - 1 - at
-            if _raise_row(x, block, ends, partner, ratio, room, is_whole):
-                changed = True
-        if not changed:
-            break

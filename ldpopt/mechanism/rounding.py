@@ -3,8 +3,6 @@ r"""From a float channel to integer masses on the grid of ``2**-53`` that satisf
 The methods are heuristics; each result is audited, and only one that passes is returned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -181,17 +179,17 @@ class _Cone:
     room_ratio: float
 
     @classmethod
-    def of(cls, ties: Ties, values: Float) -> _Cone:
+    def of(cls, ties: Ties, values: Float) -> "_Cone":
         return cls.of_events(ties, values) if ties.is_shared else cls.of_ties(ties)
 
     @classmethod
-    def of_ties(cls, ties: Ties, slack: Any = None) -> _Cone:
+    def of_ties(cls, ties: Ties, slack: Any = None) -> "_Cone":
         nearest = 1.0 if ties.distance is None else float(ties.distance.min(initial=np.inf))
         room_ratio = float(np.expm1(min(float(ties.budget) * nearest, 600.0))) * (1 - 1e-9)
         return cls(ties, ties.delta if slack is None else slack, ties.ratio(up=True), room_ratio)
 
     @classmethod
-    def of_events(cls, ties: Ties, values: Float) -> _Cone:
+    def of_events(cls, ties: Ties, values: Float) -> "_Cone":
         ratio = float(min(ties.budget.enclosure()[0], Fraction(10**300)))
         over = np.maximum(values[:, None, :] - ratio * values[None, :, :], 0.0)
         total = over.sum(axis=2, keepdims=True)

@@ -1,7 +1,5 @@
 """Layers of a neighbor set of intervals: the points that ``t`` steps of the set reach, and ``t - 1`` steps do not."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
@@ -37,7 +35,7 @@ class Moments(NamedTuple):
     second: Float
 
     @classmethod
-    def of(cls, table: Float) -> Moments:
+    def of(cls, table: Float) -> "Moments":
         """Freeze the rows of a table, shape ``(3, n + 1)``."""
         return cls(*(frozen(row) for row in table))
 

@@ -7,30 +7,24 @@ writes a whole page.
 
 from ldpopt.plotting.axes import MAX_AXIS_LABELS
 from ldpopt.plotting.estimates import design, estimate
-from ldpopt.plotting.geometry import polytope, regions
-from ldpopt.plotting.graphs import layered, layers, notion
+from ldpopt.plotting.geometry import corners, polytope, regions
+from ldpopt.plotting.graphs import layers
 from ldpopt.plotting.maps import places
-from ldpopt.plotting.mechanisms import comparison, delta_curve, mechanism
-from ldpopt.plotting.noise import lattice, levels, noise, partition
-from ldpopt.plotting.sweeps import front, surface, sweep
+from ldpopt.plotting.mechanisms import comparison, delta_curve, mechanism, privacy_curve
+from ldpopt.plotting.sweeps import surface, sweep
 
 __all__ = [
     "MAX_AXIS_LABELS",
     "comparison",
+    "corners",
     "delta_curve",
     "design",
     "estimate",
-    "front",
-    "lattice",
-    "layered",
     "layers",
-    "levels",
     "mechanism",
-    "noise",
-    "notion",
-    "partition",
     "places",
     "polytope",
+    "privacy_curve",
     "regions",
     "surface",
     "sweep",

@@ -10,14 +10,13 @@ if TYPE_CHECKING:
 
     from ldpopt.studies.sweep import SweepResult
 
+# Largest number of labels along an axis; if there are more, only every second, third, ... is written
 MAX_AXIS_LABELS = 30
-"""Largest number of labels along an axis; if there are more, only every second, third, ... is written."""
 
+# Names of notions in titles; for others the name is made of the kind
 NOTION_NAMES = {"graph": "privacy along a graph", "utility_optimized": "utility-optimized privacy"}
-"""Names of notions in titles; for others the name is made of the kind."""
 
-MAX_LABEL_LENGTH = 18
-"""Largest number of characters of a label along an axis."""
+MAX_LABEL_LENGTH = 18  # largest number of characters of a label along an axis
 
 
 def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), projection: str | None = None) -> Axes:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.designing import Design, DesignComparison, FrequencyDesign
+from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
+from ldpopt.surveys.schemes import SchemeComparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_OTHERS = 6
-"""Largest number of other mechanisms in the picture of a design: the best ones."""
-
-MAX_MARKED_ANSWERS = 40
-"""Largest number of answers at which the curves of variances have marks."""
+MAX_OTHERS = 6  # largest number of other mechanisms in the picture of a design: the best ones
+MAX_MARKED_ANSWERS = 40  # largest number of answers at which the curves of variances have marks
 
 
 def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
@@ -42,6 +43,30 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     along, across = ("number", "estimate") if estimate.method == "design" else ("answer", "estimated share")
     ax.set_ylabel(f"{across}, {100 * estimate.confidence:g} % intervals")
     ax.set_xlabel(f"{along} ({estimate.n_reports:,} reports)")
+    return ax
+
+
+def counts(counts: Counts, ax: Axes | None = None) -> Axes:
+    """Draw how often each report was seen."""
+    ax = bars(counts.labels, counts.values, ax)
+    ax.set_xlabel(f"report ({counts.n_reports:,} in all)")
+    ax.set_ylabel("count")
+    return ax
+
+
+def schemes(comparison: SchemeComparison, ax: Axes | None = None) -> Axes:
+    """Draw the average variance of each scheme of a survey."""
+    ax = bars(list(comparison.average), list(comparison.average.values()), ax)
+    ax.set_xlabel(rf"scheme, $\varepsilon$ = {float(comparison.epsilon):.4g} a person")
+    ax.set_ylabel("average variance, one person")
+    return ax
+
+
+def bars(names: Sequence[Hashable], values: ArrayLike, ax: Axes | None) -> Axes:
+    """Draw one bar for each name."""
+    ax = axes_or_new(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(names))), 3.8))
+    ax.bar(np.arange(len(names)), values, color="#9ecae1", edgecolor="#08306b", width=0.7)
+    label_axis(ax, "x", names)
     return ax
 
 

@@ -1,4 +1,4 @@
-"""Pictures in the plane: private mechanisms for two answers, and the priors of three answers."""
+"""Pictures of polytopes: extreme points for two to four answers, and the priors of three answers."""
 
 from __future__ import annotations
 
@@ -6,27 +6,31 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
-from ldpopt.plotting.axes import axes_or_new
+from ldpopt.plotting.axes import axes_or_new, name_privacy
+from ldpopt.plotting.mechanisms import heat_map
+from ldpopt.polytope.vertices import ExtremePoints, extreme_points
+from ldpopt.problem.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ldpopt.polytope.regions import Region
 
+# Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners are close
 NAME_DIRECTIONS = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))
-"""Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners are close."""
 
-APEXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
-"""Positions of the three certain priors in a triangle."""
+APEXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])  # positions of the three certain priors in a triangle
+MIN_CELL_WIDTH = 0.07  # smallest distance from the center of a cell to its border for a name inside the cell
+MAX_DRAWN_POINTS = 10_000  # largest number of extreme points whose columns are drawn; four answers have 904
+MAX_COLUMNS = 30  # largest number of different columns in a picture
+LEVELS = 5  # level lines of a utility beside that of the optimum
 
-MIN_CELL_WIDTH = 0.07
-"""Smallest distance from the center of a cell to its border for a name inside the cell."""
 
-
-def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | None = None) -> Axes:
+def polytope(privacy: Any, ax: Axes | None = None, *, prior: ArrayLike | None = None) -> Axes:
     r"""Draw the set of private mechanisms for two answers, in the plane of ``(p00, p11)``, with named corners.
 
     As figures 1 and 5 of Zhou, Lu and Wu 2019; the corners are A to D without delta, A to H with it.
@@ -37,25 +41,65 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
         The notion.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
-    prior : sequence of 2 floats, optional
+    prior : array_like, shape (2,), optional
         Also draw the level line :math:`\pi_0 p_{00} + \pi_1 p_{11} = u^*` through the best point.
     """
-    from ldpopt.closed_forms import binary
     from ldpopt.privacy import Notion
 
     ties = privacy.definition((0, 1)) if isinstance(privacy, Notion) and privacy.alphabet is None else None
     if ties is None or not ties.is_complete:
         raise StatementError(f"{privacy!r} has no picture in the plane", do="pass PureLDP or ApproximateLDP")
-    form = binary([0.5, 0.5] if prior is None else prior, ties.budget, ties.delta)
-    corners = np.array(form.vertices)
+    problem = None if prior is None else Problem(prior, "identity", privacy)
+    return corners(extreme_points(privacy, 2), ax, problem=problem)
+
+
+def corners(points: ExtremePoints, ax: Axes | None = None, *, problem: Problem | None = None) -> Axes:
+    r"""Draw extreme points: a polygon for two answers and two reports, else the columns that occur in them.
+
+    The polygon is in the plane of ``(p00, p11)``. Its corners are named clockwise from the left, which are the names of
+    Zhou, Lu and Wu 2019. A column is divided by its largest entry; below is the number of extreme points that have it.
+
+    Parameters
+    ----------
+    points : ExtremePoints
+        At most 10 000 extreme points.
+    ax : matplotlib Axes, optional
+        Axes to draw on (default: new ones).
+    problem : Problem, optional
+        Also draw level lines of its utility, and the best points (two answers only).
+    """
+    if points.shape == (2, 2):
+        return _polygon(points, ax, problem)
+    if points.count > MAX_DRAWN_POINTS:
+        what = f"the columns of at most {MAX_DRAWN_POINTS:,} extreme points are drawn, and these are {points.count:,}"
+        raise StatementError(what, do="take at most four answers, or draw one of them with plot(Mechanism(points[0]))")
+    counts = points.column_counts()
+    shown = list(counts.items())[:MAX_COLUMNS]
+    table = np.array([column for column, _ in shown], dtype=float).T
+    times = [f"{count:,}" for _, count in shown]
+    ax = heat_map(table, points.inputs, times, "entry / largest entry of the column", ax)
+    ax.set_xlabel("number of extreme points with this column")
+    ax.set_ylabel("true answer")
+    more = f", the {MAX_COLUMNS} most frequent of {len(counts)} columns" if len(counts) > MAX_COLUMNS else ""
+    ax.set_title(f"{points.count:,} extreme points, {name_privacy(points.privacy)}{more}", fontsize=10)
+    return ax
+
+
+def _polygon(points: ExtremePoints, ax: Axes | None, problem: Problem | None) -> Axes:
+    """Draw the private mechanisms for two answers, with named corners."""
+    outline = np.array([[point[0, 0], point[1, 1]] for point in points], dtype=float)
+    turned = outline - outline.mean(axis=0)
+    first = np.lexsort(outline.T[::-1])[0]  # the smallest p00, and of these the smallest p11
+    angle = np.arctan2(*turned.T) - np.arctan2(*turned[first])
+    outline = outline[np.argsort(np.where(np.arange(len(outline)) == first, 0.0, angle % (2 * np.pi)))]
     ax = axes_or_new(ax, size=(6.2, 5.4))
-    ax.fill(*corners.T, facecolor="#c6dbef", edgecolor="#08519c", linewidth=1.2, label="private")
-    ax.plot(*corners.T, "o", color="#08519c", markersize=4)
-    directions = NAME_DIRECTIONS if len(corners) == 8 else NAME_DIRECTIONS[1::2]
-    for name, point, (x, y) in zip("ABCDEFGH", corners, directions, strict=False):
+    ax.fill(*outline.T, facecolor="#c6dbef", edgecolor="#08519c", linewidth=1.2, label="private")
+    ax.plot(*outline.T, "o", color="#08519c", markersize=4)
+    directions = NAME_DIRECTIONS if len(outline) == 8 else NAME_DIRECTIONS[1::2]
+    for name, point, (x, y) in zip("ABCDEFGH", outline, directions, strict=False):
         _name_corner(ax, name, point, x, y)
-    if prior is not None:
-        _level_line(ax, form)
+    if problem is not None:
+        _level_lines(ax, points, problem)
     ax.set_xlim(-0.46, 1.46)
     ax.set_ylim(-0.22, 1.22)
     ax.set_xticks(np.linspace(0, 1, 6))
@@ -63,6 +107,7 @@ def polytope(privacy: Any, ax: Axes | None = None, *, prior: Sequence[float] | N
     ax.set_aspect("equal")
     ax.set_xlabel("$p_{00}$: probability that the first answer is reported truthfully")
     ax.set_ylabel("$p_{11}$: probability that the second answer is reported truthfully")
+    ties = points.ties
     delta = rf", $\delta = {float(ties.delta):.4g}$" if ties.delta else ""
     ax.set_title(rf"Private mechanisms, $\varepsilon = {float(ties.budget):.4g}${delta}")
     return ax
@@ -112,18 +157,22 @@ def _name_corner(ax: Axes, name: str, point: Float, x: int, y: int) -> None:
     )
 
 
-def _level_line(ax: Axes, form: Any) -> None:
-    """Draw the line on which the utility equals its optimum, and mark the optimal face."""
-    (first, second), value = form.prior, form.value
-    face = np.array(form.face)
-    across = np.linspace(-0.2, 1.2, 400)
-    if second > 0:
-        height = (value - first * across) / second
-        is_inside = (height >= -0.2) & (height <= 1.2)
-        across, height = across[is_inside], height[is_inside]
-    else:
-        across, height = np.full(2, value / first), np.array([-0.2, 1.2])
-    ax.plot(across, height, "--", color="#cb181d", linewidth=1.2, label=f"utility {value:.4g}")
+def _level_lines(ax: Axes, points: ExtremePoints, problem: Problem) -> None:
+    """Draw lines of equal utility; that of the optimum and the optimal face are red."""
+    best = points.best(problem)
+    weights = (np.asarray(problem.prior)[:, None] * problem.utility.matrix).astype(float)
+    constant, slopes = weights[0, 1] + weights[1, 0], np.array([1, -1]) * (weights[:, 0] - weights[:, 1])
+    face = np.array([[point[0, 0], point[1, 1]] for point in best.vertices], dtype=float)
+    values = [float((weights * point.astype(float)).sum()) for point in points]
+    along, steep = np.linspace(-0.2, 1.2, 400), int(abs(slopes[1]) >= abs(slopes[0]))
+    red = {"linestyle": "--", "color": "#cb181d", "linewidth": 1.2, "label": f"utility {float(best.value):.4g}"}
+    gray = {"linestyle": ":", "color": "#888888", "linewidth": 0.8}
+    inner = np.linspace(min(values), max(values), LEVELS + 2)[1:-1]
+    looks: list[tuple[float, dict[str, Any]]] = [(float(best.value), red), *((value, gray) for value in inner)]
+    for value, look in looks if slopes[steep] else ():
+        across = (value - constant - slopes[1 - steep] * along) / slopes[steep]
+        line = np.array([along, across] if steep else [across, along])
+        ax.plot(*line[:, (across >= -0.2) & (across <= 1.2)], **look)
     ax.plot(*face.T, color="#cb181d", linewidth=2.5, marker="o", markersize=6, label="optimal")
     # Below the axes: the region may fill them, and the title is above.
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncol=3, frameon=False, fontsize=8)

@@ -1,4 +1,4 @@
-"""Pictures of neighbor graphs and of what privacy notions compare."""
+"""Pictures of neighbor graphs, of what privacy notions compare, and of noise that falls with layers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import label_numbers
-from ldpopt.noise.layers.mechanism import Layered
+from ldpopt.noise import NeighborPartition, Noise
+from ldpopt.noise.layers import LatticeNoise, Layered, Levels
+from ldpopt.noise.noise import IntegerNoise
 from ldpopt.plotting.axes import axes_or_new, name_privacy, shorten
 from ldpopt.plotting.geometry import polytope
 from ldpopt.plotting.mechanisms import heat_map
@@ -20,14 +22,13 @@ if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.axes import Axes
 
-MAX_DRAWN_NODES = 2000
-"""Largest number of nodes of a picture; the layout of a larger graph takes a minute."""
-
-MAX_NAMED_NODES = 60
-"""Largest number of nodes with names."""
-
+MAX_DRAWN_NODES = 2000  # largest number of nodes of a picture; the layout of a larger graph takes a minute
+MAX_NAMED_NODES = 60  # largest number of nodes with names
+# Largest number of nodes whose distances in the picture follow those of the graph; others are laid out faster
 MAX_SPRINGS = 150
-"""Largest number of nodes whose distances in the picture follow those of the graph; others are laid out faster."""
+
+DRAWN_DEVIATIONS = 4.0  # standard deviations of noise that a picture shows on both sides of 0
+DRAWN_NATS = 6.0  # layers times epsilon that the picture of lattice noise shows
 
 
 def layers(graph: nx.Graph[Any], source: Hashable, value: Value | None = None, ax: Axes | None = None) -> Axes:
@@ -65,56 +66,132 @@ def layers(graph: nx.Graph[Any], source: Hashable, value: Value | None = None, a
 
 
 def layered(result: Layered, ax: Axes | None = None) -> Axes:
-    """Draw the graph of a mechanism, with the layers around the node that has all values nearby.
-
-    Parameters
-    ----------
-    result : Layered
-        Result of `bfs_mechanism`; its loss or gain is in the title.
-    ax : matplotlib Axes, optional
-        Axes to draw on (default: new ones).
-    """
-    problem, own = result.problem, result.levels.argmin(axis=1)
-    center = int(result.levels.sum(axis=1).argmin())
-    values = [problem.outputs[y] for y in own]
-    source = problem.inputs[center]
-    ax = _draw(problem.privacy.graph, result.levels[center, own], values, source, ax)
+    """Draw the graph of a mechanism, with the layers around the node that has all values nearby."""
+    problem, own = result.problem, result.levels.argmin(axis=1).tolist()
+    source = problem.inputs[int(result.levels.sum(axis=1).argmin())]
+    values = {node: problem.outputs[y] for node, y in zip(problem.inputs, own, strict=True)}
+    ax = layers(problem.privacy.graph, source, values, ax)
     outcome = f"{problem.utility.sense} {result.value:.4g}, repair '{result.repair}'"
     ax.set_title(f"{name_privacy(problem.privacy)}: {outcome}\nlayers around {shorten(source)}", fontsize=10)
     return ax
 
 
 def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
-    """Draw a notion: the private mechanisms for two answers, a neighbor graph, or the budget of each pair of answers.
-
-    Parameters
-    ----------
-    privacy : Notion
-        Pure and approximate privacy are drawn as in `polytope`, `GraphDP` as its graph, others as a table of pairs.
-    ax : matplotlib Axes, optional
-        Axes to draw on (default: new ones).
-    """
+    """Draw a notion: the private mechanisms for two answers, its graph, or the budget of each pair of answers."""
     if isinstance(privacy, GraphDP):
         ax = _draw(privacy.graph, None, list(privacy.graph), None, ax)
         ax.set_title(name_privacy(privacy), fontsize=10)
         return ax
+    inputs: Sequence[Hashable]
     if isinstance(privacy, MetricDP):
-        if privacy.inputs is None and callable(privacy.distance):
-            raise StatementError(
-                "this metric is a function: it has no answers to draw", do="pass a matrix of distances"
-            )
-        inputs: Sequence[Hashable] = range(len(privacy.distance)) if privacy.inputs is None else privacy.inputs
+        if callable(privacy.distance):
+            raise StatementError("a metric that is a function has no picture", do="pass a matrix of distances")
+        inputs = range(len(privacy.distance)) if privacy.inputs is None else privacy.inputs
     elif hasattr(privacy, "sensitive"):
         inputs = (*privacy.sensitive, "any other")
     else:
         return polytope(privacy, ax)
     ties = privacy.definition(inputs)
+    assert ties is not None
     budgets = np.full((ties.n, ties.n), np.nan)
     budgets[ties.pairs()] = float(ties.budget) * (1.0 if ties.distance is None else ties.distance)
     ax = heat_map(budgets, inputs, inputs, "largest log ratio (nats)", ax)
     ax.set_xlabel("than under this answer $x'$")
     ax.set_ylabel("a report is likelier under $x$")
     ax.set_title(name_privacy(privacy), fontsize=10)
+    return ax
+
+
+def noise(noise: Noise, ax: Axes | None = None) -> Axes:
+    """Draw the density of noise, or the probabilities of noise on the integers, with the mean absolute noise."""
+    ax = axes_or_new(ax)
+    reach = DRAWN_DEVIATIONS * float(noise.variance) ** 0.5
+    if isinstance(noise, IntegerNoise):
+        last = max(3, min(int(reach), 2000))
+        k = np.arange(-last, last + 1)
+        ax.bar(k, noise.pdf(k), width=0.8 if last < 60 else 1.0, color="#08519c")
+        ax.set_ylabel("probability")
+        ax.set_xlabel("noise (whole numbers)")
+    else:
+        r = np.linspace(-reach, reach, 4001)
+        density = noise.pdf(r)
+        ax.plot(r, density, color="#08519c", linewidth=1.2)
+        ax.fill_between(r, density, color="#c6dbef", alpha=0.6)
+        ax.set_ylabel("density")
+        ax.set_xlabel("noise (unit of the answer)")
+    for side in (-1, 1):
+        label = f"mean |noise| {noise.expected_abs:.4g}" if side > 0 else None
+        ax.axvline(side * noise.expected_abs, color="#cb181d", linestyle="--", linewidth=1, label=label)
+    ax.set_ylim(0, None)
+    name = type(noise).__name__
+    ax.set_title(
+        rf"{name}, sensitivity {noise.sensitivity:.4g}, $\varepsilon$ = {float(noise.epsilon):.4g}", fontsize=10
+    )
+    ax.legend(frameon=False, fontsize=8)
+    return ax
+
+
+def partition(partition: NeighborPartition, ax: Axes | None = None) -> Axes:
+    """Draw the level of each noise value: how many steps of the neighbor set reach it; the set itself is red."""
+    ax = axes_or_new(ax, size=(7.0, 4.0))
+    reach = 2.5 * partition.sensitivity + float(partition.widening)
+    r = np.linspace(-reach, reach, 8001)
+    if partition.is_discrete:
+        r = np.arange(-int(reach), int(reach) + 1.0)
+    level = partition.level(r)
+    ax.fill_between(r, level, step="mid", color="#c6dbef")
+    ax.plot(r, level, color="#08519c", linewidth=1.2, drawstyle="steps-mid", label="level $L(r)$")
+    for low, high in partition.blocks:
+        for side in (-1, 1):
+            ends = [side * float(low), side * float(high)]
+            ax.plot(ends, [0, 0], color="#cb181d", linewidth=4, marker="|", solid_capstyle="butt", zorder=4)
+    ax.plot([], [], color="#cb181d", linewidth=4, label="neighbor set")
+    ax.set_xlabel("noise $r$ (unit of the answer)")
+    ax.set_ylabel(r"level: the density is $e^{-\varepsilon L(r)} / Z$")
+    ax.set_title(f"layers of the neighbor set, widening {float(partition.widening):.4g}", fontsize=10)
+    ax.set_ylim(None, 1.3 * float(level.max()))
+    ax.legend(fontsize=8, loc="upper center", ncol=2)
+    return ax
+
+
+def lattice(noise: LatticeNoise, ax: Axes | None = None) -> Axes:
+    """Draw the layers of the integer lattice around 0: integers with their probabilities, triples that end in 0."""
+    last = max(2, min(int(DRAWN_NATS / float(noise.epsilon)), 12))
+    listed = [noise.words.layer(t) for t in range(last + 1)]
+    points = np.concatenate(listed)
+    level = np.repeat(np.arange(last + 1), [len(layer) for layer in listed])
+    is_drawn = (points[:, 2:] == 0).all(axis=1)
+    title = rf"noise by {last + 1} layers of the lattice, $\varepsilon$ = {float(noise.epsilon):.4g}"
+    if noise.dimension == 1:
+        ax = axes_or_new(ax)
+        ax.vlines(points[:, 0], 0, np.exp(-float(noise.epsilon) * level) / noise.normalizer, color="#08519c")
+        ax.set_ylabel("probability")
+        ax.set_xlabel("noise (whole numbers)")
+        ax.set_ylim(0, None)
+    else:
+        ax = axes_or_new(ax, size=(6.4, 5.2))
+        across, up = points[is_drawn, :2].T
+        size = max(2.0, min(60.0, 16_000 / len(across)))
+        dots = ax.scatter(across, up, s=size, c=level[is_drawn], cmap="YlGnBu_r")
+        ax.figure.colorbar(dots, ax=ax, label=r"level: the probability is $e^{-\varepsilon L} / Z$")
+        ax.set_xlabel("noise of the first number")
+        ax.set_ylabel("noise of the second number")
+        ax.set_aspect("equal", adjustable="datalim")
+    ax.set_title(title, fontsize=10)
+    return ax
+
+
+def levels(levels: Levels, ax: Axes | None = None) -> Axes:
+    """Draw the optimal level of each layer beside the levels of Theorem 1, which descend."""
+    ax = axes_or_new(ax)
+    t = np.arange(len(levels.levels))
+    ax.plot(t, -t, "s--", color="#969696", label=f"$-t$: loss {levels.descending_value:.4g}")
+    ax.plot(t, levels.levels, "o-", color="#08519c", label=f"optimal: loss {levels.value:.4g}")
+    ax.locator_params(integer=True)
+    ax.set_xlabel("layer $t$")
+    ax.set_ylabel(r"level $z_t$: the weight is $e^{\varepsilon z_t}$")
+    ax.grid(alpha=0.3)
+    ax.legend(fontsize=8)
     return ax
 
 

@@ -20,11 +20,8 @@ from ldpopt.problem.utility import Utility, resolve
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DARK = "#08306b"
-"""Color of arrows and outlines: the dark end of the color map."""
-
-MIN_PROBABILITY = 1e-3
-"""Smallest probability of a report that has a line."""
+DARK = "#08306b"  # color of arrows and outlines: the dark end of the color map
+MIN_PROBABILITY = 1e-3  # smallest probability of a report that has a line
 
 
 def places(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
@@ -17,8 +18,10 @@ from ldpopt.studies.literature import Comparison
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_NUMBERED_SIDE = 12
-"""Largest side of a heat map with numbers in its cells."""
+MAX_NUMBERED_SIDE = 12  # largest side of a heat map with numbers in its cells
+
+MIN_DELTA = 1e-30
+"""Smallest delta of a picture."""
 
 
 def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
@@ -107,6 +110,34 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
     ax.set_xlabel(r"$\varepsilon$ (nats)")
     ax.set_ylabel(r"least $\delta$")
     ax.set_title(rf"Audit: true $\varepsilon$ = {audit.epsilon:.4g}", fontsize=10)
+    ax.grid(alpha=0.3)
+    return ax
+
+
+def privacy_curve(curve: PrivacyCurve, ax: Axes | None = None, *, points: int = 80) -> Axes:
+    """Draw what several reports reveal together: the least delta at each epsilon, on a logarithmic axis.
+
+    Parameters
+    ----------
+    curve : PrivacyCurve
+        The result of `compose`.
+    ax : matplotlib Axes, optional
+        Axes to draw on (default: new ones).
+    points : int
+        Number of points of the curve; default: ``80``.
+    """
+    most = curve.epsilon(0.0)
+    end = most if most < np.inf else 10.0
+    epsilons = np.linspace(0, end, points)
+    deltas = np.array([float(curve.delta(float(epsilon))) for epsilon in epsilons])
+    ax = axes_or_new(ax)
+    shown = deltas > MIN_DELTA
+    ax.semilogy(epsilons[shown], deltas[shown], color="#08519c")
+    ax.set_xlim(0, end * 1.02)
+    ax.set_xlabel(r"$\varepsilon$ (nats)")
+    ax.set_ylabel(r"least $\delta$")
+    reports = sum(times for *_, times in curve.channels)
+    ax.set_title(rf"{reports} reports: $\varepsilon$ = {end:.4g} at $\delta$ = 0", fontsize=10)
     ax.grid(alpha=0.3)
     return ax
 

@@ -5,51 +5,51 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
 from ldpopt.closed_forms.binary import Binary
-from ldpopt.closed_forms.form import ClosedForm
 from ldpopt.designing import Design, FrequencyDesign
 from ldpopt.designing.comparison import DesignComparison
 from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.noise import NeighborPartition, Noise
 from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.plotting.axes import name_privacy
-from ldpopt.plotting.estimates import design, estimate
-from ldpopt.plotting.geometry import polytope
-from ldpopt.plotting.graphs import layered, notion
-from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism
-from ldpopt.plotting.noise import lattice, levels, noise, partition
-from ldpopt.plotting.sweeps import front, sweep
+from ldpopt.plotting.estimates import counts, design, estimate, schemes
+from ldpopt.plotting.geometry import corners, polytope, regions
+from ldpopt.plotting.graphs import lattice, layered, levels, noise, notion, partition
+from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism, privacy_curve
+from ldpopt.plotting.sweeps import experiment, front, simulation, sweep
+from ldpopt.polytope.regions import Region
+from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import Notion
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 from ldpopt.solving.solution import Solution
+from ldpopt.studies.experiment import MeanExperiment
 from ldpopt.studies.literature import Comparison
 from ldpopt.studies.pareto import ParetoFront
+from ldpopt.studies.simulate import SimulationResult
 from ldpopt.studies.sweep import SweepResult
+from ldpopt.surveys.schemes import SchemeComparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def solution(solution: Solution, ax: Axes | None = None) -> Axes:
-    """Draw the mechanism of a solution, with its notion as the title."""
-    ax = mechanism(solution.mechanism, ax)
-    ax.set_title(name_privacy(solution.problem.privacy), fontsize=10)
-    return ax
-
-
 def binary(form: Binary, ax: Axes | None = None) -> Axes:
     """Draw the private mechanisms for two answers, with the optimal ones."""
-    return polytope(form.privacy, ax, prior=form.prior)
+    return polytope(form.privacy, ax, prior=form.prior.tolist())
 
 
-def closed_form(form: ClosedForm, ax: Axes | None = None) -> Axes:
-    """Draw the mechanism of a closed form, with its notion as the title."""
-    ax = mechanism(form.mechanism, ax)
-    ax.set_title(name_privacy(form.privacy), fontsize=10)
+def mechanism_of(thing: Any, ax: Axes | None = None) -> Axes:
+    """Draw the mechanism of a solution, a closed form or another result, with its notion as the title."""
+    ax = mechanism(thing.mechanism, ax)
+    privacy = getattr(thing, "privacy", None) or getattr(getattr(thing, "problem", None), "privacy", None)
+    if privacy is not None:
+        ax.set_title(name_privacy(privacy), fontsize=10)
     return ax
 
 
@@ -72,10 +72,15 @@ def problem(problem: Problem, ax: Axes | None = None) -> Axes:
 
 PICTURES: dict[type, Callable[..., Any]] = {
     Mechanism: mechanism,
-    Solution: solution,
+    Solution: mechanism_of,
     Audit: delta_curve,
+    PrivacyCurve: privacy_curve,
     SweepResult: sweep,
     ParetoFront: front,
+    MeanExperiment: experiment,
+    SimulationResult: simulation,
+    SchemeComparison: schemes,
+    Counts: counts,
     Estimate: estimate,
     Comparison: comparison,
     Design: design,
@@ -88,22 +93,25 @@ PICTURES: dict[type, Callable[..., Any]] = {
     Levels: levels,
     Notion: notion,
     Binary: binary,
-    ClosedForm: closed_form,
     Utility: utility,
     Problem: problem,
+    ExtremePoints: corners,
 }
 
 
-def plot(thing: Any, ax: Axes | None = None) -> Axes:
+def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
     """Draw an object in the way that suits it.
 
     Parameters
     ----------
     thing : Mechanism, Solution, Problem, ClosedForm, Audit, SweepResult, Estimate, Comparison, Design, notion or noise
-        A mechanism and a solution as a heat map, an audit as its delta curve, a notion as the private mechanisms for
-        two answers or as its graph, noise as its density, the others as their own pictures.
+        A mechanism, and a result with a mechanism, as a heat map, an audit as its delta curve, a notion as the private
+        mechanisms for two answers or as its graph, noise as its density, a partition and the mechanism of a graph by
+        their layers, the others as their own pictures.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
+    **options
+        Of the function for this class in `ldpopt.plotting`, such as ``plot(points, problem=problem)``.
 
     Returns
     -------
@@ -119,8 +127,12 @@ def plot(thing: Any, ax: Axes | None = None) -> Axes:
     """
     for kind, picture in PICTURES.items():
         if isinstance(thing, kind):
-            axes: Axes = picture(thing, ax)
+            axes: Axes = picture(thing, ax, **options)
             return axes
+    if isinstance(thing, (list, tuple)) and thing and all(isinstance(part, Region) for part in thing):
+        return regions(thing, ax)
+    if isinstance(getattr(thing, "mechanism", None), Mechanism):
+        return mechanism_of(thing, ax)
     raise StatementError(
         f"there is no picture for a {type(thing).__name__}",
         do=f"pass one of {', '.join(sorted(kind.__name__ for kind in PICTURES))}; or use a function of ldpopt.plotting",

@@ -8,7 +8,9 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.plotting.axes import axes_or_new, name_privacy, name_sweep, shorten
+from ldpopt.studies.experiment import MeanExperiment
 from ldpopt.studies.pareto import ParetoFront
+from ldpopt.studies.simulate import SimulationResult
 from ldpopt.studies.sweep import SweepResult
 
 if TYPE_CHECKING:
@@ -102,15 +104,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
 
 
 def front(front: ParetoFront, ax: Axes | None = None) -> Axes:
-    """Draw a Pareto front: every private mechanism is on it or on its worse side.
-
-    Parameters
-    ----------
-    front : ParetoFront
-        Result of `ldpopt.pareto_front`.
-    ax : matplotlib Axes, optional
-        Axes to draw on (default: new ones).
-    """
+    """Draw a Pareto front: every private mechanism is on it or on its worse side."""
     ax = axes_or_new(ax, size=(5.6, 4.6))
     ax.plot(*front.values.T, "o-", color="#08519c", markersize=3.5, linewidth=1.2, label="Pareto front")
     sense = front.problem.utility.sense
@@ -119,6 +113,30 @@ def front(front: ParetoFront, ax: Axes | None = None) -> Axes:
     ax.set_ylabel(f"mean {sense} of the others")
     ax.set_title(name_privacy(front.problem.privacy), fontsize=10)
     ax.grid(alpha=0.3)
+    return ax
+
+
+def experiment(result: MeanExperiment, ax: Axes | None = None) -> Axes:
+    """Draw the error of each protocol for a mean against epsilon, on average over the data sets; theory is dotted."""
+    ax = axes_or_new(ax)
+    for k, (name, measured) in enumerate(zip(result.algorithms, result.rmse.mean(axis=0).T, strict=True)):
+        ax.plot(result.epsilons, measured, "o-", color=f"C{k % 10}", markersize=3, label=name)
+        ax.plot(result.epsilons, result.theory.mean(axis=0)[:, k], ":", color=f"C{k % 10}")
+    ax.set_yscale("log")
+    ax.set_xlabel(r"$\varepsilon$ (nats)")
+    ax.set_ylabel(f"root mean squared error, {result.users:,} users")
+    ax.legend(fontsize=8)
+    return ax
+
+
+def simulation(result: SimulationResult, ax: Axes | None = None) -> Axes:
+    """Draw the utilities of simulated surveys as a histogram, with the expected utility."""
+    ax = axes_or_new(ax)
+    ax.hist(result.utilities, bins="auto", color="#9ecae1", edgecolor="#08306b")
+    ax.axvline(result.expected, color="#cb181d", linestyle="--", label=f"expected {result.expected:.4g}")
+    ax.set_xlabel(f"utility of a survey of {result.population:,} people")
+    ax.set_ylabel(f"surveys, of {result.repeats}")
+    ax.legend(fontsize=8)
     return ax
 
 

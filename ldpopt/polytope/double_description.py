@@ -206,14 +206,9 @@ def _without_overflow(rays: Integers, factors: Sequence[int] | Integers) -> Inte
 def _simplicial(rows: Sequence[Sequence[int]]) -> tuple[Integers, Incidence]:
     """Return the rays of a cone with as many rows as coordinates, and the rows on which they lie: all but one each."""
     d = len(rows)
-    table = [[Fraction(v) for v in row] + [Fraction(int(i == k)) for k in range(d)] for i, row in enumerate(rows)]
-    for column in range(d):
-        pivot = next(i for i in range(column, d) if table[i][column])
-        table[column], table[pivot] = table[pivot], table[column]
-        head = [v / table[column][column] for v in table[column]]
-        table = [[a - row[column] * b for a, b in zip(row, head, strict=True)] for row in table]
-        table[column] = head
-    rays = [primitive_integers([table[i][d + k] for i in range(d)]) for k in range(d)]
+    inverse = solve_rows(rows, np.eye(d, dtype=int).tolist())
+    assert inverse is not None
+    rays = [primitive_integers(column) for column in zip(*inverse, strict=True)]
     large = max(abs(v) for ray in rays for v in ray) >= INT64_LIMIT
     return np.array(rays, dtype=object if large else np.int64), ~np.eye(d, dtype=bool)
 
@@ -234,6 +229,24 @@ def _independent(rows: Sequence[Sequence[int]]) -> list[int]:
             if len(chosen) == len(rest):
                 break
     return chosen
+
+
+def solve_rows(
+    rows: Sequence[Sequence[Fraction | int]], sides: Sequence[Sequence[Fraction | int]]
+) -> list[list[Fraction]] | None:
+    """Solve ``rows @ X = sides`` in rationals; None if there is no solution, or not only one."""
+    unknowns = len(rows[0])
+    table = [[Fraction(v) for v in (*row, *side)] for row, side in zip(rows, sides, strict=True)]
+    for column in range(unknowns):
+        pivot = next((k for k in range(column, len(table)) if table[k][column]), None)
+        if pivot is None:
+            return None
+        table[column], table[pivot] = table[pivot], table[column]
+        head = table[column] = [value / table[column][column] for value in table[column]]
+        for k, row in enumerate(table):
+            if k != column and row[column]:
+                table[k] = [a - row[column] * b if b else a for a, b in zip(row, head, strict=True)]
+    return None if any(map(any, table[unknowns:])) else [row[unknowns:] for row in table[:unknowns]]
 
 
 def rank(rows: Sequence[Sequence[Fraction | int]]) -> int:

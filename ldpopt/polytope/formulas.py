@@ -14,7 +14,6 @@ from itertools import count
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.polytope.double_description import Point
 from ldpopt.polytope.staircase import Exact
 
 BASE = math.lcm(*range(1, 400))
@@ -27,33 +26,20 @@ BASES = 12
 def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Exact]) -> str:
     """Write an extreme point over a common denominator.
 
-    ``at`` returns the point of the same structure for another ratio. The formula is compared with the point exactly;
-    if none is found, the text has four digits.
+    ``at`` returns the point of the same structure for another ratio. A formula whose value is not exactly the point is
+    dropped; without one the text has four digits.
     """
     try:
         tables = (_polynomials(at(point, Fraction(base)), base) for base in range(BASE, BASE + BASES))
         numerators, below = next(found for found in tables if found is not None)
+        is_exact = all(_value(numerators[x], ratio) == v * _value(below, ratio) for x, v in np.ndenumerate(point))
     except (StopIteration, StatementError, NotRepresentableError):
+        is_exact = False
+    if not is_exact:
         return "[" + "; ".join(" ".join(f"{float(v):.4g}" for v in row) for row in point.tolist()) + "]"
-    for (x, y), coefficients in np.ndenumerate(numerators):
-        assert _evaluate(coefficients, ratio) == point[x, y] * _evaluate(below, ratio)
     rows = "; ".join(" ".join(map(_text, row)) for row in numerators.tolist())
     divisor = _text(below)
     return f"[{rows}]" + ("" if divisor == "1" else f" / ({divisor})" if len(below) > 1 else f" / {divisor}")
-
-
-def solve_rows(rows: Sequence[Point], bounds: Sequence[Fraction]) -> Point:
-    """Solve ``rows . x = bounds`` in rationals; there may be more rows than unknowns, which must have one solution."""
-    unknowns = len(rows[0])
-    table = [[*row, bound] for row, bound in zip(rows, bounds, strict=True)]
-    for column in range(unknowns):
-        pivot = next(k for k in range(column, len(table)) if table[k][column])
-        table[column], table[pivot] = table[pivot], table[column]
-        head = table[column] = [value / table[column][column] for value in table[column]]
-        for k, row in enumerate(table):
-            if k != column and row[column]:
-                table[k] = [a - row[column] * b if b else a for a, b in zip(row, head, strict=True)]
-    return tuple(row[-1] for row in table[:unknowns])
 
 
 def _polynomials(entries: Exact, base: int) -> tuple[Exact, tuple[int, ...]] | None:
@@ -77,7 +63,7 @@ def _digits(value: int, base: int) -> tuple[int, ...]:
     return tuple(digits)
 
 
-def _evaluate(coefficients: Sequence[int], ratio: Fraction) -> Fraction:
+def _value(coefficients: Sequence[int], ratio: Fraction) -> Fraction:
     return sum((digit * ratio**power for power, digit in zip(count(), coefficients, strict=False)), Fraction(0))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.polytope.double_description import MAX_RAYS, Channel, Point, Vertices, enumerate_vertices, rank
+from ldpopt.polytope.double_description import Channel, Point, Vertices, enumerate_vertices, rank
 from ldpopt.privacy import Notion, TiedNotion, Ties
 from ldpopt.privacy.ties import no_rows
 
@@ -94,6 +94,11 @@ class Halfspaces:
     def vertices(self) -> Vertices:
         """All vertices with their incidences, by the double description method."""
         return enumerate_vertices(self.coefficients, self.bounds)
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """All vertices as (n, m) channels, in lexicographic order."""
+        return tuple(map(self.channel, self.vertices.points))
 
     def channel(self, point: Sequence[Fraction]) -> Channel:
         """Restore the full (n, m) matrix from the coordinates of a point."""
@@ -186,22 +191,6 @@ def halfspaces(
     return Halfspaces(n, m, ties, delta, tuple(row for row, _ in rows), tuple(bounds), tuple(names))
 
 
-def vertex_channels(polytope: Halfspaces, *, most: int = MAX_RAYS) -> Iterator[Channel]:
-    """Enumerate the extreme points of a notion's polytope as exact (n, m) channels, in lexicographic order.
-
-    More than ``most`` rays at a time raise NotRepresentableError.
-
-    Examples
-    --------
-    >>> from ldpopt import PureLDP
-    >>> [[str(p) for p in row] for row in list(vertex_channels(halfspaces(PureLDP("log(3)"), 2)))[1]]
-    [['1/4', '3/4'], ['3/4', '1/4']]
-    """
-    found = enumerate_vertices(polytope.coefficients, polytope.bounds, most=most)
-    for point in found.points:
-        yield polytope.channel(point)
-
-
 def read_inputs(privacy: Any, n: int, inputs: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
     """Return labels in the order of the rows: those given, or those of the notion, or 0, 1, 2, ..."""
     own = privacy.alphabet if isinstance(privacy, Notion) else None
@@ -246,7 +235,7 @@ def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
             return Fraction(*roots) ** exponent.numerator  # type: ignore[arg-type]
     distance = "" if exponent == 1 else f" to the power {exponent}"
     raise NotRepresentableError(
-        f"e**{short_repr(budget)}{distance} is not a known rational, so the polytope has no exact description",
+        f"e**{float(budget):.6g}{distance} is not a known rational, so the polytope has no exact description",
         do='state epsilon as "log(p/q)", say "log(3)", with whole distances',
     )
 

@@ -20,13 +20,11 @@ from numpy.typing import ArrayLike
 from ldpopt.closed_forms.form import read_delta
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.numbers import Float
-from ldpopt.polytope.double_description import extreme_rays, primitive_integers, rank
+from ldpopt.polytope.double_description import Point, extreme_rays, primitive_integers, rank
 from ldpopt.polytope.staircase import Exact
 from ldpopt.polytope.vertices import ExtremePoints, extreme_points
 from ldpopt.problem.prior import exact_prior
 from ldpopt.problem.utility import Utility, resolve
-
-Point = tuple[Fraction, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.rows import Int
+from ldpopt.polytope.double_description import solve_rows
 
 LOW, HIGH, FREE = 0, 1, 2
 Pattern = tuple[tuple[int, ...], ...]
@@ -104,21 +105,10 @@ def _require_few_families(points: int, most: int) -> None:
 
 def balance(points: int, sets: tuple[int, ...]) -> Collection | None:
     """Solve for the weights in rationals; None if the sets are dependent or not balanced."""
-    rows = [[Fraction(s >> point & 1) for s in sets] + [Fraction(1)] for point in range(points)]
-    rank = 0
-    for column in range(len(sets)):
-        pivot = next((r for r in range(rank, points) if rows[r][column]), None)
-        if pivot is None:
-            return None
-        rows[rank], rows[pivot] = rows[pivot], rows[rank]
-        rows[rank] = [value / rows[rank][column] for value in rows[rank]]
-        for r in range(points):
-            if r != rank and rows[r][column]:
-                rows[r] = [a - rows[r][column] * b for a, b in zip(rows[r], rows[rank], strict=True)]
-        rank += 1
-    weights = [rows[r][-1] for r in range(rank)]
-    if any(row[-1] for row in rows[rank:]) or min(weights) <= 0:
+    found = solve_rows([[s >> point & 1 for s in sets] for point in range(points)], [[1]] * points)
+    if found is None or min(found)[0] <= 0:
         return None
+    weights = [weight for (weight,) in found]
     total = math.lcm(*(weight.denominator for weight in weights))
     return Collection(points, sets, tuple(int(weight * total) for weight in weights), total)
 

@@ -29,8 +29,8 @@ from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label, priva
 from ldpopt.foundation.numbers import Float, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
-from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices
-from ldpopt.polytope.formulas import formula_of, solve_rows
+from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices, solve_rows
+from ldpopt.polytope.formulas import formula_of
 from ldpopt.polytope.halfspaces import Halfspaces, halfspaces, read_inputs, require_mutual
 from ldpopt.polytope.staircase import (
     FREE,
@@ -44,6 +44,7 @@ from ldpopt.polytope.staircase import (
     row_images,
     row_orders,
 )  # fmt: skip
+from ldpopt.privacy import PureLDP
 from ldpopt.privacy.cones.rays import ZERO, rays_of
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.problem import Problem
@@ -154,8 +155,6 @@ class ExtremePoints(HasFacts, ABC):
         Pairs of inputs that the notion compares.
     ratio : Fraction
         ``e**epsilon``; for a decimal epsilon a rational that is below it by less than one part in ``2**180``.
-    is_complete : bool
-        Whether the list has all extreme points; a time limit may have ended it.
 
     Examples
     --------
@@ -171,8 +170,6 @@ class ExtremePoints(HasFacts, ABC):
       ...
     """
 
-    is_complete = True
-
     def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
         self.privacy, self.shape, self.inputs = privacy, shape, tuple(inputs)
         self.ties = require_mutual(privacy, self.inputs)
@@ -187,9 +184,8 @@ class ExtremePoints(HasFacts, ABC):
         first, *others = self.counts_by_columns.items() or [(1, 0)]
         counts = [f"{first[1]:,} with {first[0]} report{'s' if first[0] > 1 else ''} in use"]
         counts += [f"{count:,} with {columns}" for columns, count in others]
-        known = "" if self.is_complete else "at least "
-        size = f"{self.shape[0]} x {self.shape[1]}"
-        return f"{known}{self.count:,} extreme points of {privacy_text(self.privacy)}, {size}: {', '.join(counts)}"
+        what = f"{'' if self.is_complete else 'at least '}{self.count:,} extreme point{'s' * (self.count != 1)}"
+        return f"{what} of {privacy_text(self.privacy)}, {self.shape[0]} x {self.shape[1]}: {', '.join(counts)}"
 
     def __len__(self) -> int:
         """Number of extreme points."""
@@ -209,7 +205,8 @@ class ExtremePoints(HasFacts, ABC):
         """The point at a position of the order of iteration, or a tuple of points."""
         if isinstance(place, slice):
             chosen = range(self.count)[place]
-            require_memory(512.0 * math.prod(self.shape) * len(chosen), f"{len(chosen):,} extreme points")
+            size = (chosen[-1] - chosen[0]) // chosen.step + 1 if chosen else 0
+            require_memory(512.0 * math.prod(self.shape) * size, f"{size:,} extreme points")
             return tuple(self._exact(self._entry(k)) for k in chosen)
         position = operator.index(place)
         if not -self.count <= position < self.count:
@@ -255,7 +252,7 @@ class ExtremePoints(HasFacts, ABC):
         for entries in self._entries():
             for column in {tuple(column) for column in entries.T if any(column)}:
                 counts[tuple(value / max(column) for value in column)] += 1
-        return dict(counts.most_common())
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def facts(self, *, fractions: bool = False) -> Facts:
         """Number of extreme points by the number of reports in use, and one representative of each orbit.
@@ -300,6 +297,11 @@ class ExtremePoints(HasFacts, ABC):
     @abstractmethod
     def _at(self, point: Exact, ratio: Fraction) -> Exact:
         """The point with the same tight constraints if ``e**epsilon`` is another number."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the list has all extreme points; a time limit may have ended it."""
+        return True
 
     @property
     def count(self) -> int:
@@ -365,19 +367,9 @@ class ExtremePoints(HasFacts, ABC):
                 do="give more time, or solve the program",
             )
 
+    @abstractmethod
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
-        """Return the maximum of a linear function, and all points that attain it."""
-        floats = _normalized_floats(weights)
-        scale = float(np.abs(floats).sum()) or 1.0
-        best, near = -math.inf, []
-        for vertex in self._entries():
-            value = float((floats * vertex.astype(float)).sum())
-            if value > best - 1e-9 * scale:
-                best = max(best, value)
-                near.append((value, vertex))
-        values = [((weights * vertex).sum(), vertex) for value, vertex in near if value > best - 1e-9 * scale]
-        top = max(value for value, _ in values)
-        return top, [vertex for value, vertex in values if value == top]
+        """The maximum of a linear function, and all points that attain it."""
 
 
 class StaircasePoints(ExtremePoints):
@@ -431,7 +423,7 @@ class StaircasePoints(ExtremePoints):
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
         """Score each column at each output, once per row order; the value of a point is then a sum of scores."""
         n, m = self.shape
-        floats = _normalized_floats(weights)
+        floats = np.asarray(weights / (np.abs(weights).max() or 1), float)  # scaled: sums do not overflow
         scale = float(np.abs(floats).sum()) or 1.0
         best, near = -math.inf, []
         for orbit in self.orbits:
@@ -466,7 +458,8 @@ class ListedPoints(ExtremePoints):
         return halfspaces(notion, *self.shape, inputs=self.inputs)
 
     @cached_property
-    def _list(self) -> tuple[Exact, ...]:
+    def _found(self) -> tuple[tuple[Exact, ...], bool]:
+        """The points, and whether these are all."""
         if math.prod(self.shape) > MAX_ENTRIES:
             raise StatementError(
                 f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list",
@@ -476,14 +469,18 @@ class ListedPoints(ExtremePoints):
         if likely > MAX_LISTED:
             raise StatementError(
                 f"{privacy_text(self.privacy)} has about {likely:.1e} extreme points with {self.shape[0]} reports "
-                f"in use, and more than {MAX_LISTED:,} take too long to list",
+                f"in use{' even at delta = 0' * bool(self.ties.delta)}: more than {MAX_LISTED:,} take too long to list",
                 do="take fewer inputs or outputs, or a time limit, within which some of the points are listed",
             )
         spaces, most = self._spaces(self.ratio), MAX_LISTED if self.time_limit is None else MAX_RAYS
         deadline = Deadline.after(self.time_limit)
         found = enumerate_vertices(spaces.coefficients, spaces.bounds, most=most, deadline=deadline)
-        self.is_complete = found.is_complete
-        return tuple(np.array(spaces.channel(point), dtype=object) for point in found.points)
+        return tuple(np.array(spaces.channel(point), dtype=object) for point in found.points), found.is_complete
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the list has all extreme points; a time limit may have ended it."""
+        return self._found[1]
 
     def _likely_count(self) -> float:
         """Estimate how many points have an extreme ray of the cone of columns in each of n columns.
@@ -492,9 +489,9 @@ class ListedPoints(ExtremePoints):
         random sets has them.
         """
         n, m = self.shape
-        if self.ties.delta or m < n:
+        if m < n or (self.ties.delta and not self.ties.is_complete):
             return 0.0
-        rays = rays_of(self.privacy, self.inputs)
+        rays = rays_of(PureLDP(self.ties.budget) if self.ties.delta else self.privacy, self.inputs)
         columns = np.where(rays.below == ZERO, 0.0, np.exp(-float(rays.budget) * float(rays.unit) * rays.below))
         if len(columns) < n:
             return 0.0
@@ -507,23 +504,30 @@ class ListedPoints(ExtremePoints):
 
     def _entries(self) -> Iterator[Exact]:
         """The points in lexicographic order."""
-        return iter(self._list)
+        return iter(self._found[0])
 
     def _entry(self, position: int) -> Exact:
         """The point at a position of the list."""
-        return self._list[position]
+        return self._found[0][position]
+
+    def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
+        """Evaluate every point exactly."""
+        values = [(weights * entries).sum() for entries in self._entries()]
+        top = max(values)
+        return top, [e for e, value in zip(self._entries(), values, strict=True) if value == top]
 
     def _at(self, point: Exact, ratio: Fraction) -> Exact:
         """Solve the tight constraints of the point, with the other ratio."""
         slacks, spaces = self._spaces(self.ratio).slacks(point), self._spaces(ratio)
         tight = [k for k, slack in enumerate(slacks) if not slack]
-        found = solve_rows([spaces.coefficients[k] for k in tight], [spaces.bounds[k] for k in tight])
-        return np.array(spaces.channel(found), dtype=object)
+        found = solve_rows([spaces.coefficients[k] for k in tight], [[spaces.bounds[k]] for k in tight])
+        assert found is not None
+        return np.array(spaces.channel([value for (value,) in found]), dtype=object)
 
     @cached_property
     def counts_by_columns(self) -> dict[int, int]:
         """Number of extreme points with one output in use, two outputs, ..."""
-        used = [int((vertex != 0).any(axis=0).sum()) for vertex in self._list]
+        used = [int((vertex != 0).any(axis=0).sum()) for vertex in self._found[0]]
         return {columns: used.count(columns) for columns in sorted(set(used))}
 
     @cached_property
@@ -537,7 +541,7 @@ class ListedPoints(ExtremePoints):
                 do="use the points themselves, or .count",
             )
         relabelings = [order for order in permutations(range(n)) if self._is_symmetry(order)]
-        remaining = {tuple(vertex.flat): vertex for vertex in self._list}
+        remaining = {tuple(vertex.flat): vertex for vertex in self._found[0]}
         found = []
         while remaining:
             vertex = next(iter(remaining.values()))
@@ -645,8 +649,3 @@ def _place_columns(values: Exact, outputs: Sequence[int], shape: tuple[int, int]
     matrix = np.full(shape, Fraction(0), dtype=object)
     matrix[:, list(outputs)] = values
     return matrix
-
-
-def _normalized_floats(weights: Exact) -> Float:
-    """Return floats scaled to a largest absolute value of 1, so that sums do not overflow."""
-    return np.asarray(weights / (np.abs(weights).max() or 1), float)

@@ -108,8 +108,16 @@ def value_of(node: Any, value: Value | None) -> Hashable:
     if value is None:
         return node  # type: ignore[no-any-return]
     if callable(value):
-        return value(node)
+        found = value(node)
+    else:
+        try:
+            found = value[node]
+        except (KeyError, IndexError, TypeError):
+            what = f"node {short_repr(node)} has no query value"
+            raise StatementError(what, do="give a value to every node") from None
     try:
-        return value[node]
-    except (KeyError, IndexError, TypeError):
-        raise StatementError(f"node {short_repr(node)} has no query value", do="give a value to every node") from None
+        hash(found)
+    except TypeError:
+        what = f"the query value of node {short_repr(node)} is not hashable: {short_repr(found)}"
+        raise StatementError(what, do="return a number, a text or a tuple") from None
+    return found

@@ -8,19 +8,20 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labelled import is_labelled, take_labels
+from ldpopt.foundation.labelled import is_labelled
 from ldpopt.foundation.numbers import (
     is_whole,
-    real_array,
     real_number,
+    require_memory,
     require_room,
     short_repr,
     whole_number,
 )
 from ldpopt.privacy.graph_layers import bfs_partition, require_undirected
+from ldpopt.privacy.places import distances, read_points, require_metric
 
 if TYPE_CHECKING:
     from ldpopt.privacy.graph_layers import Graph as Graph
@@ -37,11 +38,8 @@ __all__ = [
     "within",
 ]
 
-MOST_CELLS = 100_000
-"""Largest number of nodes of a grid or of histograms: such a graph takes a second to build."""
-
-MOST_COUNTS = 500_000
-"""Largest total number of bins over all histograms of a graph."""
+MOST_CELLS = 100_000  # largest number of nodes of a grid or of histograms: such a graph takes a second to build
+MOST_COUNTS = 500_000  # largest total number of bins over all histograms of a graph
 
 
 def complete(labels: Iterable[Hashable]) -> Graph:
@@ -287,10 +285,11 @@ def within(
     ----------
     points : mapping or Series label -> coordinates, DataFrame, or array_like, shape (n,) or (n, d)
         Points of an array get the labels 0, 1, 2, ...; the points of a DataFrame are its rows, with their labels.
-    metric : {"euclidean", "manhattan"} or callable
-        A callable takes two points in the form in which they were passed; default: ``"euclidean"``.
+    metric : {"euclidean", "manhattan", "great_circle"} or callable
+        As in `MetricDP.of_points`. A callable takes two points in the form in which they were passed; default:
+        ``"euclidean"``.
     r : float
-        Radius in the unit of the coordinates, positive and finite; default: ``1.0``.
+        Radius in the unit of the distance, positive and finite; default: ``1.0``.
 
     Returns
     -------
@@ -305,70 +304,32 @@ def within(
 
     Notes
     -----
-    O(n**2) distances. A point without neighbors is allowed; it is not protected.
+    O(n**2) distances and memory. A point without neighbors is allowed; it is not protected.
 
     Examples
     --------
     >>> sorted(within([0.0, 0.5, 2.0], r=1).edges)
     [(0, 1)]
     """
-    r = _read_radius(r)
-    given = _labelled_points(points)
-    nodes = _distinct(given)
-    if callable(metric):
-        pairs = ((x, y) for i, x in enumerate(nodes) for y in nodes[:i])
-        return _graph_of(nodes, ((x, y) for x, y in pairs if real_number(metric(given[x], given[y]), "distance") <= r))
-    if not isinstance(metric, str) or metric not in ("euclidean", "manhattan"):
-        raise StatementError(
-            f"unknown metric {short_repr(metric)}", do='name "euclidean" or "manhattan", or pass a function'
-        )
-    coordinates = _coordinates(list(given.values()))
-    edges = []
-    for i, x in enumerate(nodes):
-        distance = _distances(coordinates[:i], coordinates[i], metric)
-        edges += [(x, nodes[k]) for k in np.flatnonzero(distance <= r)]
-    return _graph_of(nodes, edges)
-
-
-def _read_radius(r: Any) -> float:
-    do = "give a positive finite r in the unit of the coordinates"
+    do = "give a positive finite r in the unit of the distance"
     radius = real_number(r, "r", do=do)
     if not (radius > 0 and np.isfinite(radius)):
         raise StatementError(f"r = {radius} is not a radius", do=do)
-    return radius
-
-
-def _labelled_points(points: Any) -> dict[Any, Any]:
-    """Points by label; those without labels are labelled 0, 1, 2, ..."""
-    if not isinstance(points, Mapping) and is_labelled(points):
-        coordinates, (names, _) = take_labels(points, "list of points", ("input", "coordinate"))
-        points = coordinates if names is None else dict(zip(names, coordinates, strict=True))
-    if isinstance(points, Mapping):
-        return dict(points)
-    if isinstance(points, np.ndarray):
-        points = np.atleast_1d(points)
-    elif isinstance(points, range) or not isinstance(points, Sequence):
-        points = np.atleast_1d(real_array(points, "list of points"))
-    return dict(enumerate(points))
-
-
-def _distances(points: Any, point: Any, metric: str) -> Any:
-    """Distances of points from one point; infinite on overflow."""
-    with np.errstate(over="ignore"):
-        gap = np.abs(points - point)
-        if metric == "manhattan":
-            return gap.sum(axis=1)
-        # If squares would overflow, a power of two is the unit, which causes no rounding.
-        largest = float(gap.max(initial=0.0))
-        unit = 1.0 if 1e-100 < largest < 1e100 else 2.0 ** int(np.frexp(min(largest, 1e308))[1] - 1)
-        return unit * np.sqrt(((gap / unit) ** 2).sum(axis=1))
-
-
-def _coordinates(points: Sequence[ArrayLike]) -> NDArray[np.float64]:
-    array = real_array([np.atleast_1d(real_array(point, "list of points")) for point in points], "list of points")
-    if array.ndim != 2 or not np.isfinite(array).all():
-        raise StatementError("the points need finite coordinates, one row per point")
-    return array
+    if callable(metric):
+        if not isinstance(points, Mapping) and is_labelled(points):
+            coordinates, names = read_points(points)
+            points = dict(zip(names or range(len(coordinates)), coordinates, strict=True))
+        given: Any = points if isinstance(points, Mapping) else dict(enumerate(points))  # type: ignore[arg-type]
+        nodes = _distinct(given)
+        pairs = ((x, y) for i, x in enumerate(nodes) for y in nodes[:i])
+        near = ((x, y) for x, y in pairs if real_number(metric(given[x], given[y]), "distance") <= radius)
+        return _graph_of(nodes, near)
+    require_metric(metric)
+    coordinates, names = read_points(points)
+    nodes = _distinct(range(len(coordinates)) if names is None else names)
+    require_memory(24.0 * len(nodes) ** 2, f"the distances of {len(nodes)} points")
+    ends = np.argwhere(np.tril(distances(coordinates, names, metric) <= radius, -1)).tolist()
+    return _graph_of(nodes, ((nodes[x], nodes[k]) for x, k in ends))
 
 
 def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:

@@ -25,8 +25,7 @@ EARTH_RADIUS = 6371.0088
 
 def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None = None) -> Labelled:
     """Distances between points, shape (n,) or (n, d), and their labels."""
-    if not isinstance(metric, str) or metric not in METRICS:
-        raise StatementError(f"unknown metric {short_repr(metric)}", do=f"name one of {', '.join(map(repr, METRICS))}")
+    require_metric(metric)
     coordinates, names = read_points(points)
     if names is None and inputs is not None:
         names = distinct_labels(inputs, "list of points", "input")
@@ -36,12 +35,35 @@ def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None 
         coordinates = table.to(names, None)
     if names is not None and len(names) != len(coordinates):
         raise StatementError(f"{len(names)} input labels for {len(coordinates)} points")
-    distance = _great_circle(coordinates, names) if metric == "great_circle" else _plane(coordinates, metric)
+    distance = distances(coordinates, names, metric)
     x, k = _coinciding(distance)
     if x != k:
         what = f"the points of {_name(names, x)} and {_name(names, k)} coincide"
         raise StatementError(what, where="the list of points", do="merge the two inputs or move them apart")
     return Labelled(distance, (names, names), "distance", ("input", "input"))
+
+
+def require_metric(metric: Any) -> None:
+    """Require the name of a distance between coordinates."""
+    if not isinstance(metric, str) or metric not in METRICS:
+        do = f"name one of {', '.join(map(repr, METRICS))}, or pass a function"
+        raise StatementError(f"unknown metric {short_repr(metric)}", do=do)
+
+
+def distances(coordinates: Float, names: Labels | None, metric: str) -> Float:
+    """Return all distances, shape (n, n); infinite on overflow."""
+    from scipy.spatial.distance import pdist, squareform
+
+    if metric == "great_circle":
+        return _great_circle(coordinates, names)
+    if metric == "manhattan":
+        with np.errstate(over="ignore"):
+            return np.asarray(squareform(pdist(coordinates, "cityblock")))
+    # If squares would overflow, a power of two is the unit, which causes no rounding.
+    largest = float(np.abs(coordinates).max())
+    unit = 1.0 if 1e-100 < largest < 1e100 or not largest else 2.0 ** min(int(np.frexp(largest)[1]), 1023)
+    with np.errstate(over="ignore"):
+        return np.asarray(unit * squareform(pdist(coordinates / unit)))
 
 
 def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
@@ -103,14 +125,6 @@ def read_points(points: Any) -> tuple[Float, Labels | None]:
     if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
         raise StatementError("the points need finite coordinates, one row per point")
     return coordinates, names
-
-
-def _plane(coordinates: Float, metric: str) -> Float:
-    """Euclidean or Manhattan distances."""
-    from scipy.spatial.distance import pdist, squareform
-
-    with np.errstate(over="ignore"):
-        return np.asarray(squareform(pdist(coordinates, "cityblock" if metric == "manhattan" else "euclidean")))
 
 
 def _great_circle(coordinates: Float, names: Labels | None) -> Float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -217,8 +217,12 @@ def table(matrix: Any, sense: Literal["gain", "loss"] = "gain") -> Utility:
     return Utility(matrix, sense)
 
 
-NAMED = ("identity", "absolute_error", "squared_error")
-"""Utilities that a `Problem` or a model file may name."""
+NAMED: dict[str, Callable[..., Utility]] = {
+    "identity": identity,
+    "absolute_error": absolute_error,
+    "squared_error": squared_error,
+}
+"""Utilities that a `Problem` or a model file may name; all but the identity are functions of the labels' numbers."""
 
 
 def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
@@ -248,7 +252,7 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
             raise StatementError("the identity utility is zero everywhere: no output is also an input")
         return Utility(matrix, "gain")
     values, targets = _numbers(inputs, outputs, name)
-    return absolute_error(values, targets) if name == "absolute_error" else squared_error(values, targets)
+    return NAMED[name](values, targets)
 
 
 def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
@@ -256,8 +260,7 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
     if isinstance(utility, str):
         found = named(utility, inputs, outputs)
     else:
-        found = utility if isinstance(utility, Utility) else Utility(utility, "gain")
-        found = found.to(inputs, outputs)
+        found = (utility if isinstance(utility, Utility) else Utility(utility, "gain")).to(inputs, outputs)
     if found.shape != (len(inputs), len(outputs)):
         raise StatementError(
             f"the utility has shape {found.shape} but there are {len(inputs)} inputs and {len(outputs)} outputs",

@@ -21,7 +21,6 @@ from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.formulation import worst_case_utility
 from ldpopt.solving.gap_check import check_gap, repair_and_measure
 from ldpopt.solving.log import LOG
-from ldpopt.solving.methods.loops import TIME_SHARE
 from ldpopt.solving.methods.method import Method, RawSolution, Task, optimal_point, solver_named
 
 POLISHED_GAP = 3e-10
@@ -64,8 +63,6 @@ def _other_answers(raw: RawSolution, task: Task, methods: tuple[Method, ...]) ->
         if method.name.startswith(raw.solver) or not method.suits(task.form, task.limits):
             continue
         try:
-            if method.loops is not None:
-                method.loops.wait(task.deadline.share(TIME_SHARE))
             answer = method.solve(replace(task, limits=replace(task.limits, generation_rounds=MAX_ROUNDS)))
         except (NotRepresentableError, OutOfTimeError):
             continue

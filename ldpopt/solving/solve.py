@@ -19,7 +19,6 @@ from ldpopt.solving.formulation import formulate, relaxed_form
 from ldpopt.solving.gap_check import OPTIMAL_GAP, check_gap, repair_and_measure
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.log import LOG, log_to_stderr
-from ldpopt.solving.methods.loops import TIME_SHARE, NotCompiledError
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS, require_client
 from ldpopt.solving.plan import POLISHING_METHODS, SolveForm, plan
@@ -160,11 +159,6 @@ def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, 
                 raise
             _note(notes, f"{step.method} refused the problem: {error.what}")
             continue
-        except NotCompiledError as error:
-            if step is steps[-1]:
-                raise
-            _note(notes, f"{step.method}: {TIME_SHARE:.0%} of the time was over while {error}")
-            continue
         except OutOfTimeError as error:
             if best is None or best.channel is None:
                 raise
@@ -188,8 +182,6 @@ def _note(notes: list[str], text: str) -> None:
 def _run_step(step: Step[Method], steps: tuple[Step[Method], ...], task: Task, notes: list[str]) -> RawSolution:
     """Run one method, and the methods to which it switches."""
     methods = {other.method.name: other.method for other in steps}
-    if step.method.loops is not None:
-        step.method.loops.wait(task.deadline if step is steps[-1] else task.deadline.share(TIME_SHARE))
     raw = step.method.solve(task)
     while isinstance(raw, Switch):
         _note(notes, f"switched to the {raw.to}: {raw.because}")

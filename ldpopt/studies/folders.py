@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from ldpopt.errors import ModelFileError, StatementError, showing_values, shows_values
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.reports import count_file
+from ldpopt.foundation.files import file_errors
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.privatizing import privatize_file
@@ -103,7 +104,7 @@ def privatize_folder(
     for name, origin in before.items():
         if origin is not None and not again:
             require_raw(origin, columns, _schema(answers / name).names, str(answers / name))
-    with _file_errors("cannot write the folder", reports):
+    with file_errors("cannot write the folder", reports):
         (reports / PARTS).mkdir(parents=True, exist_ok=True)
     new = origin_of_reports(columns, kept, keyed, survey.one_question)
     rows = _finished_rows(reports, {name: merged(new, origin) for name, origin in before.items()})
@@ -191,7 +192,7 @@ class _Privatize:
             try:
                 with showing_values(self.shows_values):
                     privatize_file(self.source / name, part, self.columns, rng=rng, **self.options)
-                with _file_errors("cannot write the file", whole):
+                with file_errors("cannot write the file", whole):
                     _publish(part, whole)
             finally:
                 with suppress(FileNotFoundError):
@@ -226,7 +227,7 @@ class _Count:
 
 def _names(folder: Path) -> list[str]:
     """Names of the tables of a folder, sorted."""
-    with _file_errors("cannot read the folder", folder):
+    with file_errors("cannot read the folder", folder):
         found = sorted(path.name for path in folder.iterdir() if _is_table(path))
     if not found:
         raise ModelFileError("the folder has no Parquet files", where=str(folder), do=f"files end in {ENDINGS[0]}")
@@ -261,13 +262,3 @@ def _schema(path: Path) -> Any:
     from ldpopt.foundation.optional import pyarrow_parquet as pq
 
     return pq.read_schema(path)
-
-
-@contextmanager
-def _file_errors(what: str, path: Path) -> Iterator[None]:
-    """Raise errors of the operating system as a ModelFileError."""
-    try:
-        yield
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise ModelFileError(f"{what}: {why}", where=str(path), do="check the path") from None

@@ -10,7 +10,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, frozen, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy.notion import require_known
+from ldpopt.privacy.notion import read_labels, require_known
 from ldpopt.problem.problem import Problem
 from ldpopt.solving.solve import solve
 
@@ -95,7 +95,7 @@ def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int
     max_points = whole_number(max_points, "max_points", 2)
     if problem.prior is None:
         raise StatementError("the worst case has no prior within the groups", do='use objective="expected"')
-    members = tuple(dict.fromkeys(group))
+    members = read_labels(group, "the group")
     require_known(members, problem.inputs, "the group", "input")
     is_member = np.array([x in members for x in problem.inputs])
     priors = [np.where(part, problem.prior, 0.0) for part in (is_member, ~is_member)]

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import normal_quantile
 from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
+from ldpopt.foundation.files import write_csv
 from ldpopt.foundation.numbers import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import run
-from ldpopt.studies.table import write_csv
 
 if TYPE_CHECKING:
     import pandas as pd

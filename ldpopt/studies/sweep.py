@@ -16,6 +16,7 @@ from ldpopt.closed_forms.recognize import closed_form
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown, thinned
+from ldpopt.foundation.files import write_csv
 from ldpopt.foundation.numbers import Float, frozen, short_repr
 from ldpopt.mechanism.files import labels_of
 from ldpopt.mechanism.mechanism import Mechanism
@@ -28,7 +29,6 @@ from ldpopt.processes.pool import Lost, count_of, run
 from ldpopt.solvers import Status
 from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
-from ldpopt.studies.table import write_csv
 
 if TYPE_CHECKING:
     import pandas as pd

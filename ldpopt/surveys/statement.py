@@ -21,7 +21,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.modelfile.page import Page
-from ldpopt.problem.modelfile.schema import Label, Section, check
+from ldpopt.problem.modelfile.schema import Label, OrderTable, Section, check, kinds_of
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
@@ -32,7 +32,7 @@ from ldpopt.surveys.schemes import compare_schemes
 if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
 
-WORKLOADS = ("frequencies", "prefix", "ranges", "mean")  # names of the workloads that can be estimated for a question
+WORKLOADS = (*kinds_of(OrderTable), "mean")  # names of the workloads that can be estimated for a question
 
 
 class QuestionSection(Section):
@@ -226,11 +226,8 @@ def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | Design | F
     if question.utility is not None:
         prior = [1 / len(labels)] * len(labels) if question.prior is None else question.weights
         return solve(Problem(prior, question.utility, privacy, inputs=labels)).mechanism
-    workload: Workload
     if question.workload == "mean":
-        values: Any = question.values if question.values is not None else labels
-        workload = Workload.mean(values, inputs=labels)
+        workload = Workload.mean(labels if question.values is None else question.values, inputs=labels)
     else:
-        makers: Any = {"prefix": Workload.prefix, "ranges": Workload.ranges}
-        workload = makers.get(question.workload, Workload.frequencies)(labels)
+        workload = getattr(Workload, question.workload or "frequencies")(labels)
     return design(workload, privacy, weights=question.weights)

@@ -9,10 +9,42 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import ldpopt as lo
 from builders import distances, pairwise_rows
 from ldpopt import closed_forms
+from ldpopt.closed_forms.recognize import recognize
 from ldpopt.errors import NotRepresentableError
 from ldpopt.problem.utility import absolute_error, squared_error
+
+FAMILIES = [
+    name
+    for name in closed_forms.__all__
+    if getattr(getattr(closed_forms, name), "__annotations__", {}).get("return") in closed_forms.__all__
+]
+"""Functions that return a closed form."""
+
+PROBLEMS = {
+    "binary": lo.Problem([0.4, 0.6], "identity", lo.ApproximateLDP(1.0, 0.1)),
+    "top_k": lo.Problem([0.5, 0.3, 0.2], "identity", lo.PureLDP(1.0)),
+    "bins": lo.Problem([0.5, 0.3, 0.2], "absolute_error", lo.PureLDP(1.0)),
+    "minimax": lo.Problem(None, "identity", lo.PureLDP(1.0), inputs="abc", objective="worst_case"),
+    "path_graph": lo.Problem([0.5, 0.3, 0.2], "identity", lo.GraphDP(1.0, nx.path_graph(3))),
+    "kernel": lo.Problem([0.3, 0.4, 0.3], "identity", lo.MetricDP(2.0, distances([0.0, 1.0, 2.5]))),
+}
+"""For each family a problem in which `recognize` finds it."""
+
+OTHERS = {"coin": "a choice of the budget", "randomized_response": "top_k", "robust_value": "a set of priors"}
+"""Families that are no answer to a `Problem`, with the reason or the family that is found instead."""
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in OTHERS])
+def test_every_family_is_found_for_its_problem_and_has_the_optimum_of_the_program(name):
+    assert name in PROBLEMS, f"PROBLEMS has no problem of the family {name!r} (or OTHERS the reason why there is none)"
+    found = {match.name: match for match in recognize(PROBLEMS[name])}
+    assert name in found, f"recognize() does not find {name!r}: add a Match to closed_forms/recognize.py"
+    form = found[name].build()
+    assert form.value == pytest.approx(lo.solve(PROBLEMS[name]).value, abs=1e-9)
+    assert form.mechanism.audit(form.privacy).verdict == "certified"
 
 
 def optimum(gain, ratio, delta=0.0, subsets=False):

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 from builders import pairwise_rows
 from ldpopt.polytope.double_description import enumerate_vertices, rank
-from ldpopt.polytope.halfspaces import halfspaces, vertex_channels
+from ldpopt.polytope.halfspaces import halfspaces
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
 
 RATIOS = ["log(3)", "log(7/2)"]
@@ -84,7 +84,7 @@ def test_some_counts_change_with_the_ratio(privacy, n, m, count):
 
 def test_four_by_four_has_904():
     polytope = halfspaces(PureLDP("log(3)"), 4)
-    channels = list(vertex_channels(polytope))
+    channels = list(polytope.channels)
     assert len(channels) == 904
     columns = Counter(sum(any(column) for column in zip(*channel, strict=True)) for channel in channels)
     assert columns == {1: 4, 2: 84, 3: 288, 4: 528}
@@ -93,9 +93,20 @@ def test_four_by_four_has_904():
 
 @pytest.mark.parametrize("epsilon", RATIOS)
 def test_three_inputs_by_number_of_used_columns(epsilon):
-    channels = list(vertex_channels(halfspaces(PureLDP(epsilon), 3)))
+    channels = list(halfspaces(PureLDP(epsilon), 3).channels)
     columns = Counter(sum(any(column) for column in zip(*channel, strict=True)) for channel in channels)
     assert columns == {1: 3, 2: 18, 3: 12}
+
+
+@pytest.mark.parametrize("form", ["entry", "event"])
+@pytest.mark.parametrize("alpha, delta", [(F(11, 10), F(1, 5)), (F(3), F(1, 10))])
+def test_the_eight_binary_points(form, alpha, delta):
+    """A..H of figure 5 of Zhou, Lu and Wu 2019 in the coordinates (P[0,0], P[1,1])."""
+    one = F(1)
+    d, h = (delta + alpha) / (alpha + 1), (1 - delta) / (alpha + 1)
+    named = {(0, 1 - delta), (0, one), (delta, one), (d, d), (one, delta), (one, 0), (1 - delta, 0), (h, h)}
+    privacy = ApproximateLDP(f"log({alpha})", float(delta), form)
+    assert {(p[0][0], p[1][1]) for p in halfspaces(privacy, 2).channels} == named
 
 
 def is_vertex_by_components(polytope, channel):
@@ -147,7 +158,7 @@ def test_every_vertex_is_private_and_has_full_rank(case):
     privacy, n, m, _ = CASES[case]
     notion = privacy("log(3)")
     polytope = halfspaces(notion, n, m)
-    channels = list(vertex_channels(polytope))
+    channels = list(polytope.channels)
     for channel in channels:
         assert notion.audit(channel).verdict == "certified"
     for channel in channels[:: max(1, len(channels) // 40)]:
@@ -184,7 +195,7 @@ def definition(privacy, n, m):
 def test_linear_programs_attain_their_maximum_at_a_listed_vertex(case):
     privacy, n, m, _ = CASES[case]
     notion = privacy("log(3)")
-    channels = list(vertex_channels(halfspaces(notion, n, m)))
+    channels = list(halfspaces(notion, n, m).channels)
     rows, bounds = definition(notion, n, m)
     rng = np.random.default_rng(3)
     for _ in range(3):

@@ -6,7 +6,7 @@ import pytest
 
 import ldpopt as lo
 from builders import hops, random_problem
-from ldpopt.polytope.halfspaces import halfspaces, vertex_channels
+from ldpopt.polytope.halfspaces import halfspaces
 from ldpopt.polytope.vertices import extreme_points
 
 NOTIONS = {
@@ -22,7 +22,7 @@ NOTIONS = {
 @pytest.mark.parametrize("epsilon", ["log(3)", "log(7/2)"])
 def test_structure_and_double_description_list_the_same(n, m, epsilon):
     notion = lo.PureLDP(epsilon)
-    plain = {tuple(np.array(vertex).flat) for vertex in vertex_channels(halfspaces(notion, n, m))}
+    plain = {tuple(np.array(vertex).flat) for vertex in halfspaces(notion, n, m).channels}
     assert {tuple(vertex.flat) for vertex in extreme_points(notion, n, m).vertices} == plain
 
 

@@ -1,4 +1,4 @@
-"""Pivots with a table of losses against the definition: the tie that stops a subtree, and the counts of ties."""
+"""Pivots with a table of losses, plain as in tests/plain, against the definition: which tie stops a subtree."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.pivot_loops import _pivot, _stop
-from ldpopt.solving.methods.rays.tree_loops import build, count_tie, list_subtree, load_tree, new_workspace, sum_costs
 from ldpopt.solving.methods.rays.trees import Trees
+from plain.pivots import _pivot, _stop
+from plain.trees import Lengths, build, count_tie, list_subtree, load_tree, new_workspace, sum_costs
 
 
 def counted(tree):
@@ -36,8 +36,9 @@ def test_the_compared_nodes_stop_a_subtree_as_soon_as_all_nodes(n, seed, epsilon
     root = int(rng.integers(n))
     trees = Trees(cone, np.array([root]))
     trees.improve(rng.standard_normal((1, n)) + 0.3, np.zeros(n), most=int(rng.integers(3 * n)))
-    tree = load_tree(trees.forest, 0, new_workspace(n))
-    build(tree, cone.lengths)
+    tree = load_tree(root, trees.parent[0], trees.side[0], new_workspace(n))
+    lengths = Lengths.of(cone.lengths)
+    build(tree, lengths)
     tree.own[:] = rng.standard_normal(n)
     for at in range(n - 1, 0, -1):
         sum_costs(tree.order[at], tree.parent[tree.order[at]], tree)
@@ -52,7 +53,7 @@ def test_the_compared_nodes_stop_a_subtree_as_soon_as_all_nodes(n, seed, epsilon
         room = room - sign * (tree.log[moving][:, None] - tree.log[staying])
         tree.inside[moving] = True
         count_tie(top, left, -sign, -1, tree.lower, tree.higher)
-        step, node, outside = _stop(sign, len(moving), tree, cone.lengths)
+        step, node, outside = _stop(sign, len(moving), tree, lengths)
         count_tie(top, left, -sign, 1, tree.lower, tree.higher)
         tree.inside[moving] = False
         assert step == pytest.approx(max(room.min(), 0.0), abs=1e-9)
@@ -61,7 +62,7 @@ def test_the_compared_nodes_stop_a_subtree_as_soon_as_all_nodes(n, seed, epsilon
         tied = cone.lengths.table[node, outside] - sign * (tree.log[node] - tree.log[outside])
         assert tied == pytest.approx(step, abs=1e-9)
         before = tree.log.copy()
-        _pivot(top, tree, cone.lengths)
+        _pivot(top, tree, lengths)
         assert tree.log - before == pytest.approx(np.where(np.isin(np.arange(n), moving), sign * step, 0.0))
         assert np.abs(tree.log).max() <= tree.extent[0]
         assert not tree.inside.any()

@@ -69,6 +69,12 @@ def test_built_in_solver(name, check):
     check_solver(name, TOLERANCES.get(name), only=[check])
 
 
+@pytest.mark.parametrize("name", registered("ldpopt.solvers"))
+def test_a_solver_has_the_name_by_which_it_is_found(name):
+    own = solvers.find(name).name
+    assert own.partition(":")[0] == name, f"name = {own!r} in the class that is registered as {name!r}"
+
+
 @pytest.fixture
 def with_scipy(monkeypatch):
     """Offer the plug-in as an installed package would, and one that tries to replace HiGHS."""

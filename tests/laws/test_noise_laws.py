@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from fractions import Fraction
 from itertools import pairwise
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ldpopt.noise import Geometric, Laplace, NeighborPartition, Staircase
+from ldpopt import noise as public
+from ldpopt.noise import Geometric, Laplace, NeighborPartition, Noise, Staircase
 from ldpopt.noise.intervals import is_inside, merge, minkowski_sum, symmetric
 
 
@@ -84,15 +86,56 @@ def test_integer_levels_against_search():
         assert noise.normalizer == pytest.approx(float(z), rel=1e-12)
 
 
-def continuous_noises():
-    yield NeighborPartition([(0, 1), (20, 21)], 1.0).noise(0.7)
-    yield NeighborPartition([(0, 1), (7, 9), (20, 21)], 0.5).noise(1.3)
-    yield NeighborPartition([(3, 4)], 0.25).noise(0.4)
-    yield Staircase(2.0, 1.5)
-    yield Laplace(3.0, 0.8)
+CONTINUOUS = [
+    NeighborPartition([(0, 1), (20, 21)], 1.0).noise(0.7),
+    NeighborPartition([(0, 1), (7, 9), (20, 21)], 0.5).noise(1.3),
+    NeighborPartition([(3, 4)], 0.25).noise(0.4),
+    Staircase(2.0, 1.5),
+    Laplace(3.0, 0.8),
+]
+WHOLE = [
+    NeighborPartition({1, 2, 9}, 0).noise(0.8),
+    NeighborPartition({1, 2, 9}, 2).noise(1.5),
+    NeighborPartition({1, 10}, 0).noise("log(3)"),
+    NeighborPartition([(0, 1), (20, 21)], 1.0).noise(1.0).on_grid(0.5),
+    Geometric(1, "log(3)"),
+    Laplace(2.0, 1.0).on_grid(0.5),
+]
+CLASSES = [
+    kind for name in public.__all__ if inspect.isclass(kind := getattr(public, name)) and issubclass(kind, Noise)
+]
 
 
-@pytest.mark.parametrize("noise", list(continuous_noises()), ids=repr)
+@pytest.mark.parametrize("kind", [kind for kind in CLASSES if not inspect.isabstract(kind)])
+def test_every_noise_is_among_the_examples(kind):
+    assert kind in map(type, CONTINUOUS + WHOLE), f"add a {kind.__name__} to CONTINUOUS or WHOLE"
+
+
+def changes(noise, rng):
+    """Some changes of the answer between neighbors, of both signs, with the ends of the neighbor set."""
+    blocks = noise.partition.blocks if hasattr(noise, "partition") else [(0, noise.sensitivity)]
+    found = [float(low + (high - low) * share) for low, high in blocks for share in (0, *rng.random(4), 1)]
+    return [sign * size for size in found for sign in (-1, 1)]
+
+
+@pytest.mark.parametrize("noise", CONTINUOUS, ids=repr)
+def test_neighbors_have_similar_densities(noise):
+    rng = np.random.default_rng(0)
+    r = rng.uniform(-6 * noise.sensitivity, 6 * noise.sensitivity, 4000)
+    for change in changes(noise, rng):
+        assert (noise.pdf(r) <= math.exp(noise.epsilon) * noise.pdf(r + change) * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("noise", WHOLE, ids=repr)
+def test_neighbors_have_similar_exact_masses(noise):
+    alpha = noise.epsilon.enclosure()[1]
+    far = 6 * int(noise.sensitivity)
+    masses = [noise.mass(k) for k in range(-far, far + 1)]
+    for change in {abs(round(change)) for change in changes(noise, np.random.default_rng(0))}:
+        assert all(a <= alpha * b and b <= alpha * a for a, b in zip(masses, masses[change:], strict=False))
+
+
+@pytest.mark.parametrize("noise", CONTINUOUS, ids=repr)
 def test_density_distribution_and_moments_agree(noise):
     # A grid of 1/64 meets every border of these sets but those of the staircase and the smooth density.
     far = 60 * noise.sensitivity / float(noise.epsilon)
@@ -110,7 +153,7 @@ def test_density_distribution_and_moments_agree(noise):
     assert noise.pdf(0) == pytest.approx(1 / noise.normalizer)
 
 
-@pytest.mark.parametrize("noise", list(continuous_noises()), ids=repr)
+@pytest.mark.parametrize("noise", CONTINUOUS, ids=repr)
 def test_simulated_values_follow_the_distribution(noise):
     r = noise.sample(100_000, rng=3)
     u = noise.cdf(r)
@@ -140,18 +183,7 @@ def compare(seen, expected):
     return stats.chisquare(np.append(seen[~rest], others), kept).pvalue
 
 
-@pytest.mark.parametrize(
-    "noise",
-    [
-        NeighborPartition({1, 2, 9}, 0).noise(0.8),
-        NeighborPartition({1, 2, 9}, 2).noise(1.5),
-        NeighborPartition({1, 10}, 0).noise("log(3)"),
-        NeighborPartition([(0, 1), (20, 21)], 1.0).noise(1.0).on_grid(0.5),
-        Geometric(1, "log(3)"),
-        Laplace(2.0, 1.0).on_grid(0.5),
-    ],
-    ids=repr,
-)  # fmt: skip
+@pytest.mark.parametrize("noise", WHOLE, ids=repr)
 def test_exact_samplers(noise):
     r = noise.sample(100_000, rng=4)
     assert r.dtype == np.int64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,12 +65,7 @@ def test_privatize_is_the_verb_of_mechanisms_and_protocols() -> None:
 
 
 KINDS = {
-    "Duchi": lambda **how: lo.mean.Duchi(1.0, **how),
-    "Piecewise": lambda **how: lo.mean.Piecewise(1.0, **how),
-    "Hybrid": lambda **how: lo.mean.Hybrid(1.0, **how),
-    "Laplace": lambda **how: lo.mean.Laplace(1.0, **how),
-    "RandomCensoring": lambda **how: lo.mean.RandomCensoring(1.0, **how),
-    "SquareWave": lambda **how: lo.mean.SquareWave(1.0, **how),
+    **{kind.__name__: partial(kind, 1.0) for kind in lo.mean.Protocol.PUBLISHED},
     "NoPrivacy": lambda **how: lo.mean.NoPrivacy(**how),
     "Sampled": lambda **how: lo.mean.sampled(lo.mean.Duchi(1.0, **how), attributes=2),
     "DuchiVector": lambda **how: lo.mean.DuchiVector(1.0, 2, **how),

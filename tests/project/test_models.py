@@ -20,9 +20,10 @@ def read(path: Path, saved: Path) -> tuple[Model, Model]:
     if 'dataset = "' in path.read_text(encoding="utf-8"):
         pytest.importorskip("statsmodels", reason='the data set needs pip install "ldpopt[data]"')
     model = read_model(path)
-    assert model.title
-    assert model.source
-    assert model.expect is not None, f"{path.name} has no [expect]"
+    for key in ("title", "source", "expect"):
+        assert getattr(model, key), f"{path.name} has no {key}"
+    comment = path.read_text(encoding="utf-8").split("[expect]")[1]
+    assert "#" in comment, f"no comment in {path.name} says where its expected value is from"
     save_model(model, saved)
     again = read_model(saved)
     assert (again.title, again.source, again.expect) == (model.title, model.source, model.expect)
@@ -70,7 +71,8 @@ def test_compare_is_the_same_in_python_and_by_command(path: Path, tmp_path: Path
         found = ldpopt.compare_designs(
             how.pop("workload"), how.pop("privacy"), weights=how["weights"], objective=how["objective"]
         )
-        assert given["design"] == json.loads(json.dumps(found.to_dict()))
+        assert given.pop("design") == json.loads(json.dumps(found.to_dict()))
+    if model.problem is None:
         return
     found = ldpopt.compare(model.problem, time_limit=model.time_limit)
     data = found.to_dict()
@@ -83,4 +85,5 @@ def test_compare_is_the_same_in_python_and_by_command(path: Path, tmp_path: Path
         body = text[re.search("^method", text, re.M).start() :]
         return [re.sub(r"[ \u2500]+", " ", re.sub(r"\d+\.\d{3}$", "#", line)).strip() for line in body.splitlines()]
 
-    assert plain(printed.stdout) == plain(found.summary())
+    lines = plain(found.summary())
+    assert plain(printed.stdout)[: len(lines)] == lines

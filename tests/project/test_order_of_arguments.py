@@ -1,4 +1,4 @@
-"""Order of arguments: the data, then the budget; notions, mean protocols and extreme points begin with the budget."""
+"""Order of arguments: the data, then the budget; notions, mean protocols and extreme points begin with it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import ldpopt
 from ldpopt.studies.sweep import Row
 
 BUDGETS = {"epsilon", "epsilons", "privacy"}
-BEGIN_WITH_THE_BUDGET = {"extreme_points", "polytope"}
-"""Besides notions and `ldpopt.mean`: they depend on the notion alone."""
+BEGIN_WITH_THE_BUDGET = {"extreme_points"}
+"""Besides notions, their pictures and `ldpopt.mean`: it depends on the notion alone."""
 RECORDS = {ldpopt.Audit, ldpopt.Budget, ldpopt.ExtremePoints, Row}
 """Results, which users do not construct."""
 
@@ -41,6 +41,6 @@ def test_data_come_before_the_budget() -> None:
     named = {one: name for name, one in functions() if inspect.isfunction(one) or inspect.isclass(one)}
     first = {one: name for one, name in named.items() if begins_with_the_budget(one)}
     assert {ldpopt.PureLDP, ldpopt.MetricDP, ldpopt.mean.Duchi} <= first.keys()
-    packages = ("ldpopt.privacy", "ldpopt.mean")
+    packages = ("ldpopt.privacy", "ldpopt.mean", "ldpopt.plotting")  # a picture of a notion has no other data
     others = {one.__name__ for one in first if not one.__module__.startswith(packages) and one not in RECORDS}
     assert others == BEGIN_WITH_THE_BUDGET

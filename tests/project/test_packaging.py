@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import ldpopt
+from builders import load_script
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -37,7 +38,9 @@ def test_the_conda_recipe_needs_what_the_package_needs(recipe: dict[str, Any]) -
 
 def test_the_conda_recipe_bounds_the_extras(recipe: dict[str, Any]) -> None:
     extras = PROJECT["optional-dependencies"]
-    wanted = {conda(one) for name in ("tables", "cbc", "cvxpy", "data", "plot", "dask") for one in extras[name]}
+    optional = sorted(set(extras) - {"all", "test"})
+    assert extras["all"] == [f"ldpopt[{','.join(optional)}]"], "the extra `all` has every other one but `test`"
+    wanted = {conda(one) for name in optional for one in extras[name]}
     assert set(recipe["requirements"]["run_constraints"]) == wanted
 
 
@@ -54,6 +57,20 @@ def test_one_version_everywhere(recipe: dict[str, Any]) -> None:
     latest = re.search(r"^## \[(\S+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert latest is not None
     assert {citation[1], latest[1], recipe["context"]["version"]} == {ldpopt.__version__}
+
+
+def test_a_compiler_is_asked_for_only_where_the_machine_has_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = load_script(ROOT / "hatch_build.py")
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert script.CustomBuildHook.dependencies(None) == ["ziglang"]
+    (tmp_path / "clang").touch(mode=0o755)
+    assert script.compiler() == ["clang"]
+    monkeypatch.setenv("CC", "mine -m32")
+    assert script.compiler() == ["mine", "-m32"]
+    assert script.CustomBuildHook.dependencies(None) == []
 
 
 def test_mutation_settings_name_modules_and_tests_that_exist() -> None:

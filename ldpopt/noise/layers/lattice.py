@@ -234,7 +234,7 @@ class LatticeNoise:
         heads = [-(-self.size(t) // comb(t + n - 1, n - 1)) for t in range(self.tail.start + 1)]
         before = [self._polynomial(-1 - j) for j in range(n)]
         differences = [sum((-1) ** j * comb(k, j) * before[j] for j in range(k + 1)) for k in range(n)]
-        return max(*heads, sum(max(c, 0) for c in differences))
+        return int(max(*heads, sum(max(c, 0) for c in differences)))
 
     def _propose(self, size: int, source: Source) -> tuple[Int, Any]:
         draws = (geometric_draws(self._decay_numerator, size, source) for _ in range(self.dimension))

@@ -15,11 +15,10 @@ from ldpopt.foundation.numbers import Float, frozen, real_array
 from ldpopt.foundation.rows import Int
 from ldpopt.solvers.program import LinearProgram, Span
 
+# Limit of Dinkelbach's iteration; its convergence is superlinear, three to six iterations are usual
 MAX_ITERATIONS = 100
-"""Limit of Dinkelbach's iteration; its convergence is superlinear, three to six iterations are usual."""
 
-MAX_DIGITS = 5000
-"""Largest precision; beyond ``epsilon T = 5500`` it may be too low for levels that only increase."""
+MAX_DIGITS = 5000  # largest precision; beyond ``epsilon T = 5500`` it may be too low for levels that only increase
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.foundation.labels import label_numbers
-from ldpopt.foundation.numbers import Float, frozen, short_repr
+from ldpopt.foundation.numbers import Float, frozen, real_array, short_repr
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair as repair_exactly
@@ -186,7 +186,7 @@ def _read_utility(
         found = named(utility, outputs, outputs)
         return Utility(found.matrix[truth], found.sense)
     if callable(utility):
-        return Utility([[utility(node, report) for report in outputs] for node in inputs], "loss")
+        return Utility(real_array([[utility(x, r) for r in outputs] for x in inputs], "loss of a report"), "loss")
     between_nodes = isinstance(utility, Utility) and set(utility.outputs or ()) == set(inputs) != set(outputs)
     if not between_nodes:
         return resolve(utility, inputs, outputs)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linprog
 
-from ldpopt import solvers
 from ldpopt.closed_forms.kernel import hop_distances
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError
 from ldpopt.foundation.numbers import Float, is_whole
@@ -17,23 +17,15 @@ from ldpopt.privacy import GraphDP
 from ldpopt.privacy.graph_layers import Value, value_of
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
-from ldpopt.solvers.program import LinearProgram, Span
 from ldpopt.solving.solve import solve
 
+# Budgets tried between epsilon / 2 and epsilon before the bisection; the privacy loss need not be monotone
 BUDGETS_TRIED = 64
-"""Budgets tried between epsilon / 2 and epsilon before the bisection; the privacy loss need not be monotone."""
 
-MAX_WINDOW_POINTS = 20_000
-"""Largest number of points of the group on which the noise of a window is defined."""
-
-MAX_BALL_ENTRIES = 2_000_000
-"""Entries of the program of ball columns above which some sets are left out."""
-
-MAX_LAYER_ENTRIES = 3000
-"""Largest number of probabilities in the program of `layer_program`: one to a few seconds."""
-
-WINDOW_NATS = 40.0
-"""Layers times epsilon beyond which the remaining noise does not matter for the utility."""
+MAX_WINDOW_POINTS = 20_000  # largest number of points of the group on which the noise of a window is defined
+MAX_BALL_ENTRIES = 2_000_000  # entries of the program of ball columns above which some sets are left out
+MAX_LAYER_ENTRIES = 3000  # largest number of probabilities in the program of `layer_program`: one to a few seconds
+WINDOW_NATS = 40.0  # layers times epsilon beyond which the remaining noise does not matter for the utility
 
 
 @dataclass(frozen=True)
@@ -166,25 +158,12 @@ def _hop_distances(case: RepairInput) -> Int:
 
 def _best_column_weights(case: RepairInput, columns: Float, reports: Int) -> Float:
     """Return the channel of the best column weights; rows sum to one, and column j reports value ``reports[j]``."""
-    n, count = columns.shape
-    program = LinearProgram(
-        objective=case.prior @ (case.problem.utility.gain[:, reports] * columns),
-        maximize=True,
-        start=np.arange(n + 1, dtype=np.int64) * count,
-        index=np.tile(np.arange(count, dtype=np.int64), n),
-        value=columns.ravel(),
-        row_lower=np.ones(n),
-        row_upper=np.ones(n),
-        column_lower=np.zeros(count),
-        column_upper=np.full(count, np.inf),
-        rows=(Span("sum", 0, n),),
-        columns=(Span("weight", 0, count),),
-    )
-    outcome = solvers.find("highs").solve(program)
-    if outcome.status is not solvers.Status.OPTIMAL or outcome.point is None:
-        raise NoSolutionError(f"no column weights w >= 0 make all rows sum to one ({outcome.raw_status})")
+    worth = case.prior @ (case.problem.utility.gain[:, reports] * columns)
+    found = linprog(-worth, A_eq=columns, b_eq=np.ones(len(columns)), method="highs")
+    if found.x is None:
+        raise NoSolutionError(f"no column weights w >= 0 make all rows sum to one ({found.message})")
     channel = np.zeros(case.levels.shape)
-    np.add.at(channel.T, reports, (columns * np.maximum(outcome.point, 0.0)).T)
+    np.add.at(channel.T, reports, (columns * np.maximum(found.x, 0.0)).T)
     return channel
 
 

@@ -17,14 +17,11 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.numbers import real_number
 from ldpopt.foundation.rows import Int
 
+# A point ``(a, b, ...)`` is stored as ``a * base + b`` and so on; codes add like points while entries are small
 BASES = {1: 1 << 62, 2: 1 << 31, 3: 1 << 20}
-"""A point ``(a, b, ...)`` is stored as ``a * base + b`` and so on; codes add like points while entries are small."""
 
-MAX_POINTS = 2_000_000
-"""Largest number of lattice points to list."""
-
-STEADY_LAYERS = 12
-"""Number of consecutive layers that must follow the polynomial of the tail."""
+MAX_POINTS = 2_000_000  # largest number of lattice points to list
+STEADY_LAYERS = 12  # number of consecutive layers that must follow the polynomial of the tail
 
 
 @dataclass(frozen=True)

@@ -18,23 +18,12 @@ from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.modelfile import Model
 from ldpopt.problem.problem import Problem
 
-MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
-"""Multiples of the budget on the slider."""
-
-MAX_LISTED_ESTIMATES = 20
-"""Largest number of estimates in the table of precision."""
-
-PEOPLE = (100, 1_000, 10_000, 100_000)
-"""Numbers of respondents in the table of precision."""
-
-MIN_HALF_WIDTH = 1e-6
-"""Smaller half-widths are rounding errors of the probabilities, and are written as 0."""
-
-NORMAL_QUANTILE = 1.959963984540054
-"""Half-width of a 95 % interval in standard deviations."""
-
-BELIEFS = (0.01, 0.1, 0.5, 0.9)
-"""Probabilities of an answer before the report, in the picture of the risk."""
+MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # multiples of the budget on the slider
+MAX_LISTED_ESTIMATES = 20  # largest number of estimates in the table of precision
+PEOPLE = (100, 1_000, 10_000, 100_000)  # numbers of respondents in the table of precision
+MIN_HALF_WIDTH = 1e-6  # smaller half-widths are rounding errors of the probabilities, and are written as 0
+NORMAL_QUANTILE = 1.959963984540054  # Half-width of a 95 % interval in standard deviations
+BELIEFS = (0.01, 0.1, 0.5, 0.9)  # probabilities of an answer before the report, in the picture of the risk
 
 
 def report(

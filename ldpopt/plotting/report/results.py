@@ -24,14 +24,11 @@ from ldpopt.problem.problem import Problem
 from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
 
-MAX_CERTIFICATE_BYTES = 300_000
-"""Largest certificate that a page includes."""
-
+MAX_CERTIFICATE_BYTES = 300_000  # largest certificate that a page includes
+# Smallest singular value of a channel, over the largest, from which frequencies are called estimable
 MIN_SINGULAR_VALUE = 1e-9
-"""Smallest singular value of a channel, over the largest, from which frequencies are called estimable."""
 
-UNIFORM_TOLERANCE = 1e-12
-"""Largest difference of two probabilities of a distribution that is called uniform."""
+UNIFORM_TOLERANCE = 1e-12  # largest difference of two probabilities of a distribution that is called uniform
 
 
 @dataclass(frozen=True, eq=False)

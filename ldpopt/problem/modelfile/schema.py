@@ -96,15 +96,10 @@ class UtilityTable(Section):
 
     def read(self) -> str | Utility:
         """Name of the utility, or the utility itself if there are numbers."""
-        if self.gain is not None:
-            return Utility(self.gain, "gain")  # type: ignore[arg-type]
-        if self.loss is not None:
-            return Utility(self.loss, "loss")  # type: ignore[arg-type]
-        assert self.kind is not None
-        if self.values is None:
-            return self.kind
-        build = utilities.absolute_error if self.kind == "absolute_error" else utilities.squared_error
-        return build(self.values, self.outputs)
+        if self.kind is None:
+            matrix: Any = self.loss if self.gain is None else self.gain
+            return Utility(matrix, "loss" if self.gain is None else "gain")
+        return self.kind if self.values is None else utilities.NAMED[self.kind](self.values, self.outputs)
 
 
 class UnbiasedTable(Section):
@@ -135,15 +130,15 @@ class LinearTable(Section):
 
 
 class OrderTable(Section):
-    """``[workload]`` of kind ``frequencies``, ``prefix`` or ``ranges``."""
+    """``[workload]`` that needs the answers only; its kind is the name of a class method of `Workload`."""
 
     kind: Literal["frequencies", "prefix", "ranges"]
     weight: float = 1.0
 
     def read(self, inputs: Labels) -> Workload:
         """The workload about the inputs."""
-        build = {"frequencies": Workload.frequencies, "prefix": Workload.prefix, "ranges": Workload.ranges}
-        return build[self.kind](inputs)
+        found: Workload = getattr(Workload, self.kind)(inputs)
+        return found
 
 
 class MeanTable(Section):
@@ -364,7 +359,7 @@ def _place(data: Any, location: Iterable[Any]) -> tuple[Key, Any]:
 def _wrong_kind(page: Page, key: Key, table: Any) -> Any:
     """Error for a table without a known kind."""
     name, kind = str(key[0]), table.get("kind")
-    known = [kind for form in FORMS[name] for kind in get_args(form.model_fields["kind"].annotation)]
+    known = [kind for form in FORMS[name] for kind in kinds_of(form)]
     if not isinstance(kind, str):
         what, do = f"the key {dotted((*key, 'kind'))} is missing or not a text", f"give one of {', '.join(known)}"
     else:
@@ -372,12 +367,17 @@ def _wrong_kind(page: Page, key: Key, table: Any) -> Any:
     return page.error((*key, "kind"), what, do)
 
 
+def kinds_of(form: type[Section]) -> tuple[str, ...]:
+    """The kinds of a form that has some."""
+    return get_args(form.model_fields["kind"].annotation)
+
+
 FORMS: dict[str, tuple[type[Section], ...]] = {
     "alphabet": (AlphabetTable,),
     "prior": (PriorTable,),
     "utility": (UtilityTable,),
-    "workload": (OrderTable, MeanTable, MeansTable, MarginalsTable, RowsTable),
-    "constraints": (UnbiasedTable, LinearTable),
+    "workload": get_args(get_args(WorkloadTable)[0]),
+    "constraints": get_args(get_args(ConstraintTable)[0]),
     "solver": (SolverTable,),
     "expect": (ExpectTable,),
 }

@@ -1,7 +1,5 @@
 """The central path of a compact program: its start, its steps, and warm starts with other outputs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -67,7 +65,7 @@ class CentralPath(Iterate):
         b: float,
         beta: float,
         delta: float,
-        earlier_path: CentralPath | None = None,
+        earlier_path: "CentralPath | None" = None,
         kept: Int | None = None,
     ) -> None:
         self.offset = costs.max(axis=1)
@@ -110,7 +108,7 @@ class CentralPath(Iterate):
         self.w = self.y[:, None] + self.z - self.c
         self.h = b * n * excess * (1 - share) if self.delta else np.zeros(k)
 
-    def _resume(self, earlier_path: CentralPath, kept: Int) -> bool:
+    def _resume(self, earlier_path: "CentralPath", kept: Int) -> bool:
         """Start at the last point of another path at which added and removed outputs have little mass, if any."""
         earlier = [
             replace(checkpoint, column=np.where(kept < 0, -1, checkpoint.column[kept]))

@@ -1,10 +1,8 @@
-"""GraphProgram: the costs and ties of a graph or metric, in the order of its levels; and compiled loops over the ties.
+"""GraphProgram: the costs and ties of a graph or metric, in the order of its levels.
 
-In the loops, arrays of ties have the shape (m, pairs), arrays of entries (m, n). Tie ``e`` has the slack
+Arrays of ties have the shape (m, pairs), arrays of entries (m, n). Tie ``e`` has the slack
 ``p[second[e]] - ratio[e] p[first[e]]``.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable
@@ -13,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import over_rows
+from ldpopt.native import add_adjoint
 from ldpopt.privacy import Ties
 from ldpopt.solving.interior.levels import Levels
 
@@ -40,7 +38,7 @@ class GraphProgram:
     unit: float  # the number by which costs and gains were divided
 
     @classmethod
-    def of(cls, ties: Ties, cost: Float, gain: Float | None) -> GraphProgram | None:
+    def of(cls, ties: Ties, cost: Float, gain: Float | None) -> "GraphProgram | None":
         """Scale ``cost`` or ``gain``, shape (n, m), to a largest entry of 1; None if it is zero or not finite."""
         n = ties.n
         unit = float(np.abs(cost if gain is None else gain / n).max())
@@ -80,7 +78,7 @@ class GraphProgram:
         self.over_ties(add_adjoint, self.pairs, ties, found)
         return found
 
-    def over_ties(self, loop: Callable[..., None], fixed: tuple[Any, ...], *arrays: Float) -> None:
+    def over_ties(self, loop: Callable[..., object], fixed: tuple[Any, ...], *arrays: Float) -> None:
         """Call a compiled loop over the ties of every output, on all cores."""
         over_rows(loop, fixed, arrays, OPERATIONS * len(self.first))
 
@@ -100,59 +98,3 @@ class GraphProgram:
         is_useful = residual < ENOUGH_RESIDUAL and math.isfinite(bound - value)
         distance = max(bound - value, 0.0) if is_useful else math.inf
         return distance, distance / max(abs(bound), spread / 100, 1e-300)
-
-
-@compiled
-def add_adjoint(first: Int, second: Int, ratio: Float, ties: Float, found: Float) -> None:
-    """Add the transposed slacks, applied to multipliers, to ``found``."""
-    for j in range(len(found)):
-        for e in range(len(first)):
-            found[j, second[e]] += ties[j, e]
-            found[j, first[e]] -= ratio[e] * ties[j, e]
-
-
-@compiled
-def add_weights(ratio: Float, pair_edge: Int, t: Float, ties: Float, off: Float) -> None:
-    """Add minus the weighted Laplacians' entries off the diagonal to ``off``, by edge."""
-    for j in range(len(off)):
-        for e in range(len(ratio)):
-            off[j, pair_edge[e]] += ratio[e] * (ties[j, e] / t[j, e])
-
-
-@compiled
-def add_multiplier_steps(
-    first: Int, second: Int, ratio: Float, at: Float, t: Float, ties: Float, aim: Float, p: Float, found: Float
-) -> None:
-    """Add the transposed slacks, applied to the step of the multipliers, to ``found``, for a step ``p`` of the entries.
-
-    ``at``, ``t`` and ``ties`` are the point's entries, slacks and multipliers, ``aim`` the changes of the products.
-    """
-    for j in range(len(found)):
-        for e in range(len(first)):
-            i, k, r = first[e], second[e], ratio[e]
-            slack = (p[j, k] - r * p[j, i]) + ((at[j, k] - r * at[j, i]) - t[j, e])
-            change = (aim[j, e] - ties[j, e] * slack) / t[j, e]
-            found[j, k] += change
-            found[j, i] -= r * change
-
-
-@compiled
-def write_steps(
-    first: Int,
-    second: Int,
-    ratio: Float,
-    at: Float,
-    t: Float,
-    ties: Float,
-    aim: Float,
-    p: Float,
-    t_step: Float,
-    ties_step: Float,
-) -> None:
-    """Write the steps of slacks and multipliers for a step ``p`` of the entries; see `add_multiplier_steps`."""
-    for j in range(len(p)):
-        for e in range(len(first)):
-            i, k, r = first[e], second[e], ratio[e]
-            slack = (p[j, k] - r * p[j, i]) + ((at[j, k] - r * at[j, i]) - t[j, e])
-            t_step[j, e] = slack
-            ties_step[j, e] = (aim[j, e] - ties[j, e] * slack) / t[j, e]

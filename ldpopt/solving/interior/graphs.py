@@ -6,8 +6,6 @@ graph Laplacian, and one of order ``n`` (or ``2 n``) that couples them. With lev
 ``O(m n^2 s)`` operations. Theory: docs, "Graphs and metrics: an interior point by outputs".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,7 +16,8 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import few_threads
-from ldpopt.solving.interior.graph_program import GraphProgram, add_multiplier_steps, add_weights, write_steps
+from ldpopt.native import add_multiplier_steps, add_weights, write_steps
+from ldpopt.solving.interior.graph_program import GraphProgram
 from ldpopt.solving.interior.levels import LevelFactors
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 
@@ -108,7 +107,7 @@ class GraphPoint(Point):
     MULTIPLIERS: ClassVar[tuple[str, ...]] = ("ties", "prior")
 
     @classmethod
-    def start(cls, data: GraphProgram) -> GraphPoint:
+    def start(cls, data: GraphProgram) -> "GraphPoint":
         """Start with uniform reports, strictly private, and equal products of slacks and multipliers."""
         m, n = data.shape
         t = np.repeat(((1 - data.ratio) / m)[None], m, axis=0)

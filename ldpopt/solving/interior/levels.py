@@ -1,7 +1,5 @@
 """Levels of a graph, an order of its vertices in which every output's matrix is block tridiagonal; and its factors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +9,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads, over_rows, parts_of
-from ldpopt.solving.interior import level_loops
+from ldpopt.native import factor, matrix_product, solve_levels
 
 SWEEPS = 8  # largest number of searches for a vertex far from all others
 
@@ -33,7 +31,7 @@ class Levels:
     cross: Int  # (levels + 1,)
 
     @classmethod
-    def of(cls, n: int, first: Int, second: Int) -> Levels:
+    def of(cls, n: int, first: Int, second: Int) -> "Levels":
         """Breadth-first levels of a graph given by ordered pairs, in each component from a vertex far from all others.
 
         That vertex is found by repeated searches, each from the vertex of the last level that has the fewest edges
@@ -62,9 +60,9 @@ class Levels:
         )
 
     @property
-    def shape(self) -> level_loops.Shape:
-        """The arrays that the compiled loops need."""
-        return level_loops.Shape(self.start, self.low, self.high, self.inner, self.cross)
+    def shape(self) -> tuple[Int, ...]:
+        """The arrays that loops in C need."""
+        return (self.start, self.low, self.high, self.inner, self.cross)
 
     @property
     def sizes(self) -> Int:
@@ -106,7 +104,7 @@ class LevelFactors:
     @classmethod
     def of(
         cls, levels: Levels, scale: Float, excess: Float, off: Float, weights: Float | None, workspace: Float
-    ) -> LevelFactors:
+    ) -> "LevelFactors":
         """Factor the matrices with these entries off the diagonal whose products with ``scale`` are ``excess / scale``.
 
         ``scale``, ``excess`` and ``weights`` have the shape (m, n), ``off`` (m, edges); ``workspace``, (m, numbers), is
@@ -116,11 +114,11 @@ class LevelFactors:
         m, n = scale.shape
         parts = parts_of(m, float(n) ** 2 * float(levels.sizes.max()))
         totals = np.zeros((len(parts), 1 if weights is None else 4, levels.sum_numbers))
-        weights = np.zeros((0, n)) if weights is None else weights
+        gain = scale if weights is None else weights  # read for four sums only
 
         def work(part: slice, total: Float) -> None:
-            arrays = scale[part], excess[part], off[part], workspace[part], weights[part]
-            level_loops.factor(levels.shape, *arrays, total)
+            arrays = scale[part], excess[part], off[part], workspace[part], gain[part]
+            factor(matrix_product(), *levels.shape, *arrays, total)
 
         in_threads(lambda one: work(*one), list(zip(parts, totals, strict=True)))
         total = totals.sum(axis=0)  # in the order of the parts, so the same on any number of cores
@@ -135,7 +133,7 @@ class LevelFactors:
         """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""
         found = np.empty(right.shape)
         arrays = self.off, self.blocks, np.array(right, order="C"), found
-        over_rows(level_loops.solve, (self.levels.shape,), arrays, 2.0 * self.levels.numbers)
+        over_rows(solve_levels, self.levels.shape, arrays, 2.0 * self.levels.numbers)
         return found
 
 

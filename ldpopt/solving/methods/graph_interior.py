@@ -13,8 +13,7 @@ from ldpopt.foundation.rows import Int
 from ldpopt.solvers import Status
 from ldpopt.solving.formulation import worst_case_utility
 from ldpopt.solving.limits import Limits
-from ldpopt.solving.methods.loops import Loops
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, small_task
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.methods.pair_answer import PairRows, pair_answer
 from ldpopt.solving.problem_form import ProblemForm
 
@@ -32,7 +31,6 @@ class GraphInteriorPoint(Method):
 
     name: ClassVar[str] = "graph interior point"
     forms: ClassVar[frozenset[str]] = frozenset({"pairwise"})
-    loops: ClassVar[Loops] = Loops(name, lambda: GraphInteriorPoint().solve(small_task()))
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Whether inputs are tied mutually, with losses that floats resolve, without side rows and delta."""

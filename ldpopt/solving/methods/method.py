@@ -1,24 +1,17 @@
 """The interface of methods: which problems a method can solve, its rank among the methods, and how it solves them."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import Repaired
-from ldpopt.privacy import MetricDP
 from ldpopt.problem.problem import Problem
-from ldpopt.problem.utility import Utility
 from ldpopt.solvers import Feature, Outcome, Solver, Status, find
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.limits import LIMITS, Limits
-from ldpopt.solving.methods.loops import Loops
 from ldpopt.solving.problem_form import ProblemForm
 
 
@@ -64,7 +57,7 @@ class Switch:
     program: ChannelProgram  # the relaxation solved last
     channel: Float  # its optimum
     accepted_gap: float  # relative gap that the other method must reach
-    resume: Callable[[], RawSolution | Switch]  # continues with the first method if the other one fails
+    resume: "Callable[[], RawSolution | Switch]"  # continues with the first method if the other one fails
 
 
 class Method(ABC):
@@ -73,9 +66,8 @@ class Method(ABC):
     name: ClassVar[str]
     # The values of `form` in `solve` for which the method is planned: `"compact"`, `"pairwise"`,
     forms: ClassVar[frozenset[str]] = frozenset()
-    loops: ClassVar[Loops | None] = None  # the compiled loops that it needs
 
-    def restricted_to(self, form: Any) -> Method:
+    def restricted_to(self, form: Any) -> "Method":
         """The same method for this form only; default: the method itself, which has one form."""
         return self
 
@@ -97,14 +89,6 @@ class Method(ABC):
 
     def __str__(self) -> str:
         return self.name
-
-
-def small_task() -> Task:
-    """A task with four inputs, to run all loops of a method."""
-    points = np.arange(4.0)
-    distance = Utility(np.abs(points[:, None] - points), "loss")
-    problem = Problem(np.array([0.4, 0.3, 0.2, 0.1]), distance, MetricDP(1.0, distance.matrix))
-    return Task(problem, ProblemForm.of(problem), gap=1e-3)
 
 
 def optimal_point(outcome: Outcome) -> Float | None:

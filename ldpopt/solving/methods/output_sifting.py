@@ -5,8 +5,6 @@ the restricted program give every output the reduced cost ``g_j(y)``. If none is
 dual of the whole program, and the restricted optimum is the optimum (docs, "Output sifting").
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, ClassVar
@@ -94,7 +92,7 @@ class SiftingProblem:
     delta: float
 
     @classmethod
-    def of(cls, problem: Problem) -> SiftingProblem:
+    def of(cls, problem: Problem) -> "SiftingProblem":
         """The costs and the numbers of the budget of a problem."""
         ties = problem.ties()
         sign = 1.0 if problem.utility.sense == "gain" else -1.0

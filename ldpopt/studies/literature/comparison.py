@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,21 +45,12 @@ MAX_PAIRWISE_NONZEROS = 200_000
 MAX_ENTRIES = {False: 16, True: 9}
 """Largest number of entries of a channel for the best extreme point, without and with delta."""
 
-MAX_WORK = 2e8
-"""Largest number of ratios (inputs squared times outputs) for the mechanisms of the literature: a minute."""
-
 FIRST = ("highs", "cbc", "cvxpy")
 """Solvers in the order of the rows; others follow."""
 
 
-class Answer(NamedTuple):
-    """What a method found: a mechanism, and a bound on all others if the method has one."""
-
-    value: float
-    mechanism: Mechanism
-    bound: float = math.nan
-    relative_gap: float = math.nan
-    note: str = ""
+Method = Callable[[], dict[str, Any]]
+"""Runs a method; returns the fields of its row, with a value and a mechanism."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,11 +154,6 @@ class Comparison(HasFacts):
     def literature(self) -> tuple[ComparisonRow, ...]:
         """The rows of the mechanisms from the literature that apply, the best first."""
         return tuple(row for row in self.rows if row.kind == LITERATURE and row.mechanism is not None)
-
-    @property
-    def left_out(self) -> dict[str, str]:
-        """Reason by name, for the rows without a mechanism."""
-        return {row.name: row.note for row in self.rows if row.mechanism is None}
 
     @property
     def is_beaten(self) -> bool:
@@ -285,9 +271,7 @@ def compare(
     """
     require_kind(problem, Problem, "compare()")
     steps = [*_methods(problem, time_limit)] if best is None else [_given(problem, best)]
-    rows, finished, planned = [], 0, len(steps)
-    mechanisms = _builders(points)
-    planned += len(mechanisms)
+    mechanisms, rows, finished = _builders(points), [], 0
     try:
         for name, kind, run in steps:
             if progress is not None:
@@ -297,16 +281,16 @@ def compare(
         for name, build in mechanisms.items():
             if progress is not None:
                 progress(name)
-            rows += _literature(name, build, problem, is_short=best is None)
+            rows += _literature(name, build, problem)
             finished += 1
     except KeyboardInterrupt:
         if not rows:
             raise
-    return _completed(problem, rows, finished, planned)
+    return _completed(problem, rows, finished, len(steps) + len(mechanisms))
 
 
 def _completed(problem: Problem, rows: Sequence[ComparisonRow], finished: int, planned: int) -> Comparison:
-    """Sort the rows, and fill in the numbers that depend on other rows."""
+    """Fill in the numbers that depend on other rows, and sort the literature."""
     is_gain = problem.utility.sense == "gain"
     solved = [row for row in rows if row.kind != LITERATURE and row.mechanism is not None]
     best = (max if is_gain else min)((row.value for row in solved), default=math.nan)
@@ -316,42 +300,32 @@ def _completed(problem: Problem, rows: Sequence[ComparisonRow], finished: int, p
     kept = []
     for row in rows:
         if row.applies or _solver_of(row.name) not in solvers:
-            gap = row.relative_gap
-            if math.isnan(gap) and row.kind != LITERATURE:
-                gap = abs(bound - row.value) / (abs(bound) or 1.0)
+            own = math.nan if row.kind == LITERATURE else abs(bound - row.value) / (abs(bound) or 1.0)
+            gap = own if math.isnan(row.relative_gap) else row.relative_gap
             ratio = row.value / best if best else math.nan
             kept.append(replace(row, difference=row.value - best, ratio=ratio, relative_gap=gap))
-    sign = -1 if is_gain else 1
+    # Those equal up to rounding keep their order; nan, without a mechanism, comes last.
+    order = {row.name: (-1 if is_gain else 1) * float(f"{row.value:.12g}") for row in kept}
+    literature = sorted(
+        (row for row in kept if row.kind == LITERATURE), key=lambda r: (math.isnan(r.value), order[r.name])
+    )
+    methods = [row for row in kept if row.kind != LITERATURE]
+    return Comparison(problem, (*methods, *literature), bound, finished, planned)
 
-    def place(row: ComparisonRow) -> tuple[bool, bool, float]:
-        if row.kind != LITERATURE or row.mechanism is None:
-            return row.kind == LITERATURE, row.kind == LITERATURE, 0.0
-        return True, False, sign * float(f"{row.value:.12g}")  # those equal up to rounding keep their order
 
-    return Comparison(problem, tuple(sorted(kept, key=place)), bound, finished, planned)
-
-
-def _run(name: str, kind: str, run: Callable[[], Answer], problem: Problem) -> ComparisonRow:
+def _run(name: str, kind: str, run: Method, problem: Problem) -> ComparisonRow:
     """Run one method; an error becomes part of its row."""
     began = time.perf_counter()
     try:
-        answer = run()
+        fields = run()
     except Exception as error:
         if kind == LITERATURE and isinstance(error, StatementError):
             raise  # the points do not fit
         seconds, applies = time.perf_counter() - began, not isinstance(error, NotRepresentableError)
         note = " ".join(error.what.split()) if isinstance(error, LdpoptError) else f"{type(error).__name__}: {error}"
         return ComparisonRow(name, kind, seconds, note=note, applies=applies, failure=error)
-    seconds, audit = time.perf_counter() - began, problem.privacy.audit(answer.mechanism)
-    return ComparisonRow(
-        *(name, kind, seconds, answer.value),
-        bound=answer.bound,
-        relative_gap=answer.relative_gap,
-        epsilon=audit.epsilon,
-        verdict=audit.verdict,
-        note=answer.note,
-        mechanism=answer.mechanism,
-    )
+    seconds, audit = time.perf_counter() - began, problem.privacy.audit(fields["mechanism"])
+    return ComparisonRow(name, kind, seconds, **fields, epsilon=audit.epsilon, verdict=audit.verdict)
 
 
 def _solver_of(name: str) -> str:
@@ -362,15 +336,15 @@ def _solver_of(name: str) -> str:
 # The optimum
 
 
-def _given(problem: Problem, best: Any) -> tuple[str, str, Callable[[], Answer]]:
+def _given(problem: Problem, best: Any) -> tuple[str, str, Method]:
     """The optimum that the caller knows."""
     optimum = best.mechanism if isinstance(best, Solution) else best
     require_kind(optimum, Mechanism, "compare(best=...)")
-    answer = Answer(_value(problem, optimum), optimum)
-    return "optimum", "optimum", lambda: answer
+    fields = _evaluated(problem, optimum)
+    return "optimum", "optimum", lambda: fields
 
 
-def _methods(problem: Problem, time_limit: float | None) -> Iterator[tuple[str, str, Callable[[], Answer]]]:
+def _methods(problem: Problem, time_limit: float | None) -> Iterator[tuple[str, str, Method]]:
     """Names and kinds of all methods, and functions that run them, in the order of the rows."""
     matches = recognize(problem)
     for match in matches:
@@ -385,20 +359,20 @@ def _methods(problem: Problem, time_limit: float | None) -> Iterator[tuple[str, 
     yield "best extreme point", "extreme point", partial(_best_extreme_point, problem)
 
 
-def _does_not_apply(why: str) -> Answer:
+def _does_not_apply(why: str) -> dict[str, Any]:
     raise NotRepresentableError(why)
 
 
-def _closed_form(match: Match, problem: Problem) -> Answer:
+def _closed_form(match: Match, problem: Problem) -> dict[str, Any]:
     form = match.build()
-    return Answer(float(form.value), match.mechanism(form, problem))
+    return {"value": float(form.value), "mechanism": match.mechanism(form, problem)}
 
 
-def _solve(problem: Problem, solver: str, form: Any, time_limit: float | None) -> Answer:
+def _solve(problem: Problem, solver: str, form: Any, time_limit: float | None) -> dict[str, Any]:
     solution = solve(problem, solver=solver, form=form, time_limit=time_limit)
-    mechanism = solution.mechanism
+    fields = {"value": solution.value, "mechanism": solution.mechanism}
     certificate = certify(solution, exact=False)
-    return Answer(solution.value, mechanism, float(certificate.bound), certificate.relative_gap)
+    return fields | {"bound": float(certificate.bound), "relative_gap": certificate.relative_gap}
 
 
 def _forms(problem: Problem) -> Iterator[Any]:
@@ -409,7 +383,7 @@ def _forms(problem: Problem) -> Iterator[Any]:
         yield "pairwise"
 
 
-def _best_extreme_point(problem: Problem) -> Answer:
+def _best_extreme_point(problem: Problem) -> dict[str, Any]:
     """The best extreme point of a small problem; its note has the exact formula."""
     require_extreme_optimum(problem)
     n, m = problem.utility.shape
@@ -421,7 +395,7 @@ def _best_extreme_point(problem: Problem) -> Answer:
     formula = best.vertices[0].formula
     more = "" if best.is_unique else f" and {len(best.vertices) - 1} more"
     note = f"{formula}{more}{', a = e^epsilon' * ('a' in formula)}: exact entries; the value is a float"
-    return Answer(float(best.value), best.mechanism, note=note)
+    return {"value": float(best.value), "mechanism": best.mechanism, "note": note}
 
 
 # The literature
@@ -436,34 +410,29 @@ def _builders(points: Any) -> dict[str, Callable[[Problem], Mechanism]]:
     }
 
 
-def _literature(
-    name: str, build: Callable[[Problem], Mechanism], problem: Problem, *, is_short: bool
-) -> list[ComparisonRow]:
+def _literature(name: str, build: Callable[[Problem], Mechanism], problem: Problem) -> list[ComparisonRow]:
     """The row of a mechanism, and that of the mechanism with remapped reports."""
-    n, m = problem.utility.shape
     built: list[Mechanism] = []
 
-    def run() -> Answer:
-        if is_short and n * n * m > MAX_WORK:
-            raise NotRepresentableError(f"{n} inputs take minutes: name the optimum with compare(problem, best=...)")
+    def run() -> dict[str, Any]:
         try:
             built.append(build(problem))
         except PrivacyViolationError as error:
             raise NotRepresentableError(error.what) from None
         if not set(built[0].outputs) <= set(problem.outputs):
             raise NotRepresentableError("it reports inputs, which are not all among the outputs")
-        return Answer(_value(problem, built[0]), built[0])
+        return _evaluated(problem, built[0])
 
     rows = [_run(name, LITERATURE, run, problem)]
     if built and problem.prior is not None:
         better = built[0].remapped(problem.prior, problem.utility, outputs=problem.outputs)
         if better != built[0]:
-            rows.append(_run(name + REMAPPED, LITERATURE, lambda: Answer(_value(problem, better), better), problem))
+            rows.append(_run(name + REMAPPED, LITERATURE, partial(_evaluated, problem, better), problem))
     return rows
 
 
-def _value(problem: Problem, mechanism: Mechanism) -> float:
-    """Value of a mechanism with the inputs of a problem and some of its outputs, in any order."""
+def _evaluated(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
+    """Fields of a mechanism with the inputs of a problem and some of its outputs, in any order."""
     if mechanism.inputs != problem.inputs:
         what = f"the mechanism has the inputs {short_repr(mechanism.inputs)}, the problem {short_repr(problem.inputs)}"
         raise StatementError(what, do="pass a mechanism for the same problem")
@@ -473,4 +442,4 @@ def _value(problem: Problem, mechanism: Mechanism) -> float:
         raise StatementError(f"report {unknown!r} of the mechanism is not an output of the problem")
     channel = np.zeros(problem.utility.shape)
     channel[:, [place[label] for label in mechanism.outputs]] = mechanism.channel
-    return value_of(problem, channel)
+    return {"value": value_of(problem, channel), "mechanism": mechanism}

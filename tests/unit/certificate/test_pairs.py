@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases
 from ldpopt import foundation
-from ldpopt.certificate import pairs as blocks
+from ldpopt.certificate import program_bound as blocks
 from ldpopt.certificate import program_bound as duals
-from ldpopt.certificate.pairs import exponential_below
-from ldpopt.certificate.program_bound import Multipliers, PairRows, bound
+from ldpopt.certificate.program_bound import Multipliers, PairRows, bound, exponential_below
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget, log_enclosure
 

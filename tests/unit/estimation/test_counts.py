@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from builders import cases
 from ldpopt import Counts, Mechanism, PureLDP, Workload, design, estimate_frequencies
 from ldpopt.errors import ModelFileError, StatementError
-from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
+from ldpopt.frequencies import FrequencyProtocol, SubsetSelection, UnaryEncoding
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 OTHER = Mechanism([[0.7, 0.3], [0.3, 0.7]], inputs=["no", "yes"])
 STARS = Mechanism([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
 LABELS = ["a", "b", "c", "d", "e"]
-PROTOCOLS = [kind(LABELS, 1.0) for kind in (RandomizedResponse, UnaryEncoding, LocalHashing, SubsetSelection)]
+PROTOCOLS = [kind(LABELS, 1.0) for kind in FrequencyProtocol.PUBLISHED]
 REPORTS = ["no", "yes", "no", "no"]
 PLAIN = Counts.of(COIN, REPORTS)
 

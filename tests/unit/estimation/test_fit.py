@@ -10,10 +10,10 @@ from ldpopt import Mechanism, PureLDP, Workload, design
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.fit import goodness_of_fit
-from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
+from ldpopt.frequencies import FrequencyProtocol
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
-KINDS = [RandomizedResponse, UnaryEncoding, LocalHashing, SubsetSelection]
+KINDS = FrequencyProtocol.PUBLISHED
 
 
 @pytest.mark.parametrize("people", [5, 50, 3000])

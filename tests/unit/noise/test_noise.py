@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from fractions import Fraction
 
@@ -10,8 +11,9 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 
+from ldpopt import noise as public
 from ldpopt.errors import CertificateError, StatementError
-from ldpopt.noise import Geometric, Laplace, NeighborPartition, Staircase, optimal_widening
+from ldpopt.noise import Geometric, Laplace, NeighborPartition, Noise, Staircase, optimal_widening
 from ldpopt.noise.intervals import difference, is_inside, merge, minkowski_sum, read_intervals
 from ldpopt.privacy import GraphDP
 
@@ -59,7 +61,16 @@ def test_wrong_sets_and_widenings_are_rejected(intervals, widening, match):
         NeighborPartition(intervals, widening).steps  # noqa: B018
 
 
-@pytest.mark.parametrize("noise", [Laplace, Staircase, Geometric])
+SCALED = [
+    kind
+    for name in public.__all__
+    if inspect.isclass(kind := getattr(public, name)) and issubclass(kind, Noise) and not inspect.isabstract(kind)
+    if [*inspect.signature(kind).parameters][:2] == ["sensitivity", "epsilon"]
+]
+"""Noises that are made from a sensitivity and a budget."""
+
+
+@pytest.mark.parametrize("noise", SCALED)
 def test_parameters_are_checked(noise):
     for wrong in ((0, 1), (-1, 1), (1, 0), (1, math.inf), ("x", 1), (math.nan, 1)):
         with pytest.raises(StatementError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,6 +21,7 @@ from ldpopt import (
     UtilityOptimizedLDP,
     closed_forms,
     compare,
+    compare_means,
     estimate_frequencies,
     layers,
     neighbors,
@@ -31,6 +33,7 @@ from ldpopt import (
 from ldpopt.errors import StatementError
 from ldpopt.plotting.plot import PICTURES
 from ldpopt.polytope.regions import prior_regions
+from ldpopt.polytope.vertices import extreme_points
 from ldpopt.studies.sweep import SweepResult, sweep
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -83,6 +86,13 @@ def test_given_axes_are_used() -> None:
 
 LINE = np.abs(np.subtract.outer(range(4), range(4))).astype(float)
 TABLES = neighbors.histograms(3, 3)
+PROTOCOLS = {"harmony": lambda e: ldpopt.mean.harmony(e, 2), "rcp": lambda e: ldpopt.mean.rcp_multiple(e, 2)}
+
+
+def answers(users, rng):
+    return np.asarray(rng.random((users, 2)))
+
+
 OBJECTS = {
     "mechanism": (lambda: COIN, "report"),
     "solution": (lambda: solve(Problem([0.5, 0.5], "identity", PureLDP(1.0))), "report"),
@@ -90,6 +100,9 @@ OBJECTS = {
     "utility": (lambda: ldpopt.utility.absolute_error({"low": 0, "high": 3}), "report"),
     "binary form": (lambda: closed_forms.binary([0.3, 0.7], 1.0, 0.1), "p_{00}"),
     "n-ary form": (lambda: closed_forms.top_k([0.5, 0.3, 0.2], 1.0), "report"),
+    "convex": (lambda: ldpopt.convex.best_channel(ldpopt.convex.mutual_information([0.5, 0.5]), 1.0), "report"),
+    "extreme points of two answers": (lambda: extreme_points(PureLDP(1.0), 2), "p_{00}"),
+    "extreme points of three reports": (lambda: extreme_points(PureLDP(1.0), 2, 3), "this column"),
     "audit": (lambda: COIN.audit(), "varepsilon"),
     "graph mechanism": (lambda: layers.bfs_mechanism(TABLES, 1.0, max), ""),
     "lone node": (lambda: layers.bfs_mechanism(neighbors.path([7]), 1.0), ""),
@@ -102,8 +115,15 @@ OBJECTS = {
     "integer noise": (lambda: noise.NeighborPartition([1, 2, 9], 0).noise("log(2)"), "whole numbers"),
     "lattice of numbers": (lambda: layers.LatticeNoise([2, 3], 0.5), "whole numbers"),
     "lattice of pairs": (lambda: layers.LatticeNoise([(1, 0), (0, 1), (3, 1)], 1.0), "first number"),
+    "lattice of triples": (lambda: layers.LatticeNoise(np.eye(3, dtype=int), 1.0, 1), "first number"),
     "levels": (lambda: layers.optimal_levels([0, 70, 890], [0, 70, 840], 8.0), "layer"),
     "front": (lambda: pareto_front(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [0]), "gain of the group: 0"),
+    "several reports": (lambda: ldpopt.accounting.compose([(COIN, 2)]), "varepsilon"),
+    "counts": (lambda: ldpopt.Counts.of(COIN, ["no", "yes", "no"]), "report (3 in all)"),
+    "schemes": (lambda: ldpopt.compare_schemes({"smokes": ["no", "yes"], "age": range(3)}, 1.0), "scheme"),
+    "experiment": (lambda: compare_means(PROTOCOLS, answers, epsilons=[1.0, 2.0], sets=2, users=100), "nats"),
+    "simulation": (lambda: ldpopt.simulate(COIN, [0.5, 0.5], population=100, repeats=20, rng=1), "100 people"),
+    "regions": (lambda: prior_regions(PureLDP("log(3)"), 3), ""),
     "pure": (lambda: PureLDP(1.0), "p_{00}"),
     "approximate": (lambda: ApproximateLDP(0.1, 0.2), "p_{00}"),
     "graph": (lambda: GraphDP(1.0, neighbors.path(["low", "mid", "high"])), ""),
@@ -224,6 +244,33 @@ def test_polytope_rejects_notions_without_a_picture_in_the_plane() -> None:
         plotting.polytope(GraphDP(1.0, neighbors.path([0, 1, 2])))
 
 
+def test_level_lines_of_any_utility_touch_the_polygon_at_the_best_points() -> None:
+    privacy, prior, loss = ApproximateLDP(0.5, 0.1), np.array([0.3, 0.7]), np.array([[0.2, 3.0], [1.0, 0.0]])
+    problem = Problem(prior, Utility(loss, "loss"), privacy)
+    points = extreme_points(privacy, 2)
+    ax = ldpopt.plot(points, problem=problem)
+    render(ax)
+    level = next(line for line in ax.get_lines() if str(line.get_label()).startswith("utility"))
+    for first, second in zip(*level.get_data(), strict=True):
+        channel = np.array([[first, 1 - first], [1 - second, second]])
+        assert prior @ (channel * loss).sum(axis=1) == pytest.approx(float(points.best(problem).value))
+
+
+def test_columns_of_three_answers_have_their_multiplicities() -> None:
+    points = extreme_points(PureLDP(1.0), 3, inputs=["never", "once", "often"])
+    ax = ldpopt.plot(points)
+    render(ax)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["12"] * 6 + ["3"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["never", "once", "often"]
+    table = np.asarray(ax.get_images()[0].get_array())
+    assert sorted(set(np.round(table.ravel(), 12))) == pytest.approx([np.exp(-1.0), 1.0])
+    assert {tuple(column > 0.9) for column in table.T} == set(itertools.product([True, False], repeat=3)) - {
+        (False,) * 3
+    }
+    with pytest.raises(StatementError, match="these are 164,825"):
+        ldpopt.plot(extreme_points(PureLDP(1.0), 5))
+
+
 @pytest.mark.parametrize("method", ["inversion", "maximum_likelihood"])
 def test_estimate_has_error_bars(method: str) -> None:
     found = estimate_frequencies(COIN, {"no": 240, "yes": 760}, method=method)  # type: ignore[arg-type]
@@ -309,7 +356,7 @@ def test_comparison_has_a_bar_for_each_mechanism(objective: str) -> None:
     distance = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     prior = None if objective == "worst_case" else [0.2, 0.3, 0.5]
     problem = Problem(prior, Utility(distance, "loss"), MetricDP(1.0, distance), inputs="abc", objective=objective)
-    found = compare(problem)
+    found = compare(problem, best=solve(problem))
     ax = ldpopt.plot(found)
     render(ax)
     names = [row.name for row in found.literature]

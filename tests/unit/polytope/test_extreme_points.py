@@ -1,15 +1,18 @@
 """Extreme points: counts, structure, orbits and the best one for a problem."""
 
 import math
+import re
 from fractions import Fraction
 from itertools import islice
 
+import networkx as nx
 import numpy as np
 import pytest
 
 import ldpopt as lo
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.polytope import staircase
+from ldpopt.polytope.halfspaces import halfspaces
 from ldpopt.polytope.staircase import FREE
 from ldpopt.polytope.vertices import ListedPoints, StaircasePoints, extreme_points
 
@@ -122,6 +125,115 @@ class TestPoints:
         assert best.is_unique
         assert (best.vertices[0] == vertex).all()
         assert abs(lo.solve(problem).mechanism.channel - vertex.astype(float)).max() < 1e-12
+
+
+class TestSequence:
+    @pytest.mark.parametrize(
+        "notion, n, m",
+        [(LOG3, 3, 3), (lo.PureLDP(1.0), 4, 3), (lo.PureLDP(0), 2, 3), (lo.ApproximateLDP(0.1, 0.2), 2, 2)],
+    )
+    def test_positions_slices_and_iteration_agree(self, notion, n, m):
+        points = extreme_points(notion, n, m)
+        listed = list(points)
+        assert len(points) == points.count == len(listed)
+        assert all((points[k] == point).all() for k, point in enumerate(listed))
+        assert (points[-1] == listed[-1]).all()
+        assert [str(point) for point in points[1:9:3]] == [str(point) for point in listed[1:9:3]]
+        for outside in (len(points), -len(points) - 1):
+            with pytest.raises(IndexError, match=f"none has the position {outside}"):
+                points[outside]
+
+    def test_positions_are_found_without_a_list(self):
+        points = extreme_points(lo.PureLDP(1.0), 5)
+        assert (points[163_840] == next(islice(points, 163_840, None))).all()
+
+    def test_iteration_reports_its_progress(self):
+        calls = []
+        points = extreme_points(LOG3, 4)
+        assert len(list(points.iterate(lambda done, total: calls.append((done, total))))) == 904
+        assert calls[-1] == (904, 904)
+
+    def test_a_table_has_a_row_for_each_point(self):
+        points = extreme_points(LOG3, 2, 3, inputs=["no", "yes"])
+        table = points.to_frame(formulas=True)
+        assert list(table.columns[:3]) == ["in use", "P(no,0)", "P(no,1)"]
+        assert table["in use"].value_counts().to_dict() == points.counts_by_columns
+        assert table.iloc[-1, 1:7].tolist() == points[-1].astype(float).ravel().tolist()
+        assert list(table["formula"]) == [point.formula for point in points]
+
+    def test_columns_and_their_counts(self):
+        counts = extreme_points(LOG3, 4).column_counts()
+        assert sorted(counts.values(), reverse=True) == [252] * 6 + [204] * 8 + [4]
+
+    def test_texts_are_short(self):
+        points = extreme_points(lo.PureLDP(1.0), 3)
+        best = points.best(lo.Problem([0.2, 0.3, 0.5], "identity", points.privacy))
+        for thing in (points, points.vertices, points[3], str(points[3]), points.orbits[1], best):
+            assert len(repr(thing)) < 200
+        assert repr(points).startswith(
+            "33 extreme points of PureLDP(1.0), 3 x 3: 3 with 1 report in use, 18 with 2, 12"
+        )
+
+    def test_points_are_arrays_of_fractions(self):
+        point = extreme_points(LOG3, 2)[2]
+        assert point.tolist() == [[Fraction(1, 4), Fraction(3, 4)], [Fraction(3, 4), Fraction(1, 4)]]
+        assert repr(2 * point).startswith("array([[Fraction(1, 2)")
+        assert lo.Mechanism(point).audit(LOG3).verdict == "certified"
+
+
+class TestFormulas:
+    def test_those_of_the_binary_models(self):
+        """Zhou, Lu and Wu 2019, figures 1 and 5, with epsilon = 0.1 and delta = 0.2."""
+        assert [str(point) for point in extreme_points(lo.PureLDP(0.1), 2)] == [
+            "[1 0; 1 0]", "[0 1; 0 1]", "[1 a; a 1] / (a+1)", "[a 1; 1 a] / (a+1)"
+        ]  # fmt: skip
+        corners = {str(point) for point in extreme_points(lo.ApproximateLDP(0.1, 0.2), 2)}
+        assert {"[5a+1 4; 4 5a+1] / (5a+5)", "[4 5a+1; 5a+1 4] / (5a+5)", "[0 5; 1 4] / 5"} < corners
+
+    def test_powers_and_roots(self):
+        path = extreme_points(lo.GraphDP(1.0, nx.path_graph(3)), 3)
+        assert "[1 a-1 a^2; a a^2-a a; a^2 a-1 1] / (a^2+a)" in map(str, path)
+        half = extreme_points(lo.MetricDP("log(4)", [[0, 0.5], [0.5, 0]]), 2)
+        assert str(half[1]) == "[0.3333 0.6667; 0.6667 0.3333]"
+
+    @pytest.mark.parametrize(
+        "make", [lo.PureLDP, lambda e: lo.ApproximateLDP(e, 0.1), lambda e: lo.GraphDP(e, nx.cycle_graph(3))]
+    )
+    def test_one_formula_holds_for_all_budgets(self, make):
+        """The formulas at one budget, evaluated at another, are the points there."""
+        first, second = extreme_points(make("log(3)"), 3), extreme_points(make("log(7/2)"), 3)
+        assert sorted(map(str, first)) == sorted(map(str, second))
+        for point in islice(second, 0, None, 5):
+            rows, _, divisor = str(point).partition("]")
+            value = lambda text: eval(re.sub(r"(\d)a", r"\1*a", text).replace("^", "**"), {"a": Fraction(7, 2)})  # noqa: E731
+            below = value(divisor.removeprefix(" / ")) if divisor else 1
+            assert [[Fraction(value(v), below) for v in row.split()] for row in rows[1:].split(";")] == point.tolist()
+
+
+class TestLongLists:
+    PATH = lo.GraphDP(1.0, nx.path_graph(7))
+
+    def test_they_are_refused_with_their_number(self):
+        with pytest.raises(StatementError, match=r"about 2\.\de\+10 extreme points with 7 reports") as refused:
+            _ = extreme_points(self.PATH, 7).count
+        assert "time limit" in refused.value.do
+        with pytest.raises(StatementError, match="extreme points with 8 reports in use even at delta = 0"):
+            _ = extreme_points(lo.ApproximateLDP("log(3)", 0.1), 8).count
+
+    def test_the_estimate_of_their_number_is_near(self):
+        counts = extreme_points(lo.PureLDP(1.0), 4).counts_by_columns
+        assert ListedPoints(lo.PureLDP(1.0), (4, 4), range(4))._likely_count() == pytest.approx(counts[4], rel=0.15)
+
+    def test_a_time_limit_keeps_the_points_that_are_found(self):
+        points = extreme_points(lo.GraphDP("log(3)", nx.path_graph(5)), 5, time_limit=0.5)
+        assert not points.is_complete
+        assert repr(points).startswith("at least")
+        spaces = halfspaces(points.privacy, 5)
+        assert all(spaces.is_vertex(point) for point in islice(points, 0, None, points.count // 3))
+        assert len({tuple(point.flat) for point in points}) == points.count > 0
+        with pytest.raises(StatementError, match="is not complete"):
+            points.best(lo.Problem(np.full(5, 0.2), "identity", points.privacy))
+        assert "time limit ended the list" in points.summary()
 
 
 class TestBest:

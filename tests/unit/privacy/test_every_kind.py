@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+import ldpopt_check
 from builders import run_cli
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.documents import Entry
 from ldpopt.mechanism.repair import repair
+from ldpopt.plotting.report import report
 from ldpopt.privacy.notion import KINDS, to_table
 from ldpopt.problem.plain import from_plain, plain
 from ldpopt.testing import check_notion
@@ -57,6 +59,22 @@ def test_model_files_certificates_and_plain_values_read_back(kind, epsilon, tmp_
             case.privacy.epsilon.nats,
             case.privacy.epsilon.ratio,
         )
+
+
+@EVERY_KIND
+def test_the_independent_checker_agrees(kind, tmp_path):
+    assert kind in ldpopt_check.KEYS, (
+        f"ldpopt_check.py does not know the kind {kind!r}: add its keys and its ties there"
+    )
+    lo.certify(lo.solve(problem_of(kind))).save(tmp_path / "proof.json")
+    assert ldpopt_check.main([str(tmp_path / "proof.json")]) == 0
+
+
+@EVERY_KIND
+def test_the_report_describes_its_risk(kind):
+    text = report(problem_of(kind), budgets=False)
+    what = f"page.html.j2 does not describe the risk under {kind!r}: add a sentence to its macro `risk`"
+    assert "determines which answers are hidden" not in text, what
 
 
 @EVERY_KIND

@@ -11,13 +11,14 @@ import pytest
 import ldpopt as lo
 from ldpopt.errors import StatementError
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy.notion import KINDS as NOTIONS
 from ldpopt.privacy.notion import Notion
 from ldpopt.solving.formulation import available_forms
 
 cp: Any = pytest.importorskip("cvxpy")
 pulp: Any = pytest.importorskip("pulp")
 
-KINDS = ("pure", "event", "entry", "graph", "metric", "one_sided", "utility_optimized")
+KINDS = (*(kind for kind, one in NOTIONS.items() if one.__module__.startswith("ldpopt.")), "event", "entry")
 
 
 def case(kind: str, n: int, m: int, epsilon: float, rng: np.random.Generator) -> Any:
@@ -30,7 +31,7 @@ def case(kind: str, n: int, m: int, epsilon: float, rng: np.random.Generator) ->
         "one_sided": lambda: lo.OneSided(epsilon, [0]),
         "utility_optimized": lambda: lo.UtilityOptimizedLDP(epsilon, [0]),
     }
-    return notions[kind]()
+    return notions[kind]() if kind in notions else NOTIONS[kind].example(epsilon, range(n))
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])

@@ -73,7 +73,7 @@ def test_within_takes_a_function_and_numbers_on_a_line() -> None:
         (lambda: within([1, 2], "cosine"), "unknown metric 'cosine'"),
         (lambda: within({"a": [0], "b": [0, 1]}), "rectangular"),
         (lambda: within([0.0, float("inf")]), "finite"),
-        (lambda: within([]), "without labels"),
+        (lambda: within([]), "finite coordinates"),
     ],
 )
 def test_mistakes(build: Any, words: str) -> None:
@@ -154,3 +154,12 @@ def test_distances_in_very_small_and_large_units(unit):
 def test_infinite_distances_give_no_edge():
     assert not edges(within([(1.5e308, 0.0), (-1.5e308, 0.0)], r=1e308))
     assert not edges(within([(1.5e308, 0.0), (-1.5e308, 0.0)], "manhattan", 1e308))
+
+
+def test_places_within_some_kilometers():
+    places = {
+        "Union Sq.": (40.7359, -73.9911),
+        "Empire State": (40.7484, -73.9857),
+        "Battery Park": (40.7033, -74.0170),
+    }
+    assert edges(within(places, "great_circle", 2.0)) == {frozenset(("Union Sq.", "Empire State"))}

@@ -39,9 +39,9 @@ def test_the_optimum_of_a_coin_is_enclosed(epsilon, sense):
 
 
 def test_larger_problems_are_refused():
-    with pytest.raises(NotRepresentableError, match="9 x 9"):
+    with pytest.raises(NotRepresentableError, match="9 answers and 9 reports"):
         exact_optimum(lo.Problem(np.full(9, 1 / 9), "identity", lo.PureLDP("log(3)")))
-    with pytest.raises(NotRepresentableError, match="2 x 9"):
+    with pytest.raises(NotRepresentableError, match="2 answers and 9 reports"):
         exact_optimum(lo.Problem([0.5, 0.5], lo.Utility(np.ones((2, 9))), lo.PureLDP("log(3)")))
 
 

@@ -50,6 +50,7 @@ CHOICES = [
     (of_size(40, metric(40)), ["graph interior point", "direct"]),
     (of_size(40, metric(40), "worst_case"), ["graph interior point", "direct"]),
     (of_size(20, metric(20)), ["direct"]),
+    (of_size(70, metric(70)), ["rays", "graph interior point", "direct"]),
     (of_size(40, lo.OneSided(1.0, sensitive=[0, 1])), ["direct"]),
     (of_size(40, lo.UtilityOptimizedLDP(1.0, sensitive=[0, 1])), ["direct"]),
     (of_size(40, lo.GraphDP(1.0, nx.complete_graph(40))), ["output sifting", "direct"]),
@@ -71,6 +72,7 @@ def test_every_step_has_a_reason_and_the_solution_lists_it(problem, expected):
     answer = lo.solve(problem)
     assert answer.notes[-len(answer.steps) :] == answer.steps
     assert answer.steps[0] == str(steps[0])
+    assert lo.certify(answer).relative_gap < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -169,9 +171,11 @@ def test_graphs_are_solved_to_the_requested_gap():
     assert 1e-9 < lo.certify(rough).relative_gap <= 1e-2
 
 
-def test_methods_have_different_names():
+def test_every_method_has_a_name_of_its_own_and_a_choice():
     names = [method.name for method in METHODS]
     assert len(set(names)) == len(names)
+    chosen = {name for _, expected in CHOICES for name in expected}
+    assert set(names) <= chosen, f"CHOICES has no problem for {sorted(set(names) - chosen)}"
 
 
 def test_a_costly_repair_is_noted():

@@ -74,7 +74,12 @@ def test_few_points_and_equal_groups():
 
 
 def test_wrong_groups_are_rejected():
-    for group, message in (([7], "the group names 7"), ([], "prior 0"), (range(5), "prior 0")):
+    for group, message in (
+        ([7], "the group names 7"),
+        (3, "not a list of labels"),
+        ([], "prior 0"),
+        (range(5), "prior 0"),
+    ):
         with pytest.raises(StatementError, match=message):
             pareto_front(SCALE, group)
     worst = Problem(None, SCALE.utility, SCALE.privacy, objective="worst_case")

@@ -6,8 +6,6 @@ exchanges attributes between which the workload does not distinguish. Averaged o
 scheme (`ldpopt.certificate.scheme`); the group may be much smaller than that of all permutations.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
@@ -35,7 +33,7 @@ class Space:
     sets: Float  # indicators of the candidates, shape (m, scheme.n)
 
     @classmethod
-    def of(cls, places: tuple[int, ...], sizes: Sequence[int]) -> Space:
+    def of(cls, places: tuple[int, ...], sizes: Sequence[int]) -> "Space":
         """All sets if they can be listed, else none yet."""
         scheme = Scheme(tuple(sizes[place] for place in places))
         return cls(places, scheme, _listed(scheme.sizes)[0] if scheme.n <= LISTED else np.zeros((0, scheme.n)))

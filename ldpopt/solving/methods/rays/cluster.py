@@ -4,15 +4,13 @@ Costs and losses are sent to each worker once; in each round, a block's views an
 The same loop works on the same numbers as on this machine, so the answer is the same bit for bit.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +19,20 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import Int
+from ldpopt.native import improve_views
 from ldpopt.privacy.ties import Mask
-from ldpopt.solving.methods.rays.tree_loops import Forest
-from ldpopt.solving.methods.rays.view_loops import Handover, improve_views
 
 LEAST_INPUTS = 600  # number of inputs from which pricing takes long enough to send it to a cluster
 BLOCKS = 4  # number of blocks of outputs per thread of the cluster, because some take longer than others
 AT_ONCE = 8  # number of outputs that a worker prices between two checks of the deadline
+
+
+class Handover(NamedTuple):
+    """To which input each input hands its cost over, if it is not seen (`views`)."""
+
+    order: Int  # inputs, each after the one that takes its cost
+    above: Int  # the input that takes each one's cost
+    fall: Float  # exp(-loss) to that input
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +42,7 @@ class SharedData:
     roots: Int  # (m,): as in `Trees`
     costs: Float  # (m, n)
     table: Float  # (n, n): losses
-    order: Int  # (n,): the fields of `Handover`
-    above: Int
-    fall: Float
+    handover: Handover
 
     @cached_property
     def rough(self) -> NDArray[np.float32]:
@@ -59,7 +62,7 @@ class Block:
     pivots: int = 0
 
     @classmethod
-    def of(cls, outputs: Int, parent: NDArray[Any], side: NDArray[np.int8], seen: Mask) -> Block:
+    def of(cls, outputs: Int, parent: NDArray[Any], side: NDArray[np.int8], seen: Mask) -> "Block":
         """A block that is not priced yet."""
         return cls(outputs, parent, side, seen, np.zeros(len(outputs)))
 
@@ -116,9 +119,11 @@ def _improved(data: SharedData, block: Block, sums: Float, enough: Float, until:
     rows = np.arange(len(block.outputs))
     parent, side, seen = block.parent.copy(), block.side.copy(), block.seen.copy()  # received arrays may be read-only
     price, pivots = block.price.copy(), 0
-    handover = Handover(data.order, data.above, data.fall)
-    forest, costs = Forest(data.roots[block.outputs], parent, side), data.costs[block.outputs]
+    roots, costs = data.roots[block.outputs], data.costs[block.outputs]
     for part in np.array_split(rows, max(1, len(rows) // AT_ONCE)):
         if time.time() < until:
-            pivots += improve_views(part, forest, costs, sums, data.table, data.rough, handover, seen, enough, price)
+            losses = data.table, data.rough
+            pivots += improve_views(
+                part, roots, parent, side, costs, sums, *losses, *data.handover, seen, enough, price
+            )
     return Block(block.outputs, parent, side, seen, price, pivots)

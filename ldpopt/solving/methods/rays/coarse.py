@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.compiled import max_product
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.products import max_product
 from ldpopt.foundation.rows import Int
+from ldpopt.native import kernel_tree
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS
-from ldpopt.solving.methods.rays.cone import Cone, kernel_tree
+from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.generation import Scale
 from ldpopt.solving.methods.rays.grouped import GroupedGeneration
 from ldpopt.solving.methods.rays.master import Groups, Master

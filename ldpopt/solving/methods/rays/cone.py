@@ -1,7 +1,5 @@
 r"""The cone of private columns: ``p[x] >= exp(-loss) p[x']`` for every tied pair in both directions; its kernels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,14 +9,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads
+from ldpopt.native import Lengths, is_shortest, kernel_tree
 from ldpopt.privacy import Ties
-from ldpopt.solving.methods.rays.tree_loops import Int as AnyInt
-from ldpopt.solving.methods.rays.tree_loops import Lengths
 
 # Share of all pairs that are tied from which losses are stored in a table, which is faster to read than lists
 TABLE_SHARE = 0.1
@@ -26,8 +22,6 @@ TABLE_SHARE = 0.1
 MAX_IMPLIED = 1e-3
 BLOCK = 1 << 16  # entries of kernel columns that are computed between two checks of the deadline
 CHECKED = 100  # number of inputs for which the triangle inequality of a table is checked
-# A chain is shorter than another one if its loss is below this share of the other's, beyond rounding errors
-SHORTER = 1 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +35,7 @@ class Cone:
     is_of_metric: bool = False  # whether the notion ties all pairs, so that missing ones are implied
 
     @classmethod
-    def of(cls, ties: Ties) -> Cone:
+    def of(cls, ties: Ties) -> "Cone":
         """Read the pairs of mutual ties."""
         first, second = ties.pairs()
         distance = np.ones(len(first)) if ties.distance is None else ties.distance
@@ -59,7 +53,7 @@ class Cone:
         start, neighbor, loss = self._start, self.second.astype(np.int32), self.loss
         if len(table):
             start, neighbor, loss = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0)
-        return Lengths(start, neighbor, loss, table, table.astype(np.float32), np.arange(self.n), self.is_metric)
+        return Lengths(start, neighbor, loss, table, table.astype(np.float32), self.is_metric)
 
     @cached_property
     def _table(self) -> Float:
@@ -117,7 +111,7 @@ class Cone:
         def work(root: int) -> bool:
             parent, reached = self.no_parents(1)[0], np.empty(self.n)
             kernel_tree(root, table, parent, reached)
-            return bool(_is_shortest(reached, table))
+            return bool(is_shortest(reached, table))
 
         return all(in_threads(work, np.random.default_rng(0).permutation(self.n)[:CHECKED].tolist()))
 
@@ -133,60 +127,6 @@ class Cone:
         depth = 0.0
         for root, parent in zip(roots.tolist(), parents, strict=True):
             deadline.check("looking for shortest chains of ties")
-            depth = max(depth, kernel_tree(root, self._table, parent, reached))
+            kernel_tree(root, self._table, parent, reached)
+            depth = max(depth, float(reached.max()))
         return depth, parents
-
-
-@compiled
-def kernel_tree(root: int, table: Float, parent: AnyInt, reached: Float) -> float:
-    """Write the parents and losses of a tree of shortest chains from a root whose ties are shortest chains."""
-    # Returns the largest loss. Inputs that are tied to the root are its children; Dijkstra's algorithm finds the k
-    # others in k n operations.
-    n = len(table)
-    waiting, count = np.empty(n, np.int64), 0
-    tied = np.empty(n)
-    for x in range(n):
-        tied[x] = reached[x] = 0.0 if x == root else table[root, x]
-        parent[x] = root
-        if tied[x] == np.inf:
-            waiting[count] = x
-            count += 1
-    for at in range(count):
-        x = waiting[at]
-        u = _argmin_of_sum(table[x], tied)
-        parent[x], reached[x] = u, tied[u] + table[x, u]
-    while count:
-        nearest = 0
-        for at in range(count):
-            if reached[waiting[at]] < reached[waiting[nearest]]:
-                nearest = at
-        x = waiting[nearest]
-        count -= 1
-        waiting[nearest] = waiting[count]
-        for at in range(count):
-            z = waiting[at]
-            if reached[x] + table[x, z] < reached[z]:
-                parent[z], reached[z] = x, reached[x] + table[x, z]
-    return float(reached.max())
-
-
-@compiled
-def _argmin_of_sum(row: Float, reached: Float) -> int:
-    """Position of the smallest entry of ``row + reached``."""
-    best, at = np.inf, 0
-    for z in range(len(row)):
-        if row[z] + reached[z] < best:
-            best, at = row[z] + reached[z], z
-    return at
-
-
-@compiled
-def _is_shortest(reached: Float, table: Float) -> bool:
-    """Whether no tie shortens the losses from a root."""
-    for z in range(len(table)):
-        first, shorter = reached[z], 0
-        for x in range(len(table)):
-            shorter += first + table[z, x] < SHORTER * reached[x]
-        if shorter:
-            return False
-    return True

@@ -18,9 +18,9 @@ which is in the cone again; this is repeated until the sums are 1. Theory: docs,
 
 import numpy as np
 
-from ldpopt.foundation.compiled import max_product
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.products import max_product
 from ldpopt.solving.methods.rays.master import Groups
 
 COVERING_PASSES = 12  # number of times that a point of the covering program is scaled

@@ -18,7 +18,6 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.log import LOG
-from ldpopt.solving.methods.rays import views
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.feasibility import cover
 from ldpopt.solving.methods.rays.master import Groups, Master, cheapest
@@ -99,7 +98,6 @@ class Generation:
         self.is_wide = float(self.trees.rays(sample).sum(axis=1).mean()) > WIDE_SUM
         self.views: Views | None = None
         if cone.n >= VIEW_INPUTS and cone.is_metric:
-            views.LOOPS.wait(deadline)
             self.views = Views(self.trees, costs.mean(axis=0))
         self.smoothing = Smoothing.start(is_wide=self.is_wide, has_views=self.views is not None)
         self.master_gap = MASTER_GAP

@@ -17,8 +17,7 @@ from ldpopt.foundation.threads import cores
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status
 from ldpopt.solving.limits import Limits
-from ldpopt.solving.methods.loops import Loops
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, small_task
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.methods.pair_answer import pair_answer
 from ldpopt.solving.problem_form import ProblemForm
 
@@ -49,7 +48,6 @@ class Rays(Method):
 
     name: ClassVar[str] = "rays"
     forms: ClassVar[frozenset[str]] = frozenset({"pairwise"})
-    loops: ClassVar[Loops] = Loops(name, lambda: Rays().solve(small_task()))
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Whether mutual ties connect all inputs, for an expected value without side rows and without delta."""

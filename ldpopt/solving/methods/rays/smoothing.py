@@ -6,8 +6,6 @@ The share :math:`a` falls as long as the bound rises towards the master's multip
 1997; the choice by a supergradient is that of Pessoa et al. 2018). Theory: docs, "Rays".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ldpopt.foundation.numbers import Float
@@ -30,7 +28,7 @@ class Smoothing:
     share: float
 
     @classmethod
-    def start(cls, *, is_wide: bool, has_views: bool) -> Smoothing:
+    def start(cls, *, is_wide: bool, has_views: bool) -> "Smoothing":
         """The share without good initial multipliers."""
         return cls(is_wide, has_views, INITIAL_SHARE_WIDE if is_wide else INITIAL_SHARE)
 

@@ -5,9 +5,8 @@ of every subtree has the sign that its tie to the parent permits: not negative i
 not positive if it bounds the node from above. Then these costs are the ties' multipliers. Theory: docs, "Rays".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,9 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads
+from ldpopt.native import improve_trees, price_trees, reroot, write_multipliers, write_rays
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.pivot_loops import improve_trees
-from ldpopt.solving.methods.rays.tree_loops import Forest, price_trees, reroot, write_multipliers, write_rays
 
 SLICE = 2000  # largest number of pivots of an output between two checks of the deadline
 CHUNK = 1 << 14  # entries of the outputs that a thread computes between two checks of the deadline
@@ -56,11 +54,11 @@ class Trees:
         self.pivots = 0  # number of pivots so far
 
     @property
-    def forest(self) -> Forest:
-        """The arrays that the compiled loops need."""
-        return Forest(self.roots, self.parent, self.side)
+    def forest(self) -> tuple[Int, NDArray[Any], NDArray[np.int8]]:
+        """The arrays that loops in C need."""
+        return self.roots, self.parent, self.side
 
-    def copy(self) -> Trees:
+    def copy(self) -> "Trees":
         """A copy, with the same cone."""
         other = object.__new__(Trees)
         other.__dict__ |= self.__dict__
@@ -73,9 +71,9 @@ class Trees:
             return
         m, n = self.parent.shape
         tops = (parents == np.arange(n)).argmax(axis=1)
-        parents, sides = parents.astype(self.parent.dtype), sides.astype(np.int8)  # the types of compiled loops
+        parents, sides = parents.astype(self.parent.dtype), sides.astype(np.int8)  # the types of loops in C
         rays = np.empty((len(parents), n))
-        write_rays(np.arange(len(parents)), Forest(tops, parents, sides), self.cone.lengths, rays)
+        write_rays(np.arange(len(parents)), tops, parents, sides, self.cone.lengths, rays)
         own = np.array([cost @ ray for cost, ray in zip(costs, self.rays(np.arange(m)), strict=True)])
         others = (costs @ rays.T) / rays[:, self.roots].T
         best = others.argmin(axis=1)
@@ -88,7 +86,7 @@ class Trees:
         rays, lengths = np.empty((len(outputs), self.cone.n)), self.cone.lengths
 
         def work(part: Int) -> None:
-            write_rays(outputs[part], self.forest, lengths, rays[part[0] : part[-1] + 1])
+            write_rays(outputs[part], *self.forest, lengths, rays[part[0] : part[-1] + 1])
 
         if len(outputs):
             in_threads(work, self.parts(np.arange(len(outputs))))
@@ -111,7 +109,7 @@ class Trees:
             done, budget = 0, limit
             while len(outputs) and budget > 0 and not deadline.is_over:
                 most_now = min(budget, SLICE)
-                done += improve_trees(outputs, self.forest, costs, sums, self.cone.lengths, most_now, is_best)
+                done += improve_trees(outputs, *self.forest, costs, sums, self.cone.lengths, most_now, is_best)
                 outputs, budget = outputs[~is_best[outputs]], budget - SLICE
             return done
 
@@ -124,7 +122,7 @@ class Trees:
 
         def work(outputs: Int) -> Float:
             share = np.zeros(self.cone.n)
-            price_trees(outputs, self.forest, costs, priced, self.cone.lengths, share, found)
+            price_trees(outputs, *self.forest, costs, priced, self.cone.lengths, share, found)
             return share
 
         share = np.min(in_threads(work, self.chunks if outputs is None else self.parts(outputs)), axis=0)
@@ -134,8 +132,9 @@ class Trees:
         """Multipliers of the trees' ties that prove each output's price less ``spare``, or a price of 0."""
         node, value = np.empty(self.cone.n, np.int64), np.empty(self.cone.n)
         parts = []
-        for y, (parent, side) in enumerate(zip(self.parent, self.side, strict=True)):
-            count = write_multipliers(y, self.forest, costs[y] - sums, self.cone.lengths, spare, node, value)
+        for y, root in enumerate(self.roots):
+            parent, side = self.parent[y], self.side[y]
+            count = write_multipliers(root, parent, side, costs[y] - sums, self.cone.lengths, spare, node, value)
             chosen = node[:count].copy()
             above, is_held_below = parent[chosen].astype(np.int64), side[chosen] < 0
             first, second = np.where(is_held_below, above, chosen), np.where(is_held_below, chosen, above)

@@ -15,11 +15,9 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads
-from ldpopt.solving.methods.loops import Loops
-from ldpopt.solving.methods.rays.cluster import BLOCKS, Block, Cluster, SharedData
-from ldpopt.solving.methods.rays.cone import Cone
+from ldpopt.native import improve_views, write_extended_rays
+from ldpopt.solving.methods.rays.cluster import BLOCKS, Block, Cluster, Handover, SharedData
 from ldpopt.solving.methods.rays.trees import Trees
-from ldpopt.solving.methods.rays.view_loops import Handover, improve_views, write_extended_rays
 
 # A seen input represents inputs up to ``WIDTH exp(GROWTH d)`` nats from it, at a loss ``d`` from the root
 WIDTH, GROWTH = 0.25, 0.5
@@ -68,16 +66,15 @@ class Views:
         def work(part: Int) -> int:
             if deadline.is_over:
                 return 0
-            losses = self.table, trees.cone.lengths.rough
-            return improve_views(part, trees.forest, costs, sums, *losses, self.handover, self.seen, enough, price)
+            arrays = costs, sums, self.table, trees.cone.lengths.rough, *self.handover
+            return improve_views(part, *trees.forest, *arrays, self.seen, enough, price)
 
         trees.pivots += sum(in_threads(work, chunks))
         return price
 
     def send_to(self, client: Any, costs: Float) -> None:
         """Use the workers of a Dask client from now on, for these costs."""
-        handover = self.handover
-        data = SharedData(self.trees.roots, costs, self.table, handover.order, handover.above, handover.fall)
+        data = SharedData(self.trees.roots, costs, self.table, self.handover)
         self.cluster = Cluster(client, data)
 
     def _improve_on_cluster(
@@ -101,24 +98,11 @@ class Views:
 
         def work(part: Int) -> None:
             found = rays[part[0] : part[-1] + 1]
-            write_extended_rays(outputs[part], trees.forest, self.table, self.seen, found)
+            write_extended_rays(outputs[part], *trees.forest, self.table, self.seen, found)
 
         if len(outputs):
             in_threads(work, np.array_split(np.arange(len(outputs)), 1 + len(outputs) // 20))
         return rays
-
-
-def _example() -> None:
-    """Price four inputs by views."""
-    points = np.array([0.0, 1.0, 1.0j, 3.0 + 1.5j])
-    loss = np.abs(points[:, None] - points)
-    first, second = np.nonzero(loss)
-    views = Views(Trees(Cone(4, first, second, loss[first, second], True), np.arange(4)), np.ones(4))
-    views.improve(loss - 2.0, np.zeros(4), 0.0)
-    views.rays(np.arange(4))
-
-
-LOOPS = Loops("views", _example)  # the compiled loops of views
 
 
 def farthest_first(table: Float, factor: Float) -> tuple[Int, Int, Float]:

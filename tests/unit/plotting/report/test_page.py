@@ -6,6 +6,7 @@ import base64
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,24 @@ def test_risk_is_described_for_every_notion(notion: Any, words: str) -> None:
     text = report(lo.Problem({"a": 0.5, "b": 0.3, "c": 0.2}, "identity", notion), budgets=False)
     Balance(text)
     assert words in " ".join(text.split())
+
+
+@dataclass(frozen=True)
+class OneAnswer(lo.OneSided):
+    """A notion of one's own: a sensitive answer alone is hidden."""
+
+    def __init__(self, epsilon: float | str, sensitive: Any = ("a",)) -> None:
+        super().__init__(epsilon, sensitive)
+
+
+def test_nothing_is_promised_for_a_notion_that_the_page_does_not_know() -> None:
+    OneAnswer.kind = "one_answer"
+    text = " ".join(
+        report(lo.Problem([0.5, 0.5], "identity", OneAnswer(1.0), inputs=["a", "b"]), budgets=False).split()
+    )
+    assert "The definition of OneAnswer determines which answers are hidden" in text
+    assert "between any two answers of this person" not in text
+    assert "What a reader may believe" not in text
 
 
 def test_each_budget_of_the_slider_has_its_own_risk() -> None:

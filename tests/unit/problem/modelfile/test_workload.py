@@ -10,6 +10,7 @@ import pytest
 from ldpopt import DesignProblem, Problem, PureLDP, Workload, load_model, save_model
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.problem.modelfile import Model, read_model
+from ldpopt.problem.modelfile.schema import FORMS, kinds_of
 
 HEAD = """[alphabet]
 inputs = ["a", "b", "c"]
@@ -52,6 +53,11 @@ def write(tmp_path: Path):
 
 def same(one: Workload, other: Workload) -> bool:
     return (one.inputs, one.names) == (other.inputs, other.names) and np.array_equal(one.matrix, other.matrix)
+
+
+@pytest.mark.parametrize("kind", [kind for form in FORMS["workload"] for kind in kinds_of(form)])
+def test_every_kind_has_an_example(kind: str) -> None:
+    assert any(f'kind = "{kind}"' in text for text in KINDS), f"KINDS has no workload of the kind {kind!r}"
 
 
 @pytest.mark.parametrize("text", KINDS)

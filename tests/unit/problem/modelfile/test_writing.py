@@ -15,6 +15,7 @@ from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, Notion, PureLDP
 from ldpopt.privacy.notion import KINDS
 from ldpopt.problem.modelfile import Expect, Model, load_model, read_model, save_model
+from ldpopt.problem.modelfile.schema import FORMS, kinds_of
 from ldpopt.problem.problem import Problem
 
 LETTERS = ["a", "b", "c"]
@@ -47,6 +48,15 @@ def test_a_problem_reads_back_equal(same, tmp_path, problem):
     assert same(problem, again)
     save_model(again, tmp_path / "twice.toml")
     assert (tmp_path / "twice.toml").read_bytes() == (tmp_path / "saved.toml").read_bytes()
+
+
+@pytest.mark.parametrize("kind", [kind for form in FORMS["constraints"] for kind in kinds_of(form)])
+def test_every_kind_of_constraint_is_written(tmp_path, kind):
+    for problem in PROBLEMS:
+        save_model(problem, tmp_path / "saved.toml")
+        if f'kind = "{kind}"' in (tmp_path / "saved.toml").read_text():
+            return
+    pytest.fail(f"no problem of PROBLEMS is written with a constraint of the kind {kind!r}: see write.py")
 
 
 def test_a_model_reads_back_whole(tmp_path):

@@ -1,19 +1,20 @@
-"""Compiled loops that price outputs by views: only some inputs, the seen ones, get entries of their own.
+"""Outputs priced by views, in plain Python: only some inputs, the seen ones, get entries of their own.
 
 An input that is not seen hands its cost over to a nearby input, which may do the same, until a seen one takes the sum.
 Each handover is a tie of the output's tree, so that the tree of the seen inputs proves a price for all inputs.
 """
 
+from __future__ import annotations
+
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
 
-from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
-from ldpopt.solving.methods.rays.pivot_loops import best_tree
-from ldpopt.solving.methods.rays.tree_loops import (
-    Forest,
+from plain.pivots import best_tree
+from plain.trees import (
     Int,
     Lengths,
     Rough,
@@ -39,7 +40,6 @@ class Handover(NamedTuple):
     fall: Float  # exp(-loss) to that input
 
 
-@compiled
 def hand_over(costs: Float, sums: Float, is_seen: Mask, handover: Handover, g: Float, side: Int) -> None:
     """Write ``costs - sums`` to ``g``, after all handovers of inputs that are not seen."""
     # A positive cost counts with the entry's smallest value (side -1), a negative one with its largest (side 1).
@@ -57,7 +57,6 @@ def hand_over(costs: Float, sums: Float, is_seen: Mask, handover: Handover, g: F
             side[x] = 1
 
 
-@compiled
 def extend(node: Int, entries: Float, log: Float, table: Float, ray: Float) -> None:
     """Extend a ray from some nodes to all inputs, by the smallest entries in the cone."""
     for x in range(len(ray)):
@@ -67,12 +66,11 @@ def extend(node: Int, entries: Float, log: Float, table: Float, ray: Float) -> N
         for x in range(len(row)):
             ray[x] = max(ray[x], height - row[x])
     for x in range(len(ray)):
-        ray[x] = np.exp(ray[x])
+        ray[x] = exp(ray[x])
     for k in range(len(node)):
         ray[node[k]] = entries[k]
 
 
-@compiled
 def write_errors(g: Float, ray: Float, is_seen: Mask, handover: Handover, error: Float) -> float:
     """Write the cost of each handover's slack, by which the ray's price exceeds the proved one; return the sum."""
     total = 0.0
@@ -85,7 +83,6 @@ def write_errors(g: Float, ray: Float, is_seen: Mask, handover: Handover, error:
     return total
 
 
-@compiled
 def _with_more_losses(known: int, count: int, node: Int, losses: Rough, part: Rough) -> Rough:
     """Losses between the first ``count`` inputs of ``node``, of which the first ones are known already."""
     # They are written to part, or to a larger array if it is too small.
@@ -105,13 +102,11 @@ def _with_more_losses(known: int, count: int, node: Int, losses: Rough, part: Ro
     return part
 
 
-@compiled
 def _lengths(table: Float, rough: Rough, place: Int) -> Lengths:
     """The losses between some inputs of a metric, given by their positions in the table."""
     return Lengths(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), table, rough, place, True)
 
 
-@compiled
 def _holder(x: int, count: int, log: Float, node: Int, table: Float) -> int:
     """Position of the one of the first inputs of ``node`` whose tie gives another input the largest lower bound."""
     best, at = -np.inf, 0
@@ -122,13 +117,12 @@ def _holder(x: int, count: int, log: Float, node: Int, table: Float) -> int:
     return at
 
 
-@compiled
 def _see_more(
     count: int, error: Float, total: float, node: Int, is_seen: Mask, tree: Tree, table: Float, parent: Int, side: Int
 ) -> int:
     """See the inputs that cause most of the error, too, as leaves of the tree; return the number of seen inputs."""
     left, size = (1 - ADDED_SHARE) * total, count
-    ranked = np.argsort(-error)
+    ranked = np.argsort(-error, kind="stable")
     for x in ranked[: max(count, 16)]:
         if total <= left or error[x] <= 0:
             break
@@ -139,7 +133,6 @@ def _see_more(
     return count
 
 
-@compiled
 def _numbered(is_seen: Mask, node: Int, place: Int) -> int:
     """Write the seen inputs, and the position of each among them; return their number."""
     count = 0
@@ -150,7 +143,6 @@ def _numbered(is_seen: Mask, node: Int, place: Int) -> int:
     return count
 
 
-@compiled
 def _root_cost(tree: Tree) -> float:
     """Cost of the whole tree, from those of the root's subtrees."""
     cost = float(tree.own[tree.root])
@@ -161,10 +153,30 @@ def _root_cost(tree: Tree) -> float:
     return cost
 
 
-@compiled
+def _write(
+    count: int,
+    node: Int,
+    parent: Int,
+    side: Int,
+    parents: Int,
+    sides: Int,
+    is_seen: Mask,
+    handover: Handover,
+    side_of: Int,
+) -> None:
+    """Write the tree of the seen inputs and the handovers of the others as a tree of all inputs."""
+    for k in range(count):
+        parents[node[k]], sides[node[k]] = node[parent[k]], side[k]
+    for x in range(len(parents)):
+        if not is_seen[x]:
+            parents[x], sides[x] = handover.above[x], side_of[x]
+
+
 def improve_views(
     outputs: Int,
-    forest: Forest,
+    roots: Int,
+    parents: Int,
+    sides: Int,
     costs: Float,
     sums: Float,
     table: Float,
@@ -184,17 +196,17 @@ def improve_views(
     part = np.empty((FIRST_SEEN, FIRST_SEEN), np.float32)
     g, ray, error, side_of = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int8)
     for y in outputs:
-        is_seen, parents, sides = views[y], forest.parents[y], forest.sides[y]
+        is_seen = views[y]
         count = _numbered(is_seen, node, place)
         for k in range(count):
-            parent[k], side[k] = place[parents[node[k]]], sides[node[k]]
+            parent[k], side[k] = place[parents[y, node[k]]], sides[y, node[k]]
         known = 0
         while True:
             part = _with_more_losses(known, count, node, rough, part)
             known, lengths = count, _lengths(table, part, node)
-            tree = small_tree(place[forest.roots[y]], count, workspace)
+            tree = small_tree(place[roots[y]], count, workspace)
             build(tree, lengths)
-            tree.draw[0] = 1 + forest.roots[y]
+            tree.draw[0] = 1 + roots[y]
             hand_over(costs[y], sums, is_seen, handover, g, side_of)
             for k in range(count):
                 tree.own[k] = g[node[k]]
@@ -209,23 +221,20 @@ def improve_views(
             if price[y] <= ACCEPTED_SHARE * proved:
                 break
             count = _see_more(count, error, wrong, node, is_seen, tree, table, parent, side)
-        for k in range(count):
-            parents[node[k]], sides[node[k]] = node[parent[k]], side[k]
-        for x in range(n):
-            if not is_seen[x]:
-                parents[x], sides[x] = handover.above[x], side_of[x]
+        _write(count, node, parent, side, parents[y], sides[y], is_seen, handover, side_of)
     return total
 
 
-@compiled
-def write_extended_rays(outputs: Int, forest: Forest, table: Float, views: Mask, rays: Float) -> None:
+def write_extended_rays(
+    outputs: Int, roots: Int, parents: Int, sides: Int, table: Float, views: Mask, rays: Float
+) -> None:
     """Write the rays of some outputs, extended from the seen inputs by the smallest entries, as rows."""
     n = len(table)
     workspace, lengths = new_workspace(n), _lengths(table, np.empty((0, 0), np.float32), np.arange(n))
     node, log, entries = np.empty(n, np.int64), np.empty(n), np.empty(n)
     for k in range(len(outputs)):
         y = outputs[k]
-        tree = load_tree(forest, y, workspace)
+        tree = load_tree(roots[y], parents[y], sides[y], workspace)
         build(tree, lengths)
         count = 0
         for x in range(n):

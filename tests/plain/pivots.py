@@ -1,17 +1,19 @@
-r"""Compiled pivots of a network simplex method with gains, which make an output's ray the best for given costs.
+r"""Pivots in plain Python of a network simplex method with gains, which make an output's ray the best for given costs.
 
 A pivot scales a subtree whose cost has the wrong sign until a tie to another node becomes tight, and attaches it there.
 The costs in the subtree change by a factor; those on the paths from its old and its new parent to the root change, too.
 """
 
+from __future__ import annotations
+
+from math import exp
+
 import numpy as np
 
-from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
-from ldpopt.solving.methods.rays.tree_loops import (
+from plain.trees import (
     TOLERANCE,
-    Forest,
     Int,
     Lengths,
     Rough,
@@ -31,14 +33,12 @@ SINGLE_ERROR = 1e-6  # upper bound of the relative error of a sum in single prec
 BLOCK = 64  # entries of a row that are compared at once, if the row has an entry that is small enough
 
 
-@compiled
 def _is_drawn(draw: Int, equal: int) -> bool:
     """Whether the last one of ``equal`` candidates is chosen, if one of them is drawn at random."""
     draw[0] = (draw[0] * 1103515245 + 12345) & 0x7FFFFFFF
     return bool((draw[0] >> 8) % equal == 0)
 
 
-@compiled
 def _has_near(losses: Rough, v: int, height: Rough, begin: int, end: int, most: np.float32) -> bool:
     """Whether ``losses[v] + height`` has an entry of at most ``most`` between two positions."""
     hits = np.uint32(0)
@@ -47,7 +47,6 @@ def _has_near(losses: Rough, v: int, height: Rough, begin: int, end: int, most: 
     return bool(hits)
 
 
-@compiled
 def _border(sign: int, count: int, tree: Tree) -> tuple[int, int]:
     """Choose the nodes inside and outside of a moving subtree whose ties may stop it, for a metric.
 
@@ -79,13 +78,11 @@ def _border(sign: int, count: int, tree: Tree) -> tuple[int, int]:
     return outer, -sign
 
 
-@compiled
 def _at_most(best: float, own: float, extent: float) -> np.float32:
     """A sum in single precision above which the slack of a tie is larger than the best one for certain."""
     return np.float32(best + own + SINGLE_ERROR * (abs(best + own) + extent))
 
 
-@compiled
 def _stop_in_table(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, int, int]:
     """How far the first nodes of ``order`` can move, and the tie that stops them, with a table of losses."""
     # Rows are compared in single precision first, to leave out ties with larger slacks.
@@ -117,7 +114,6 @@ def _stop_in_table(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple
     return (best, found, other) if way == sign else (best, other, found)
 
 
-@compiled
 def _stop(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, int, int]:
     """How far the first nodes of ``order`` can move, and the tie that stops them; a random one of several."""
     if len(lengths.table):
@@ -141,7 +137,6 @@ def _stop(sign: int, count: int, tree: Tree, lengths: Lengths) -> tuple[float, i
     return best, node, outside
 
 
-@compiled
 def _turn(top: int, node: int, outside: int, sign: int, tree: Tree) -> None:
     """Attach the subtree of ``top`` to ``outside`` by ``node``: ties on the path between them change direction."""
     parent, side, first, after, before = tree.parent, tree.side, tree.first, tree.after, tree.before
@@ -156,11 +151,10 @@ def _turn(top: int, node: int, outside: int, sign: int, tree: Tree) -> None:
         x, above, way = old_above, x, -old_way
 
 
-@compiled
 def _move(count: int, change: float, tree: Tree) -> None:
     """Add ``change`` to the logarithms of the first nodes of ``order``, and update entries and costs."""
     order, inside, log, entries, cost, size = tree.order, tree.inside, tree.log, tree.entries, tree.cost, tree.size
-    factor, extent = np.exp(change), tree.extent[0]
+    factor, extent = exp(change), tree.extent[0]
     for at in range(count):
         x = order[at]
         inside[x] = False
@@ -172,7 +166,6 @@ def _move(count: int, change: float, tree: Tree) -> None:
     tree.extent[0] = extent
 
 
-@compiled
 def _pivot(top: int, tree: Tree, lengths: Lengths) -> None:
     """Scale a subtree until a tie to another node becomes tight, and attach it there."""
     sign, left = -tree.side[top], tree.parent[top]
@@ -192,7 +185,6 @@ def _pivot(top: int, tree: Tree, lengths: Lengths) -> None:
     sum_costs(outside, tree.root, tree)
 
 
-@compiled
 def _wrong(tree: Tree, found: Int, gain: Float) -> int:
     """Write the nodes whose subtrees have costs of the wrong sign, and these costs; return their number."""
     cost, side, size = tree.cost, tree.side, tree.size
@@ -204,7 +196,6 @@ def _wrong(tree: Tree, found: Int, gain: Float) -> int:
     return count
 
 
-@compiled
 def best_tree(tree: Tree, lengths: Lengths, most: int, found: Int, gain: Float) -> tuple[int, bool]:
     """Pivot a tree until its ray is the best for its costs; return the number of pivots, and whether it is the best."""
     # Wrong subtrees are moved in the order of their costs, the largest first; those that become wrong by pivots follow
@@ -213,7 +204,7 @@ def best_tree(tree: Tree, lengths: Lengths, most: int, found: Int, gain: Float) 
         sum_costs(tree.order[at], tree.parent[tree.order[at]], tree)
     pivots, count = 0, _wrong(tree, found, gain)
     while count and pivots < most:
-        for at in np.argsort(-gain[:count]):
+        for at in np.argsort(-gain[:count], kind="stable"):
             if is_wrong(found[at], tree):
                 _pivot(found[at], tree, lengths)
                 pivots += 1
@@ -221,9 +212,16 @@ def best_tree(tree: Tree, lengths: Lengths, most: int, found: Int, gain: Float) 
     return pivots, count == 0
 
 
-@compiled
 def improve_trees(
-    outputs: Int, forest: Forest, costs: Float, sums: Float, lengths: Lengths, most: int, is_best: Mask
+    outputs: Int,
+    roots: Int,
+    parents: Int,
+    sides: Int,
+    costs: Float,
+    sums: Float,
+    lengths: Lengths,
+    most: int,
+    is_best: Mask,
 ) -> int:
     """Pivot some outputs' trees until their rays are the best for ``costs - sums``; return the number of pivots."""
     n = len(sums)
@@ -231,13 +229,13 @@ def improve_trees(
     found, gain = np.empty(n, np.int32), np.empty(n)
     total = 0
     for y in outputs:
-        tree = load_tree(forest, y, workspace)
+        tree = load_tree(roots[y], parents[y], sides[y], workspace)
         build(tree, lengths)
         for x in range(n):
             tree.own[x] = costs[y, x] - sums[x]
         tree.draw[0] = 1 + y
         pivots, is_best[y] = best_tree(tree, lengths, most, found, gain)
         for x in range(n):
-            forest.parents[y, x], forest.sides[y, x] = tree.parent[x], tree.side[x]
+            parents[y, x], sides[y, x] = tree.parent[x], tree.side[x]
         total += pivots
     return total

@@ -1,15 +1,17 @@
-r"""Compiled loops over one output's tree of tight ties: lists of children, entries, and costs of subtrees.
+r"""Loops over one output's tree of tight ties, in plain Python: lists of children, entries, and costs of subtrees.
 
 The cost of a subtree is ``cost[x]``, the sum of ``own[z] entries[z]`` over ``x`` and the nodes ``z`` below it;
 ``size[x]`` is the sum of the absolute values.
 """
 
+from __future__ import annotations
+
+from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.foundation.compiled import compiled
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.ties import Mask
 
@@ -29,12 +31,15 @@ class Lengths(NamedTuple):
     place: Int  # position of each node in the table
     is_metric: bool  # whether all pairs are tied, and each tie is a shortest chain
 
+    @classmethod
+    def of(cls, given: Any) -> Lengths:
+        """The losses that loops in C read, with all inputs in their order."""
+        numbers = np.arange(given.nodes)
+        return cls(given.start, given.neighbor, given.loss, given.table, given.rough, numbers, given.is_metric)
+
 
 class Tree(NamedTuple):
-    """One output's tree: parents, lists of children, and numbers of every node; and memory for the loops.
-
-    Frequent loops read these arrays into local names first, because each access through the tuple counts references.
-    """
+    """One output's tree: parents, lists of children, and numbers of every node; and memory for the loops."""
 
     root: int
     parent: Int
@@ -58,15 +63,6 @@ class Tree(NamedTuple):
     draw: Int  # (1,): state of the random draws
 
 
-class Forest(NamedTuple):
-    """A tree for each output, by the parents of all nodes."""
-
-    roots: Int  # (m,)
-    parents: Int  # (m, n): roots are their own
-    sides: Int  # (m, n): as in `Tree`; 0 at roots
-
-
-@compiled
 def new_workspace(n: int) -> Tree:
     """Memory for a tree of this many nodes."""
     single, small, whole = np.float32, np.int32, np.float64
@@ -94,7 +90,6 @@ def new_workspace(n: int) -> Tree:
     )
 
 
-@compiled
 def small_tree(root: int, count: int, workspace: Tree) -> Tree:
     """The tree of the first nodes of a workspace, which has their parents and sides already."""
     return Tree(
@@ -121,16 +116,13 @@ def small_tree(root: int, count: int, workspace: Tree) -> Tree:
     )
 
 
-@compiled
-def load_tree(forest: Forest, y: int, workspace: Tree) -> Tree:
-    """The tree of an output, whose parents and sides are copied to a workspace."""
-    parent, side = forest.parents[y], forest.sides[y]
+def load_tree(root: int, parent: Int, side: Int, workspace: Tree) -> Tree:
+    """The tree of all nodes with these parents and sides, which are copied to a workspace."""
     for x in range(len(parent)):
         workspace.parent[x], workspace.side[x] = parent[x], side[x]
-    return small_tree(forest.roots[y], len(parent), workspace)
+    return small_tree(root, len(parent), workspace)
 
 
-@compiled
 def tie_loss(lengths: Lengths, x: int, u: int) -> float:
     """Loss along the tie of ``x`` and ``u``."""
     if len(lengths.table):
@@ -145,7 +137,6 @@ def tie_loss(lengths: Lengths, x: int, u: int) -> float:
     return float(lengths.loss[low])
 
 
-@compiled
 def attach(x: int, u: int, first: Int, after: Int, before: Int) -> None:
     """Make ``x`` the first child of ``u``."""
     old = first[u]
@@ -154,7 +145,6 @@ def attach(x: int, u: int, first: Int, after: Int, before: Int) -> None:
         before[old] = x
 
 
-@compiled
 def detach(x: int, u: int, first: Int, after: Int, before: Int) -> None:
     """Remove ``x`` from the children of ``u``."""
     if before[x] >= 0:
@@ -165,7 +155,6 @@ def detach(x: int, u: int, first: Int, after: Int, before: Int) -> None:
         before[after[x]] = before[x]
 
 
-@compiled
 def list_subtree(x: int, first: Int, after: Int, order: Int) -> int:
     """Write the nodes of a subtree into ``order``, parents before children, and return their number."""
     order[0] = x
@@ -180,7 +169,6 @@ def list_subtree(x: int, first: Int, after: Int, order: Int) -> int:
     return count
 
 
-@compiled
 def count_tie(x: int, u: int, side: int, change: int, lower: Int, higher: Int) -> None:
     """Add the tie of ``x`` to ``u`` to the counts (``change`` 1), or remove it (-1)."""
     low, high = (x, u) if side < 0 else (u, x)
@@ -188,7 +176,6 @@ def count_tie(x: int, u: int, side: int, change: int, lower: Int, higher: Int) -
     higher[high] += change
 
 
-@compiled
 def build(tree: Tree, lengths: Lengths) -> None:
     """Write lists of children, the order of the nodes, and the entries."""
     root, parent, side, log, order = tree.root, tree.parent, tree.side, tree.log, tree.order
@@ -210,10 +197,9 @@ def build(tree: Tree, lengths: Lengths) -> None:
         extent = max(extent, abs(log[x]))
     tree.extent[0] = extent
     for x in range(len(log)):
-        tree.entries[x] = np.exp(log[x])
+        tree.entries[x] = exp(log[x])
 
 
-@compiled
 def sum_costs(begin: int, stop: int, tree: Tree) -> None:
     """Update the costs of the subtrees of ``begin`` and its ancestors below ``stop``."""
     own, entries, costs, sizes = tree.own, tree.entries, tree.cost, tree.size
@@ -231,13 +217,11 @@ def sum_costs(begin: int, stop: int, tree: Tree) -> None:
         x = parent[x]
 
 
-@compiled
 def is_wrong(x: int, tree: Tree) -> bool:
     """Whether moving a subtree away from its parent lowers the cost by more than rounding errors."""
     return bool(tree.cost[x] * tree.side[x] > TOLERANCE * tree.size[x])
 
 
-@compiled
 def reroot(root: int, parent: Int, side: Int) -> None:
     """Make another node the root of a tree: ties on the path to the old root change direction."""
     x, above, way = root, root, 0
@@ -249,18 +233,17 @@ def reroot(root: int, parent: Int, side: Int) -> None:
         x, above, way = old_above, x, -old_way
 
 
-@compiled
-def write_rays(outputs: Int, forest: Forest, lengths: Lengths, rays: Float) -> None:
+def write_rays(outputs: Int, roots: Int, parents: Int, sides: Int, lengths: Lengths, rays: Float) -> None:
     """Write the rays of some outputs as rows."""
-    workspace = new_workspace(forest.parents.shape[1])
+    workspace = new_workspace(parents.shape[1])
     for k in range(len(outputs)):
-        tree = load_tree(forest, outputs[k], workspace)
+        y = outputs[k]
+        tree = load_tree(roots[y], parents[y], sides[y], workspace)
         build(tree, lengths)
         for x in range(len(tree.entries)):
             rays[k, x] = tree.entries[x]
 
 
-@compiled
 def pass_costs_up(tree: Tree) -> float:
     r"""Pass the costs of subtrees to their parents as far as the ties permit, and return the root's total, the price.
 
@@ -280,15 +263,22 @@ def pass_costs_up(tree: Tree) -> float:
     return float(tree.height[tree.root])
 
 
-@compiled
 def price_trees(
-    outputs: Int, forest: Forest, costs: Float, priced: Float, lengths: Lengths, share: Float, found: Float
+    outputs: Int,
+    roots: Int,
+    parents: Int,
+    sides: Int,
+    costs: Float,
+    priced: Float,
+    lengths: Lengths,
+    share: Float,
+    found: Float,
 ) -> None:
     """Price some outputs by their trees, optimal or not, at multipliers ``priced``, shape (n,)."""
     # Lowers share, shape (n,), to the costs that remain, and writes prices and sums of entries to found, (2, m).
     workspace = new_workspace(len(priced))
     for y in outputs:
-        tree = load_tree(forest, y, workspace)
+        tree = load_tree(roots[y], parents[y], sides[y], workspace)
         build(tree, lengths)
         total = 0.0
         for x in range(len(priced)):
@@ -299,7 +289,6 @@ def price_trees(
             share[x] = min(share[x], tree.height[x])
 
 
-@compiled
 def _lower_multipliers(tree: Tree, spare: float) -> None:
     """Lower the costs that subtrees pass to their parents, as far as the proof of the price permits."""
     # The root can spare spare and a positive price, any other node what its parent can spare and its own remainder.
@@ -314,24 +303,23 @@ def _lower_multipliers(tree: Tree, spare: float) -> None:
         spare_at[x] = less + max(tree.height[x], 0.0) * tree.entries[x]
 
 
-@compiled
 def write_multipliers(
-    y: int, forest: Forest, costs: Float, lengths: Lengths, spare: float, node: Int, value: Float
+    root: int, parent: Int, side: Int, costs: Float, lengths: Lengths, spare: float, node: Int, value: Float
 ) -> int:
     """Write the nodes whose ties to their parents have positive multipliers, and the multipliers; return their number.
 
     They prove the tree's price less ``spare``; then most ties far from the root need no multiplier.
     """
-    tree = load_tree(forest, y, new_workspace(len(costs)))
+    tree = load_tree(root, parent, side, new_workspace(len(parent)))
     build(tree, lengths)
     for x in range(len(costs)):
         tree.own[x] = costs[x]
     pass_costs_up(tree)
     _lower_multipliers(tree, spare)
     count = 0
-    for x in range(len(costs)):
-        if x != tree.root and tree.cost[x] != 0:
-            u = tree.parent[x] if tree.side[x] > 0 else x
+    for x in range(len(parent)):
+        if x != root and tree.cost[x] != 0:
+            u = parent[x] if side[x] > 0 else x
             node[count], value[count] = x, abs(tree.cost[x]) / tree.entries[u]
             count += 1
     return count

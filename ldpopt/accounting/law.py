@@ -1,0 +1,132 @@
+r"""What one report reveals, as few atoms: masses and likelihood ratios that bound the excess of every pair of answers.
+
+.. math:: h(a) = \max_{x, x'} \sum_y \max(P_{xy} - a P_{x'y}, 0) \le c + \sum_i p_i \max(1 - a / r_i, 0), \quad a \ge 0
+
+The left side is convex and linear between likelihood ratios, so a right side that interpolates it at some of them, the
+largest included, is an upper bound. If one pair of answers attains the maximum everywhere, the two are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.rows import Int
+from ldpopt.mechanism import sampling
+
+ONE = 1 << sampling.BITS
+
+MAX_ENTRIES = 50_000_000  # pairs of answers times reports, compared in a second or two for each ratio
+MAX_RATIOS = 1000  # number of ratios at which the excess is computed; others lie between two of them
+RESOLUTION = (
+    2.0**-44
+)  # ratios that differ by less are raised to the largest of them; so are those within their rounding
+
+
+@dataclass(frozen=True)
+class Law:
+    """Atoms whose excess bounds that of all pairs of answers from above, or that of one pair from below."""
+
+    ratios: tuple[Fraction, ...]  # positive, ascending
+    masses: tuple[Fraction, ...]  # of each ratio
+    certain: Fraction  # mass of reports that are impossible under the other answer
+    is_attained: bool = True  # by one pair of answers, at every ratio
+
+    def excess(self, a: Fraction) -> Fraction:
+        """Excess at ``a``."""
+        atoms = zip(self.ratios, self.masses, strict=True)
+        return self.certain + sum((p * (1 - a / r) for r, p in atoms if r > a), Fraction(0))
+
+
+def laws(counts: Int, pairs: Sequence[tuple[int, int]] | None = None) -> tuple[Law, Law]:
+    """Upper law of all ordered pairs of rows of integer masses, (n, m), or of those given, and the law of one pair."""
+    n, m = counts.shape
+    ordered = [(x, k) for x in range(n) for k in range(n) if x != k] if pairs is None else list(pairs)
+    if not ordered:
+        return (Law((), (), Fraction(0)),) * 2
+    if len(ordered) * m > MAX_ENTRIES:
+        what = f"{len(ordered):,} pairs of {n} answers with {m} reports are too many to compare"
+        raise StatementError(what, do="merge answers or reports, or name the pairs to compare")
+    first, second = _distinct(*(counts[list(ends)] for ends in zip(*ordered, strict=True)))
+    points = [Fraction(0), *_ratios(first, second)]
+    values, attained = [], []
+    for a in points:
+        value, where = _largest_excess(first, second, a)
+        values.append(value)
+        attained.append(where)
+    hits = np.bincount(np.concatenate(attained), minlength=len(first))
+    best = int(hits.argmax())
+    upper = _interpolated(points, values, is_attained=bool(hits[best] == len(points)))
+    return upper, _of_pair(first[best], second[best])
+
+
+def _ratios(first: Int, second: Int) -> list[Fraction]:
+    """Ratios of entries, ascending; of close ones the largest, and of many some, the largest of all among them."""
+    is_finite = (first > 0) & (second > 0)
+    if not is_finite.any():
+        return []
+    p, q = np.unique(np.stack([first[is_finite], second[is_finite]]), axis=1)
+    order = np.argsort(p / q)
+    p, q = p[order], q[order]
+    values = p / q
+    spread = np.clip(8 / np.minimum(p, q), RESOLUTION, 2.0**-30)  # an entry is within a unit of the one that was meant
+    ends = np.flatnonzero(np.append(values[1:] > values[:-1] * (1 + np.maximum(spread[1:], spread[:-1])), True))
+    if len(ends) > MAX_RATIOS:
+        ends = np.unique(np.append(ends[:: -(-len(ends) // MAX_RATIOS)], ends[-1]))
+    starts = np.searchsorted(values, values[ends] * (1 - 2.0**-50))  # floats cannot tell which of these is the largest
+    return [
+        max(Fraction(int(p[k]), int(q[k])) for k in range(start, end + 1))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+
+
+def _distinct(first: Int, second: Int) -> tuple[Int, Int]:
+    """Pairs of rows without those that have the same entries in another order."""
+    entries = np.empty(first.shape, [("p", np.int64), ("q", np.int64)])
+    entries["p"], entries["q"] = first, second
+    _, kept = np.unique(np.sort(entries, axis=1, order=("p", "q")), axis=0, return_index=True)
+    return first[kept], second[kept]
+
+
+def _largest_excess(first: Int, second: Int, a: Fraction) -> tuple[Fraction, Int]:
+    """Largest excess of the pairs of rows at ``a``, exactly, and the pairs that attain it up to rounding."""
+    rough = np.concatenate(
+        [
+            np.maximum(first[part] - float(a) * second[part], 0).sum(axis=1) / ONE
+            for part in (slice(begin, begin + 4096) for begin in range(0, len(first), 4096))
+        ]
+    )
+    near = np.flatnonzero(rough >= rough.max() - (first.shape[1] + 8) * 2.0**-50)
+    parts = first[near].astype(object) * a.denominator - second[near].astype(object) * a.numerator
+    exact = np.maximum(parts, 0).sum(axis=1)
+    best = exact.max()
+    attained = exact >= best - (best >> 40) - (a.denominator << 3)  # masses are rounded to a unit
+    return Fraction(int(best), ONE * a.denominator), near[attained.astype(bool)]
+
+
+def _interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_attained: bool) -> Law:
+    """The law whose excess has these values at these points, 0 the first, and is linear between them."""
+    slopes = [(values[k + 1] - values[k]) / (points[k + 1] - points[k]) for k in range(len(points) - 1)] + [Fraction(0)]
+    masses = [points[k] * (slopes[k] - slopes[k - 1]) for k in range(1, len(points))]
+    return Law(tuple(points[1:]), tuple(masses), values[-1], is_attained)
+
+
+def _of_pair(first: Int, second: Int) -> Law:
+    """The exact law of two rows of integer masses."""
+    masses: dict[Fraction, Fraction] = {}
+    for p, q in zip(first.tolist(), second.tolist(), strict=True):
+        if p and q:
+            ratio = Fraction(p, q)
+            masses[ratio] = masses.get(ratio, Fraction(0)) + Fraction(p, ONE)
+    ratios = tuple(sorted(masses))
+    return Law(ratios, tuple(masses[r] for r in ratios), Fraction(int(first[second == 0].sum()), ONE))
+
+
+def regrouped(law: Law, points: Sequence[Fraction]) -> Law:
+    """An upper law with atoms at other ratios, ascending, of which the last is at least as large as any."""
+    where = [Fraction(0), *points]
+    return _interpolated(where, [law.excess(a) for a in where], is_attained=False)

@@ -1,0 +1,277 @@
+"""Loops in C over numpy arrays: one table of their arguments, which are checked before a pointer is passed.
+
+The functions are those of the C files beside this one; they release the interpreter's lock. ``pip install -e .`` builds
+their library, and ``python hatch_build.py`` builds it again after a change of the C files.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.errors import LdpoptError
+
+LIBRARY = Path(__file__).with_name("loops.so")
+REBUILD = "run pip install -e . in the folder of the repository, or python hatch_build.py"
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The library of all loops; an error if it is missing, or was built from other sources than those beside it."""
+    try:
+        found = ctypes.CDLL(str(LIBRARY))
+    except OSError as error:
+        raise LdpoptError(
+            f"the library of the loops in C is missing: {error}", where=str(LIBRARY), do=REBUILD
+        ) from None
+    sources = sorted(LIBRARY.parent.glob("*.[ch]"))
+    if sources and found.sources() != crc32(b"".join(path.read_bytes() for path in sources)) & 0x7FFFFFFF:
+        raise LdpoptError("the C files have changed since their library was built", where=str(LIBRARY), do=REBUILD)
+    return found
+
+
+@cache
+def matrix_product() -> int:
+    """Address of BLAS's product of matrices, for the loops that use it."""
+    from scipy.linalg import cython_blas
+
+    capsule, python = cython_blas.__pyx_capi__["dgemm"], ctypes.pythonapi
+    name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", python))
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
+    return int(pointer(capsule, name(capsule)))
+
+
+class _Lengths(ctypes.Structure):
+    """The C structure of `Lengths`."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("start", "neighbor", "loss", "table", "rough", "place")),
+        *((name, ctypes.c_int64) for name in ("inputs", "rough_columns", "is_metric")),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths:
+    """Losses along ties, either as compressed rows or in a table of all pairs of inputs; the other one is empty."""
+
+    start: NDArray[np.int64]  # compressed rows, with neighbors in ascending order
+    neighbor: NDArray[np.int32]
+    loss: NDArray[np.float64]
+    table: NDArray[np.float64]  # (n, n) or (0, 0): infinite without a tie
+    rough: NDArray[np.float32]  # the same in single precision
+    is_metric: bool  # whether all pairs are tied, and each tie is a shortest chain
+
+    @property
+    def nodes(self) -> int:
+        """The number of inputs."""
+        return len(self.table) or len(self.start) - 1
+
+    @cached_property
+    def structure(self) -> Any:
+        """The C structure with pointers to these arrays."""
+        sizes: dict[str, int] = {}
+        arrays = self.start, self.neighbor, self.loss, self.table, self.rough, np.arange(len(self.table))
+        values = [one.converted(value, sizes)[0] for one, value in zip(LENGTHS, arrays, strict=True)]
+        found = _Lengths(*values, len(self.table), len(self.rough), self.is_metric)
+        found.place_array = arrays[-1]  # kept as long as the pointer
+        return found
+
+
+KINDS: dict[str, Any] = {
+    "f8": np.float64,
+    "f4": np.float32,
+    "i8": np.int64,
+    "i4": np.int32,
+    "i1": np.int8,
+    "b1": np.bool_,
+}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a loop: an array with its type and sizes, a number, or losses along ties."""
+
+    name: str
+    kind: str  # a key of KINDS; "node": int16 or int32; "i8", "f8" without sizes: a number; "lengths"; "address"
+    shape: tuple[str, ...] | None  # names of sizes, with +1 where there is one more; None: not an array
+    is_written: bool
+
+    @classmethod
+    def read(cls, text: str) -> Argument:
+        """Read ``name kind[size, size]``, with ``!`` if the array is written."""
+        parts = re.fullmatch(r"(\w+) (\w+)(?:\[([\w+, ]+)\](!?))?", text)
+        assert parts is not None, text
+        name, kind, shape, mark = parts.groups()
+        return cls(name, kind, None if shape is None else tuple(shape.split(", ")), bool(mark))
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The types of C that it is passed as; an array of nodes with the number of bytes of a node."""
+        if self.shape is not None:
+            return (ctypes.c_void_p, ctypes.c_int64) if self.kind == "node" else (ctypes.c_void_p,)
+        return ({"f8": ctypes.c_double, "i8": ctypes.c_int64}.get(self.kind, ctypes.c_void_p),)
+
+    def converted(self, value: Any, sizes: dict[str, int]) -> tuple[Any, ...]:
+        """What is passed for a value; an array is compared with the sizes, to which those of new names are added."""
+        if self.kind == "lengths":
+            if value.nodes != sizes["n"]:
+                raise ValueError(f"losses between {value.nodes} nodes, not {sizes['n']}")
+            return (ctypes.addressof(value.structure),)
+        if self.shape is None:
+            return (value,)
+        is_node = self.kind == "node"
+        if not isinstance(value, np.ndarray) or not (
+            value.dtype in (np.int16, np.int32) if is_node else value.dtype == KINDS[self.kind]
+        ):
+            raise TypeError(f"{self.name} has the type {getattr(value, 'dtype', type(value))}, not {self.kind}")
+        if not value.flags.c_contiguous or (self.is_written and not value.flags.writeable):
+            raise ValueError(f"{self.name} is not contiguous, or is written and read-only")
+        wanted = []
+        for size, length in zip(self.shape, value.shape, strict=False):
+            name, _, more = size.partition("+")
+            wanted.append(sizes.setdefault(name, length - int(more or 0)) + int(more or 0))
+        if value.shape != tuple(wanted) or len(self.shape) != value.ndim:
+            raise ValueError(f"{self.name} has the shape {value.shape}, not {wanted} = [{', '.join(self.shape)}]")
+        return (value.ctypes.data, value.itemsize) if is_node else (value.ctypes.data,)
+
+
+class Loop:
+    """A loop in C. Its sizes are passed first, in the order in which the arguments name them, but those with ``_``."""
+
+    def __init__(self, name: str, *arguments: str) -> None:
+        self.name, self.arguments = name, tuple(map(Argument.read, arguments))
+
+    def __repr__(self) -> str:
+        return f"Loop({self.name})"
+
+    @cached_property
+    def _function(self) -> Any:
+        """The function of the library, with the types of its results and arguments."""
+        function, sizes = getattr(library(), self.name), dict[str, None]()
+        for argument in self.arguments:
+            sizes |= dict.fromkeys(size.partition("+")[0] for size in argument.shape or ())
+        self._passed = [size for size in sizes if not size.startswith("_")]
+        function.argtypes = [ctypes.c_int64 for _ in self._passed] + [t for one in self.arguments for t in one.types]
+        function.restype = ctypes.c_int64
+        return function
+
+    def __call__(self, *values: Any) -> int:
+        """Check the arguments and run the loop; its result is not negative."""
+        function, sizes = self._function, dict[str, int]()
+        passed: list[Any] = []
+        for argument, value in zip(self.arguments, values, strict=True):
+            passed += argument.converted(value, sizes)
+        found = int(function(*(sizes[size] for size in self._passed), *passed))
+        if found < 0:
+            raise MemoryError(f"no memory for the loop {self.name} with the sizes {sizes}")
+        return found
+
+
+# Losses along ties, as a structure
+_TABLE = "table f8[_inputs, _inputs]", "rough f4[_inputs, _inputs]", "place i8[_inputs]"
+LENGTHS = tuple(map(Argument.read, ("start i8[_rows]", "neighbor i4[_ties]", "loss f8[_ties]", *_TABLE)))
+
+# products.c, columns.c, chains.c
+raise_to_products = Loop(
+    "raise_to_products", "left f8[rows, terms]", "right f8[terms, columns]", "found f8[rows, columns]!"
+)
+raise_columns = Loop(
+    "raise_columns",
+    "block f8[n, few]!",
+    "ends i8[n+1]",
+    "partner i4[_ties]",
+    "ratio f8[_ties]",
+    "room f8",
+    "is_whole i8",
+)
+count_implied = Loop("count_implied", "distance f8[n, n]", "x i8")
+mark_implied = Loop("mark_implied", "distance f8[n, n]", "begin i8", "stop i8", "found b1[n, n]!")
+kernel_tree = Loop("kernel_tree", "root i8", "table f8[n, n]", "parent node[n]!", "reached f8[n]!")
+is_shortest = Loop("is_shortest", "reached f8[n]", "table f8[n, n]")
+
+# trees.c, pivots.c, views.c: trees of some outputs
+ROOTS, SIDES = ("outputs i8[some]", "roots i8[_m]"), "sides i1[_m, n]"
+READ, WRITTEN = (*ROOTS, "parents node[_m, n]", SIDES), (*ROOTS, "parents node[_m, n]!", SIDES + "!")
+write_rays = Loop("write_rays", *READ, "lengths lengths", "rays f8[some, n]!")
+price_trees = Loop(
+    "price_trees",
+    "outputs i8[some]",
+    "roots i8[m]",
+    "parents node[m, n]",
+    "sides i1[m, n]",
+    "costs f8[m, n]",
+    "priced f8[n]",
+    "lengths lengths",
+    "share f8[n]!",
+    "found f8[_two, m]!",
+)
+write_multipliers = Loop(
+    "write_multipliers",
+    "root i8",
+    "parent node[n]",
+    "side i1[n]",
+    "costs f8[n]",
+    "lengths lengths",
+    "spare f8",
+    "node i8[n]!",
+    "value f8[n]!",
+)
+reroot = Loop("reroot", "root i8", "parent node[_n]!", "side i1[_n]!")
+improve_trees = Loop(
+    "improve_trees", *WRITTEN, "costs f8[_m, n]", "sums f8[n]", "lengths lengths", "most i8", "is_best b1[_m]!"
+)
+improve_views = Loop(
+    "improve_views",
+    *WRITTEN,
+    "costs f8[_m, n]",
+    "sums f8[n]",
+    "table f8[n, n]",
+    "rough f4[n, n]",
+    "order i8[n]",
+    "above i8[n]",
+    "fall f8[n]",
+    "views b1[_m, n]!",
+    "enough f8[_m]",
+    "price f8[_m]!",
+)
+write_extended_rays = Loop("write_extended_rays", *READ, "table f8[n, n]", "views b1[_m, n]", "rays f8[some, n]!")
+
+# ties.c: loops over the ties of every output
+PAIRS = "first i8[pairs]", "second i8[pairs]", "ratio f8[pairs]"
+POINT = "at f8[m, n]", "t f8[m, pairs]", "ties f8[m, pairs]", "aim f8[m, pairs]", "p f8[m, n]"
+add_adjoint = Loop("add_adjoint", *PAIRS, "ties f8[m, pairs]", "found f8[m, n]!")
+add_weights = Loop(
+    "add_weights", "ratio f8[pairs]", "pair_edge i8[pairs]", "t f8[m, pairs]", "ties f8[m, pairs]", "off f8[m, edges]!"
+)
+add_multiplier_steps = Loop("add_multiplier_steps", *PAIRS, *POINT, "found f8[m, n]!")
+write_steps = Loop("write_steps", *PAIRS, *POINT, "t_step f8[m, pairs]!", "ties_step f8[m, pairs]!")
+
+# levels.c
+LEVELS = "start i8[count+1]", "low i8[edges]", "high i8[edges]", "inner i8[count+1]", "cross i8[count+1]"
+factor = Loop(
+    "factor",
+    "matrix_product address",
+    *LEVELS,
+    "scale f8[m, n]",
+    "excess f8[m, n]!",
+    "off f8[m, edges]",
+    "blocks f8[m, numbers]!",
+    "gain f8[m, n]",
+    "total f8[sums, sum_numbers]!",
+)
+solve_levels = Loop(
+    "solve_levels",
+    *LEVELS,
+    "off f8[m, edges]",
+    "blocks f8[m, numbers]",
+    "right f8[m, n]!",
+    "found f8[m, n]!",
+)

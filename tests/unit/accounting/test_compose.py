@@ -1,0 +1,211 @@
+"""Composition: exact enumeration of adaptive people, printed and measured figures, every way to add up atoms."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ldpopt as lo
+from builders import cases
+from ldpopt.accounting import compose, product
+from ldpopt.accounting.law import laws, regrouped
+from ldpopt.accounting.product import Halves, Lattice
+
+HALF = Fraction(1, 2)
+
+
+def channel(rng, n, m, zeros=False):
+    values = rng.dirichlet(np.ones(m), n)
+    if zeros:
+        values[rng.random((n, m)) < 0.3] = 0.0
+        values[:, 0] += 0.1
+    return lo.Mechanism(values / values.sum(axis=1, keepdims=True))
+
+
+def rows(mechanism):
+    return [[Fraction(int(p), 1 << 53) for p in row] for row in mechanism.counts]
+
+
+def pairs_of(mechanism, pairs):
+    n = len(mechanism.inputs)
+    return [(x, k) for x in range(n) for k in range(n) if x != k] if pairs is None else pairs
+
+
+def adaptive(channels, a, pairs=None):
+    """Largest excess of people who may choose each pair of answers after all earlier reports, by the definition."""
+    if not channels:
+        return max(1 - a, Fraction(0))
+    (first, *rest), best = channels, Fraction(0)
+    table = rows(first)
+    for x, k in pairs_of(first, pairs):
+        total = Fraction(0)
+        for p, q in zip(table[x], table[k], strict=True):
+            if p:
+                total += p * adaptive(rest, a * q / p, pairs)
+        best = max(best, total)
+    return best
+
+
+def excess_of_product(channels, chosen, a):
+    """Excess of one pair of answers to each question."""
+    tables = [rows(one) for one in channels]
+    total = Fraction(0)
+    for outcome in itertools.product(*(range(len(table[0])) for table in tables)):
+        p = math.prod(
+            (table[x][y] for table, (x, _), y in zip(tables, chosen, outcome, strict=True)), start=Fraction(1)
+        )
+        q = math.prod(
+            (table[k][y] for table, (_, k), y in zip(tables, chosen, outcome, strict=True)), start=Fraction(1)
+        )
+        total += max(p - a * q, Fraction(0))
+    return total
+
+
+@cases(60)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.booleans(), st.booleans())
+def test_the_curve_lies_above_every_adaptive_person_and_the_lower_one_is_attained(seed, count, zeros, one_sided):
+    rng = np.random.default_rng(seed)
+    shapes = [(2, 3), (3, 2), (2, 2), (3, 3)] if count < 3 else [(2, 2), (2, 3)]
+    channels = [channel(rng, *shapes[int(rng.integers(len(shapes)))], zeros) for _ in range(count)]
+    pairs = [(0, 1)] if one_sided else None
+    curve = compose(channels, pairs=pairs)
+    for epsilon in (0.0, 0.3, 1.0, 2.5):
+        a = lo.Budget(epsilon).enclosure()[1]
+        exact = adaptive(channels, a, pairs)
+        attained = max(
+            excess_of_product(channels, chosen, a)
+            for chosen in itertools.product(*(pairs_of(one, pairs) for one in channels))
+        )
+        assert curve.delta(epsilon) >= exact >= attained
+        assert curve.delta_lower(epsilon) <= attained
+        if curve.is_attained:
+            assert float(curve.delta(epsilon)) == pytest.approx(float(attained), rel=1e-9, abs=1e-13)
+            assert curve.delta_lower(epsilon) == pytest.approx(float(attained), rel=1e-9, abs=1e-13)
+    assert curve.guess() >= float((1 + adaptive(channels, Fraction(1), pairs)) / 2) - 1e-15
+
+
+def response(n, epsilon):
+    return lo.closed_forms.top_k(np.full(n, 1 / n), epsilon).mechanism
+
+
+@pytest.mark.parametrize(
+    "n, epsilon, times, printed",
+    [
+        (10, 0.5, 5, "2.489"),
+        (10, 0.5, 10, "3.898"),
+        (10, 0.5, 30, "7.07"),
+        (10, 0.5, 100, "14.4"),
+        (4, 1.0, 10, "9.998"),
+        (10, 1.0, 30, "17.94"),
+    ],
+)
+def test_randomized_response_has_the_exact_epsilon(n, epsilon, times, printed):
+    curve = compose([(response(n, epsilon), times)])
+    found = curve.epsilon(1e-6)
+    assert f"{found:.{len(printed.partition('.')[2])}f}" == printed
+    assert curve.delta(found) <= Fraction(1e-6)
+    assert curve.delta(found * (1 - 1e-9)) > Fraction(1e-6)
+    # The reports of n answers are three ratios, and their numbers are multinomial.
+    e, shares = math.exp(epsilon), np.array([math.exp(epsilon), 1.0, n - 2.0]) / (math.exp(epsilon) + n - 1)
+    exact = 0.0
+    for ups in range(times + 1):
+        for downs in range(times + 1 - ups):
+            others = times - ups - downs
+            ways = math.factorial(times) / (math.factorial(ups) * math.factorial(downs) * math.factorial(others))
+            mass = ways * shares[0] ** ups * shares[1] ** downs * shares[2] ** others
+            exact += mass * max(1 - math.exp(found) / e ** (ups - downs), 0.0)
+    assert float(curve.delta(found)) == pytest.approx(exact, rel=1e-7)
+
+
+@pytest.mark.parametrize("n, times, printed", [(2, 3, 0.822), (4, 5, 0.806), (10, 1, 0.573), (10, 30, 0.929)])
+def test_guesses_after_several_reports(n, times, printed):
+    assert compose([(response(n, 1.0), times)]).guess() == pytest.approx(printed, abs=5e-4)
+
+
+def test_a_tiny_delta_keeps_its_relative_precision():
+    p = Fraction(5606615224107911, 1 << 53)  # randomized response at epsilon .5
+    curve = compose([([[float(p), float(1 - p)], [float(1 - p), float(p)]], 40)])
+    ratio = p / (1 - p)
+    for epsilon in (19.0, 19.99):
+        a = lo.Budget(epsilon).enclosure()[0]
+        exact = sum(
+            math.comb(40, k) * p ** (40 - k) * (1 - p) ** k * max(1 - a / ratio ** (40 - 2 * k), 0) for k in range(41)
+        )
+        assert 0 <= curve.delta(epsilon) / exact - 1 < 1e-10
+    small = compose([(lo.Mechanism([[1 - 2.0**-40, 2.0**-40], [2.0**-40, 1 - 2.0**-40]]), 20)])
+    assert small.delta(1.0) > Fraction(99, 100)
+    rare = compose([(lo.Mechanism([[2.0**-20, 1 - 2.0**-20], [2.0**-21, 1 - 2.0**-21]]), 17)], pairs=[(0, 1)])
+    exact = Fraction(1, 2**340) * (1 - Fraction(1, 2))
+    assert 1 <= float(rare.delta(16 * math.log(2)) / exact) < 1 + 1e-4  # 1e-102, and reports of less than all ratios
+
+
+def test_every_way_to_add_up_atoms_bounds_the_same_curve(monkeypatch):
+    rng = np.random.default_rng(3)
+    channels = [channel(rng, 2, 3) for _ in range(4)]
+    exact = compose(channels)
+    assert isinstance(exact.upper, Halves)
+    monkeypatch.setattr(product, "MAX_ATOMS", 1)
+    fine = compose(channels)
+    assert isinstance(fine.upper, Lattice)
+    for epsilon in (0.0, 0.5, 2.0):
+        assert exact.delta(epsilon) <= fine.delta(epsilon) <= exact.delta(epsilon) * (1 + Fraction(1, 1000))
+        assert fine.delta_lower(epsilon) <= exact.delta_lower(epsilon)
+    assert exact.tradeoff()[:, 1] == pytest.approx(np.sort(exact.tradeoff()[:, 1])[::-1])
+
+
+def test_a_law_moved_to_other_ratios_is_larger():
+    law, own = laws(channel(np.random.default_rng(1), 3, 4).counts)
+    assert float(law.excess(Fraction(1))) == pytest.approx(float(own.excess(Fraction(1))), abs=0.2)
+    moved = regrouped(law, [Fraction(1, 2), Fraction(1), law.ratios[-1] + 1])
+    for a in (Fraction(k, 8) for k in range(1, 40)):
+        assert moved.excess(a) >= law.excess(a) >= own.excess(a)
+
+
+def test_a_household_is_as_many_reports():
+    coin = response(2, 1.0)
+    assert compose([coin], group=3).delta(1.0) == compose([(coin, 3)]).delta(1.0)
+
+
+def test_tests_and_divergences_of_one_coin():
+    curve = compose([lo.Mechanism([[0.75, 0.25], [0.25, 0.75]])])
+    assert curve.epsilon(0) == pytest.approx(math.log(3), abs=1e-12)
+    assert curve.tradeoff() == pytest.approx(np.array([[0, 1], [0.25, 0.25], [1, 0]]))
+    assert curve.renyi(1) == pytest.approx(0.5 * math.log(3))
+    assert curve.renyi(2) == pytest.approx(math.log(0.75**2 / 0.25 + 0.25**2 / 0.75))
+    assert curve.renyi(math.inf) == pytest.approx(math.log(3))
+    assert curve.epsilon(1.0) == 0.0
+    assert "best guess" in curve.facts().text()
+
+
+def test_reports_that_are_impossible_under_another_answer_have_an_infinite_epsilon():
+    curve = compose([([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9]], 2)])
+    assert curve.epsilon(0.5) == math.inf
+    assert float(curve.delta(3.0)) == pytest.approx(1 - 0.1**2)
+    assert curve.epsilon(0.995) == 0.0
+    alone = compose([np.ones((3, 1))])
+    assert (alone.delta(0), alone.epsilon(0), alone.guess()) == (0, 0.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: compose([]),
+        lambda: compose([(response(2, 1.0), 1.5)]),
+        lambda: compose([response(2, 1.0)], group=0),
+        lambda: compose([response(2, 1.0)], pairs=[(0, 7)]),
+        lambda: compose([response(2, 1.0)], pairs=["ab", 3]),
+        lambda: compose([response(2, 1.0)]).guess(1.0),
+        lambda: compose([response(2, 1.0)]).epsilon(-0.1),
+        lambda: compose([response(2, 1.0)]).renyi(0.5),
+        lambda: compose([response(2, 1.0)]).delta("x"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call):
+    with pytest.raises(lo.errors.LdpoptError):
+        call()

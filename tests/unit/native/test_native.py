@@ -1,0 +1,96 @@
+"""Arguments of loops in C are checked before a pointer is passed; a library that is missing or old is an error."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from ldpopt import native
+from ldpopt.errors import LdpoptError
+from ldpopt.native import Lengths, kernel_tree, raise_to_products, write_rays
+
+
+@pytest.fixture
+def unloaded():
+    """The library is loaded again in the test, and once more afterwards."""
+    native.library.cache_clear()
+    yield
+    native.library.cache_clear()
+
+
+def test_a_missing_library_is_named_with_what_to_do(unloaded, monkeypatch, tmp_path):
+    monkeypatch.setattr(native, "LIBRARY", tmp_path / "loops.so")
+    with pytest.raises(LdpoptError, match="is missing") as caught:
+        native.library()
+    assert caught.value.where == str(tmp_path / "loops.so")
+    assert "pip install -e ." in caught.value.do
+
+
+def test_a_library_of_other_sources_is_refused(unloaded, monkeypatch, tmp_path):
+    (tmp_path / "loops.so").write_bytes(native.LIBRARY.read_bytes())
+    monkeypatch.setattr(native, "LIBRARY", tmp_path / "loops.so")
+    native.library()  # without sources, as in a wheel of others
+    native.library.cache_clear()
+    (tmp_path / "ties.c").write_text("/* changed */")
+    with pytest.raises(LdpoptError, match="have changed"):
+        native.library()
+
+
+SQUARE = np.ones((3, 3))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "error"),
+    [
+        (SQUARE.astype(np.float32), SQUARE, TypeError),
+        (SQUARE.tolist(), SQUARE, TypeError),
+        (SQUARE, SQUARE.astype(int), TypeError),
+        (SQUARE, np.ones((4, 3)), ValueError),
+        (SQUARE, np.ones(9), ValueError),
+        (SQUARE, np.ones((3, 3, 1)), ValueError),
+        (np.ones((3, 6))[:, ::2], SQUARE, ValueError),
+        (SQUARE, np.asfortranarray(SQUARE), ValueError),
+    ],
+)
+def test_wrong_arrays_are_refused(left, right, error):
+    with pytest.raises(error, match=r"left|right"):
+        raise_to_products(left, right, np.zeros((3, 3)))
+
+
+def test_an_array_that_is_written_must_not_be_read_only():
+    found = np.zeros((3, 3))
+    found.flags.writeable = False
+    with pytest.raises(ValueError, match="found"):
+        raise_to_products(SQUARE, SQUARE, found)
+    with pytest.raises(ValueError, match="shorter"):
+        raise_to_products(SQUARE, SQUARE)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64, float])
+def test_nodes_have_two_or_four_bytes(kind):
+    with pytest.raises(TypeError, match="parent"):
+        kernel_tree(0, SQUARE, np.zeros(3, kind), np.zeros(3))
+
+
+def test_losses_of_other_inputs_are_refused():
+    rows = np.zeros(5, np.int64), np.zeros(0, np.int32), np.zeros(0)
+    lengths = Lengths(*rows, np.zeros((0, 0)), np.zeros((0, 0), np.float32), False)
+    one, sides = np.zeros(1, np.int64), np.zeros((1, 3), np.int8)
+    with pytest.raises(ValueError, match="4 nodes, not 3"):
+        write_rays(one, one, np.zeros((1, 3), np.int16), sides, lengths, np.zeros((1, 3)))
+
+
+def test_threads_run_loops_at_the_same_time():
+    rng = np.random.default_rng(0)
+    left, right = rng.random((50, 40)), rng.random((40, 30))
+    expected = (left[:, :, None] * right).max(axis=1)
+
+    def product(_):
+        found = np.zeros((50, 30))
+        raise_to_products(left, right, found)
+        return np.array_equal(found, expected)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(product, range(100)))
