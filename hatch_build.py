@@ -27,7 +27,7 @@ def compiler() -> list[str]:
     return shlex.split(own) if own else [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline", "-s"]
 
 
-def build(library: Path = FOLDER / "loops.so", *flags: str) -> Path:
+def build(library: Path = FOLDER / "loops.bin", *flags: str) -> Path:
     """Build the library from all C files; it knows their checksum, which is compared when it is loaded."""
     sources = sorted(FOLDER.glob("*.[ch]"))
     checksum = crc32(b"".join(path.read_bytes() for path in sources)) & 0x7FFFFFFF
@@ -48,7 +48,7 @@ class CustomBuildHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build, add the library to the wheel, and name the platform: any version of Python loads it."""
         build()
-        build_data["artifacts"].append("ldpopt/native/loops.so")
+        build_data["artifacts"].append("ldpopt/native/loops.bin")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError
 
-LIBRARY = Path(__file__).with_name("loops.so")
+LIBRARY = Path(__file__).with_name("loops.bin")  # not .so, which Python would take for a module
 REBUILD = "run pip install -e . in the folder of the repository, or python hatch_build.py"
 
 

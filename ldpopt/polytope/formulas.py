@@ -32,7 +32,8 @@ def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Ex
     try:
         tables = (_polynomials(at(point, Fraction(base)), base) for base in range(BASE, BASE + BASES))
         numerators, below = next(found for found in tables if found is not None)
-        is_exact = all(_value(numerators[x], ratio) == v * _value(below, ratio) for x, v in np.ndenumerate(point))
+        pairs = zip(numerators.ravel().tolist(), point.ravel().tolist(), strict=True)
+        is_exact = all(_value(above, ratio) == value * _value(below, ratio) for above, value in pairs)
     except (StopIteration, StatementError, NotRepresentableError):
         is_exact = False
     if not is_exact:

@@ -152,7 +152,7 @@ def test_sanitizers_find_nothing(tmp_path, monkeypatch):
     if shown.returncode or not runtime.is_absolute():
         pytest.skip("the compiler has no sanitizers")
     flags = "-g", "-O1", "-DPLAIN", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"
-    library = script.build(tmp_path / "loops.so", *flags)
+    library = script.build(tmp_path / "loops.bin", *flags)
     monkeypatch.setenv("LD_PRELOAD", str(runtime))
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")  # Python's own
     monkeypatch.setenv("LDPOPT_TESTS", "ldpopt")

@@ -21,16 +21,16 @@ def unloaded():
 
 
 def test_a_missing_library_is_named_with_what_to_do(unloaded, monkeypatch, tmp_path):
-    monkeypatch.setattr(native, "LIBRARY", tmp_path / "loops.so")
+    monkeypatch.setattr(native, "LIBRARY", tmp_path / "loops.bin")
     with pytest.raises(LdpoptError, match="is missing") as caught:
         native.library()
-    assert caught.value.where == str(tmp_path / "loops.so")
+    assert caught.value.where == str(tmp_path / "loops.bin")
     assert "pip install -e ." in caught.value.do
 
 
 def test_a_library_of_other_sources_is_refused(unloaded, monkeypatch, tmp_path):
-    (tmp_path / "loops.so").write_bytes(native.LIBRARY.read_bytes())
-    monkeypatch.setattr(native, "LIBRARY", tmp_path / "loops.so")
+    (tmp_path / "loops.bin").write_bytes(native.LIBRARY.read_bytes())
+    monkeypatch.setattr(native, "LIBRARY", tmp_path / "loops.bin")
     native.library()  # without sources, as in a wheel of others
     native.library.cache_clear()
     (tmp_path / "ties.c").write_text("/* changed */")

@@ -104,6 +104,7 @@ OBJECTS = {
     "extreme points of two answers": (lambda: extreme_points(PureLDP(1.0), 2), "p_{00}"),
     "extreme points of three reports": (lambda: extreme_points(PureLDP(1.0), 2, 3), "this column"),
     "audit": (lambda: COIN.audit(), "varepsilon"),
+    "reports together": (lambda: ldpopt.accounting.compose([(COIN, 5)]), "varepsilon"),
     "graph mechanism": (lambda: layers.bfs_mechanism(TABLES, 1.0, max), ""),
     "lone node": (lambda: layers.bfs_mechanism(neighbors.path([7]), 1.0), ""),
     "partition": (lambda: noise.NeighborPartition([(0, 1), (20, 21)], 2), "noise"),
