@@ -1,6 +1,6 @@
 """Runs whose processes are killed at random moments: their rows beside those of an undisturbed run.
 
-python benchmarks/kills.py          # 20 runs of each kind: about an hour; kills.md explains the columns
+python benchmarks/kills.py          # 20 runs of each kind: an hour on a shared machine; kills.md has results
 python benchmarks/kills.py 100 "sweep, workers" "solvers, resumed"
 """
 
@@ -96,7 +96,7 @@ def compare(kind: str, runs: int) -> str:
             judged = "given up" if given_up else "lost" if is_lost else "right" if row == right.get(key) else "wrong"
             total[judged] += 1
             if judged != "right":
-                print(f"{kind}, run {seed}, {judged}: {row}, not {right.get(key)}\n{said}", file=sys.stderr)
+                print(f"{kind}, run {seed}, {judged}: {key}: {row!s:.300}\n{said}", file=sys.stderr)
     numbers = [str(total[name]) for name in ("right", "given up", "lost", "wrong", "left", "semlocks")]
     return f"| {kind} | {runs} | {' | '.join(numbers)} |"
 

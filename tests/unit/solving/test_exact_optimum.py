@@ -11,6 +11,7 @@ import pytest
 import ldpopt as lo
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
+from ldpopt.solving.certify import certify
 from ldpopt.solving.exact.optimum import _ratio, exact_optimum
 
 
@@ -55,3 +56,14 @@ def test_budgets_up_to_10000_nats_are_solved():
 def test_a_problem_of_the_largest_size_is_solved():
     low, high = exact_optimum(lo.Problem(np.full(8, 1 / 8), "identity", lo.PureLDP("log(3)")))
     assert low == high == Fraction(3, 10)
+
+
+@pytest.mark.parametrize("sense", ["gain", "loss"])
+@pytest.mark.parametrize("shift", [-3.0, 0.0, 3.0])
+def test_the_exact_optimum_of_a_worst_case_agrees_with_its_certificate(sense, shift):
+    utility = lo.Utility(np.random.default_rng(2).normal(size=(3, 3)) + shift, sense)
+    problem = lo.Problem(None, utility, lo.ApproximateLDP("log(2)", 0.125), objective="worst_case")
+    low, high = exact_optimum(problem)
+    proof = certify(lo.solve(problem))
+    assert low == high
+    assert abs(proof.bound - low) < Fraction(1, 10**12)
