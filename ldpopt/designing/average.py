@@ -32,6 +32,8 @@ from ldpopt.privacy.cones.columns import Columns
 from ldpopt.solving.interior.path_following import follow_path
 
 STEPS = 100  # limit on Newton steps; 10 to 30 are usual
+STARTS = 1.1, 10.0  # first multiplier of the total, as a multiple of the largest price; the next one if a start fails
+FAILED = 1e-2  # relative error of the equations at which a start has failed
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,19 +108,25 @@ class AverageMaster:
         """Minimize from positive probabilities, until the relative gap is reached; the best point found."""
         q = np.full(self.rows.shape[1], 1.0 / self.rows.shape[1]) if start is None else start / start.sum()
         prices = _AverageState(self, q).prices
-        dual = np.zeros(len(self.rows))
-        dual[0] = 1.1 * prices.max()
-        begin = _AveragePoint(q, dual @ self.rows - prices, dual)
-        ended = follow_path(
-            begin,
-            lambda point: (self._measured(point).gap,) * 2,
-            lambda point: _AverageSystem(self, point),
-            gap=gap,
-            steps=STEPS,
-            stalled_steps=STALLED,
-            deadline=deadline,
-        )
-        return self._measured(ended.point)
+        found: AverageDesign | None = None
+        for multiple in STARTS:
+            dual = np.zeros(len(self.rows))
+            dual[0] = multiple * prices.max()
+            ended = follow_path(
+                _AveragePoint(q, dual @ self.rows - prices, dual),
+                lambda point: (self._measured(point).gap,) * 2,
+                lambda point: _AverageSystem(self, point),
+                gap=gap,
+                steps=STEPS,
+                stalled_steps=STALLED,
+                deadline=deadline,
+            )
+            now = self._measured(ended.point)
+            found = now if found is None or now.gap < found.gap else found
+            if found.off <= FAILED:
+                break
+        assert found is not None
+        return found
 
     def state(self, point: _AveragePoint) -> _AverageState:
         """Derivatives at a point, computed once."""

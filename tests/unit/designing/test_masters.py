@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+import ldpopt as lo
 from builders import thorough_or
 from ldpopt import GraphDP, MetricDP, OneSided, PureLDP, Workload, design
 from ldpopt.designing.average import AverageMaster
@@ -113,3 +114,12 @@ def test_bounds_of_the_relaxation_do_not_depend_on_one_start(n, epsilon):
     # The multiplier of the sizes of sets was divided by n**2 in each round: gaps of 0.42, 0.09, 0.32.
     made = design(Workload.prefix(n), PureLDP(epsilon), gap=1e-3)
     assert made.relative_gap <= 3e-3
+
+
+@pytest.mark.parametrize("epsilon", [7.5, 8.0, 8.1, 9.0, 10.0])
+def test_a_start_that_fails_is_followed_by_another(epsilon):
+    """Weight on one answer only, and two answers that are nearly alike: some starts leave the equations unsolved."""
+    made = lo.design(
+        np.array([[0.57861331, -0.90109149, -0.87495826]]), lo.PureLDP(epsilon), weights=[0, 1, 0], gap=1e-7
+    )
+    assert made.relative_gap <= 1e-6
