@@ -188,7 +188,7 @@ def cvxpy_constraints(
     n, m = shape_of_channel(channel)
     inputs, outputs = labels_of(privacy, n, m, inputs, outputs)
     privacy.check(inputs, outputs)
-    ties = privacy.ties(inputs, outputs)
+    ties = exact_ties(privacy, privacy.ties(inputs, outputs))
     model = CvxpyRows(channel)
     model.add_channel()
     if ties is None:
@@ -202,10 +202,15 @@ def cvxpy_constraints(
 def own_ratios(privacy: Any, inputs: Sequence[Hashable] | None) -> Float:
     """Ratios of a notion's ties, shape (k,); its own inputs are the default."""
     names = privacy.alphabet if inputs is None else tuple(inputs)
-    ties = privacy.ties((0, 1) if names is None else names)
+    ties = exact_ties(privacy, privacy.ties((0, 1) if names is None else names))
     if ties is None:
         raise StatementError("this notion writes fixed rows, which have no ratio", do="leave ratio out")
     return distinct_ratios(ties)
+
+
+def exact_ties(privacy: Any, ties: Ties | None) -> Ties | None:
+    """The ties of a notion if they define it; None if it has none, or writes further rows than those of its ties."""
+    return None if ties is not None and privacy.is_separated and not ties.is_shared else ties
 
 
 def labels_of(
@@ -227,7 +232,7 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any],
     """Add the rows under which ``channel[input, output]`` is a private channel to a model; see `Notion.add_to`."""
     inputs, outputs = axes_of(channel)
     privacy.check(inputs, outputs)
-    ties = privacy.ties(inputs, outputs)
+    ties = exact_ties(privacy, privacy.ties(inputs, outputs))
     if not hasattr(model, "variables"):
         raise StatementError(f"{short_repr(model)} is not a PuLP model", do='pass pulp.LpProblem("name")')
     rows = PulpRows(model, channel, inputs, outputs)

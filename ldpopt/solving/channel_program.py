@@ -12,7 +12,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int, RowBlock
 from ldpopt.privacy import Ties
-from ldpopt.privacy.modelling import CvxpyRows, ratio_parameter
+from ldpopt.privacy.modelling import CvxpyRows, exact_ties, ratio_parameter
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import LinearProgram
 
@@ -100,6 +100,7 @@ class ChannelProgram(LinearProgram):
         rows = CvxpyRows(cp.Variable(problem.utility.shape, name="P"))
         rows.add_channel()
         ties = problem.ties()
+        ties = ties if self.form == "relaxation" else exact_ties(problem.privacy, ties)
         if ties is None:
             rows.add_block(problem.privacy.rows(problem.inputs, len(problem.outputs)))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -11,8 +12,8 @@ import pytest
 import ldpopt as lo
 from ldpopt.errors import StatementError
 from ldpopt.foundation.rows import RowBlock
+from ldpopt.privacy import Notion, SeparableNotion, TiedNotion, Ties
 from ldpopt.privacy.notion import KINDS as NOTIONS
-from ldpopt.privacy.notion import Notion
 from ldpopt.solving.formulation import available_forms
 
 cp: Any = pytest.importorskip("cvxpy")
@@ -155,6 +156,43 @@ def test_a_notion_that_writes_rows_is_a_list_of_constraints_too() -> None:
     assert best == pytest.approx(pulp.value(linear.objective), abs=1e-7) == pytest.approx(2.0)
     with pytest.raises(StatementError, match="which have no ratio"):
         Dominated().constraints(channel, 2.0)
+
+
+class Closer(TiedNotion, SeparableNotion):
+    """A plug-in with ties and further rows: pure privacy, and the first two inputs are tied more closely."""
+
+    kind = ""
+
+    def ties(self, inputs: Any, outputs: Any = None, deadline: Any = None) -> Ties:
+        return Ties("log(3)", len(inputs))
+
+    def rows(self, inputs: Any, n_outputs: int) -> RowBlock:
+        first, second = self.ties(inputs).pairs()
+        close = (first < 2) & (second < 2)
+        pair, y = (part.reshape(-1) for part in np.indices((len(first), n_outputs)))
+        return RowBlock.of_pairs("privacy", first[pair], second[pair], y, np.where(close, 2 / 3, 1 / 3)[pair])
+
+    def separate(self, channel: Any, inputs: Any) -> RowBlock | None:
+        is_close = (2 * channel[:2] <= 3 * channel[1::-1] + 1e-9).all()
+        return None if is_close else self.rows(inputs, channel.shape[1])
+
+    def audit(self, channel: Any) -> Any:
+        values = np.asarray(getattr(channel, "channel", channel))
+        found = lo.audit(channel, lo.PureLDP("log(3)"))
+        return found if (2 * values[:2] <= 3 * values[1::-1]).all() else replace(found, verdict="violated")
+
+
+def test_rows_beyond_the_ties_of_a_notion_are_in_every_model() -> None:
+    problem = lo.Problem([0.4, 0.3, 0.3], "identity", Closer())
+    best = lo.solve(problem).value
+    program, channel = lo.formulate(problem), cp.Variable((3, 3))
+    goal = cp.Maximize(cp.sum(cp.multiply(np.diag([0.4, 0.3, 0.3]), channel)))
+    own = cp.Problem(goal, Closer().constraints(channel))
+    highs = program.to_highs()
+    highs.run()
+    values = [highs.getObjectiveValue(), program.to_cvxpy().solve(solver="CLARABEL"), own.solve(solver="CLARABEL")]
+    assert values == pytest.approx([best] * 3, abs=1e-7)
+    assert lo.formulate(problem, "relaxation").to_cvxpy().solve(solver="CLARABEL") > best + 1e-3
 
 
 def test_what_is_no_model_is_refused() -> None:
