@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, inf
+from functools import cached_property
+from math import exp, inf, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +54,8 @@ class PrivacyCurve(HasFacts):
 
     def delta(self, epsilon: float | str) -> Fraction:
         """Least delta at an epsilon in nats, rounded up: a proved upper bound, with a relative error below 1e-10."""
-        return min(self.upper.excess(Budget(epsilon).enclosure()[0]), Fraction(1))
+        odds = Budget(epsilon).enclosure()[0]
+        return self.upper.certain if odds >= self._largest_odds else min(self.upper.excess(odds), Fraction(1))
 
     def delta_lower(self, epsilon: float | str) -> float:
         """A delta that one pair of answers attains, rounded down."""
@@ -75,20 +77,27 @@ class PrivacyCurve(HasFacts):
                 (middle, high) if mass + float(self.upper.certain) - exp(middle) * other > limit else (low, middle)
             )
         step = 1e-13 * max(high, 1e-3)
-        while self.delta(high) > limit:
+        while high < most and self.delta(high) > limit:
             high, step = min(high + step, most), 4 * step
-            if high == most:
-                break
         return high
+
+    @cached_property
+    def _odds(self) -> list[tuple[Fraction, int]]:
+        """The largest finite ratio of the probabilities of a report, for each channel with its repetitions."""
+        found = []
+        for counts, first, second, times in self.channels:
+            entries = _largest_ratios(counts[first], counts[second])
+            found.append((max([Fraction(1), *(Fraction(x, y) for x, y in entries)]), times))
+        return found
+
+    @cached_property
+    def _largest_odds(self) -> Fraction:
+        """The largest finite ratio of the probabilities of all reports together."""
+        return prod((odds**times for odds, times in self._odds), start=Fraction(1))
 
     def _sum_of_budgets(self) -> float:
         """Logarithm of the largest finite ratio of the probabilities of all reports, rounded up."""
-        total = Fraction(0)
-        for counts, first, second, times in self.channels:
-            p, q = counts[first], counts[second]
-            largest = max((Fraction(int(x), int(y)) for x, y in _largest_ratios(p, q)), default=Fraction(1))
-            total += times * log_enclosure(max(largest, Fraction(1)))[1]
-        return round_up(total)
+        return round_up(sum((times * log_enclosure(odds)[1] for odds, times in self._odds), Fraction(0)))
 
     def guess(self, prior: float = 0.5) -> float:
         r"""Probability that the best guess between two answers is right, after all reports, rounded up.

@@ -34,7 +34,7 @@ class Law:
     ratios: tuple[Fraction, ...]  # positive, ascending
     masses: tuple[Fraction, ...]  # of each ratio
     certain: Fraction  # mass of reports that are impossible under the other answer
-    is_attained: bool = True  # by one pair of answers, at every ratio
+    is_attained: bool = True  # by one pair of answers at every ratio, up to the rounding of masses
 
     def excess(self, a: Fraction) -> Fraction:
         """Excess at ``a``."""
@@ -100,6 +100,7 @@ def _largest_excess(first: Int, second: Int, a: Fraction) -> tuple[Fraction, Int
             for part in (slice(begin, begin + 4096) for begin in range(0, len(first), 4096))
         ]
     )
+    # A term is counted if p >= a q, so that its error is below p 2**-51; those of all terms and of their sum, twice.
     near = np.flatnonzero(rough >= rough.max() - (first.shape[1] + 8) * 2.0**-50)
     parts = first[near].astype(object) * a.denominator - second[near].astype(object) * a.numerator
     exact = np.maximum(parts, 0).sum(axis=1)
@@ -127,6 +128,6 @@ def _of_pair(first: Int, second: Int) -> Law:
 
 
 def regrouped(law: Law, points: Sequence[Fraction]) -> Law:
-    """An upper law with atoms at other ratios, ascending, of which the last is at least as large as any."""
+    """An upper law with atoms at other ratios, ascending; mass of ratios beyond the last one counts as infinite."""
     where = [Fraction(0), *points]
     return _interpolated(where, [law.excess(a) for a in where], is_attained=False)

@@ -173,9 +173,9 @@ def _common_base(questions: Questions) -> Fraction | None:
 
 
 def _on_lattice(law: Law, base: Fraction) -> Law:
-    """An upper law with atoms at powers of a number, which float arithmetic rounds."""
+    """An upper law with atoms near powers of a number, from one below its ratios to one above all of them."""
     unit = log(base)
-    exponents = range(int(log(law.ratios[0]) // unit), int(log(law.ratios[-1]) // unit) + 2)
+    exponents = range(int(log(law.ratios[0]) // unit), int(log(law.ratios[-1]) // unit) + 3)
     return regrouped(law, [Fraction(exp(unit * k)) for k in exponents])
 
 

@@ -114,7 +114,7 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
     return ax
 
 
-def privacy_curve(curve: PrivacyCurve, ax: Axes | None = None, *, points: int = 80) -> Axes:
+def privacy_curve(curve: PrivacyCurve, ax: Axes | None = None, *, points: int = 40) -> Axes:
     """Draw what several reports reveal together: the least delta at each epsilon, on a logarithmic axis.
 
     Parameters
@@ -124,7 +124,7 @@ def privacy_curve(curve: PrivacyCurve, ax: Axes | None = None, *, points: int = 
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     points : int
-        Number of points of the curve; default: ``80``.
+        Number of points of the curve, each of which is computed exactly; default: ``40``.
     """
     most = curve.epsilon(0.0)
     end = most if most < np.inf else 10.0

@@ -167,6 +167,12 @@ def test_a_law_moved_to_other_ratios_is_larger():
         assert moved.excess(a) >= law.excess(a) >= own.excess(a)
 
 
+def test_too_many_pairs_are_refused(monkeypatch):
+    monkeypatch.setattr("ldpopt.accounting.law.MAX_ENTRIES", 10)
+    with pytest.raises(lo.errors.StatementError, match="6 pairs of 3 answers with 3 reports"):
+        compose([response(3, 1.0)])
+
+
 def test_a_household_is_as_many_reports():
     coin = response(2, 1.0)
     assert compose([coin], group=3).delta(1.0) == compose([(coin, 3)]).delta(1.0)
@@ -175,6 +181,8 @@ def test_a_household_is_as_many_reports():
 def test_tests_and_divergences_of_one_coin():
     curve = compose([lo.Mechanism([[0.75, 0.25], [0.25, 0.75]])])
     assert curve.epsilon(0) == pytest.approx(math.log(3), abs=1e-12)
+    assert curve.delta("log(3)") == 0
+    assert compose([(lo.Mechanism([[0.75, 0.25], [0.25, 0.75]]), 30)]).delta(30 * math.log(3) + 1e-9) == 0
     assert curve.tradeoff() == pytest.approx(np.array([[0, 1], [0.25, 0.25], [1, 0]]))
     assert curve.renyi(1) == pytest.approx(0.5 * math.log(3))
     assert curve.renyi(2) == pytest.approx(math.log(0.75**2 / 0.25 + 0.25**2 / 0.75))
