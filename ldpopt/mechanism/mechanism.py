@@ -392,7 +392,10 @@ class Mechanism(AdversaryMeasures, HasFacts):
         require_kind(other, Mechanism, "then()")
         if set(self.outputs) - set(other.inputs):
             missing = next(label for label in self.outputs if label not in set(other.inputs))
-            raise MechanismError(f"output {missing!r} is not an input of the next channel")
+            raise MechanismError(
+                f"output {missing!r} is not an input of the next channel",
+                do="relabel the outputs, or give the next channel an input for each of them",
+            )
         rows = codes(list(self.outputs), other.inputs, "output")
         product = self.counts.astype(object) @ other.counts.astype(object)[rows]
         square = Fraction(1, self.denominator**2)

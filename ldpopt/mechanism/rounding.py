@@ -118,7 +118,10 @@ def _normalize(channel: Float, ties: Ties | None) -> Float:
     values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1)
     if not ((sums > 0) & (sums < np.inf)).all():
-        raise MechanismError(f"an array of shape {values.shape} with empty or infinite rows is not a channel")
+        raise MechanismError(
+            f"an array of shape {values.shape} with empty or infinite rows is not a channel",
+            do="give every row at least one positive, finite entry",
+        )
     if ties is not None and ties.owner is not None:
         allowed = ties.allowed(values.shape[1])
         values *= allowed

@@ -71,7 +71,9 @@ class ConvexUtility:
         """
         values = self._rows(channel)
         if values.ndim < 2 or values.shape[-2] != self.n:
-            raise StatementError(f"a channel of shape {values.shape} does not have {self.n} inputs")
+            raise StatementError(
+                f"a channel of shape {values.shape} does not have {self.n} inputs", do=f"give {self.n} rows"
+            )
         found = self.columns(values).sum(axis=-1)
         return float(found) if found.ndim == 0 else found
 
@@ -133,7 +135,7 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     p, labels = read_prior(first, what="first prior")
     q, others = read_prior(second, labels, "second prior")
     if len(p) != len(q):
-        raise StatementError(f"the hypotheses have {len(p)} and {len(q)} answers")
+        raise StatementError(f"the hypotheses have {len(p)} and {len(q)} answers", do="give both over the same answers")
     if (labels is None) != (others is None):
         raise StatementError("one of the hypotheses has labels and the other has none", do="label both, or neither")
     divergence = _DIVERGENCES[kind]
@@ -234,7 +236,7 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     require_kind(utility, ConvexUtility, "best_channel()")
     budget, n = Budget.positive(epsilon), utility.n
     if not 1 < n <= MAX_INPUTS:
-        raise StatementError(f"{n} inputs: supported are 2 to {MAX_INPUTS}")
+        raise StatementError(f"{n} inputs: supported are 2 to {MAX_INPUTS}", do=f"take at most {MAX_INPUTS} inputs")
     members = (np.arange(2**n - 1)[:, None] >> np.arange(n) & 1).astype(bool).T
     patterns = np.where(members, 1.0, budget.b)
     column_values = utility.columns(patterns)
@@ -305,7 +307,10 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
     while batch := list(islice(vertices, BATCH_CHANNELS)):
         found = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
         if found.shape != (len(batch),):
-            raise StatementError(f"the function returned shape {found.shape} for {len(batch)} channels")
+            raise StatementError(
+                f"the function returned shape {found.shape} for {len(batch)} channels",
+                do="return one number for each channel",
+            )
         values.append(found)
         if found.max() > best:
             best, first = float(found.max()), batch[int(found.argmax())]
@@ -328,7 +333,10 @@ def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, f
     sides = np.append(np.zeros(n), 1.0)
     result: Any = linprog(np.append(-column_values / scale, 0.0), A_eq=rows, b_eq=sides, method="highs")
     if result.status != 0:
-        raise LdpoptError(f"the program over {count} patterns was not solved: {result.message}")
+        raise LdpoptError(
+            f"the program over {count} patterns was not solved: {result.message}",
+            do="choose a smaller epsilon, or fewer inputs",
+        )
     # All prices with sum zero bound the optimum; the solver's give the best bound (docs, "Convex utilities").
     prices = -result.eqlin.marginals[:n] * scale
     prices -= prices.mean()

@@ -110,7 +110,7 @@ class Halfspaces:
         """Drop the last entry of each row; entries are read exactly."""
         rows = [[Fraction(v) for v in row] for row in channel]
         if len(rows) != self.n or any(len(row) != self.m for row in rows):
-            raise StatementError(f"the channel is not {self.n} x {self.m}")
+            raise StatementError(f"the channel is not {self.n} x {self.m}", do="give a channel of the polytope's size")
         for x, row in enumerate(rows):
             if sum(row) != 1:
                 raise StatementError(
@@ -168,7 +168,10 @@ def halfspaces(
         )
     labels = read_inputs(privacy, n, inputs)
     if not isinstance(privacy, TiedNotion):
-        raise NotRepresentableError(f"{type(privacy).__name__} does not describe its ties")
+        raise NotRepresentableError(
+            f"{type(privacy).__name__} does not describe its ties",
+            do="take a notion with ties, such as PureLDP, ApproximateLDP, GraphDP or MetricDP",
+        )
     form = require_mutual(privacy, labels)
     delta = Fraction(str(form.delta))
     ties = tuple(_exact_ties(form))
@@ -197,7 +200,7 @@ def read_inputs(privacy: Any, n: int, inputs: Sequence[Hashable] | None) -> tupl
     known = own if inputs is None else tuple(inputs)
     names: tuple[Hashable, ...] = tuple(range(n)) if known is None else known
     if len(names) != n:
-        raise StatementError(f"there are {len(names)} labels for {n} inputs")
+        raise StatementError(f"there are {len(names)} labels for {n} inputs", do="give one label for each input")
     return names
 
 

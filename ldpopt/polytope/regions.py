@@ -245,7 +245,9 @@ def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[Extre
     """Read the extreme points, and a utility of their shape."""
     if isinstance(source, ExtremePoints):
         if n is not None and n != source.shape[0]:
-            raise StatementError(f"the points have {source.shape[0]} inputs, not {n}")
+            raise StatementError(
+                f"the points have {source.shape[0]} inputs, not {n}", do=f"give {n} coordinates for each point"
+            )
         points = source
     else:
         if n is None:

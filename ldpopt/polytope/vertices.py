@@ -348,7 +348,10 @@ class ExtremePoints(HasFacts, ABC):
             If the optimum need not be an extreme point (a worst case, a side constraint).
         """
         if problem.utility.shape != self.shape:
-            raise StatementError(f"the problem is {problem.utility.shape}, the extreme points are {self.shape}")
+            raise StatementError(
+                f"the problem is {problem.utility.shape}, the extreme points are {self.shape}",
+                do="list the extreme points of the problem's size",
+            )
         self.require_complete()
         prior = require_extreme_optimum(problem)
         rows = zip(prior.tolist(), problem.utility.matrix.tolist(), strict=True)

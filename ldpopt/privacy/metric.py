@@ -166,7 +166,10 @@ class MetricDP(TiedNotion):
         if callable(self.distance):
             return read_metric([[self.distance(x, k) for k in inputs] for x in inputs])
         if len(self.distance) != len(inputs):
-            raise StatementError(f"the distance is {self.distance.shape} but there are {len(inputs)} inputs")
+            raise StatementError(
+                f"the distance is {self.distance.shape} but there are {len(inputs)} inputs",
+                do="give the distances of these inputs",
+            )
         if self.inputs is None or self.inputs == tuple(inputs):
             return self.distance
         return Labelled(self.distance, (self.inputs,) * 2, "distance", ("input",) * 2).to(inputs, inputs)
@@ -227,7 +230,9 @@ class MetricDP(TiedNotion):
         given = _values_of_inputs(values, inputs) if points is None else points
         if len(given) != len(inputs):
             name = "points" if len(given) and isinstance(given[0], list) else "values"
-            raise StatementError(f"{name} has {len(given)} entries for {len(inputs)} inputs")
+            raise StatementError(
+                f"{name} has {len(given)} entries for {len(inputs)} inputs", do="give one entry for each input"
+            )
         return cls(epsilon, point_distances(given, "euclidean" if distance == "absolute" else distance).values)
 
     @classmethod
@@ -261,7 +266,9 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     names = inputs or table.axes[0]
     matrix = table.to(names, names)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise StatementError(f"the distance has shape {matrix.shape}; it needs (n, n)")
+        raise StatementError(
+            f"the distance has shape {matrix.shape}; it needs (n, n)", do="give one row and one column for each input"
+        )
     is_off_diagonal = ~np.eye(len(matrix), dtype=bool)
     checks = (
         (~np.isfinite(matrix), "is not finite: give separate problems for inputs that are infinitely far apart"),
@@ -276,9 +283,11 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     for bad, why in checks:
         if bad.any():
             x, k = map(int, np.argwhere(bad)[0])
-            raise StatementError(f"distance[{x}, {k}] = {matrix[x, k]} {why}")
+            raise StatementError(f"distance[{x}, {k}] = {matrix[x, k]} {why}", do="correct the distance")
     if names is not None and len(names) != len(matrix):
-        raise StatementError(f"{len(names)} input labels for a distance of shape {matrix.shape}")
+        raise StatementError(
+            f"{len(names)} input labels for a distance of shape {matrix.shape}", do="give one label for each row"
+        )
     return Labelled(matrix, (names, names), "distance", ("input", "input"))
 
 

@@ -161,7 +161,10 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
     cells = [(i, j) for i in range(rows) for j in range(columns)]
     names: tuple[Any, ...] = _distinct(cells if labels is None else labels)
     if len(names) != len(cells):
-        raise StatementError(f"{len(names)} labels for a grid of {rows} x {columns} = {len(cells)} cells")
+        raise StatementError(
+            f"{len(names)} labels for a grid of {rows} x {columns} = {len(cells)} cells",
+            do="give one label for each cell, row by row",
+        )
     down = ((names[k], names[k + columns]) for k in range(len(names) - columns))
     across = ((names[k], names[k + 1]) for k in range(len(names) - 1) if (k + 1) % columns)
     return _graph_of(names, [*down, *across])
@@ -261,7 +264,7 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
     steps = list(generators)
     wrong = [step for step in steps if not is_whole(step)]
     if wrong:
-        raise StatementError(f"the generator {short_repr(wrong[0])} is not an integer")
+        raise StatementError(f"the generator {short_repr(wrong[0])} is not an integer", do="give whole numbers")
     if isinstance(elements, range):
         return _graph_of(
             _distinct(elements), ((x, x + int(s)) for x in elements for s in steps if s and x + int(s) in elements)

@@ -270,7 +270,10 @@ def to_table(privacy: Notion, inputs: Sequence[Hashable], *, explicit: bool = Fa
     table = privacy.to_plain(inputs, explicit=explicit)
     for key, value in table.items():
         if not is_plain(value):
-            raise StatementError(f"{name}.to_plain() returned {short_repr(value)} for {key!r}, which no file can hold")
+            raise StatementError(
+                f"{name}.to_plain() returned {short_repr(value)} for {key!r}, which no file can hold",
+                do="return numbers, text, lists and tables only",
+            )
     return {"kind": privacy.kind} | table
 
 
@@ -289,7 +292,7 @@ def from_table(table: Table, inputs: Sequence[Hashable]) -> Notion:
         raise
     except Exception as error:
         what = f"{notion.__name__} refused its keys: {type(error).__name__}: {error}"
-        raise StatementError(what) from error
+        raise StatementError(what, do="correct the values of the keys, or the notion's from_plain()") from error
 
 
 def _with_tuples(value: Any, tuples: set[Any]) -> Any:
@@ -360,7 +363,7 @@ def read_labels(given: Any, what: str) -> tuple[Hashable, ...]:
     except TypeError:
         raise StatementError(f"{what} = {short_repr(given)} has a label that is not hashable", do=do) from None
     if duplicate is not None:
-        raise StatementError(f"duplicate {what} label {short_repr(duplicate[0])}")
+        raise StatementError(f"duplicate {what} label {short_repr(duplicate[0])}", do=f"name every {what} once")
     return names
 
 

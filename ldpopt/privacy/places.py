@@ -34,7 +34,9 @@ def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None 
         names = distinct_labels(inputs, "list of points", "input")
         coordinates = table.to(names, None)
     if names is not None and len(names) != len(coordinates):
-        raise StatementError(f"{len(names)} input labels for {len(coordinates)} points")
+        raise StatementError(
+            f"{len(names)} input labels for {len(coordinates)} points", do="give one label for each point"
+        )
     distance = distances(coordinates, names, metric)
     x, k = _coinciding(distance)
     if x != k:
@@ -97,7 +99,11 @@ def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, 
             )
         length = float(real_array(data[weight], f"{weight} of an edge"))
         if not 0 < length < np.inf:
-            raise StatementError(f"the {weight} of the edge is {length}, which is not a positive length", where=where)
+            raise StatementError(
+                f"the {weight} of the edge is {length}, which is not a positive length",
+                where=where,
+                do="give every edge a positive, finite length",
+            )
         ends = (min(position[u], position[v]), max(position[u], position[v]))
         shortest[ends] = min(length, shortest.get(ends, np.inf))
     ends_of = np.array(list(shortest), np.int64).reshape(-1, 2)
@@ -123,7 +129,9 @@ def read_points(points: Any) -> tuple[Float, Labels | None]:
     coordinates = real_array(given, "list of points")
     coordinates = coordinates[:, None] if coordinates.ndim == 1 else coordinates
     if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
-        raise StatementError("the points need finite coordinates, one row per point")
+        raise StatementError(
+            "the points need finite coordinates, one row per point", do="give one row of finite numbers for each point"
+        )
     return coordinates, names
 
 

@@ -48,7 +48,7 @@ def read_prior(
         _require_weights(weights, labels or (), what)
         return frozen(normalized(weights)), labels
     if inputs is not None and n != len(inputs):
-        raise StatementError(f"the {what} has {n} entries for {len(inputs)} inputs")
+        raise StatementError(f"the {what} has {n} entries for {len(inputs)} inputs", do="give one entry for each input")
     _require_weights(part.values, range(n) if inputs is None else inputs, what)
     total = summed(part.values)
     if not abs(total - 1) <= PRIOR_TOLERANCE:
@@ -70,7 +70,10 @@ def read_priors(
     table = read_labelled(priors, what, ("prior", "input"))
     if table.values.ndim != 2 or not table.values.size:
         n = "inputs" if inputs is None else len(inputs)
-        raise StatementError(f"the {what} has shape {table.values.shape}; it needs (priors, {n})")
+        raise StatementError(
+            f"the {what} has shape {table.values.shape}; it needs (priors, {n})",
+            do=f"give one row of {n} probabilities for each prior",
+        )
     columns = table.axes[1]
     values = table.to(None, inputs)
     labels = columns if inputs is None or columns is None else tuple(inputs)

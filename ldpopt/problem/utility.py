@@ -52,11 +52,17 @@ class Utility:
     def __post_init__(self) -> None:
         """Check the matrix and make it read-only."""
         if not isinstance(self.sense, str) or self.sense not in ("gain", "loss"):
-            raise StatementError(f"the sense of a utility is 'gain' or 'loss', not {short_repr(self.sense)}")
+            raise StatementError(
+                f"the sense of a utility is 'gain' or 'loss', not {short_repr(self.sense)}",
+                do="give 'gain' to maximize, 'loss' to minimize",
+            )
         table = read_labelled(self.matrix, f"{self.sense} matrix")
         matrix = table.values
         if matrix.ndim != 2 or 0 in matrix.shape:
-            raise StatementError(f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)")
+            raise StatementError(
+                f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)",
+                do="give one row for each input, one column for each output",
+            )
         bad = np.argwhere(~np.isfinite(matrix))
         if len(bad):
             x, y = map(int, bad[0])
@@ -249,7 +255,10 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
             if label in position:
                 matrix[x, position[label]] = 1.0
         if not matrix.any():
-            raise StatementError("the identity utility is zero everywhere: no output is also an input")
+            raise StatementError(
+                "the identity utility is zero everywhere: no output is also an input",
+                do="name outputs that are inputs, or give a matrix",
+            )
         return Utility(matrix, "gain")
     values, targets = _numbers(inputs, outputs, name)
     return NAMED[name](values, targets)
@@ -296,7 +305,9 @@ def read_numbers(given: Any, kind: str) -> Labelled:
     """Read the values of labels, finite numbers: a list by position, a mapping or Series by label."""
     found = read_labelled(given, f"list of {kind} values", (kind,))
     if found.values.ndim != 1 or not found.values.size or not np.isfinite(found.values).all():
-        raise StatementError(f"the {kind} values are not a non-empty list of finite numbers")
+        raise StatementError(
+            f"the {kind} values are not a non-empty list of finite numbers", do="give one finite number for each label"
+        )
     return found
 
 

@@ -71,10 +71,14 @@ def require_entries(array: Float) -> None:
     if len(bad):
         k, x = bad[0].tolist()
         raise StatementError(
-            f"entry {array[k, x]} of the workload is not in [-{LARGEST:g}, {LARGEST:g}]", where=f"[{k}, {x}]"
+            f"entry {array[k, x]} of the workload is not in [-{LARGEST:g}, {LARGEST:g}]",
+            where=f"[{k}, {x}]",
+            do="scale the row",
         )
     if not array.any():
-        raise StatementError("all entries of the workload are 0: there is nothing to estimate")
+        raise StatementError(
+            "all entries of the workload are 0: there is nothing to estimate", do="give at least one row that is not 0"
+        )
     require_scale(float(np.abs(array).max()))
 
 
@@ -104,7 +108,9 @@ def read_means(values: Mapping[Hashable, Any], inputs: Any) -> tuple[Float, Any]
     """
     read = [read_labelled(row, "list of numbers", ("answer",)) for row in values.values()]
     if len({row.values.shape for row in read}) > 1 or read[0].values.ndim != 1:
-        raise StatementError("the lists of numbers are not vectors of the same length")
+        raise StatementError(
+            "the lists of numbers are not vectors of the same length", do="give lists with one number for each answer"
+        )
     if inputs is None:
         inputs = next((row.axes[0] for row in read if row.has_labels), None)
     else:

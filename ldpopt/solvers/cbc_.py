@@ -56,7 +56,9 @@ class Cbc(Solver):
                 solver.tmpDir = folder
                 problem.solve(solver)
         except TypeError as error:
-            raise SolverOptionError(f"PuLP refuses an option for CBC: {error}") from None
+            raise SolverOptionError(
+                f"PuLP refuses an option for CBC: {error}", do="leave the option out, or see the documentation of PuLP"
+            ) from None
         except pulp.PulpSolverError as error:
             return Outcome(Status.FAILED, str(error))
         raw = f"{pulp.LpStatus[problem.status]}, {pulp.LpSolution[problem.sol_status]}"

@@ -73,7 +73,10 @@ class Cvxpy(Solver):
                 warnings.filterwarnings("ignore", "Solution may be inaccurate")
                 problem.solve(solver=self._solver, **settings)
         except (TypeError, KeyError, AttributeError, ValueError) as error:
-            raise SolverOptionError(f"{self._solver} refuses an option: {error}") from None
+            raise SolverOptionError(
+                f"{self._solver} refuses an option: {error}",
+                do="leave the option out, or see the documentation of the solver",
+            ) from None
         except cp.SolverError as error:
             return Outcome(Status.FAILED, str(error))
         status = _STATUS.get(problem.status, Status.FAILED)

@@ -252,7 +252,10 @@ class LinearProgram:
         # Coefficients such as e**-epsilon may be small: 1e-12 is the smallest threshold that HiGHS allows.
         highs.setOptionValue("small_matrix_value", 1e-12)
         if highs.passModel(model) == highspy.HighsStatus.kError:
-            raise StatementError(f"HiGHS refuses the program with {self.shape[0]} rows and {self.shape[1]} columns")
+            raise StatementError(
+                f"HiGHS refuses the program with {self.shape[0]} rows and {self.shape[1]} columns",
+                do="check that its numbers are finite and below 1e20",
+            )
         return highs
 
     def to_pulp(self, *, named: bool = True) -> pulp.LpProblem:

@@ -99,7 +99,10 @@ def solve(
     deadline = Deadline.after(positive_seconds(time_limit))
     began = time.perf_counter()
     if not isinstance(problem, Problem):
-        raise StatementError(f"solve() takes a Problem, not a {type(problem).__name__}")
+        raise StatementError(
+            f"solve() takes a Problem, not a {type(problem).__name__}",
+            do="pass a Problem, or an array and a notion by Problem(...)",
+        )
     if gap is not None and not 0 < (gap := real_number(gap, "gap")) < 1:
         raise StatementError(f"gap = {gap} is not between 0 and 1", do="give a relative gap such as 1e-3")
     if executor is not None:

@@ -76,7 +76,9 @@ class LatticeNoise:
         self.epsilon = Budget(epsilon)
         self._decay_numerator = round_decay_up(self.epsilon)
         if self._decay_numerator >= TOTAL:
-            raise StatementError(f"epsilon = {self.epsilon!r} is too small: the noise would not be finite")
+            raise StatementError(
+                f"epsilon = {self.epsilon!r} is too small: the noise would not be finite", do="choose a larger epsilon"
+            )
         self.words = WordMetric(columns, widening, norm)
         self.tail: Tail = self.words.tail()
 
@@ -218,7 +220,8 @@ class LatticeNoise:
             points = self.words.layer(int(level))
             if len(points) != self.size(int(level)):
                 raise NotRepresentableError(
-                    f"layer {level} has {len(points)} points instead of {self.size(int(level))}"
+                    f"layer {level} has {len(points)} points instead of {self.size(int(level))}",
+                    do="choose a larger epsilon: the layers of these columns do not grow as their first ones do",
                 )
             here = np.flatnonzero(levels == level)
             drawn[here] = points[uniform_below(len(points), len(here), source)]

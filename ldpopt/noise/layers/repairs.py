@@ -200,9 +200,15 @@ def layer_program(case: RepairInput) -> Float:
         classes = finer
     count = int(classes.max(initial=-1)) + 1
     if m == n:
-        raise NotRepresentableError("each input has its own value: the best mechanism by layers is the optimum itself")
+        raise NotRepresentableError(
+            "each input has its own value: the best mechanism by layers is the optimum itself",
+            do="solve the problem, or choose another repair",
+        )
     if not count:
-        raise NotRepresentableError(f"the query has {m} values: too many for the linear program of layers")
+        raise NotRepresentableError(
+            f"the query has {m} values: too many for the linear program of layers",
+            do="choose another repair, or group the values",
+        )
     weights = np.bincount(classes, case.prior)
     gain = np.zeros((count, m))
     np.add.at(gain, classes, case.prior[:, None] * problem.utility.gain)
@@ -232,10 +238,13 @@ def _integer_values(inputs: tuple[Hashable, ...], value: Value | None) -> Int:
     whole = all(is_whole(part) for row in rows for part in row)
     if not whole or len({len(row) for row in rows}) > 1 or not rows[0]:
         raise NotRepresentableError(
-            "the values are neither integers nor tuples of integers: noise on a group is not defined"
+            "the values are neither integers nor tuples of integers: noise on a group is not defined",
+            do="choose another repair, or number the values",
         )
     if max(abs(int(part)) for row in rows for part in row) > 2**52:
-        raise NotRepresentableError("the values lie beyond 2**52: the window would be too large")
+        raise NotRepresentableError(
+            "the values lie beyond 2**52: the window would be too large", do="choose another repair, or smaller numbers"
+        )
     values = np.array(rows, dtype=np.int64)
     return np.asarray(values - values.min(axis=0))
 
@@ -249,7 +258,10 @@ def _torus_noise(values: Int, case: RepairInput) -> tuple[tuple[int, ...], Float
     # If the budget needs more points than allowed, a smaller torus is as private and slightly less useful.
     shape = tuple(np.minimum(wanted, np.maximum(2 * extent, int(MAX_WINDOW_POINTS ** (1 / d)))).tolist())
     if float(np.prod(np.array(shape, dtype=float))) * len(values) > 1000 * MAX_WINDOW_POINTS:
-        raise NotRepresentableError(f"a window of {' x '.join(map(str, shape))} points is too large")
+        raise NotRepresentableError(
+            f"a window of {' x '.join(map(str, shape))} points is too large",
+            do="choose another repair, or a larger epsilon",
+        )
     level = np.full(shape, -1, dtype=np.int64)
     level[(0,) * d] = number = 0
     front = np.zeros((1, d), dtype=np.int64)

@@ -234,7 +234,9 @@ def _read_columns(columns: Any) -> tuple[Int, int]:
         raise StatementError("a column is 2**20 or larger: too many layers", do="use a coarser unit")
     array = np.unique(array[array.any(axis=1)], axis=0)
     if not len(array):
-        raise StatementError("all columns are zero: no record changes the answer")
+        raise StatementError(
+            "all columns are zero: no record changes the answer", do="give at least one column that is not zero"
+        )
     return array, array.shape[1]
 
 

@@ -294,7 +294,9 @@ def numbers_of_labels(given: Any, labels: Labels, name: str) -> Any:
             raise StatementError(f"{name} is missing, and the labels are not numbers", do=f"add {name}")
         return numbers
     if len(given) != len(labels):
-        raise StatementError(f"{name} has {len(given)} entries for {len(labels)} labels")
+        raise StatementError(
+            f"{name} has {len(given)} entries for {len(labels)} labels", do="give one entry for each label"
+        )
     return given
 
 
@@ -302,7 +304,9 @@ def _in_order(row: Any, inputs: Labels, *key: str) -> Numbers:
     """Numbers in the order of the answers; the keys of a TOML table are text."""
     if not isinstance(row, Mapping):
         if len(row) != len(inputs):
-            raise MisstatedError(f"{len(row)} numbers for {len(inputs)} answers", *key)
+            raise MisstatedError(
+                f"{len(row)} numbers for {len(inputs)} answers", *key, do="write one number for each answer"
+            )
         return list(row)
     known = {str(label): label for label in inputs}
     unknown, missing = [name for name in row if name not in known], [name for name in known if name not in row]

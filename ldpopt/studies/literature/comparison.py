@@ -439,7 +439,10 @@ def _evaluated(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
     place = {label: y for y, label in enumerate(problem.outputs)}
     unknown = next((label for label in mechanism.outputs if label not in place), None)
     if unknown is not None:
-        raise StatementError(f"report {unknown!r} of the mechanism is not an output of the problem")
+        raise StatementError(
+            f"report {unknown!r} of the mechanism is not an output of the problem",
+            do="pass a mechanism for the same problem",
+        )
     channel = np.zeros(problem.utility.shape)
     channel[:, [place[label] for label in mechanism.outputs]] = mechanism.channel
     return {"value": value_of(problem, channel), "mechanism": mechanism}
