@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-MAX_CHARACTERS = 600
-"""Largest number of characters of each part of a message."""
+MAX_CHARACTERS = 600  # largest number of characters of each part of a message
 
 
 _SHOWS_VALUES: ContextVar[bool] = ContextVar("shows_values", default=False)

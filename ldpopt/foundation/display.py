@@ -15,17 +15,10 @@ from typing import Any
 
 from ldpopt.foundation.labels import text_of
 
-MAX_ROWS = 30
-"""Largest number of rows of a table in a notebook, and of a thinned table."""
-
-NAME_WIDTH = 20
-"""Smallest width of the names in a list of named values."""
-
-LABEL_WIDTH = 24
-"""Largest number of characters of a label in a table."""
-
-WORD_WIDTH = 12
-"""Smallest width of a column of words that is folded."""
+MAX_ROWS = 30  # largest number of rows of a table in a notebook, and of a thinned table
+NAME_WIDTH = 20  # smallest width of the names in a list of named values
+LABEL_WIDTH = 24  # largest number of characters of a label in a table
+WORD_WIDTH = 12  # smallest width of a column of words that is folded
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,10 @@ from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.rounding import ColumnsAudit, Rounded, largest_move, no_private_channel, round_private
 from ldpopt.privacy import Ties
 
-AVERAGE_WEIGHT = 1e-3
-"""Weight of the average total variation beside the largest."""
-
+AVERAGE_WEIGHT = 1e-3  # weight of the average total variation beside the largest
+# A rounding that moves at most this mass is accepted: the channel was private up to a solver's tolerances
 SMALL_MOVE = 1e-6
-"""A rounding that moves at most this mass is accepted: the channel was private up to a solver's tolerances."""
-
-MAX_SECONDS = 20.0
-"""Time for the linear programs; a channel of 30 answers takes .2 to 5 s."""
+MAX_SECONDS = 20.0  # time for the linear programs; a channel of 30 answers takes .2 to 5 s
 
 
 def nearest_private(

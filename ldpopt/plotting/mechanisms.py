@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 MAX_NUMBERED_SIDE = 12  # largest side of a heat map with numbers in its cells
 
-MIN_DELTA = 1e-30
-"""Smallest delta of a picture."""
+MIN_DELTA = 1e-30  # smallest delta of a picture
 
 
 def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:

@@ -28,12 +28,8 @@ from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.prior import read_prior
 
-MAX_INPUTS = 10
-"""Largest number of inputs; the linear program has ``2**n`` columns."""
-
-EQUAL_TOLERANCE = 1e-9
-"""Relative difference below which values count as equal, for regimes and ties."""
-
+MAX_INPUTS = 10  # largest number of inputs; the linear program has ``2**n`` columns
+EQUAL_TOLERANCE = 1e-9  # relative difference below which values count as equal, for regimes and ties
 BATCH_CHANNELS = 4096
 
 Regime = Literal["binary", "randomized response", "between"]
@@ -360,8 +356,8 @@ def _kl_terms(p: Float, q: Float) -> Float:
     return np.asarray(np.where(q > 0, found, np.where(p > 0, np.inf, 0.0)))
 
 
+# Coefficients of ``((1 + r) log(1 + r) - r) / r**2``, highest power first
 _SERIES = [(-1) ** k / (k * (k - 1)) for k in range(12, 1, -1)]
-"""Coefficients of ``((1 + r) log(1 + r) - r) / r**2``, highest power first."""
 
 
 def _chi_square(p: Float, q: Float) -> Float:

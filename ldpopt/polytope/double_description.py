@@ -27,12 +27,9 @@ Incidence = NDArray[np.bool_]
 Point = tuple[Fraction, ...]
 Channel = tuple[tuple[Fraction, ...], ...]
 
-MAX_RAYS = 100_000
-"""Default limit of the number of current rays."""
-
+MAX_RAYS = 100_000  # default limit of the number of current rays
+# Largest number of comparisons of rays for one row, for each ray of the limit: about a minute for 12 000 rays
 WORK_PER_RAY = 400_000
-"""Largest number of comparisons of rays for one row, for each ray of the limit: about a minute for 12 000 rays."""
-
 INT64_LIMIT = 2**62
 CHUNK_CELLS = 2**22
 

@@ -16,11 +16,9 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.polytope.staircase import Exact
 
+# Number in place of ``a``: without a remainder modulo small primes, so that few fractions can be reduced by chance
 BASE = math.lcm(*range(1, 400))
-"""Number in place of ``a``: without a remainder modulo small primes, so that few fractions can be reduced by chance."""
-
-BASES = 12
-"""Bases that are tried, from `BASE` on."""
+BASES = 12  # bases that are tried, from `BASE` on
 
 
 def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Exact]) -> str:

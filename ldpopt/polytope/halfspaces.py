@@ -22,11 +22,8 @@ from ldpopt.polytope.double_description import Channel, Point, Vertices, enumera
 from ldpopt.privacy import Notion, TiedNotion, Ties
 from ldpopt.privacy.ties import no_rows
 
-MAX_ROWS = 100_000
-"""Largest number of rows between inputs."""
-
-MAX_ROOT_DEGREE = 64
-"""Largest denominator of a distance for which a rational power of ``e**epsilon`` is computed."""
+MAX_ROWS = 100_000  # largest number of rows between inputs
+MAX_ROOT_DEGREE = 64  # largest denominator of a distance for which a rational power of ``e**epsilon`` is computed
 
 
 @dataclass(frozen=True)

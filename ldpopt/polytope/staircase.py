@@ -30,12 +30,8 @@ Pattern = tuple[tuple[int, ...], ...]
 Exact = NDArray[np.object_]
 
 
-MAX_POINTS = 8
-"""Largest ground set; orbits are found by all permutations of its points."""
-
-MAX_FAMILIES = 50_000_000
-"""Largest number of families of sets to try: some minutes."""
-
+MAX_POINTS = 8  # largest ground set; orbits are found by all permutations of its points
+MAX_FAMILIES = 50_000_000  # largest number of families of sets to try: some minutes
 _CHUNK = 200_000
 
 

@@ -127,23 +127,12 @@ class Best:
         return len(self.vertices) == 1
 
 
-MAX_ENTRIES = 64
-"""Largest number of entries of a channel for the double description method."""
-
-MAX_LISTED = 12_000
-"""Largest number of rays, and of expected points, for a list without a time limit: about a minute."""
-
-SAMPLED_SETS = 4000
-"""Random sets of extreme rays from which the number of points is estimated."""
-
-MAX_PERMUTED = 8
-"""Largest number of inputs or outputs for orbits, which are found by trying all permutations."""
-
-MAX_SHOWN_ORBITS = 20
-"""Largest number of orbits that are shown."""
-
-MAX_SHOWN_POINTS = 3
-"""Largest number of points in the text of a list."""
+MAX_ENTRIES = 64  # largest number of entries of a channel for the double description method
+MAX_LISTED = 12_000  # largest number of rays, and of expected points, for a list without a time limit: about a minute
+SAMPLED_SETS = 4000  # random sets of extreme rays from which the number of points is estimated
+MAX_PERMUTED = 8  # largest number of inputs or outputs for orbits, which are found by trying all permutations
+MAX_SHOWN_ORBITS = 20  # largest number of orbits that are shown
+MAX_SHOWN_POINTS = 3  # largest number of points in the text of a list
 
 
 class ExtremePoints(HasFacts, ABC):

@@ -21,8 +21,8 @@ from ldpopt.privacy.notion import SeparableNotion, TiedNotion
 from ldpopt.privacy.ties import Ties, no_rows
 
 MAX_ROWS = 2_000_000
+# Smallest excess of an event that is a violation, for small and for large epsilon; repair removes smaller ones
 MIN_EXCESS = 1e-14, 1e-13
-"""Smallest excess of an event that is a violation, for small and for large epsilon; repair removes smaller ones."""
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,11 @@ from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import in_threads
 from ldpopt.native import count_implied, mark_implied
 
-THREADED_INPUTS = 100
-"""Number of inputs from which threads pay."""
-
+THREADED_INPUTS = 100  # number of inputs from which threads pay
+# Number of inputs whose pairs are tried together, so that each row of distances is read once for all of them
 BLOCK = 16
-"""Number of inputs whose pairs are tried together, so that each row of distances is read once for all of them."""
-
+# Number of inputs from which a sample is tried first, its size, and the share of implied pairs that may be kept
 SAMPLED_INPUTS, SAMPLE, MAX_IMPLIED_SHARE = 1000, 50, 1e-3
-"""Number of inputs from which a sample is tried first, its size, and the share of implied pairs that may be kept."""
 
 
 def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int, Int]:

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 PointMetric = Literal["euclidean", "manhattan", "great_circle"]
 
-NAMES = ("absolute", *METRICS)
-"""Names of the distances that are measured between numbers or points."""
+NAMES = ("absolute", *METRICS)  # names of the distances that are measured between numbers or points
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,8 +248,8 @@ class MetricDP(TiedNotion):
         return max_divergence(channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} per unit of distance")
 
 
+# Smallest and largest distance; then sums of distances and logarithms divided by them are floats
 DISTANCE_RANGE = 1e-300, 1e300
-"""Smallest and largest distance; then sums of distances and logarithms divided by them are floats."""
 
 
 def read_metric(distance: Any) -> Float:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     import cvxpy
     import pulp
 
-LEAST_INPUTS_WITH_MINIMA = 4
-"""Number of inputs from which column minima have fewer rows than pairs."""
+LEAST_INPUTS_WITH_MINIMA = 4  # number of inputs from which column minima have fewer rows than pairs
 
 
 def distinct_ratios(ties: Ties) -> Float:

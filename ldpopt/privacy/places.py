@@ -16,11 +16,8 @@ from ldpopt.privacy.graph_layers import require_undirected
 if TYPE_CHECKING:
     import networkx as nx
 
-METRICS = ("euclidean", "manhattan", "great_circle")
-"""Names of the distances between coordinates."""
-
-EARTH_RADIUS = 6371.0088
-"""Mean radius of the Earth in kilometers (IUGG)."""
+METRICS = ("euclidean", "manhattan", "great_circle")  # names of the distances between coordinates
+EARTH_RADIUS = 6371.0088  # mean radius of the Earth in kilometers (IUGG)
 
 
 def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None = None) -> Labelled:

@@ -15,8 +15,7 @@ from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
 from ldpopt.foundation.labels import check_labels, label_numbers
 from ldpopt.foundation.numbers import Float, frozen, real_array, require_memory, short_repr, whole_number
 
-BYTES_PER_ENTRY = 24.0
-"""Memory for each entry while a matrix is built, checked and copied."""
+BYTES_PER_ENTRY = 24.0  # memory for each entry while a matrix is built, checked and copied
 
 
 @dataclass(frozen=True, eq=False)

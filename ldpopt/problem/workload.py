@@ -38,8 +38,7 @@ from ldpopt.problem.workload_matrices import (
     unique_names,
 )
 
-CANCELS = 1e-3
-"""Share of a workload's squares below which the constant part of each row is subtracted before squaring."""
+CANCELS = 1e-3  # share of a workload's squares below which the constant part of each row is subtracted before squaring
 
 
 class Workload:

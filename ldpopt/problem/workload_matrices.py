@@ -26,14 +26,9 @@ from ldpopt.foundation.numbers import (
 Alphabet = int | Sequence[Hashable]
 Permutation = NDArray[np.int64]
 
-LARGEST = 1e100
-"""Largest entry whose square, summed over many rows, stays within the floats."""
-
-SMALLEST = 1e-100
-"""Smallest value of the largest entry."""
-
-MAX_PARITIES = 2000
-"""Largest number of sets with which a design for marginals begins."""
+LARGEST = 1e100  # largest entry whose square, summed over many rows, stays within the floats
+SMALLEST = 1e-100  # smallest value of the largest entry
+MAX_PARITIES = 2000  # largest number of sets with which a design for marginals begins
 
 
 def read_matrix(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:

@@ -20,8 +20,8 @@ FORMAT = "ldpopt checkpoint"
 
 VERSION = 1
 
+# Seconds between syncs to the disk; a kill loses no written point, a power failure those since the last sync
 SYNC_SECONDS = 1.0
-"""Seconds between syncs to the disk; a kill loses no written point, a power failure those since the last sync."""
 
 
 class Checkpoint:

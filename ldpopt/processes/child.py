@@ -21,8 +21,7 @@ from ldpopt.processes.calls import answer, describe_exit, result_of
 if TYPE_CHECKING:
     import subprocess
 
-POLL_SECONDS = 0.2
-"""Longest wait without a look at signals, so that Ctrl-C works on every system."""
+POLL_SECONDS = 0.2  # longest wait without a look at signals, so that Ctrl-C works on every system
 
 
 class LateError(Exception):

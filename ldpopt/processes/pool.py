@@ -29,23 +29,12 @@ from ldpopt.processes.checkpoint import Checkpoint
 Task = Callable[[Any], Any]
 Progress = Callable[[int, int], None]
 
-ATTEMPTS = 3
-"""Workers that may die at a point before it is given up."""
-
-CHUNK_SECONDS = 0.1
-"""Seconds that a chunk of short points should take; a long point is a chunk by itself."""
-
-MAX_CHUNK = 64
-"""Largest number of points in a chunk."""
-
-MAX_RUNNING = 64
-"""Largest number of chunks that an executor of the caller has at a time."""
-
-POLL_SECONDS = 0.2
-"""Longest wait without a look at signals, so that Ctrl-C works on every system."""
-
-WATCH_SECONDS = 0.1
-"""Seconds between a worker's checks that its parent is alive."""
+ATTEMPTS = 3  # workers that may die at a point before it is given up
+CHUNK_SECONDS = 0.1  # seconds that a chunk of short points should take; a long point is a chunk by itself
+MAX_CHUNK = 64  # largest number of points in a chunk
+MAX_RUNNING = 64  # largest number of chunks that an executor of the caller has at a time
+POLL_SECONDS = 0.2  # longest wait without a look at signals, so that Ctrl-C works on every system
+WATCH_SECONDS = 0.1  # seconds between a worker's checks that its parent is alive
 
 
 @dataclass(frozen=True)

@@ -26,17 +26,12 @@ from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.solver import Solver, check_outcome, require_solver
 
+# Seconds after the time limit at which a solver is killed; it may stop by itself before, with a better answer
 KILL_DELAY = 0.75
-"""Seconds after the time limit at which a solver is killed; it may stop by itself before, with a better answer."""
-
-MIN_TIME = 0.1
-"""Smallest time limit for a solver in seconds, also after a slow start; it is less than `KILL_DELAY`."""
-
+MIN_TIME = 0.1  # smallest time limit for a solver in seconds, also after a slow start; it is less than `KILL_DELAY`
+# Environment variable; 0 keeps every solver in this process: time limits are not enforced, Ctrl-C may wait
 PROCESS_VARIABLE = "LDPOPT_SOLVER_PROCESS"
-"""Environment variable; 0 keeps every solver in this process: time limits are not enforced, Ctrl-C may wait."""
-
-UNSCALED_EXPONENT = 10
-"""Largest costs between ``2**-10`` and ``2**10`` stay as they are."""
+UNSCALED_EXPONENT = 10  # largest costs between ``2**-10`` and ``2**10`` stay as they are
 
 
 class Guarded(Solver):

@@ -46,20 +46,13 @@ FALLBACK_OPTIONS: tuple[dict[str, Any], ...] = (
 )
 """Tried when refinement fails after the dual simplex: primal simplex, unscaled rows, interior point with crossover."""
 
-MAX_RESIDUAL = 1e-7
-"""Largest violation of a row in a point that is accepted as optimal."""
-
+MAX_RESIDUAL = 1e-7  # largest violation of a row in a point that is accepted as optimal
+# Iterations allowed from a warm start, in addition to one for each row and column; then it starts cold
 WARM_ITERATIONS = 500
-"""Iterations allowed from a warm start, in addition to one for each row and column; then it starts cold."""
-
-EXTRA_REFINEMENT_ITERATIONS = 1000
-"""Iterations allowed for refinement, in addition to one for each row and column."""
-
+EXTRA_REFINEMENT_ITERATIONS = 1000  # iterations allowed for refinement, in addition to one for each row and column
+# Refinement may take this many seconds, or this multiple of the time of the first solve, whichever is longer
 MIN_REFINEMENT_SECONDS, MAX_REFINEMENT_FACTOR = 1.0, 10.0
-"""Refinement may take this many seconds, or this multiple of the time of the first solve, whichever is longer."""
-
-SCALE = 2.0**8
-"""Factor for right-hand sides and costs, which makes the absolute tolerances tighter by the same factor."""
+SCALE = 2.0**8  # factor for right-hand sides and costs, which makes the absolute tolerances tighter by the same factor
 
 
 class Highs(Solver):

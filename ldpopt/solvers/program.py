@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     import pulp
     from scipy.sparse import csr_array
 
-SHOWN_ROWS, SHOWN_TERMS = 2, 8
-"""Number of rows of a block, and of terms of a sum, in the text of a program."""
-
-BLOCK = 1 << 20
-"""Number of rows whose entries are multiplied at once."""
-
+SHOWN_ROWS, SHOWN_TERMS = 2, 8  # number of rows of a block, and of terms of a sum, in the text of a program
+BLOCK = 1 << 20  # number of rows whose entries are multiplied at once
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_.,()#$%&@~;?!]")
 
 

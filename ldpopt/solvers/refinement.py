@@ -16,14 +16,9 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.program import LinearProgram
 
-ROUNDOFF = 1e-14
-"""Residuals up to this, relative to right-hand sides and costs of 1, are not refined."""
-
-ACCEPTED_RESIDUAL = 1e-13
-"""Largest residual for which no other answer is tried."""
-
-TARGET_SIZE = 2.0**8
-"""Size to which a residual is scaled, by a factor of at most 2**40."""
+ROUNDOFF = 1e-14  # residuals up to this, relative to right-hand sides and costs of 1, are not refined
+ACCEPTED_RESIDUAL = 1e-13  # largest residual for which no other answer is tried
+TARGET_SIZE = 2.0**8  # size to which a residual is scaled, by a factor of at most 2**40
 
 
 @dataclass

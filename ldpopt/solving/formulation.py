@@ -37,11 +37,9 @@ from ldpopt.solving.channel_program import ChannelProgram, Structure, compress
 
 ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
 
-MAX_UNSCALED_EXPONENT = 10
-"""Largest binary exponent of a worst case's utility at which it is not scaled."""
-
+MAX_UNSCALED_EXPONENT = 10  # largest binary exponent of a worst case's utility at which it is not scaled
+# Memory of a simplex solver per non-zero of the program, factors included (measured with HiGHS)
 BYTES_PER_NONZERO = 200
-"""Memory of a simplex solver per non-zero of the program, factors included (measured with HiGHS)."""
 
 
 @dataclass(frozen=True)

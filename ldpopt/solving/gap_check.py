@@ -22,14 +22,10 @@ from ldpopt.solving.certify import read_multipliers
 from ldpopt.solving.methods.method import RawSolution
 from ldpopt.solving.solution import value_of
 
-OPTIMAL_GAP = 1e-6
-"""Largest relative gap of an answer that is called optimal, unless a larger one was requested."""
-
-EXACT_NONZEROS = 500_000
-"""Non-zeros of a program with an expected value up to which the gap is computed in integers."""
-
+OPTIMAL_GAP = 1e-6  # largest relative gap of an answer that is called optimal, unless a larger one was requested
+EXACT_NONZEROS = 500_000  # non-zeros of a program with an expected value up to which the gap is computed in integers
+# Multipliers are rounded to multiples of this number, so that those below about 1e-310 prove nothing
 LEAST_FLOAT = 5e-324
-"""Multipliers are rounded to multiples of this number, so that those below about 1e-310 prove nothing."""
 
 
 def repair_and_measure(raw: RawSolution, problem: Problem) -> RawSolution:

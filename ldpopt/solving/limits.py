@@ -72,5 +72,4 @@ class Limits:
             real_number(getattr(self, field.name), field.name, 0)
 
 
-LIMITS = Limits()
-"""The thresholds measured on two cores (benchmarks/speed.md)."""
+LIMITS = Limits()  # the thresholds measured on two cores (benchmarks/speed.md)

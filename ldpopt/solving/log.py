@@ -6,8 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-LOG = logging.getLogger("ldpopt")
-"""Plan, rounds, gaps and results at level INFO; steps within a round at level DEBUG."""
+LOG = logging.getLogger("ldpopt")  # plan, rounds, gaps and results at level INFO; steps within a round at level DEBUG
 
 LOG.addHandler(logging.NullHandler())
 

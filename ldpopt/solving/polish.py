@@ -23,20 +23,12 @@ from ldpopt.solving.gap_check import check_gap, repair_and_measure
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.method import Method, RawSolution, Task, optimal_point, solver_named
 
-POLISHED_GAP = 3e-10
-"""Relative gap after the repair up to which nothing more is tried."""
-
-OPTIMAL_GAP = 1e-9
-"""Largest relative gap of a small problem's answer that is called optimal."""
-
-MAX_NONZEROS = 30_000
-"""Largest number of non-zeros of a program that is solved again."""
-
-MAX_ROUNDS = 16
-"""Largest number of rounds of row generation in a second solve."""
-
+POLISHED_GAP = 3e-10  # relative gap after the repair up to which nothing more is tried
+OPTIMAL_GAP = 1e-9  # largest relative gap of a small problem's answer that is called optimal
+MAX_NONZEROS = 30_000  # largest number of non-zeros of a program that is solved again
+MAX_ROUNDS = 16  # largest number of rounds of row generation in a second solve
+# Multiple of the repair's cost by which worst-case rows are raised: the second repair costs about the same
 REPAIR_SHARE = 2.0
-"""Multiple of the repair's cost by which worst-case rows are raised: the second repair costs about the same."""
 
 
 def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolution:

@@ -15,11 +15,8 @@ from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.solving.limits import Limits
 
-MAX_LOSS = 700.0
-"""Largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows."""
-
-TIE_ARRAYS = 12
-"""Floats that the interior point by outputs stores for each tie and output: points, steps, products."""
+MAX_LOSS = 700.0  # largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows
+TIE_ARRAYS = 12  # floats that the interior point by outputs stores for each tie and output: points, steps, products
 
 
 @dataclass(frozen=True, eq=False)

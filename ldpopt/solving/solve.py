@@ -27,11 +27,8 @@ from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import Solution, value_of, with_constant_report
 from ldpopt.solving.step import Step
 
-FINAL = (Status.OPTIMAL, Status.INFEASIBLE)
-"""Statuses after which no other method is tried."""
-
-NOTED_COST = 1e-6
-"""Smallest relative cost of the repair that is noted."""
+FINAL = (Status.OPTIMAL, Status.INFEASIBLE)  # statuses after which no other method is tried
+NOTED_COST = 1e-6  # smallest relative cost of the repair that is noted
 
 
 def solve(

@@ -14,11 +14,10 @@ from ldpopt.privacy.notion import read_labels, require_known
 from ldpopt.problem.problem import Problem
 from ldpopt.solving.solve import solve
 
+# Smallest weight of a group: at 0 its reports would be arbitrary, and far smaller weights are lost to rounding
 LEAST_WEIGHT = 1e-3
-"""Smallest weight of a group: at 0 its reports would be arbitrary, and far smaller weights are lost to rounding."""
-
+# A point counts as a new corner if it lies beyond the known edge by this share of the range of the values
 TOLERANCE = 1e-7
-"""A point counts as a new corner if it lies beyond the known edge by this share of the range of the values."""
 
 
 @dataclass(frozen=True, eq=False)

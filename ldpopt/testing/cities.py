@@ -12,14 +12,9 @@ from ldpopt.privacy.metric import MetricDP, PointMetric
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 
-RADIUS = 10.0
-"""Radius in kilometers around the middle of the city that contains its centers."""
-
-SPREAD = 1.0
-"""Standard deviation of the places around a center, in kilometers."""
-
-SCATTERED = 0.2
-"""Share of the places that do not belong to a center."""
+RADIUS = 10.0  # radius in kilometers around the middle of the city that contains its centers
+SPREAD = 1.0  # standard deviation of the places around a center, in kilometers
+SCATTERED = 0.2  # share of the places that do not belong to a center
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,14 +31,10 @@ from ldpopt.solving.formulation import add_rows, formulate, relaxed_form
 from ldpopt.solving.solve import solve
 from ldpopt.testing.conditions import chosen_checks, require, require_none
 
-EPSILON_STEP = 0.01
-"""Reduction of epsilon in the test that a notion is not stricter than its epsilon."""
-
+EPSILON_STEP = 0.01  # reduction of epsilon in the test that a notion is not stricter than its epsilon
+# Largest probability mass that a repair may move, and largest difference between values that should be equal
 TOLERANCE = 1e-7
-"""Largest probability mass that a repair may move, and largest difference between values that should be equal."""
-
-CHANNELS = 12
-"""Number of random channels on which rows and audit must agree."""
+CHANNELS = 12  # number of random channels on which rows and audit must agree
 
 
 @dataclass

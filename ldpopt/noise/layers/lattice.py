@@ -19,8 +19,8 @@ from ldpopt.mechanism.exact_draws import TOTAL, Source, geometric_draws, round_d
 from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.layers.words import Tail, WordMetric
 
+# Largest average level of a draw in one dimension; listing the points of a higher layer takes minutes
 MAX_MEAN_LEVEL = 1 << 20
-"""Largest average level of a draw in one dimension; listing the points of a higher layer takes minutes."""
 
 
 class LatticeNoise:

@@ -17,14 +17,9 @@ from ldpopt.privacy.ties import Ties
 
 Int = NDArray[np.int64]
 
-BITS = 52
-"""Bits of the longest length."""
-
-SAME = 38
-"""Lengths are equal if they agree in so many leading bits."""
-
-FAR = np.int64(2**61)
-"""Length between answers that no chain of ties connects."""
+BITS = 52  # bits of the longest length
+SAME = 38  # lengths are equal if they agree in so many leading bits
+FAR = np.int64(2**61)  # length between answers that no chain of ties connects
 
 
 @dataclass(frozen=True, eq=False)

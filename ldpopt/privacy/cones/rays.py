@@ -20,8 +20,7 @@ from ldpopt.privacy.cones.lengths import Int, lengths_of
 from ldpopt.privacy.cones.vertices import MAX_RAYS, vertices
 from ldpopt.privacy.ties import Ties
 
-ZERO = -1
-"""Marks an entry that is 0: the answer never gives the report."""
+ZERO = -1  # marks an entry that is 0: the answer never gives the report
 
 
 @dataclass(frozen=True, eq=False)

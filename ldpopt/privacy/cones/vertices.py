@@ -15,14 +15,9 @@ from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.privacy.cones.lengths import Int, Lengths
 
-MAX_RAYS = 100_000
-"""Largest number of extreme rays that are listed."""
-
-MAX_ANSWERS = 16
-"""Largest number of answers of which all sets are listed at each vertex."""
-
-CELLS = 2**21
-"""Number of array entries that are computed at once."""
+MAX_RAYS = 100_000  # largest number of extreme rays that are listed
+MAX_ANSWERS = 16  # largest number of answers of which all sets are listed at each vertex
+CELLS = 2**21  # number of array entries that are computed at once
 
 
 def vertices(ties: Lengths, *, most: int = MAX_RAYS, deadline: Deadline = NO_LIMIT) -> Int:

@@ -16,11 +16,9 @@ from ldpopt.foundation.files import readable
 from ldpopt.foundation.labels import nearest
 from ldpopt.privacy.plain import MisstatedError
 
+# Largest size in bytes of a file that is read or written; a gain of 1000 x 1000 numbers takes a third of it
 LARGEST_FILE = 64 * 2**20
-"""Largest size in bytes of a file that is read or written; a gain of 1000 x 1000 numbers takes a third of it."""
-
-MAX_DEPTH = 8
-"""Largest nesting depth of a file; a matrix in a table has depth four."""
+MAX_DEPTH = 8  # largest nesting depth of a file; a matrix in a table has depth four
 
 Key = tuple[str | int, ...]
 
@@ -135,8 +133,8 @@ _NAME = re.compile(r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')")
 _KEY = rf"{_NAME.pattern}(?:\s*\.\s*{_NAME.pattern})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(rf"\s*({_KEY})\s*=")
+# Texts and comments, inside which brackets and line ends mean nothing
 _LONG_TEXT = re.compile(r"\"\"\"[\s\S]*?(?:\"\"\"|\Z)|'''[\s\S]*?(?:'''|\Z)|\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'|#.*")
-"""Texts and comments, inside which brackets and line ends mean nothing."""
 
 
 def line_of(text: str, key: Key) -> int | None:

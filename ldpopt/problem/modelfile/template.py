@@ -52,8 +52,7 @@ kind = "frequencies"              # the share of each answer; "prefix": of those
 # kind = "identity"
 """
 
-COMMENT = 34
-"""Column of the comments."""
+COMMENT = 34  # column of the comments
 
 
 def template(title: str, inputs: Sequence[str], epsilon: str | float, *, estimate: bool = False) -> str:

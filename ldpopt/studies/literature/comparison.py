@@ -30,23 +30,13 @@ from ldpopt.studies.literature.tight import tight_constraints
 if TYPE_CHECKING:
     import pandas as pd
 
-LITERATURE = "literature"
-"""Kind of the mechanisms that need not be optimal."""
-
-REMAPPED = ", remapped"
-"""End of the name of a mechanism whose reports are replaced by what is best for the prior."""
-
-ROUNDING = 1e-9
-"""Share of the optimum by which rounding may make another mechanism better."""
-
-MAX_PAIRWISE_NONZEROS = 200_000
-"""Largest number of non-zeros for which the pairwise form is solved too."""
-
+LITERATURE = "literature"  # kind of the mechanisms that need not be optimal
+REMAPPED = ", remapped"  # end of the name of a mechanism whose reports are replaced by what is best for the prior
+ROUNDING = 1e-9  # share of the optimum by which rounding may make another mechanism better
+MAX_PAIRWISE_NONZEROS = 200_000  # largest number of non-zeros for which the pairwise form is solved too
+# Largest number of entries of a channel for the best extreme point, without and with delta
 MAX_ENTRIES = {False: 16, True: 9}
-"""Largest number of entries of a channel for the best extreme point, without and with delta."""
-
-FIRST = ("highs", "cbc", "cvxpy")
-"""Solvers in the order of the rows; others follow."""
+FIRST = ("highs", "cbc", "cvxpy")  # solvers in the order of the rows; others follow
 
 
 Method = Callable[[], dict[str, Any]]
@@ -102,8 +92,8 @@ class ComparisonRow:
     failure: Exception | None = field(default=None, repr=False)
 
 
+# Attributes of a row in tables of data
 COLUMNS = ("kind", "value", "difference", "ratio", "relative_gap", "epsilon", "verdict", "seconds", "note")
-"""Attributes of a row in tables of data."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,14 +13,9 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import Ties
 from ldpopt.studies.literature.problems import exactly_private, read_problem, require_mutual_ties
 
-BLOCK = 1 << 22
-"""Number of differences of gains that are computed at once."""
-
-MAX_DOUBLINGS = 60
-"""Number of doublings of the factor after which it counts as infinite: the best report is certain."""
-
-BISECTIONS = 60
-"""Halvings of the interval of the factor: its relative width is then below the accuracy of floats."""
+BLOCK = 1 << 22  # number of differences of gains that are computed at once
+MAX_DOUBLINGS = 60  # number of doublings of the factor after which it counts as infinite: the best report is certain
+BISECTIONS = 60  # halvings of the interval of the factor: its relative width is then below the accuracy of floats
 
 
 def exponential(problem: Any) -> Mechanism:

@@ -24,14 +24,10 @@ from ldpopt.privacy.places import read_points
 from ldpopt.problem.problem import Problem
 from ldpopt.studies.literature.problems import exactly_private, read_problem, require_mutual_ties
 
+# Gauss-Legendre rule of a panel of length 1 in ``u``: its error is below the rounding of floats
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
-"""Gauss-Legendre rule of a panel of length 1 in ``u``: its error is below the rounding of floats."""
-
-UNDERFLOW = 745.0
-"""Exponent from which the exponential of its negative is 0."""
-
-PLANAR = 0.01
-"""Largest relative error of the distances between the points that are found in the plane."""
+UNDERFLOW = 745.0  # exponent from which the exponential of its negative is 0
+PLANAR = 0.01  # largest relative error of the distances between the points that are found in the plane
 
 
 def planar_laplace(problem: Any, points: Any = None) -> Mechanism:

@@ -17,14 +17,10 @@ from ldpopt.problem.utility import Utility
 from ldpopt.solvers import find
 from ldpopt.solvers.program import LinearProgram, Span
 
-WHOLE = 1 << BITS
-"""Sum of the masses of a row."""
-
-GAIN_BITS = 40
-"""Binary digits to which the gain of a witness is rounded."""
-
+WHOLE = 1 << BITS  # sum of the masses of a row
+GAIN_BITS = 40  # binary digits to which the gain of a witness is rounded
+# Largest number of products, and largest denominator, for which rules of simple fractions are tried
 MAX_SIMPLE_WORK, MAX_SIMPLE_DENOMINATOR = 200_000, 10_000
-"""Largest number of products, and largest denominator, for which rules of simple fractions are tried."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,7 @@ from ldpopt.errors import NotRepresentableError
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.studies.literature.problems import distances, exactly_private, read_problem, require_mutual_ties
 
-ROUNDING = 1e-12
-"""Share of the largest weight down to which negative weights are rounding errors."""
+ROUNDING = 1e-12  # share of the largest weight down to which negative weights are rounding errors
 
 
 def tight_constraints(problem: Any) -> Mechanism:
