@@ -35,7 +35,7 @@ from .noise import layers as layers
 from .plotting.plot import plot as plot
 from .polytope import convex as convex
 from .polytope import regions as regions
-from .polytope.vertices import ExtremePoints as ExtremePoints
+from .polytope.points import ExtremePoints as ExtremePoints
 from .polytope.vertices import extreme_points as extreme_points
 from .privacy import neighbors as neighbors
 from .privacy.approximate import ApproximateLDP as ApproximateLDP

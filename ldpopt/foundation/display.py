@@ -6,6 +6,7 @@ import math
 import shutil
 import sys
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -142,12 +143,12 @@ class Facts:
         return "".join(found)
 
 
-class HasFacts:
+class HasFacts(ABC):
     """Base class of objects with a summary in text and a display in notebooks."""
 
+    @abstractmethod
     def facts(self) -> Facts:
         """Title, named values, tables and remarks."""
-        raise NotImplementedError
 
     def summary(self) -> str:
         """The facts in lines of text that fit the terminal."""

@@ -12,7 +12,8 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.plotting.axes import axes_or_new, name_privacy
 from ldpopt.plotting.mechanisms import heat_map
-from ldpopt.polytope.vertices import ExtremePoints, extreme_points
+from ldpopt.polytope.points import ExtremePoints
+from ldpopt.polytope.vertices import extreme_points
 from ldpopt.problem.problem import Problem
 
 if TYPE_CHECKING:

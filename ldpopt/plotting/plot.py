@@ -22,8 +22,8 @@ from ldpopt.plotting.geometry import corners, polytope, regions
 from ldpopt.plotting.graphs import lattice, layered, levels, noise, notion, partition
 from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism, privacy_curve
 from ldpopt.plotting.sweeps import experiment, front, simulation, sweep
+from ldpopt.polytope.points import ExtremePoints
 from ldpopt.polytope.regions import Region
-from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import Notion
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility

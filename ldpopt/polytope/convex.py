@@ -23,8 +23,8 @@ from ldpopt.foundation.numbers import Float, require_kind, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.rounding import MAX_NOISE
+from ldpopt.polytope.points import ExtremePoints
 from ldpopt.polytope.staircase import Exact
-from ldpopt.polytope.vertices import ExtremePoints
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.prior import read_prior
 

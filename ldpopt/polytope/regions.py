@@ -21,8 +21,9 @@ from ldpopt.closed_forms.form import read_delta
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.polytope.double_description import Point, extreme_rays, primitive_integers, rank
+from ldpopt.polytope.points import ExtremePoints
 from ldpopt.polytope.staircase import Exact
-from ldpopt.polytope.vertices import ExtremePoints, extreme_points
+from ldpopt.polytope.vertices import extreme_points
 from ldpopt.problem.prior import exact_prior
 from ldpopt.problem.utility import Utility, resolve
 

@@ -9,35 +9,27 @@ listed by the double description method.
 from __future__ import annotations
 
 import math
-import operator
-import sys
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice, permutations
-from typing import TYPE_CHECKING, Any, overload
+from itertools import permutations
+from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label, privacy_text
-from ldpopt.foundation.numbers import Float, require_memory, whole_number
-from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.repair import repair
+from ldpopt.foundation.display import privacy_text
+from ldpopt.foundation.numbers import require_memory, whole_number
 from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices, solve_rows
-from ldpopt.polytope.formulas import formula_of
 from ldpopt.polytope.halfspaces import Halfspaces, halfspaces, read_inputs, require_mutual
+from ldpopt.polytope.points import ExtremePoints, Orbit
 from ldpopt.polytope.staircase import (
     FREE,
     HIGH,
     LOW,
     Exact,
-    Pattern,
     entries_of,
     orders,
     patterns,
@@ -47,321 +39,11 @@ from ldpopt.polytope.staircase import (
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.cones.rays import ZERO, rays_of
 from ldpopt.privacy.notion import with_epsilon
-from ldpopt.problem.problem import Problem
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-class ExtremePoint(np.ndarray[Any, np.dtype[np.object_]]):
-    """An extreme point: an array of Fractions, shape (n, m), that is displayed as its formula."""
-
-    points: ExtremePoints | None = None
-
-    @property
-    def formula(self) -> str:
-        """The entries as expressions in ``a = e**epsilon``, row by row; four digits if they need roots of ``a``."""
-        points = self.points
-        return repr(self.view(np.ndarray)) if points is None else formula_of(self, points.ratio, points._at)
-
-    def __repr__(self) -> str:
-        """The formula."""
-        return self.formula
-
-    __str__ = __repr__
-
-
-@dataclass(frozen=True)
-class Orbit:
-    """Extreme points that are equal up to permutations of inputs and outputs.
-
-    Attributes
-    ----------
-    representative : ExtremePoint, shape (n, m)
-        One of them; ``representative.formula`` is its text.
-    size : int
-        Number of points.
-    columns : int
-        Number of outputs in use.
-    stabilizer : int
-        Permutations of inputs and outputs that leave the representative unchanged; ``size * stabilizer == n! m!``.
-    pattern : tuple of tuple of int
-        Its used columns as levels: 0 low, 1 high, 2 free; empty for notions without this structure.
-    """
-
-    representative: ExtremePoint
-    size: int
-    columns: int
-    stabilizer: int
-    pattern: Pattern = ()
-
-
-@dataclass(frozen=True)
-class Best:
-    """Best value over all extreme points, and all points that attain it.
-
-    Attributes
-    ----------
-    value : Fraction
-        In the utility's unit; floats of prior and utility are read exactly. For a decimal epsilon it is the value at a
-        rational that is below ``e**epsilon`` by less than one part in ``2**180``.
-    vertices : tuple of ExtremePoint
-        All optimal extreme points; the optimal face is their convex hull.
-    mechanism : Mechanism
-        Their average, inside that face, rounded to masses that are exactly private.
-    """
-
-    value: Fraction
-    vertices: tuple[ExtremePoint, ...]
-    mechanism: Mechanism
-
-    def __repr__(self) -> str:
-        """Value, and the formulas of the first optimal points."""
-        more = ", ..." if len(self.vertices) > MAX_SHOWN_POINTS else ""
-        shown = ", ".join(map(str, self.vertices[:MAX_SHOWN_POINTS]))
-        return f"Best({float(self.value):.9g} at {len(self.vertices)} of the extreme points: {shown}{more})"
-
-    @property
-    def is_unique(self) -> bool:
-        """Whether exactly one extreme point is optimal."""
-        return len(self.vertices) == 1
-
 
 MAX_ENTRIES = 64  # largest number of entries of a channel for the double description method
 MAX_LISTED = 12_000  # largest number of rays, and of expected points, for a list without a time limit: about a minute
 SAMPLED_SETS = 4000  # random sets of extreme rays from which the number of points is estimated
 MAX_PERMUTED = 8  # largest number of inputs or outputs for orbits, which are found by trying all permutations
-MAX_SHOWN_ORBITS = 20  # largest number of orbits that are shown
-MAX_SHOWN_POINTS = 3  # largest number of points in the text of a list
-
-
-class ExtremePoints(HasFacts, ABC):
-    """All extreme points of the channels that a notion allows, as a sequence of exact channels.
-
-    Attributes
-    ----------
-    ties : Ties
-        Pairs of inputs that the notion compares.
-    ratio : Fraction
-        ``e**epsilon``; for a decimal epsilon a rational that is below it by less than one part in ``2**180``.
-
-    Examples
-    --------
-    >>> from ldpopt import PureLDP
-    >>> points = extreme_points(PureLDP(1.0), 2)
-    >>> len(points), points[-1], points[-1].sum(axis=1).tolist()
-    (4, [a 1; 1 a] / (a+1), [Fraction(1, 1), Fraction(1, 1)])
-    >>> points
-    4 extreme points of PureLDP(1.0), 2 x 2: 2 with 1 report in use, 2 with 2
-      [1 0; 1 0]
-      [0 1; 0 1]
-      [1 a; a 1] / (a+1)
-      ...
-    """
-
-    def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
-        self.privacy, self.shape, self.inputs = privacy, shape, tuple(inputs)
-        self.ties = require_mutual(privacy, self.inputs)
-        self.ratio = self.ties.budget.enclosure()[0]
-
-    def __repr__(self) -> str:
-        """Number of points by reports in use, and the first formulas."""
-        more = ["..."] if self.count > MAX_SHOWN_POINTS else []
-        return "\n  ".join([self._title(), *map(str, islice(self, MAX_SHOWN_POINTS)), *more])
-
-    def _title(self) -> str:
-        first, *others = self.counts_by_columns.items() or [(1, 0)]
-        counts = [f"{first[1]:,} with {first[0]} report{'s' if first[0] > 1 else ''} in use"]
-        counts += [f"{count:,} with {columns}" for columns, count in others]
-        what = f"{'' if self.is_complete else 'at least '}{self.count:,} extreme point{'s' * (self.count != 1)}"
-        return f"{what} of {privacy_text(self.privacy)}, {self.shape[0]} x {self.shape[1]}: {', '.join(counts)}"
-
-    def __len__(self) -> int:
-        """Number of extreme points."""
-        if self.count > sys.maxsize:
-            raise OverflowError(f"{self.count} points are more than len() can return; use .count")
-        return self.count
-
-    def __iter__(self) -> Iterator[ExtremePoint]:
-        """Every extreme point once, computed one by one."""
-        return map(self._exact, self._entries())
-
-    @overload
-    def __getitem__(self, place: int) -> ExtremePoint: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[ExtremePoint, ...]: ...
-    def __getitem__(self, place: int | slice) -> ExtremePoint | tuple[ExtremePoint, ...]:
-        """The point at a position of the order of iteration, or a tuple of points."""
-        if isinstance(place, slice):
-            chosen = range(self.count)[place]
-            size = (chosen[-1] - chosen[0]) // chosen.step + 1 if chosen else 0
-            require_memory(512.0 * math.prod(self.shape) * size, f"{size:,} extreme points")
-            return tuple(self._exact(self._entry(k)) for k in chosen)
-        position = operator.index(place)
-        if not -self.count <= position < self.count:
-            raise IndexError(f"there are {self.count:,} extreme points, and none has the position {position}")
-        return self._exact(self._entry(position % self.count))
-
-    def iterate(self, progress: Callable[[int, int], None] | None = None) -> Iterator[ExtremePoint]:
-        """Yield every extreme point once, and report the progress of a long list.
-
-        Parameters
-        ----------
-        progress : callable, optional
-            Called with (done, total), about a thousand times in all.
-        """
-        total = self.count
-        step = max(1, total // 1000)
-        for done, point in enumerate(self, start=1):
-            yield point
-            if progress is not None and (done % step == 0 or done == total):
-                progress(done, total)
-
-    def to_frame(self, *, formulas: bool = False) -> pd.DataFrame:
-        """Return a table with a row for each point: the reports in use, and the entries ``P(x,y)`` in floats.
-
-        Parameters
-        ----------
-        formulas : bool
-            Whether a last column has the formulas, at about a millisecond for each point; default: ``False``.
-        """
-        from ldpopt.foundation.optional import pandas as pd
-
-        n, m = self.shape
-        require_memory(24.0 * n * m * self.count, f"a table of {self.count:,} extreme points")
-        names = [f"P({label(x)},{y})" for x in self.inputs for y in range(m)]
-        rows = np.array([entries.astype(float).ravel() for entries in self._entries()])
-        table = pd.DataFrame(rows.reshape(-1, n * m), columns=names)
-        table.insert(0, "in use", (rows.reshape(-1, n, m) > 0).any(axis=1).sum(axis=1))
-        return table.assign(formula=list(map(str, self))) if formulas else table
-
-    def column_counts(self) -> dict[tuple[Fraction, ...], int]:
-        """Columns that occur, divided by their largest entry, and in how many points (often first)."""
-        counts: Counter[tuple[Fraction, ...]] = Counter()
-        for entries in self._entries():
-            for column in {tuple(column) for column in entries.T if any(column)}:
-                counts[tuple(value / max(column) for value in column)] += 1
-        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-    def facts(self, *, fractions: bool = False) -> Facts:
-        """Number of extreme points by the number of reports in use, and one representative of each orbit.
-
-        Parameters
-        ----------
-        fractions : bool
-            Whether entries are exact fractions; default: ``False``, formulas.
-        """
-        counts = [*self.counts_by_columns.items(), ("all", self.count)]
-        parts: list[Part] = [Table(["reports in use", "extreme points"], counts)]
-        if not self.is_complete:
-            return Facts(self._title(), [*parts, "the time limit ended the list: these are not all extreme points"])
-        orbits = self.orbits[:MAX_SHOWN_ORBITS]
-        rows: list[list[Any]] = []
-        for orbit in orbits:
-            exact = "; ".join(" ".join(map(str, row)) for row in orbit.representative.tolist())
-            rows.append([str(orbit.columns), orbit.size, f"[{exact}]" if fractions else orbit.representative.formula])
-        title = f"{len(self.orbits):,} orbits under permutations"
-        headings = ["in use", "size", "representative: its rows, which end with semicolons"]
-        parts.append(Table(headings, rows, title, words=headings[2:]))
-        if len(orbits) < len(self.orbits):
-            parts.append(f"and {len(self.orbits) - len(orbits)} orbits more")
-        if any("a" in row[-1] for row in rows):
-            parts.append(f"a = e^epsilon = {float(self.ratio):.6g}")
-        return Facts(self._title(), parts)
-
-    def _exact(self, entries: Exact) -> ExtremePoint:
-        """The entries as a point of this list."""
-        point = entries.view(ExtremePoint)
-        point.points = self
-        return point
-
-    @abstractmethod
-    def _entries(self) -> Iterator[Exact]:
-        """Every extreme point once."""
-
-    @abstractmethod
-    def _entry(self, position: int) -> Exact:
-        """The point at a position of this order."""
-
-    @abstractmethod
-    def _at(self, point: Exact, ratio: Fraction) -> Exact:
-        """The point with the same tight constraints if ``e**epsilon`` is another number."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the list has all extreme points; a time limit may have ended it."""
-        return True
-
-    @property
-    def count(self) -> int:
-        """Number of extreme points."""
-        return sum(self.counts_by_columns.values())
-
-    @property
-    def counts_by_columns(self) -> dict[int, int]:
-        """Number of extreme points with one output in use, two outputs, ..."""
-        counts: dict[int, int] = {}
-        for orbit in self.orbits:
-            counts[orbit.columns] = counts.get(orbit.columns, 0) + orbit.size
-        return dict(sorted(counts.items()))
-
-    @property
-    @abstractmethod
-    def orbits(self) -> tuple[Orbit, ...]:
-        """Classes under permutations of inputs and outputs, by number of columns."""
-
-    @property
-    def vertices(self) -> ExtremePoints:
-        """The list itself, which is iterable."""
-        return self
-
-    def best(self, problem: Problem) -> Best:
-        """Evaluate a problem at every extreme point.
-
-        Parameters
-        ----------
-        problem : Problem
-            A problem of the same notion and size, with an expected objective and without side constraints, so that an
-            extreme point is optimal.
-
-        Returns
-        -------
-        Best
-            Value and optimal face, in rationals.
-
-        Raises
-        ------
-        StatementError
-            If sizes differ, or a time limit ended the list.
-        NotRepresentableError
-            If the optimum need not be an extreme point (a worst case, a side constraint).
-        """
-        if problem.utility.shape != self.shape:
-            raise StatementError(
-                f"the problem is {problem.utility.shape}, the extreme points are {self.shape}",
-                do="list the extreme points of the problem's size",
-            )
-        self.require_complete()
-        prior = require_extreme_optimum(problem)
-        rows = zip(prior.tolist(), problem.utility.matrix.tolist(), strict=True)
-        weights = np.array([[Fraction(p) * Fraction(g) for g in row] for p, row in rows])
-        sign = 1 if problem.utility.sense == "gain" else -1
-        value, vertices = self._best(weights * sign)
-        average = np.sum(np.array(vertices), axis=0) / Fraction(len(vertices))
-        fixed = repair(average.astype(float), problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
-        return Best(value * sign, tuple(map(self._exact, vertices)), fixed.mechanism)
-
-    def require_complete(self) -> None:
-        """Refuse a list that was ended by a time limit."""
-        if not self.is_complete:
-            raise StatementError(
-                f"the list has {self.count:,} extreme points and is not complete: a time limit ended it",
-                do="give more time, or solve the program",
-            )
-
-    @abstractmethod
-    def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
-        """The maximum of a linear function, and all points that attain it."""
 
 
 class StaircasePoints(ExtremePoints):
@@ -625,15 +307,6 @@ def extreme_points(
     if orbits:
         _ = points.orbits
     return points
-
-
-def require_extreme_optimum(problem: Problem) -> Float:
-    """Return the prior of a problem; one whose optimum need not be an extreme point is refused."""
-    if problem.prior is None or problem.constraints:
-        raise NotRepresentableError(
-            "with a worst case or a side constraint the optimum need not be an extreme point", do="solve the program"
-        )
-    return problem.prior
 
 
 def _place_columns(values: Exact, outputs: Sequence[int], shape: tuple[int, int]) -> Exact:

@@ -4,8 +4,9 @@ In: a `Problem`, or a metric; or two channels. Out: a `Mechanism` for each propo
 and of all methods for the optimum, and whether one channel refines another.
 """
 
-from ldpopt.studies.literature.comparison import Comparison, ComparisonRow, compare
+from ldpopt.studies.literature.comparison import Comparison, ComparisonRow
 from ldpopt.studies.literature.exponential import exponential, sharpened_exponential
+from ldpopt.studies.literature.methods import compare
 from ldpopt.studies.literature.planar_laplace import planar_laplace
 from ldpopt.studies.literature.refinement import Refinement, find_refinement
 from ldpopt.studies.literature.tight import tight_constraints

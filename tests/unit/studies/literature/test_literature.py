@@ -144,7 +144,7 @@ def test_every_mechanism_is_compared():
     makers = {name for name, make in functions.items() if make.__annotations__.get("return") == "Mechanism"}
     problem = city(0, 3, 1.0)
     compared = {row.name.lower().replace(" ", "_") for row in lo.compare(problem, best=lo.solve(problem)).literature}
-    assert makers <= compared, f"comparison.py does not have {makers - compared}"
+    assert makers <= compared, f"methods.py does not have {makers - compared}"
 
 
 @pytest.mark.parametrize(
