@@ -77,7 +77,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
     channel: Float
     inputs: tuple[Hashable, ...]
     outputs: tuple[Hashable, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what `private` changed
 
     def __init__(
         self,
@@ -165,8 +165,9 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
         Notes
         -----
-        A channel that is private up to a solver's tolerances is only rounded; for others a linear program is solved. If
-        it takes longer than 20 s, the channel is repaired column by column, which moves more; a note states it.
+        A channel that is private up to a solver's tolerances is only rounded; for others a linear program is solved,
+        whose largest row is within 1e-3 of the smallest possible. If it takes longer than 20 s, the channel is repaired
+        column by column, which moves more; a note states it. Theory: docs, "Repair".
 
         Examples
         --------
