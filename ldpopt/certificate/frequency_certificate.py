@@ -40,7 +40,7 @@ class SubsetRandomizer:
 
     @classmethod
     def of(cls, n: int, size: int, epsilon: Budget) -> "SubsetRandomizer":
-        """The largest mass within the budget."""
+        """Sets of some size in which the true answer has the largest mass that the budget allows."""
         ratio = epsilon.enclosure()[0]
         return cls(n, size, int(TOTAL * size * ratio / (size * ratio + n - size)))
 

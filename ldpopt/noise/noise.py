@@ -127,7 +127,7 @@ class IntegerNoise(Noise):
         return weight
 
     def on_grid(self, step: float) -> Self:
-        """Return itself for ``step = 1``, its own grid.
+        """Return this noise, whose grid already has the step 1.
 
         Raises
         ------

@@ -45,7 +45,7 @@ class TwoBlocks(IntervalLayers):
         return self.layers(self.steps)
 
     def reach(self, last: int) -> Float:
-        """Return ``E_0 .. E_last``."""
+        """Return ``E_r = max(r a, floor(r / 2) w + (r mod 2) a)`` for r = 0 .. last; docs, "Additive noise"."""
         r = np.arange(last + 1)
         return np.asarray(np.maximum(r * self.a, (r // 2) * self.w + (r % 2) * self.a))
 

@@ -278,7 +278,7 @@ def _by_gains(points: ExtremePoints, gain: Float) -> dict[Point, tuple[Exact, in
 
 
 def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:
-    """Return the corners of each function's cell, the priors where it is the largest; cells without an interior go."""
+    """Return the corners of each function's cell, the priors where it is the largest, if the cell has an interior."""
     n = len(functions[0])
     rows = [primitive_integers([*(-g for g in function), Fraction(1)]) for function in functions]
     simplex = [[int(x == k) for k in range(n + 1)] for x in range(n)]

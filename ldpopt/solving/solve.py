@@ -194,7 +194,7 @@ def _run_step(step: Step[Method], steps: tuple[Step[Method], ...], task: Task, n
 
 
 def _checked(raw: RawSolution, task: Task) -> RawSolution:
-    """Call wrong claims failures: an unbounded channel, and an optimum that its multipliers do not prove."""
+    """Mark results that cannot be right as failed: an unbounded channel, an optimum without a proof."""
     if raw.outcome.status is Status.UNBOUNDED:
         message = f"{raw.outcome.raw_status}, which is wrong: a channel's entries are at most 1"
         return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=message))
