@@ -30,6 +30,8 @@ MAX_ATOMS = 60_000  # of a half of the product that is listed
 MAX_POWERS = 1 << 14  # of a fine lattice
 MAX_SLACK = 1e-11  # relative error of all ratios together that a lattice may have
 
+NEAR = UNIT - UNIT // 10**10  # a ratio that is a smaller share of its power counts as the power before
+
 Questions = Sequence[tuple[Law, int]]
 
 
@@ -184,11 +186,13 @@ def _lattice(questions: Questions, base: Fraction, certain: Fraction, *, is_uppe
     unit, slack, least, masses = log(base), Fraction(1), 0, [UNIT]
     for law, times in questions:
         exponents = [round(log(r) / unit) for r in law.ratios]
+        first, last = min(exponents) - 1, max(exponents)
+        known = _powers(base, range(first, last + 1), up=not is_upper)
+        distances = [_over(r, known[k - first], up=is_upper) for k, r in zip(exponents, law.ratios, strict=True)]
         if not is_upper:  # a ratio far below its power would move all others down
-            near = Fraction(1 + 1e-10)
-            exponents = [k - (base**k > r * near) for k, r in zip(exponents, law.ratios, strict=True)]
-        distances = [r / base**k for k, r in zip(exponents, law.ratios, strict=True)]
-        own = max(distances) if is_upper else min(distances)
+            exponents = [k - (d < NEAR) for k, d in zip(exponents, distances, strict=True)]
+            distances = [_over(r, known[k - first], up=False) for k, r in zip(exponents, law.ratios, strict=True)]
+        own = Fraction(max(distances) if is_upper else min(distances), UNIT)
         slack = _shortened(slack * _shortened(own, up=is_upper) ** times, up=is_upper)
         first = min(exponents)
         powers = [0] * (max(exponents) - first + 1)
@@ -197,6 +201,19 @@ def _lattice(questions: Questions, base: Fraction, certain: Fraction, *, is_uppe
         least += first * times
         masses = _multiplied(masses, _power(powers, times, up=is_upper), up=is_upper)
     return Lattice(base, slack, least, tuple(masses), certain, is_upper)
+
+
+def _powers(base: Fraction, exponents: range, *, up: bool) -> list[int]:
+    """Powers of a number for consecutive exponents, in fixed point."""
+    found = [_scaled(base ** exponents[0], up=up)]
+    for _ in exponents[1:]:
+        found.append(_rounded(found[-1] * base.numerator, base.denominator, up=up))
+    return found
+
+
+def _over(value: Fraction, power: int, *, up: bool) -> int:
+    """A number over a power, both results in fixed point."""
+    return _rounded(value.numerator << 2 * BITS, value.denominator * power, up=up)
 
 
 def _power(values: list[int], times: int, *, up: bool) -> list[int]:
