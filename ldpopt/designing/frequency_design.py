@@ -132,10 +132,13 @@ class FrequencyDesign(ProvedDesign):
         """That of the protocol."""
         return self.protocol.p_value(counts)
 
-    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
+    def estimate(
+        self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True
+    ) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias."""
-        found = self.protocol.estimate(reports, confidence, simultaneous=simultaneous)
+        found = self.protocol.estimate(reports, confidence, simultaneous=simultaneous, check_fit=check_fit)
         unit, names = self.workload.unit or 1.0, self.workload.names
         interval = np.sort(unit * found.interval, axis=1)
         error = abs(unit) * found.std_error
-        return Estimate(unit * found.values, error, found.n_reports, float(confidence), "design", names, None, interval)
+        rest = (found.n_reports, float(confidence), "design", names, None, interval, found.fit)
+        return Estimate(unit * found.values, error, *rest)

@@ -316,7 +316,13 @@ class Survey:
         }
 
     def estimate(
-        self, table: Any, *, weights: Any = None, confidence: float = 0.95, simultaneous: bool = False
+        self,
+        table: Any,
+        *,
+        weights: Any = None,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        check_fit: bool = True,
     ) -> dict[str, Estimate]:
         """Estimate every question: frequencies of the answers, or the numbers that a design is for.
 
@@ -330,6 +336,9 @@ class Survey:
             Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
         simultaneous : bool
             Whether the intervals of one question hold at once (Bonferroni); default: ``False``.
+        check_fit : bool
+            Whether reports that hardly come from their mechanism cause a warning (p-value below 1e-3) or an error
+            (below 1e-6); see `Estimate.fit`. Default: ``True``.
 
         Returns
         -------
@@ -343,18 +352,24 @@ class Survey:
         """
         counts = self._counts(table) if isinstance(table, Mapping) else self.count(table, weights=weights)
         return {
-            name: self.estimate_question(name, counts[name], confidence, simultaneous=simultaneous)
+            name: self.estimate_question(name, counts[name], confidence, simultaneous=simultaneous, check_fit=check_fit)
             for name in self.questions
         }
 
     def estimate_question(
-        self, name: str, counts: Counts, confidence: float = 0.95, *, simultaneous: bool = False
+        self,
+        name: str,
+        counts: Counts,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
     ) -> Estimate:
         """Estimate one question from the counts of its reports; see `estimate`."""
-        source = self.sources[name]
+        source, how = self.sources[name], {"simultaneous": simultaneous, "check_fit": check_fit}
         if isinstance(source, Mechanism):
-            return estimate_frequencies(source, counts, confidence=confidence, simultaneous=simultaneous)
-        found: Estimate = source.estimate(counts, confidence, simultaneous=simultaneous)
+            return estimate_frequencies(source, counts, confidence=confidence, **how)
+        found: Estimate = source.estimate(counts, confidence, **how)
         return found
 
     def _counts(self, counts: Mapping[str, Any]) -> dict[str, Counts]:
