@@ -366,7 +366,8 @@ class Survey:
         check_fit: bool = True,
     ) -> Estimate:
         """Estimate one question from the counts of its reports; see `estimate`."""
-        source, how = self.sources[name], {"simultaneous": simultaneous, "check_fit": check_fit}
+        source = self.sources[name]
+        how: dict[str, Any] = {"simultaneous": simultaneous, "check_fit": check_fit}
         if isinstance(source, Mechanism):
             return estimate_frequencies(source, counts, confidence=confidence, **how)
         found: Estimate = source.estimate(counts, confidence, **how)
