@@ -128,6 +128,11 @@ class FrequencyDesign(ProvedDesign):
         """Variances of the protocol's frequencies, in the unit of the workload."""
         return np.asarray((self.workload.unit or 1.0) ** 2 * self.protocol.variances(prior))
 
+    @property
+    def spans(self) -> Float:
+        """The unit of the workload, for every number."""
+        return np.full(self.workload.shape[0], abs(self.workload.unit or 1.0))
+
     def p_value(self, counts: Counts) -> float:
         """That of the protocol."""
         return self.protocol.p_value(counts)

@@ -191,6 +191,11 @@ class FrequencyProtocol(ReportSource):
         """Variance of a value if this share of reports supports the label, ``s (1 - s) / (p - q)^2``."""
         return np.asarray(share * (1 - share) / float(self.p - self.q) ** 2)
 
+    @property
+    def spans(self) -> Float:
+        """1 for each label, since the numbers are shares."""
+        return np.ones(len(self.inputs))
+
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of supporting reports as far outside ``[q, p]`` (Chernoff)."""
         share = counts.values / counts.total
