@@ -336,7 +336,7 @@ class ListedSource(ReportSource):
     @property
     def spans(self) -> Float:
         """The largest minus the least entry of each row of the matrix."""
-        return np.ptp(self.wanted, axis=1)
+        return np.asarray(np.ptp(self.wanted, axis=1))
 
     def p_value(self, counts: Counts) -> float:
         """Return a p-value by the distance of the shares from the nearest distribution that some answers give."""
