@@ -14,6 +14,7 @@ from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
 from ldpopt.estimation.counts import ListedSource, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.linear import linear_variances
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, privacy_text, shown
@@ -212,7 +213,9 @@ class Design(ProvedDesign, ListedSource):
         """The matrix of the workload, shape ``(k, n)``: the numbers that the estimator aims at."""
         return np.asarray(self.workload.matrix)
 
-    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
+    def estimate(
+        self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True
+    ) -> Estimate:
         r"""Estimate the workload from reports, without bias.
 
         .. math:: \hat t = V q, \qquad \operatorname{Cov} = (V \operatorname{diag}(q) V^T - \hat t \hat t^T) / N
@@ -225,6 +228,9 @@ class Design(ProvedDesign, ListedSource):
             Coverage of each score interval on its own. Default: ``0.95``.
         simultaneous : bool
             Whether all intervals hold at once with this confidence (Bonferroni). Default: ``False``.
+        check_fit : bool
+            Whether reports that hardly come from the mechanism (p-value below 1e-3, see `goodness_of_fit`) cause a
+            warning, and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
 
         Returns
         -------
@@ -239,11 +245,12 @@ class Design(ProvedDesign, ListedSource):
         """
         z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
         counts = self.count(reports).require_some()
+        fit = checked_fit(self, counts, check_fit)
         inverse, channel, share = self.certificate.left_inverse, self.mechanism.channel, float(confidence)
         constant = self._constant
         wanted = self.wanted - constant[:, None]
         found = linear_estimate(counts, self._differences, wanted, channel, inverse, z, share, "design", self.names)
-        return replace(found, values=found.values + constant, interval=found.interval + constant[:, None])
+        return replace(found, values=found.values + constant, interval=found.interval + constant[:, None], fit=fit)
 
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number; without a prior, at the worst distribution."""

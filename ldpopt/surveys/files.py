@@ -35,6 +35,7 @@ def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
         "epsilon": finite_or_none(survey.epsilon),
         "stated_epsilon": None if survey.limit is None else survey.limit.text,
         "weights": survey.weights,
+        **({"words": words} if (words := survey.words.to_dict()) else {}),
         "questions": {name: _question_to_dict(question) for name, question in survey.questions.items()},
     }
     with replacing(path) as stream:
@@ -50,6 +51,7 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         questions = {key: _question_from_dict(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
         options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
+        options["words"] = data.get("words")
         return survey(questions, epsilon=data["stated_epsilon"], **options)
 
 

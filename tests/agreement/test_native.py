@@ -57,6 +57,7 @@ def test_loops_over_ties(m, n, pairs, seed):
     assert off == pytest.approx((ratio * ties / t) @ np.eye(4)[edge], rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limits", [lo.Limits(rays_entries=1), lo.Limits(graph_entries=1)], ids=["rays", "interior"])
 def test_the_answer_is_the_same_bit_for_bit_with_any_number_of_threads(monkeypatch, limits):
     monkeypatch.setattr("ldpopt.solving.methods.rays.trees.CHUNK", 64)  # many parts, also of a small problem

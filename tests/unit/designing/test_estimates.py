@@ -30,7 +30,7 @@ def surveys(made, shares, size, repeats, seed):
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_errors_are_as_predicted(name, epsilon):
-    workload, size, repeats = WORKLOADS[name], 200, thorough_or(400, 2000)
+    workload, size, repeats = WORKLOADS[name], 200, thorough_or(200, 2000)
     made = design(workload, PureLDP(epsilon))
     shares = 1.0 / np.arange(1, workload.shape[1] + 1) ** 2
     shares /= shares.sum()
@@ -47,10 +47,10 @@ def test_errors_are_as_predicted(name, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 @pytest.mark.parametrize("name", ["frequencies", "prefix", "mean", "marginals"])
-@pytest.mark.parametrize("size", [50, 1000])
+@pytest.mark.parametrize("size", thorough_or([50], [50, 1000]))
 def test_intervals_cover(name, epsilon, size):
     """Also of shares that are 0, of which plain normal intervals at epsilon = 4 cover 80 of 100."""
-    workload, repeats = WORKLOADS[name], thorough_or(500, 3000)
+    workload, repeats = WORKLOADS[name], thorough_or(300, 3000)
     made = design(workload, PureLDP(epsilon))
     shares = np.zeros(workload.shape[1])
     shares[:2] = 0.9, 0.1
@@ -67,7 +67,7 @@ def test_intervals_of_two_answers_are_wilsons():
     (low, high), step = sorted(made.estimator[0]), np.ptp(made.estimator)
     likely = made.mechanism.outputs[int(made.estimator[0].argmax())]
     for count in (1, 7, 1000):
-        found = made.estimate({likely: count})
+        found = made.estimate({likely: count}, check_fit=False)
         assert found.values[0] == pytest.approx(high)
         assert found.std_error[0] == 0
         # Nobody reported otherwise: Wilson's end for that share is z^2 / (N + z^2).

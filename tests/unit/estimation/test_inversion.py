@@ -46,7 +46,7 @@ class TestInversion:
         # Masses over 2**53 are whole counts, so these frequencies are exact.
         for x, masses in enumerate(mechanism.masses):
             reports = dict(zip(mechanism.outputs, masses, strict=True))
-            found = estimate_frequencies(mechanism, reports).values
+            found = estimate_frequencies(mechanism, reports, check_fit=False).values
             assert found == pytest.approx(np.eye(len(mechanism.inputs))[x], abs=1e-11)
 
     def test_by_hand(self):
@@ -64,7 +64,7 @@ class TestInversion:
     @pytest.mark.parametrize("mechanism", [randomized_response(5, 1.3), wide(3)])
     def test_covariance_against_the_plain_formula(self, mechanism):
         reports = np.random.default_rng(5).choice(np.array(mechanism.outputs), size=300)
-        found = estimate_frequencies(mechanism, reports)
+        found = estimate_frequencies(mechanism, reports, check_fit=False)
         # The estimate is the mean of one number per report: the columns of A, one for each output.
         columns = {y: estimate_frequencies(mechanism, {y: 1}).values for y in mechanism.outputs}
         numbers = np.array([columns[y] for y in reports.tolist()])
