@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -269,7 +270,7 @@ class Survey:
         found = precision(self.sources[name], confidence=confidence, prior=prior)
         if self.one_question is None or self.one_question.fake_data:
             return found
-        return Precision(found.names, found.variances * self.one_question.count, found.quantile)
+        return replace(found, variances=found.variances * self.one_question.count)
 
     def privatize(self, table: Any, *, rng: Random = None, key: Any = None, id: Any = None, again: bool = False) -> Any:
         """Replace the columns of all questions in a dataframe by reports; other columns stay, unprotected.
