@@ -1,4 +1,4 @@
-"""The commands on surveys: init, check, solve, plan, collect, invite, privatize, estimate and export."""
+"""The commands on surveys: init, check, solve, plan, form, collect, invite, privatize, estimate and export."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +9,7 @@ from ldpopt.cli import options
 from ldpopt.cli.check import check
 from ldpopt.cli.collect import collect
 from ldpopt.cli.estimate import estimate
+from ldpopt.cli.form import form
 from ldpopt.cli.invite import invite
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import require_writable, say, show, working, write_new
@@ -110,5 +111,5 @@ def export(
     show(f"{output}: {count:,} reports", {"file": output, "reports": count}, json)
 
 
-for _command in (init, check, solve, plan, collect, invite, privatize, estimate, export):
+for _command in (init, check, solve, plan, form, collect, invite, privatize, estimate, export):
     survey.command()(_command)
