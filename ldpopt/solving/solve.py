@@ -142,7 +142,7 @@ def _solve(
         solution = replace(solution, conflict=_conflict(problem, solver, deadline))
     if raw.repaired is None or raw.channel is None:
         return with_constant_report(solution, problem)
-    notes = (*solution.notes, *_cost_of_repair(problem, raw.channel, raw.repaired))
+    notes = (*_few_reports(raw.repaired), *solution.notes, *_cost_of_repair(problem, raw.channel, raw.repaired))
     return replace(solution, repaired=raw.repaired, notes=notes)
 
 
@@ -284,6 +284,15 @@ def _notes(problem: Problem) -> tuple[str, ...]:
             "which is more private and costs at most 2**-53 per entry"
         )
     return (*notes, *problem.privacy.notes(problem.inputs))
+
+
+def _few_reports(fixed: Repaired) -> tuple[str, ...]:
+    """Note that frequencies cannot be estimated if fewer reports are used than there are answers."""
+    n, used = len(fixed.mechanism.inputs), int((fixed.mechanism.channel > 0).any(axis=0).sum())
+    if used >= n:
+        return ()
+    reports = "1 report is" if used == 1 else f"{used} reports are"
+    return (f"{reports} used for {n} answers: frequencies cannot be estimated from them; `design` finds what can",)
 
 
 def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[str, ...]:
