@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
 from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.record import Design
-from ldpopt.designing.saving import design_of, load_design
+from ldpopt.designing.record import Design, ProvedDesign
+from ldpopt.designing.saving import load_design
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.numbers import short_repr
@@ -77,7 +77,7 @@ def _question_from_dict(entry: Any, where: str) -> Question:
     """Read what `_question_to_dict` returned."""
     source: Any
     if "sets" in entry or "design" in entry:
-        source = design_of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
+        source = ProvedDesign.of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
     else:
         table = entry["mechanism"]
         source = Mechanism(table["channel"], labels_of(table["inputs"]), labels_of(table["outputs"]))
