@@ -190,13 +190,6 @@ class TestMaximumLikelihood:
 class TestStatements:
     """What both methods accept and refuse."""
 
-    def test_forms_of_reports(self, method):
-        reports = ["no", "yes", "no", "no"]
-        vectors = [reports, np.array(reports), pandas.Series(reports)]
-        forms = [*vectors, {"yes": 1, "no": np.int64(3)}, {"yes": 1.0, "no": 3}]
-        found = [estimate_frequencies(COIN, form, method=method).values.tolist() for form in forms]
-        assert all(one == found[0] for one in found)
-
     @pytest.mark.parametrize("reports", [[], {}, {"no": 0}])
     def test_no_reports(self, method, reports):
         with pytest.raises(StatementError, match="no reports"):
@@ -309,11 +302,3 @@ class TestCountsOrReports:
                 estimate_frequencies(digits, series)
             assert estimate_frequencies(digits, dict(series)).n_reports == series.sum()
             assert estimate_frequencies(digits, series.to_list()).n_reports == len(series)
-
-    def test_wrong_counts_are_named_as_counts(self):
-        with pytest.raises(StatementError, match=r"the count is not a whole number"):
-            estimate_frequencies(self.NUMBERED, self.SEEN.value_counts(normalize=True))
-        with pytest.raises(StatementError, match="unknown report: "):
-            estimate_frequencies(self.NUMBERED, pandas.Series({0: 60, 1: 39, 7: 40}))
-        with pytest.raises(StatementError, match="unknown report: "):
-            estimate_frequencies(self.NUMBERED, [0, 1, 7])
