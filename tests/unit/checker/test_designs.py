@@ -300,9 +300,7 @@ ABSURD += [1e308, 5e-324, -1e308, 10**399]
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize(
-    "name", sample_or_all(ABSURD_CASES, 3)
-)
+@pytest.mark.parametrize("name", sample_or_all(ABSURD_CASES, 3))
 def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
     data = third(json.loads(saved(name)))
 
