@@ -106,8 +106,8 @@ ShowValues = Annotated[
     bool, typer.Option("--show-values", callback=_show_values, help="Let messages quote entries of the table.")
 ]
 HalfWidth = Annotated[
-    float | None,
-    typer.Option("--half-width", metavar="H", help="Half-width of the intervals: 0.02 is two percentage points."),
+    str | None,
+    typer.Option("--half-width", metavar="H", help="Half-width of the intervals: 0.02 or 2% is two percentage points."),
 ]
 Confidence = Annotated[float, typer.Option("--confidence", metavar="C", help="Confidence level of the intervals.")]
 Simultaneous = Annotated[

@@ -273,6 +273,11 @@ class ReportSource(ABC):
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,), at a prior; default: at the worst one."""
 
+    @property
+    @abstractmethod
+    def spans(self) -> Float:
+        """The largest minus the least possible value of each number, shape (k,)."""
+
     @abstractmethod
     def p_value(self, counts: Counts) -> float:
         """Return a p-value of unweighted counts, for all possible answers; see `goodness_of_fit`."""
@@ -327,6 +332,11 @@ class ListedSource(ReportSource):
         known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
         channel = self.mechanism.counts / self.mechanism.denominator
         return linear_variances(channel, self.estimator, self.wanted, known)
+
+    @property
+    def spans(self) -> Float:
+        """The largest minus the least entry of each row of the matrix."""
+        return np.asarray(np.ptp(self.wanted, axis=1))
 
     def p_value(self, counts: Counts) -> float:
         """Return a p-value by the distance of the shares from the nearest distribution that some answers give."""

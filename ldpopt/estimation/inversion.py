@@ -27,6 +27,7 @@ def estimate_frequencies(
     intervals: Literal["score", "normal"] = "score",
     simultaneous: bool = False,
     check_fit: bool = True,
+    weights: Any = None,
 ) -> Estimate:
     r"""Estimate the frequency of each true answer from the reports of a mechanism.
 
@@ -62,6 +63,8 @@ def estimate_frequencies(
     check_fit : bool
         Whether reports that hardly come from the mechanism (p-value below 1e-3, see `goodness_of_fit`) cause a warning,
         and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
+    weights : array_like, shape (N,), optional
+        Weight of each report, if these are a list; default: all 1.
 
     Returns
     -------
@@ -114,7 +117,7 @@ def estimate_frequencies(
     names = mechanism.inputs
     z, share = interval_quantile(confidence, len(names), simultaneous), float(confidence)
     channel = mechanism.counts / mechanism.denominator
-    counts = Counts.of(mechanism, reports).require_some()
+    counts = Counts.of(mechanism, reports, weights=weights).require_some()
     _require_possible(counts.values, channel, mechanism)
     fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
     inverse = left_inverse(mechanism)  # refuses linearly dependent rows

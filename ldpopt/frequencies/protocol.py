@@ -191,6 +191,11 @@ class FrequencyProtocol(ReportSource):
         """Variance of a value if this share of reports supports the label, ``s (1 - s) / (p - q)^2``."""
         return np.asarray(share * (1 - share) / float(self.p - self.q) ** 2)
 
+    @property
+    def spans(self) -> Float:
+        """1 for each label, since the numbers are shares."""
+        return np.ones(len(self.inputs))
+
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of supporting reports as far outside ``[q, p]`` (Chernoff)."""
         share = counts.values / counts.total
@@ -201,7 +206,13 @@ class FrequencyProtocol(ReportSource):
         return min(1.0, 2 * len(share) * math.exp(-counts.n_reports * float((one + two).max())))
 
     def estimate(
-        self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True
+        self,
+        reports: Any,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
+        weights: Any = None,
     ) -> Estimate:
         r"""Estimate the frequency of each label from the reports, without bias.
 
@@ -218,6 +229,8 @@ class FrequencyProtocol(ReportSource):
         check_fit : bool
             Whether reports that hardly come from the protocol (p-value below 1e-3, see `goodness_of_fit`) cause a
             warning, and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
+        weights : array_like, shape (N,), optional
+            Weight of each report, if these are a list; default: all 1.
 
         Returns
         -------
@@ -235,7 +248,7 @@ class FrequencyProtocol(ReportSource):
         ``f (1 - f) / N``. O(N d) time, O(N) memory besides the reports.
         """
         z = interval_quantile(confidence, len(self.inputs), simultaneous)
-        counts = Counts.of(self, reports).require_some()
+        counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
         p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
         share = counts.values / counts.total

@@ -13,7 +13,7 @@ from ldpopt.foundation.numbers import Float, positive_seconds, real_number
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.problem.problem import Problem
-from ldpopt.solvers import Status, find
+from ldpopt.solvers import Solver, Status, find
 from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.formulation import formulate, relaxed_form
 from ldpopt.solving.gap_check import OPTIMAL_GAP, check_gap, repair_and_measure
@@ -34,7 +34,7 @@ NOTED_COST = 1e-6  # smallest relative cost of the repair that is noted
 def solve(
     problem: Problem,
     *,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     time_limit: float | None = None,
     gap: float | None = None,
     form: SolveForm | None = None,
@@ -49,10 +49,10 @@ def solve(
     ----------
     problem : Problem
         The problem.
-    solver : str
+    solver : str or Solver
         ``"auto"`` follows the `plan`: HiGHS, or an interior point for large problems (about a thousand entries or
         more). Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or
-        a plug-in's name; default: ``"auto"``.
+        a plug-in's name, or an instance of `ldpopt.solvers.Solver`; default: ``"auto"``.
     time_limit : float, optional
         Seconds for the whole call; default: no limit.
     gap : float, optional
@@ -116,7 +116,7 @@ def solve(
 
 def _solve(
     problem: Problem,
-    solver: str,
+    solver: str | Solver,
     time_limit: float | None,
     gap: float | None,
     form: SolveForm | None,
@@ -246,7 +246,7 @@ def _out_of_time(problem: Problem, message: str) -> Solution:
     return Solution(problem, Status.LIMIT, message, "no solver", 0.0, {}, {}, _notes(problem))
 
 
-def _conflict(problem: Problem, solver: str, deadline: Deadline) -> tuple[str, ...]:
+def _conflict(problem: Problem, solver: str | Solver, deadline: Deadline) -> tuple[str, ...]:
     """Constraints that conflict with privacy: each is left out in turn, and dropped if the rest is still infeasible."""
     backend = find("highs" if solver in ("auto", "interior") else solver)
     needed = list(problem.constraints)

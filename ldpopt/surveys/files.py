@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
 from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.record import Design
-from ldpopt.designing.saving import design_of, load_design
+from ldpopt.designing.record import Design, ProvedDesign
+from ldpopt.designing.saving import load_design
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.numbers import short_repr
@@ -35,6 +35,7 @@ def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
         "epsilon": finite_or_none(survey.epsilon),
         "stated_epsilon": None if survey.limit is None else survey.limit.text,
         "weights": survey.weights,
+        **({"words": words} if (words := survey.words.to_dict()) else {}),
         "questions": {name: _question_to_dict(question) for name, question in survey.questions.items()},
     }
     with replacing(path) as stream:
@@ -50,6 +51,7 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         questions = {key: _question_from_dict(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
         options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
+        options["words"] = data.get("words")
         return survey(questions, epsilon=data["stated_epsilon"], **options)
 
 
@@ -75,7 +77,7 @@ def _question_from_dict(entry: Any, where: str) -> Question:
     """Read what `_question_to_dict` returned."""
     source: Any
     if "sets" in entry or "design" in entry:
-        source = design_of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
+        source = ProvedDesign.of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
     else:
         table = entry["mechanism"]
         source = Mechanism(table["channel"], labels_of(table["inputs"]), labels_of(table["outputs"]))
