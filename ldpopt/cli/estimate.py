@@ -46,7 +46,7 @@ def estimate(
     questions. Estimates are unbiased, with score intervals; norm_sub is the nearest distribution without negative
     shares. The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
-    from ldpopt.estimation.fit import goodness_of_fit
+    from ldpopt.estimation.counts import goodness_of_fit
     from ldpopt.tables.files import kind_of
     from ldpopt.tables.origin import lacks_origin
 

@@ -1,7 +1,5 @@
 """A design: mechanism, estimator, variances and proof in one record."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -75,7 +75,6 @@ class Counts:
     n_reports: int
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
         frozen(self.values)
         frozen(self.squares)
 
@@ -159,7 +158,6 @@ class Counts:
         return hash((self.source, self.n_reports, self.total))
 
     def __repr__(self) -> str:
-        """Number of reports and the first counts."""
         first = ", ".join(
             f"{short_repr(label)}: {value:g}" for label, value in islice(zip(self.labels, self.values, strict=True), 6)
         )
@@ -182,10 +180,8 @@ class Counts:
     def require(self, source: str) -> Counts:
         """Return the counts if they are of this source; refuse those of another one."""
         if self.source != source:
-            raise StatementError(
-                f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}",
-                do="count the reports with the mechanism that drew them",
-            )
+            what = f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}"
+            raise StatementError(what, do="count the reports with the mechanism that drew them")
         return self
 
     def require_some(self) -> Counts:
@@ -377,3 +373,45 @@ def _numbers(values: Any, size: int) -> Any:
     if not all(value >= 0 and math.isfinite(value) for value in values):
         raise ValueError(f"{short_repr(values)} has a number below 0")
     return np.array(values)
+
+
+def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
+    r"""Return a p-value for the hypothesis that the reports come from this mechanism, whatever the answers are.
+
+    Parameters
+    ----------
+    source : Mechanism, design or frequency protocol
+        The supposed source of the reports.
+    reports : Counts, or anything that `Counts.of` takes
+        The reports, without weights.
+
+    Returns
+    -------
+    float
+        Valid for every number of reports: reports of the source get a value below ``a`` with probability at most
+        ``a``. A large value proves nothing: some raw answers look like reports.
+
+    Raises
+    ------
+    StatementError
+        If there are no reports, they are weighted, or one cannot come from the source.
+
+    Notes
+    -----
+    For a mechanism with ``m`` outputs the shares ``q`` of the reports are compared with the nearest distribution ``q*``
+    that some answers give. With ``G = N KL(q || q*)`` (Agrawal 2020, Theorem 1.2)
+
+    .. math:: \Pr(N \, \mathrm{KL}(q \,\|\, P^T p) \ge G) \le e^{-G} (e G / (m - 1))^{m-1}, \qquad G > m - 1.
+
+    For a protocol, the share of reports that support a label is compared with its range by Chernoff's bound.
+
+    Examples
+    --------
+    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+    >>> goodness_of_fit(coin, {"no": 700, "yes": 300}), goodness_of_fit(coin, {"no": 900, "yes": 100}) < 1e-20
+    (1.0, True)
+    """
+    counts = Counts.of(source, reports).require_some()
+    if counts.is_weighted:
+        raise StatementError("weighted counts have no p-value", do="count the reports without weights")
+    return source_of(source, "goodness_of_fit").p_value(counts)

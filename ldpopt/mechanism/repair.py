@@ -4,8 +4,6 @@ Solvers are accurate to an absolute tolerance, but privacy bounds ratios. Repair
 to integer masses that satisfy the notion for the real ``e**epsilon``; the notion's audit decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases, load_script, thorough_or
 from ldpopt import native
-from ldpopt.foundation.products import max_product
+from ldpopt.foundation.threads import max_product
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.trees import Trees
 from ldpopt.solving.methods.rays.views import Views

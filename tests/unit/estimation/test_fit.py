@@ -8,8 +8,7 @@ import pytest
 from builders import thorough_or
 from ldpopt import Mechanism, PureLDP, Workload, design
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts
-from ldpopt.estimation.fit import goodness_of_fit
+from ldpopt.estimation.counts import Counts, goodness_of_fit
 from ldpopt.frequencies import FrequencyProtocol
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
