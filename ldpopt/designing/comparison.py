@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from ldpopt.designing import literature
 from ldpopt.designing.design import design
-from ldpopt.designing.factorization import factorization
 from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.literature import SetProtocol
+from ldpopt.designing.literature import SetProtocol, factorization
 from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown

@@ -35,11 +35,9 @@ def weighted_left_inverse(channel: Float, expected: Float, tolerance: float = fl
     left, singular, right = np.linalg.svd(channel * root, full_matrices=False)
     rank = int(np.sum(singular > singular[0] * max(n, m) * tolerance))
     if rank < n:
-        raise StatementError(
-            f"the channel has rank {rank} for {n} inputs: different answers give the same distribution of reports",
-            where=f"channel of shape ({n}, {m})",
-            do="use a mechanism with linearly independent rows (a constant one has rank 1), or merge inputs",
-        )
+        what = f"the channel has rank {rank} for {n} inputs: different answers give the same distribution of reports"
+        do = "use a mechanism with linearly independent rows (a constant one has rank 1), or merge inputs"
+        raise StatementError(what, where=f"channel of shape ({n}, {m})", do=do)
     inverse: Float = (left / singular) @ right * root
     return inverse
 

@@ -137,10 +137,8 @@ class SubsetSelection(FrequencyProtocol, published=True):
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array, d = loose_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
-            raise StatementError(
-                f"reports have shape {array.shape}; expected positions of shape (N, {self.size})",
-                do="pass what privatize returned",
-            )
+            what = f"reports have shape {array.shape}; expected positions of shape (N, {self.size})"
+            raise StatementError(what, do="pass what privatize returned")
         ordered = np.sort(array, axis=1)
         if array.size and (array.min() < 0 or array.max() >= d or (np.diff(ordered, axis=1) == 0).any()):
             what = f"a report is not a set of {self.size} of the positions 0 .. {d - 1}"
@@ -211,10 +209,7 @@ class SetCodec(LabelCodec):
         for place, row in enumerate(rows):
             parts = str(texts[row]).split(" ")
             if len(parts) != size or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-                raise StatementError(
-                    f"the report{quoted(texts[row])} is not a set of {size} positions",
-                    where=f"{where}, row {first_row + row}",
-                    do="pass what privatize wrote",
-                )
+                what = f"the report{quoted(texts[row])} is not a set of {size} positions"
+                raise StatementError(what, where=f"{where}, row {first_row + row}", do="pass what privatize wrote")
             sets[place] = [int(part) for part in parts]
         return sets, is_report

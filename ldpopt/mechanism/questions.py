@@ -56,13 +56,10 @@ class Question:
     missing_answer: Hashable | None = None
 
     def __post_init__(self) -> None:
-        """Check how missing answers are treated."""
         require_policy(self.missing)
         if self.missing_answer is not None and self.missing_code is None:
-            raise StatementError(
-                f"the missing answer {short_repr(self.missing_answer)} is not an input of the mechanism",
-                do=nearest(self.missing_answer, self.inputs),
-            )
+            what = f"the missing answer {short_repr(self.missing_answer)} is not an input of the mechanism"
+            raise StatementError(what, do=nearest(self.missing_answer, self.inputs))
 
     @property
     def randomizer(self) -> Randomizer:
@@ -108,7 +105,6 @@ class OneQuestion:
     fake_data: bool
 
     def __post_init__(self) -> None:
-        """Check the number of questions."""
         if not 2 <= self.count <= MOST:
             what = f"one of {self.count} questions cannot be drawn"
             raise StatementError(what, do=f"ask from 2 to {MOST}, or split the budget")

@@ -1,7 +1,5 @@
 """HiGHS through highspy; answers are improved by iterative refinement."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,10 +10,9 @@ import numpy as np
 
 from ldpopt.errors import SolverOptionError
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.refinement import in_floats, refine
-from ldpopt.solvers.solver import Feature, Solver, missing
+from ldpopt.solvers.solver import Arrays, Feature, Outcome, Solver, Status, missing
 
 try:
     import highspy
@@ -108,7 +105,8 @@ def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Dea
         # Among nearly parallel rows a simplex method may cycle, from any basis, where tolerances are the smallest.
         settings = {**SIMPLEX, **steps, "simplex_strategy": 4, **options}
         outcome = _run(program, 1.0, settings, deadline, None)
-    if basis is not None and (_is_stalled(outcome, options) or _is_infeasible(program, outcome)):
+    is_infeasible = outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL
+    if basis is not None and (_is_stalled(outcome, options) or is_infeasible):
         # From a basis with nearly parallel rows HiGHS may call an infeasible point optimal. Columns scaled to at most 1
         # take a fraction of the seconds of its default scaling there.
         outcome = _run(program, SCALE, {**TOLERANCES, "simplex_scale_strategy": 4, **options}, deadline, None)
@@ -121,10 +119,6 @@ def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Dea
 def _is_stalled(outcome: Outcome, options: dict[str, Any]) -> bool:
     """Whether the warm start's own limit of iterations was reached."""
     return outcome.raw_status == "Iteration limit reached" and "simplex_iteration_limit" not in options
-
-
-def _is_infeasible(program: LinearProgram, outcome: Outcome) -> bool:
-    return outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL
 
 
 @dataclass
@@ -215,6 +209,5 @@ def _with_slacks(basis: highspy.HighsBasis) -> highspy.HighsBasis:
 
 def _set(highs: highspy.Highs, option: str, value: Any) -> None:
     if highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
-        raise SolverOptionError(
-            f"HiGHS refuses the option {option} = {value!r}", do="see its name, type and range in HiGHS's manual"
-        )
+        what = f"HiGHS refuses the option {option} = {value!r}"
+        raise SolverOptionError(what, do="see its name, type and range in HiGHS's manual")
