@@ -3,6 +3,7 @@ from . import accounting as accounting
 from . import closed_forms as closed_forms
 from . import errors as errors
 from . import estimation as estimation
+from . import fieldwork as fieldwork
 from . import frequencies as frequencies
 from . import mean as mean
 from . import noise as noise

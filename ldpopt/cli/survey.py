@@ -1,4 +1,4 @@
-"""The commands on surveys: survey init, check, solve, plan, privatize and estimate."""
+"""The commands on surveys: survey init, check, solve, plan, form, privatize and estimate."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,6 +8,7 @@ import typer
 from ldpopt.cli import options
 from ldpopt.cli.check import check
 from ldpopt.cli.estimate import estimate
+from ldpopt.cli.form import form
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import require_writable, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
@@ -84,5 +85,5 @@ def solve(
         say(f"warning: {warning}")
 
 
-for _command in (init, check, solve, plan, privatize, estimate):
+for _command in (init, check, solve, plan, form, privatize, estimate):
     survey.command()(_command)
