@@ -45,7 +45,7 @@ def weighted_left_inverse(channel: Float, expected: Float, tolerance: float = fl
 def _inverse(channel: Float) -> Float | None:
     """The only left inverse of a square channel, in a tenth of the time; None if it may be inaccurate."""
     try:
-        inverse: Float = np.linalg.inv(channel).T
+        inverse: Float = np.asarray(np.linalg.inv(channel).T, dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
     condition = float(np.abs(channel).sum(axis=0).max() * np.abs(inverse).sum(axis=1).max())
