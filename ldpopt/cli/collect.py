@@ -45,7 +45,7 @@ def collect(
 
         def started(address: str) -> None:
             data = {"address": address, "database": shown, "form": store.digest, "reports": store.count()}
-            show(f"form {store.digest}\n{address}: {store.count():,} reports in {shown}", data, json)
+            show(f"{address}: form {store.digest[:16]}, {store.count():,} reports in {shown}", data, json)
             sys.stdout.flush()
 
         raise_on_interrupt()
