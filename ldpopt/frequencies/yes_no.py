@@ -1,8 +1,8 @@
 r"""Joint reports on yes/no questions: a random set of questions with a random pattern of answers to them.
 
-A report names ``s`` of the ``2d`` answers, one of each reported question. Given that a question is reported, its answer is
-the true one with probability ``p``, so that shares are estimated as those of randomized response; two reported answers
-are a report of a channel on four pairs, so that the table of any two questions is estimated too.
+A report names ``s`` of the ``2d`` answers, one to each reported question. A reported answer is the true one with
+probability ``p``, so that shares are estimated as those of randomized response; two reported answers are a report of a
+channel on four pairs, so that the table of any two questions is estimated too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.yes_no_certificate import TOTAL, YesNoCertificate
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, MechanismSource, ReportSource
-from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.estimate import Estimate, interval_quantile
+from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.labels import nearest
@@ -240,12 +242,15 @@ class YesNoPatterns(ReportSource):
 
     def variances(self, prior: Any = None) -> Float:
         """Variance of one person's contribution to each share; default: at the worst share."""
-        p, share = float(self.law.p), 0.5
-        if prior is not None:
-            each = [read_prior(prior[name], answers)[0] for name, answers in self.questions.items()]
-            share = 1 - p + np.concatenate(each) * (2 * p - 1)
-        found = self.law.questions / self.size * share * (1 - share) / (2 * p - 1) ** 2
-        return np.broadcast_to(found, len(self.names))
+        if prior is None:
+            return self.variances_at(np.full(len(self.names), 0.5))
+        each = [read_prior(prior[name], answers)[0] for name, answers in self.questions.items()]
+        return self.variances_at(np.concatenate(each))
+
+    def variances_at(self, shares: Float) -> Float:
+        """Variance of one person's contribution to each share of an answer."""
+        named = (1 + float(self.law.bias) * (2 * shares - 1)) / 2
+        return np.asarray(self.law.questions / self.size * named * (1 - named) / float(self.law.bias) ** 2)
 
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of answers as far outside ``[1 - p, p]`` (Chernoff)."""
@@ -262,21 +267,34 @@ class YesNoPatterns(ReportSource):
         """Position of a question."""
         if name not in self.questions:
             raise StatementError(f"unknown question {name!r}", do=nearest(name, self.questions))
-        return list(self.questions).index(name)
+        return self._places[name]
 
-    def one(self, name: str) -> Mechanism:
-        """The channel of a question's answer, given that it is reported."""
-        p = float(self.law.p)
-        return Mechanism([[p, 1 - p], [1 - p, p]], self.questions[name])
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.questions)}
 
-    def estimate_one(self, name: str, counts: Counts, confidence: float = 0.95, **how: Any) -> Estimate:
+    def estimate_one(
+        self,
+        name: str,
+        counts: Counts,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
+    ) -> Estimate:
         """Estimate the shares of the answers to a question, from the reports that name one of them."""
-        own, mechanism = slice(2 * self.place(name), 2 * self.place(name) + 2), self.one(name)
-        values, squares = counts.values[own], counts.squares[own]
-        number = int(values.sum()) if not counts.is_weighted else counts.n_reports
-        total = (values.sum().item(), squares.sum().item())
-        part = Counts(mechanism.digest, mechanism.outputs, values, squares, *total, number)
-        return estimate_frequencies(mechanism, part, confidence=confidence, **how)
+        own = slice(2 * self.place(name), 2 * self.place(name) + 2)
+        fit = checked_fit(self, counts.require(self.digest).require_some(), check_fit)
+        values, squares = counts.values[own].astype(float), counts.squares[own]
+        total, z = float(values.sum()), interval_quantile(confidence, 2, simultaneous)
+        if not total > 0:
+            raise StatementError(f"no report has an answer to {name!r}", do="ask more people")
+        share, scale, p = values / total, float(squares.sum()) / total**2, float(self.law.p)
+        number = counts.n_reports if counts.is_weighted else int(total)
+        found, interval = ((each - 1 + p) / (2 * p - 1) for each in (share, share_intervals(share, scale, z)))
+        error = np.sqrt(share * (1 - share) * scale) / (2 * p - 1)
+        labels = self.questions[name]
+        return Estimate(found, error, number, float(confidence), "inversion", labels, None, interval, fit)
 
     def pair(self, name: str, other: str) -> PairOfAnswers:
         """What counts and estimates the table of two questions."""
