@@ -176,20 +176,28 @@ class SetCodec(LabelCodec):
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
         """Draw the reports of answers for a dataframe: texts, and the position of each entry among them."""
         texts = self.column(codes, self.labels(True), source).to_pylist()
-        return [text or "" for text in texts], np.where(codes == MISSING, MISSING, np.arange(len(codes)))
+        return [text or "" for text in texts], np.where(self.is_answered(codes), np.arange(len(codes)), MISSING)
+
+    def is_answered(self, codes: Codes) -> NDArray[np.bool_]:
+        """Which entries are not missing."""
+        return np.asarray(codes != MISSING)
+
+    def sets(self, codes: Codes, source: Draws) -> NDArray[Any]:
+        """Draw the reports of answers, none of which is missing."""
+        protocol = self.randomizer
+        if isinstance(source, KeyedDraws):
+            return protocol.choose(codes, source.streams(protocol.digest, codes))
+        return protocol.privatize([protocol.inputs[code] for code in codes.tolist()], rng=source)
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
         """Draw the reports of answers as a column of texts; missing answers stay missing."""
         from ldpopt.foundation.optional import pyarrow as pa
         from ldpopt.foundation.optional import pyarrow_compute as pc
 
-        protocol, answered = self.randomizer, np.flatnonzero(codes != MISSING)
-        if isinstance(source, KeyedDraws):
-            streams = source.where(codes != MISSING).streams(protocol.digest, codes[answered])
-            rows = protocol.choose(codes[answered], streams)
-        else:
-            rows = protocol.privatize([protocol.inputs[code] for code in codes[answered].tolist()], rng=source)
-        starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * protocol.size)
+        is_answered = self.is_answered(codes)
+        answered = np.flatnonzero(is_answered)
+        rows = self.sets(codes[answered], source.where(is_answered) if isinstance(source, KeyedDraws) else source)
+        starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * self.randomizer.size)
         texts = pc.binary_join(pa.ListArray.from_arrays(starts, labels.take(pa.array(rows.ravel()))), " ")
         places = np.full(len(codes), -1)
         places[answered] = np.arange(len(answered))
