@@ -252,6 +252,11 @@ class YesNoPatterns(ReportSource):
         named = (1 + float(self.law.bias) * (2 * shares - 1)) / 2
         return np.asarray(self.law.questions / self.size * named * (1 - named) / float(self.law.bias) ** 2)
 
+    @property
+    def spans(self) -> Float:
+        """1 for each share."""
+        return np.ones(len(self.names))
+
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of answers as far outside ``[1 - p, p]`` (Chernoff)."""
         p, named = float(self.law.p), counts.values.reshape(-1, 2).astype(float)
