@@ -90,13 +90,14 @@ class JointQuestion(Question):
         answers = self._require(name).inputs
         share = None if prior is None else read_prior(prior, tuple(answers))[0]
         names: tuple[Hashable, ...] = tuple(answers)
+        spans = np.ones(len(names))
         if isinstance(self.source, YesNoPatterns):
             found = self.source.variances_at(np.full(2, 0.5) if share is None else share)
         else:
             numbers, place = self._numbers[name], list(self.questions).index(name)
-            names = numbers.names
+            names, spans = numbers.names, numbers.spans
             found = numbers.variances() if share is None else numbers.variances_at(share, self._combinations[place])
-        return Precision(names, found, interval_quantile(confidence, len(found), False))
+        return Precision(names, found, interval_quantile(confidence, len(found), False), spans)
 
     def variance(self, name: str, priors: Sequence[Float]) -> float:
         """Average variance of the numbers of a question, for independent answers with these distributions."""
