@@ -14,12 +14,13 @@ from ldpopt.cli.invite import invite
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import require_writable, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
-from ldpopt.foundation.display import Facts, Table, label
+from ldpopt.foundation.display import Facts, Part, Table, label
 
 TEMPLATE = """\
 title = "My survey"
 epsilon = 2.0                # budget of a person over all questions, in nats
-scheme = "split"             # "split": all questions; "one_question": one for each person; "best": the better one
+scheme = "split"             # "split": all questions; "one_question": one for each person; "joint": one report on
+                             # all of them together; "best": the best one
 # weights = "weight"         # column of survey weights
 
 [question.smokes]
@@ -77,12 +78,21 @@ def solve(
         found.save(output)
     entries: list[dict[str, Any]] = []
     for name, question in found.questions.items():
-        entry = {"question": name, "answers": len(question.inputs), "epsilon": question.epsilon}
-        entries.append(entry | {"digest": question.randomizer.digest})
+        entry = {"question": name, "answers": len(question.inputs), "epsilon": found.budgets[name]}
+        entries.append(entry | {"digest": found.asked[found.column_of(name)].randomizer.digest})
     data = {"title": found.title, "scheme": found.scheme, "epsilon": found.epsilon, "questions": entries}
     rows = [[label(entry["question"]), entry["answers"], entry["epsilon"]] for entry in entries]
-    spent = f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}"
-    show(Facts(found.title, [Table(["question", "answers", "epsilon"], rows, digits=5), spent]), data, json)
+    parts: list[Part] = [Table(["question", "answers", "epsilon"], rows, digits=5)]
+    parts.append(f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}")
+    if found.joint is not None:
+        proof = found.joint.certificate
+        data["certificate"] = {"achieved": float(proof.achieved), "bound": float(proof.bound)}
+        data["certificate"]["relative_gap"] = proof.relative_gap
+        parts.append(
+            f"one report on all questions: variance {float(proof.achieved):.6g} of one person's numbers in all"
+        )
+        parts.append(f"no private report has less than {float(proof.bound):.6g}, relative gap {proof.relative_gap:.2g}")
+    show(Facts(found.title, parts), data, json)
     for warning in statement.warnings(found):
         say(f"warning: {warning}")
 

@@ -205,9 +205,6 @@ def _whole_count(label: Hashable, count: Any, most: int) -> int:
     except StatementError:
         whole = -1
     if whole < 0 or whole != count:
-        raise StatementError(
-            f"the count{quoted(count)} is not a whole number >= 0",
-            where=f"report {short_repr(label)}",
-            do="pass raw counts",
-        )
+        what = f"the count{quoted(count)} is not a whole number >= 0"
+        raise StatementError(what, where=f"report {short_repr(label)}", do="pass raw counts")
     return whole
