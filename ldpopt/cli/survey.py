@@ -1,4 +1,4 @@
-"""The commands on surveys: survey init, check, solve, plan, privatize and estimate."""
+"""The commands on surveys: init, check, solve, plan, form, collect, invite, privatize, estimate and export."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,7 +7,10 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.check import check
+from ldpopt.cli.collect import collect
 from ldpopt.cli.estimate import estimate
+from ldpopt.cli.form import form
+from ldpopt.cli.invite import invite
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import require_writable, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
@@ -94,5 +97,29 @@ def solve(
         say(f"warning: {warning}")
 
 
-for _command in (init, check, solve, plan, privatize, estimate):
+def export(
+    database: Annotated[str, typer.Argument(metavar="URL", help="Database of `ldpopt survey collect`.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="TABLE", help="The reports as CSV or Parquet, by the ending.")
+    ],
+    json: options.Json = None,
+) -> None:
+    """Write the reports of a database to a file, with their origin.
+
+    The rows are in the order of their random ids, which are left out. `survey estimate` reads the file, and the
+    database as well.
+    """
+    from ldpopt.tables.database import is_database
+    from ldpopt.tables.files import copy_reports, kind_of
+
+    require_writable(output)
+    kind_of(output)
+    if not is_database(database):
+        raise typer.BadParameter(f"{database} is not the address of a database, such as sqlite:///reports.db")
+    with working("reading the reports"):
+        count = copy_reports(database, output)
+    show(f"{output}: {count:,} reports", {"file": output, "reports": count}, json)
+
+
+for _command in (init, check, solve, plan, form, collect, invite, privatize, estimate, export):
     survey.command()(_command)

@@ -1,7 +1,5 @@
 """Frequencies from the reports of a mechanism: unbiased inversion or maximum likelihood."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -27,6 +25,7 @@ def estimate_frequencies(
     intervals: Literal["score", "normal"] = "score",
     simultaneous: bool = False,
     check_fit: bool = True,
+    weights: Any = None,
 ) -> Estimate:
     r"""Estimate the frequency of each true answer from the reports of a mechanism.
 
@@ -62,6 +61,8 @@ def estimate_frequencies(
     check_fit : bool
         Whether reports that hardly come from the mechanism (p-value below 1e-3, see `goodness_of_fit`) cause a warning,
         and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
+    weights : array_like, shape (N,), optional
+        Weight of each report, if these are a list; default: all 1.
 
     Returns
     -------
@@ -99,11 +100,8 @@ def estimate_frequencies(
     array([0.7, 0.3])
     """
     if not isinstance(method, str) or method not in ("inversion", "maximum_likelihood"):
-        raise StatementError(
-            f"method {short_repr(method)} is unknown",
-            where="estimate_frequencies",
-            do="use 'inversion' or 'maximum_likelihood'",
-        )
+        what = f"method {short_repr(method)} is unknown"
+        raise StatementError(what, where="estimate_frequencies", do="use 'inversion' or 'maximum_likelihood'")
     if not isinstance(mechanism, Mechanism):
         kind = type(mechanism)
         has_one = hasattr(kind, "mechanism")
@@ -114,7 +112,7 @@ def estimate_frequencies(
     names = mechanism.inputs
     z, share = interval_quantile(confidence, len(names), simultaneous), float(confidence)
     channel = mechanism.counts / mechanism.denominator
-    counts = Counts.of(mechanism, reports).require_some()
+    counts = Counts.of(mechanism, reports, weights=weights).require_some()
     _require_possible(counts.values, channel, mechanism)
     fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
     inverse = left_inverse(mechanism)  # refuses linearly dependent rows

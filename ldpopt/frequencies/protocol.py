@@ -89,9 +89,8 @@ class FrequencyProtocol(ReportSource):
         self.epsilon = Budget.positive(epsilon)
         whole = is_whole(inputs, most=sys.maxsize)
         if not whole and (isinstance(inputs, str) or not hasattr(inputs, "__len__") or not getattr(inputs, "ndim", 1)):
-            raise StatementError(
-                f"inputs = {short_repr(inputs)} are not labels", do="pass a list of labels, or their number"
-            )
+            what = f"inputs = {short_repr(inputs)} are not labels"
+            raise StatementError(what, do="pass a list of labels, or their number")
         size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
         if size < 2:
             raise StatementError(f"{size} labels: at least two are needed", do="pass more labels")
@@ -191,6 +190,11 @@ class FrequencyProtocol(ReportSource):
         """Variance of a value if this share of reports supports the label, ``s (1 - s) / (p - q)^2``."""
         return np.asarray(share * (1 - share) / float(self.p - self.q) ** 2)
 
+    @property
+    def spans(self) -> Float:
+        """1 for each label, since the numbers are shares."""
+        return np.ones(len(self.inputs))
+
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of supporting reports as far outside ``[q, p]`` (Chernoff)."""
         share = counts.values / counts.total
@@ -201,7 +205,13 @@ class FrequencyProtocol(ReportSource):
         return min(1.0, 2 * len(share) * math.exp(-counts.n_reports * float((one + two).max())))
 
     def estimate(
-        self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True
+        self,
+        reports: Any,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
+        weights: Any = None,
     ) -> Estimate:
         r"""Estimate the frequency of each label from the reports, without bias.
 
@@ -218,6 +228,8 @@ class FrequencyProtocol(ReportSource):
         check_fit : bool
             Whether reports that hardly come from the protocol (p-value below 1e-3, see `goodness_of_fit`) cause a
             warning, and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
+        weights : array_like, shape (N,), optional
+            Weight of each report, if these are a list; default: all 1.
 
         Returns
         -------
@@ -235,7 +247,7 @@ class FrequencyProtocol(ReportSource):
         ``f (1 - f) / N``. O(N d) time, O(N) memory besides the reports.
         """
         z = interval_quantile(confidence, len(self.inputs), simultaneous)
-        counts = Counts.of(self, reports).require_some()
+        counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
         p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
         share = counts.values / counts.total
@@ -298,9 +310,8 @@ class FrequencyProtocol(ReportSource):
         NotRepresentableError
             If there are too many possible reports.
         """
-        raise NotRepresentableError(
-            f"{self!r} has too many possible reports to list", do="use privatize and estimate, which need no channel"
-        )
+        what = f"{self!r} has too many possible reports to list"
+        raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
 
     def _codes(self, x: Any, kind: str) -> Positions:
         """Return the positions of labels; labels 0 .. d-1 are their own positions."""
@@ -317,10 +328,8 @@ class FrequencyProtocol(ReportSource):
     def _require_distinguishable(self) -> None:
         """Refuse a budget so small that ``p`` and ``q`` are equal in 53-bit words."""
         if not self.p > self.q:
-            raise StatementError(
-                f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and {len(self.inputs)} labels",
-                do="pass a larger epsilon or fewer labels",
-            )
+            what = f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and {len(self.inputs)} labels"
+            raise StatementError(what, do="pass a larger epsilon or fewer labels")
 
     @abstractmethod
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:

@@ -35,7 +35,7 @@ from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import Randomizer
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import bit_source
+from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.tables.coding import MISSING, Codes, Missing
 
 # Used in place of a digest: which questions are reported does not depend on the answers, also with a key
@@ -52,7 +52,8 @@ class WordChoices:
     def of(cls, source: Draws, digest: str, size: int) -> WordChoices:
         """Choices for all persons, keyed or by a generator."""
         if isinstance(source, KeyedDraws):
-            return cls(source.streams(digest, np.zeros(size, dtype=np.int64)))
+            streams = source.streams(digest, np.zeros(size, dtype=np.int64))  # of 64-bit words
+            return cls(lambda rows, count: streams(rows, count) >> np.uint64(64 - BITS))
         bits = bit_source(source)
         return cls(lambda rows, count: bits(len(rows) * count).reshape(-1, count))
 
@@ -233,6 +234,11 @@ class YesNoPatterns(ReportSource):
         """Variance of one person's contribution to each share of an answer."""
         named = (1 + self.bias * (2 * shares - 1)) / 2
         return np.asarray(self.law.questions / self.size * named * (1 - named) / self.bias**2)
+
+    @property
+    def spans(self) -> Float:
+        """1 for each share."""
+        return np.ones(len(self.names))
 
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of answers as far outside ``[1 - p, p]`` (Chernoff)."""

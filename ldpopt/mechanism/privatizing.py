@@ -12,13 +12,12 @@ import numpy as np
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.labels import text_of
 from ldpopt.mechanism.files import origin_of_reports
-from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws
+from ldpopt.mechanism.keyed import Draws, Ids, Keyed, KeyedDraws, ids_of
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import Random, child_seed, generators, seed_of
 from ldpopt.tables.coding import Coder, Codes, MissingAnswers
 from ldpopt.tables.files import Rows, kind_of, position_of, reading, require_other_file, writing
 from ldpopt.tables.frames import as_frame, codes_of, column_of, is_partitioned, mapped, with_labels
-from ldpopt.tables.ids import Ids, ids_of
 from ldpopt.tables.origin import origin_of_table, read_origin, require_raw, with_origin
 
 if TYPE_CHECKING:

@@ -57,13 +57,10 @@ class Question:
     missing_answer: Hashable | None = None
 
     def __post_init__(self) -> None:
-        """Check how missing answers are treated."""
         require_policy(self.missing)
-        if self.missing_answer is not None and self._missing_code() is None:
-            raise StatementError(
-                f"the missing answer {short_repr(self.missing_answer)} is not an input of the mechanism",
-                do=nearest(self.missing_answer, self.inputs),
-            )
+        if self.missing_answer is not None and self.missing_code is None:
+            what = f"the missing answer {short_repr(self.missing_answer)} is not an input of the mechanism"
+            raise StatementError(what, do=nearest(self.missing_answer, self.inputs))
 
     @property
     def randomizer(self) -> Randomizer:
@@ -95,15 +92,18 @@ class Question:
 
     def fill_missing(self, codes: Codes, missing: MissingAnswers, first_row: int = 0) -> Codes:
         """Replace missing answers by `missing_answer`; those that are to be refused are counted in ``missing``."""
-        code = None if self.missing_answer is None else self._missing_code()
+        code = self.missing_code
         if code is not None:
             return np.where(codes == MISSING, code, codes)
         if self.missing == "refuse":
             missing.add(codes, first_row)
         return codes
 
-    def _missing_code(self) -> int | None:
-        """Position of `missing_answer` among the inputs: by the label, or else by its text."""
+    @property
+    def missing_code(self) -> int | None:
+        """Position of `missing_answer` among the inputs, by the label or else by its text; None if there is none."""
+        if self.missing_answer is None:
+            return None
         if self.missing_answer in self.inputs:
             return self.inputs.index(self.missing_answer)
         names, text = list(map(text_of, self.inputs)), text_of(self.missing_answer)
@@ -118,7 +118,6 @@ class OneQuestion:
     fake_data: bool
 
     def __post_init__(self) -> None:
-        """Check the number of questions."""
         if not 2 <= self.count <= MOST:
             what = f"one of {self.count} questions cannot be drawn"
             raise StatementError(what, do=f"ask from 2 to {MOST}, or split the budget")

@@ -1,7 +1,5 @@
 """Surveys in folders of Parquet files: privatized and counted file by file, in worker processes or on a cluster."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import uuid

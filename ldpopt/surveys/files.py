@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
 from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.record import Design
-from ldpopt.designing.saving import design_of, load_design
+from ldpopt.designing.record import Design, ProvedDesign
+from ldpopt.designing.saving import load_design
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.numbers import short_repr
@@ -37,6 +37,7 @@ def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
         "epsilon": finite_or_none(survey.epsilon),
         "stated_epsilon": None if survey.limit is None else survey.limit.text,
         "weights": survey.weights,
+        **({"words": words} if (words := survey.words.to_dict()) else {}),
         **({} if survey.joint is None else {"joint": survey.joint.certificate.to_dict()}),
         "questions": {name: _question_to_dict(question) for name, question in survey.questions.items()},
     }
@@ -53,6 +54,7 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         questions = {key: _question_from_dict(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
         options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
+        options["words"] = data.get("words")
         if data["scheme"] == "joint":
             questions = JointQuestion.of(questions, read_joint(data["joint"], questions, f"{name}: joint"))
         return survey(questions, epsilon=data["stated_epsilon"], **options)
@@ -92,7 +94,7 @@ def _question_from_dict(entry: Any, where: str) -> Question:
         workload = Workload.frequencies(labels) if rows is None else Workload(rows, labels, labels_of(names))
         return Question(workload, entry["missing"], instead)
     if "sets" in entry or "design" in entry:
-        source = design_of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
+        source = ProvedDesign.of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
     else:
         table = entry["mechanism"]
         source = Mechanism(table["channel"], labels_of(table["inputs"]), labels_of(table["outputs"]))

@@ -86,14 +86,16 @@ class JointQuestion(Question):
         return self._numbers[name].estimate(counts, confidence, **how)
 
     def precision(self, name: str, confidence: float, prior: Any = None) -> Precision:
-        """Variances of the numbers of one question; a prior is for its own answers, beside equally common other ones."""
+        """Variances of the numbers of a question; a prior is for its own answers, beside equally common other ones."""
         own = self._require(name).inputs
-        names = own if isinstance(self.source, YesNoPatterns) else self._numbers[name].names
+        names, spans = tuple(own), np.ones(len(own))
+        if not isinstance(self.source, YesNoPatterns):
+            names, spans = self._numbers[name].names, self._numbers[name].spans
         priors = [np.full(len(one.inputs), 1 / len(one.inputs)) for one in self.questions.values()]
         if prior is not None:
             priors[list(self.questions).index(name)] = read_prior(prior, tuple(own))[0]
         found = self.variances(name, None if prior is None else priors)
-        return Precision(tuple(names), found, interval_quantile(confidence, len(found), False))
+        return Precision(names, found, interval_quantile(confidence, len(found), False), spans)
 
     def variances(self, name: str, priors: Sequence[Float] | None) -> Float:
         """Variances of the numbers of a question, for independent answers; default: at the worst distribution."""

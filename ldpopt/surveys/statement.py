@@ -27,6 +27,7 @@ from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.files import read_source
+from ldpopt.surveys.form import FormSection, FormWords, QuestionWords, require_words
 from ldpopt.surveys.joint import JointQuestion
 from ldpopt.surveys.schemes import compare_schemes
 
@@ -49,6 +50,8 @@ class QuestionSection(Section):
     share: float | None = Field(default=None, gt=0, le=1)
     missing: Literal["refuse", "answer", "leave"] = "refuse"
     missing_label: Label | None = None
+    text: str = ""
+    answers: dict[str, str] = Field(default_factory=dict)
 
     @property
     def missing_answer(self) -> Label | None:
@@ -58,18 +61,23 @@ class QuestionSection(Section):
         return "no answer" if self.missing_label is None else self.missing_label
 
     @property
-    def answers(self) -> list[Any]:
+    def inputs(self) -> list[Any]:
         """Labels of the answers, with the one for a missing answer."""
         labels: list[Any] = list(self.labels if self.labels is not None else self.prior or ())
         extra = self.missing_answer
         return labels if extra is None or extra in labels else [*labels, extra]
 
     @property
+    def page_words(self) -> QuestionWords:
+        """Words of the question on the page for respondents."""
+        return QuestionWords(text=self.text, answers=self.answers)
+
+    @property
     def weights(self) -> Any:
         """The prior by label; keys of a TOML table are text."""
         if not isinstance(self.prior, dict):
             return self.prior
-        found = {str(label): label for label in self.answers}
+        found = {str(label): label for label in self.inputs}
         return {found.get(key, key): weight for key, weight in self.prior.items()}
 
 
@@ -81,6 +89,7 @@ class SurveySection(Section):
     epsilon: float | str | None = None
     scheme: Literal["split", "one_question", "fake_data", "joint", "best"] = "split"
     weights: str | None = None
+    form: FormSection = FormSection()
     question: dict[str, QuestionSection] = Field(min_length=1)
 
 
@@ -111,11 +120,19 @@ class UnsolvedSurvey:
                     source = self.sources[name] if name in self.sources else _solve(section, self.budgets[name])
                 missing: Any = "leave_out" if section.missing == "leave" else "refuse"
                 questions[name] = Question(source, missing, section.missing_answer)
-        options: dict[str, Any] = {"title": self.section.title, "weights": self.section.weights}
+            with self.page.at("question", name, "answers"):
+                require_words(section.page_words, questions[name])
+        options: dict[str, Any] = {"title": self.section.title, "weights": self.section.weights, "words": self._words()}
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
             return survey(questions, epsilon=self.section.epsilon, scheme=self.scheme, **options)
+
+    def _words(self) -> dict[str, Any]:
+        """Words of the page for respondents, as `Survey` takes them."""
+        asked = {name: question.page_words for name, question in self.section.question.items()}
+        asked = {name: words for name, words in asked.items() if words.text or words.answers}
+        return FormWords(**self.section.form.model_dump(), questions=asked).to_dict()
 
     def warnings(self, survey: Survey) -> list[str]:
         """Return a warning for each question whose frequencies cannot be estimated."""
@@ -199,7 +216,7 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
     """Return the scheme of least variance, the reason for it, and the joint report if that is the best one."""
     _require_whole_budget(page, survey, total, "the best scheme", "fits one scheme only")
     assert total is not None
-    labels = {name: question.answers for name, question in survey.question.items()}
+    labels = {name: question.inputs for name, question in survey.question.items()}
     priors = {name: question.weights for name, question in survey.question.items() if question.prior is not None}
     with page.at("question"):
         found = compare_schemes(labels, total, priors=priors)
@@ -245,7 +262,7 @@ def _divide_budget(
 
 def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | Design | FrequencyDesign:
     """Return the best mechanism for the utility of a question, or the best design for its workload."""
-    labels, privacy = question.answers, PureLDP(epsilon)
+    labels, privacy = question.inputs, PureLDP(epsilon)
     if question.utility is not None:
         prior = [1 / len(labels)] * len(labels) if question.prior is None else question.weights
         return solve(Problem(prior, question.utility, privacy, inputs=labels)).mechanism
@@ -254,7 +271,7 @@ def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | Design | F
 
 def _workload(question: QuestionSection) -> Workload:
     """Return the numbers of a question that are estimated."""
-    labels = question.answers
+    labels = question.inputs
     if question.workload == "mean":
         return Workload.mean(labels if question.values is None else question.values, inputs=labels)
     found: Workload = getattr(Workload, question.workload or "frequencies")(labels)

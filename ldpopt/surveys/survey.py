@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -30,6 +31,7 @@ from ldpopt.problem.problem import Problem
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.files import read_survey_file, write_survey_file
+from ldpopt.surveys.form import FormWords, form_of
 from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source
 from ldpopt.surveys.schemes import SCHEMES
 from ldpopt.tables.coding import Missing
@@ -62,6 +64,9 @@ class Survey:
         What the survey is about; default: ``""``.
     weights : str, optional
         Column of survey weights, which is kept in files of reports, unprotected; default: none.
+    words : mapping, optional
+        Words of the page for respondents, with the keys of ``[form]`` in a survey file, and
+        ``{"questions": {name: {"text": ..., "answers": {label: words}}}}``; default: none.
 
     Attributes
     ----------
@@ -73,8 +78,8 @@ class Survey:
     Raises
     ------
     StatementError
-        If there are no questions, a name is not text, a question is of another type, or a person would spend more than
-        ``epsilon``.
+        If there are no questions, a name is not text, a question is of another type, words are for something unknown,
+        or a person would spend more than ``epsilon``.
 
     Examples
     --------
@@ -92,6 +97,7 @@ class Survey:
         scheme: Scheme = "split",
         title: str = "",
         weights: str | None = None,
+        words: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError("a survey needs questions", do='pass {"name": mechanism, ...}')
@@ -110,6 +116,7 @@ class Survey:
         if scheme in ("one_question", "fake_data") and len(self.questions) > 1:
             self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
             self._require_fake_data_possible()
+        self.words = FormWords.read(words or {}, self.questions)
         self._require_budget()
 
     def _require_fake_data_possible(self) -> None:
@@ -168,6 +175,41 @@ class Survey:
             If the file cannot be written.
         """
         write_survey_file(self, path)
+
+    def form(self, wave: int | None = None) -> dict[str, Any]:
+        r"""Return what a respondent's device needs to draw the reports, as JSON data.
+
+        .. math:: P(y \mid x) = K_{xy} / 2^{53}, \qquad K_{xy} \text{ the audited masses}
+
+        Parameters
+        ----------
+        wave : int, optional
+            Number of this repetition of the survey, ``1 <= wave <= 1000``; default: that of its words, else 1.
+
+        Returns
+        -------
+        dict
+            ``format``, ``title``, ``scheme``, ``odds`` (the exact ratio as text), ``wave`` from 2 on, and for each
+            question its ``answers`` and ``reports`` as in a table of text with ``masses``, or the law of a ``set``.
+
+        Raises
+        ------
+        StatementError
+            If the odds are infinite, the survey has weights, or a question has more than 500 answers, more than 200,000
+            masses, or two answers with the same text.
+
+        Notes
+        -----
+        O(answers times reports). Neither the proof nor the estimator is part of it. Source: docs, "Fieldwork".
+
+        Examples
+        --------
+        >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> form = Survey({"smokes": coin}).form()
+        >>> form["odds"], form["questions"]["smokes"]["masses"][0]
+        ('3', [6755399441055744, 2251799813685248])
+        """
+        return form_of(self, wave)
 
     def __repr__(self) -> str:
         scheme = "" if self.one_question is None and self.joint is None else f", {self.scheme}"
@@ -251,7 +293,7 @@ class Survey:
         found = precision(self.sources[name], confidence=confidence, prior=prior)
         if self.one_question is None or self.one_question.fake_data:
             return found
-        return Precision(found.names, found.variances * self.one_question.count, found.quantile)
+        return replace(found, variances=found.variances * self.one_question.count)
 
     def privatize(self, table: Any, *, rng: Random = None, key: Any = None, id: Any = None, again: bool = False) -> Any:
         """Replace the columns of all questions in a dataframe by reports; other columns stay, unprotected.
