@@ -21,7 +21,7 @@ from ldpopt.mechanism.channels import MAX_SHOWN
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
-from ldpopt.solving.step import Step
+from ldpopt.solving.log import Step
 
 # Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits
 LOST = 2.0**-10

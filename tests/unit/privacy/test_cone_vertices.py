@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from ldpopt import GraphDP, MetricDP
-from ldpopt.privacy.cones.lengths import lengths_of
 from ldpopt.privacy.cones.rays import cone_ties
-from ldpopt.privacy.cones.vertices import vertices
+from ldpopt.privacy.cones.vertices import lengths_of, vertices
 
 
 def by_trees(ties):

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases
 from ldpopt.errors import StatementError
-from ldpopt.privacy.implied_pairs import unimplied_pairs
-from ldpopt.privacy.places import EARTH_RADIUS
+from ldpopt.privacy.places import EARTH_RADIUS, unimplied_pairs
 
 
 def test_distances_by_their_definition():
