@@ -3,6 +3,7 @@ from . import accounting as accounting
 from . import closed_forms as closed_forms
 from . import errors as errors
 from . import estimation as estimation
+from . import fieldwork as fieldwork
 from . import frequencies as frequencies
 from . import mean as mean
 from . import noise as noise
@@ -23,8 +24,8 @@ from .designing.record import Design as Design
 from .designing.saving import load_design as load_design
 from .designing.saving import save_design as save_design
 from .estimation.counts import Counts as Counts
-from .estimation.counts import goodness_of_fit as goodness_of_fit
 from .estimation.estimate import Estimate as Estimate
+from .estimation.fit import goodness_of_fit as goodness_of_fit
 from .estimation.inversion import estimate_frequencies as estimate_frequencies
 from .estimation.planning import plan_sample as plan_sample
 from .foundation.budget import Budget as Budget

@@ -269,6 +269,11 @@ class ReportSource(ABC):
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,), at a prior; default: at the worst one."""
 
+    @property
+    @abstractmethod
+    def spans(self) -> Float:
+        """The largest minus the least possible value of each number, shape (k,)."""
+
     @abstractmethod
     def p_value(self, counts: Counts) -> float:
         """Return a p-value of unweighted counts, for all possible answers; see `goodness_of_fit`."""
@@ -324,6 +329,11 @@ class ListedSource(ReportSource):
         channel = self.mechanism.counts / self.mechanism.denominator
         return linear_variances(channel, self.estimator, self.wanted, known)
 
+    @property
+    def spans(self) -> Float:
+        """The largest minus the least entry of each row of the matrix."""
+        return np.asarray(np.ptp(self.wanted, axis=1))
+
     def p_value(self, counts: Counts) -> float:
         """Return a p-value by the distance of the shares from the nearest distribution that some answers give."""
         channel = self.mechanism.counts / self.mechanism.denominator
@@ -373,45 +383,3 @@ def _numbers(values: Any, size: int) -> Any:
     if not all(value >= 0 and math.isfinite(value) for value in values):
         raise ValueError(f"{short_repr(values)} has a number below 0")
     return np.array(values)
-
-
-def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
-    r"""Return a p-value for the hypothesis that the reports come from this mechanism, whatever the answers are.
-
-    Parameters
-    ----------
-    source : Mechanism, design or frequency protocol
-        The supposed source of the reports.
-    reports : Counts, or anything that `Counts.of` takes
-        The reports, without weights.
-
-    Returns
-    -------
-    float
-        Valid for every number of reports: reports of the source get a value below ``a`` with probability at most
-        ``a``. A large value proves nothing: some raw answers look like reports.
-
-    Raises
-    ------
-    StatementError
-        If there are no reports, they are weighted, or one cannot come from the source.
-
-    Notes
-    -----
-    For a mechanism with ``m`` outputs the shares ``q`` of the reports are compared with the nearest distribution ``q*``
-    that some answers give. With ``G = N KL(q || q*)`` (Agrawal 2020, Theorem 1.2)
-
-    .. math:: \Pr(N \, \mathrm{KL}(q \,\|\, P^T p) \ge G) \le e^{-G} (e G / (m - 1))^{m-1}, \qquad G > m - 1.
-
-    For a protocol, the share of reports that support a label is compared with its range by Chernoff's bound.
-
-    Examples
-    --------
-    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
-    >>> goodness_of_fit(coin, {"no": 700, "yes": 300}), goodness_of_fit(coin, {"no": 900, "yes": 100}) < 1e-20
-    (1.0, True)
-    """
-    counts = Counts.of(source, reports).require_some()
-    if counts.is_weighted:
-        raise StatementError("weighted counts have no p-value", do="count the reports without weights")
-    return source_of(source, "goodness_of_fit").p_value(counts)

@@ -19,6 +19,7 @@ from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import BITS
+from ldpopt.tables.database import without_password
 from ldpopt.tables.origin import merged, read_origin
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
     if origin is None:
         return
     questions = origin["questions"]
-    where = f"{path}, column {column}"
+    where = f"{without_password(path)}, column {column}"
     if column not in questions:
         what = "this column was copied unprotected, or added later: it has no reports"
         raise ModelFileError(what, where=where, do=f"the reports of this file: {nearest(column, questions)}")

@@ -160,7 +160,7 @@ class SecretKey:
 
 
 class Streams:
-    """Endless streams of 53-bit words, one for each record: SHAKE-256 of its 32 secret bytes and a request number."""
+    """Endless streams of 64-bit words, one for each record: SHAKE-256 of its 32 secret bytes and a request number."""
 
     def __init__(self, secrets: list[bytes]) -> None:
         self._secrets, self._requests = secrets, [0] * len(secrets)
@@ -172,7 +172,7 @@ class Streams:
             request = self._requests[row].to_bytes(8, "little")
             found.append(hashlib.shake_256(self._secrets[row] + request).digest(8 * count))
             self._requests[row] += 1
-        return _words(found).reshape(len(rows), count)
+        return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64).reshape(len(rows), count)
 
 
 @dataclass(frozen=True)

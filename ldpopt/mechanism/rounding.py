@@ -35,7 +35,11 @@ ACCEPTED_MOVE = 1e-12  # if a repair moves at most this mass, no other method is
 LARGE_ACCEPTED_MOVE = 1e-6
 # Number of outputs that are compared first: a rounding that violates the claim does so at nearly all outputs
 SAMPLED = 64
-SURELY = 1e-9  # relative excess of an entry over its bound from which a rounding is rejected without an audit
+# Relative excess of an entry over its bound, per input, from which a rounding is rejected without an audit: raising
+# multiplies at most once for every input, each time with an error of at most 2**-53
+SURELY = 2.0**-50
+# If the best rounding moved little, another is only audited if it moves less than this share of that
+WORTH_AN_AUDIT = 0.9
 # Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require
 ROW_TOTAL = float(1 << sampling.BITS)
 
@@ -97,12 +101,14 @@ def _nearest(
     accepted = ACCEPTED_MOVE if values.size <= SMALL_CHANNEL_ENTRIES else LARGE_ACCEPTED_MOVE
     for family in _rounding_families(values, ties, threshold):
         for counts in family:
+            channel = counts / ROW_TOTAL
+            moved = largest_move(channel, values)
+            if best is not None and best.moved <= LARGE_ACCEPTED_MOVE and moved >= WORTH_AN_AUDIT * best.moved:
+                break  # the later ones of a family are more private, and move more
             if ties is not None and _is_rejected(counts, ties):
                 continue
-            channel = counts / ROW_TOTAL
             audit = decide(channel)
             if audit.verdict == "certified":
-                moved = largest_move(channel, values)
                 if best is None or moved < best.moved:
                     best = Rounded(channel, audit, moved)
                 break
@@ -134,9 +140,9 @@ def _is_rejected(counts: Float, ties: Ties) -> bool:
         return False
     if ties.owner is None and not ties.is_compact:  # raising is exact up to roundoff
         cone, step = _Cone.of_ties(ties), -(-counts.shape[1] // SAMPLED)
-        counts = np.asarray(counts, float)
+        counts, surely = np.asarray(counts, float), 1 + len(counts) * SURELY
         samples = (counts[:, ::step], counts) if step > 1 else (counts,)
-        return any(bool((cone.raised(some) > some * (1 + SURELY)).any()) for some in samples)
+        return any(bool((cone.raised(some) > some * surely).any()) for some in samples)
     if not ties.is_complete:
         return False
     high = ties.budget.enclosure()[1]

@@ -222,6 +222,14 @@ def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
     return lambda size: generator.integers(0, total, size=size, dtype=np.uint64)
 
 
+def whole_words(rng: Random) -> Callable[[int], Words]:
+    """Return a function ``size -> size uniform words of 64 bits``; a generator that is passed advances."""
+    if rng is None:
+        return lambda size: np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+    generator = generator_of(rng)
+    return lambda size: generator.integers(0, 2**64 - 1, size, np.uint64, endpoint=True)
+
+
 def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.random.Generator:
     """Return the generator of a seed, or the generator that is passed."""
     if is_whole(rng, 0) or isinstance(rng, np.random.SeedSequence):

@@ -11,7 +11,7 @@ from ldpopt.foundation.numbers import Float, positive_seconds, real_number
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.problem.problem import Problem
-from ldpopt.solvers import Status, find
+from ldpopt.solvers import Solver, Status, find
 from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.formulation import formulate, relaxed_form
 from ldpopt.solving.gap_check import OPTIMAL_GAP, check_gap, polish, repair_and_measure
@@ -30,7 +30,7 @@ NOTED_COST = 1e-6  # smallest relative cost of the repair that is noted
 def solve(
     problem: Problem,
     *,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     time_limit: float | None = None,
     gap: float | None = None,
     form: SolveForm | None = None,
@@ -45,10 +45,10 @@ def solve(
     ----------
     problem : Problem
         The problem.
-    solver : str
+    solver : str or Solver
         ``"auto"`` follows the `plan`: HiGHS, or an interior point for large problems (about a thousand entries or
         more). Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or
-        a plug-in's name; default: ``"auto"``.
+        a plug-in's name, or an instance of `ldpopt.solvers.Solver`; default: ``"auto"``.
     time_limit : float, optional
         Seconds for the whole call; default: no limit.
     gap : float, optional
@@ -110,7 +110,7 @@ def solve(
 
 def _solve(
     problem: Problem,
-    solver: str,
+    solver: str | Solver,
     time_limit: float | None,
     gap: float | None,
     form: SolveForm | None,
@@ -137,7 +137,7 @@ def _solve(
         solution = replace(solution, conflict=_conflict(problem, solver, deadline))
     if raw.repaired is None or raw.channel is None:
         return with_constant_report(solution, problem)
-    notes = (*solution.notes, *_cost_of_repair(problem, raw.channel, raw.repaired))
+    notes = (*_few_reports(raw.repaired), *solution.notes, *_cost_of_repair(problem, raw.channel, raw.repaired))
     return replace(solution, repaired=raw.repaired, notes=notes)
 
 
@@ -236,7 +236,7 @@ def _solution(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Sol
     )
 
 
-def _conflict(problem: Problem, solver: str, deadline: Deadline) -> tuple[str, ...]:
+def _conflict(problem: Problem, solver: str | Solver, deadline: Deadline) -> tuple[str, ...]:
     """Constraints that conflict with privacy: each is left out in turn, and dropped if the rest is still infeasible."""
     backend = find("highs" if solver in ("auto", "interior") else solver)
     needed = list(problem.constraints)
@@ -274,6 +274,15 @@ def _notes(problem: Problem) -> tuple[str, ...]:
             "which is more private and costs at most 2**-53 per entry"
         )
     return (*notes, *problem.privacy.notes(problem.inputs))
+
+
+def _few_reports(fixed: Repaired) -> tuple[str, ...]:
+    """Note that frequencies cannot be estimated if fewer reports are used than there are answers."""
+    n, used = len(fixed.mechanism.inputs), int((fixed.mechanism.channel > 0).any(axis=0).sum())
+    if used >= n:
+        return ()
+    reports = "1 report is" if used == 1 else f"{used} reports are"
+    return (f"{reports} used for {n} answers: frequencies cannot be estimated from them; `design` finds what can",)
 
 
 def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[str, ...]:

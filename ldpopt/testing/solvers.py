@@ -124,6 +124,8 @@ def check_solver(
             continue
         except AssertionError as error:
             failures.append(f"  {title}: {error}")
+        except Exception as error:  # of the solver itself: every check has to be named
+            failures.append(f"  {title}: the solver raised {type(error).__name__}: {error}")
     require_none(failures, f"solver {found.name!r}")
 
 
