@@ -242,15 +242,7 @@ def _conflict(problem: Problem, solver: str | Solver, deadline: Deadline) -> tup
     needed = list(problem.constraints)
     for block in problem.constraints:
         rest = [other for other in needed if other is not block]
-        trial = Problem(
-            problem.prior,
-            problem.utility,
-            problem.privacy,
-            inputs=problem.inputs,
-            outputs=problem.outputs,
-            objective=problem.objective,
-            constraints=rest,
-        )
+        trial = replace(problem, constraints=tuple(rest))
         program = formulate(trial, relaxed_form(trial))
         if backend.solve(program, time_limit=deadline.left).status is Status.INFEASIBLE:
             needed = rest
