@@ -152,7 +152,9 @@ def refused_cases() -> list[Case]:
     every = {"call": "drawAll", "answers": {"q": "no"}, "names": ["q"], "expected": "refused"}
     cases += [every | {"form": one, "words": [5]} for one in forms]
     for asked in (question(COIN), good[-1]):
-        cases.append({"call": "draw", "question": asked, "answer": "?", "words": [5, 1, 2, 3, 4], "expected": "refused"})
+        cases.append(
+            {"call": "draw", "question": asked, "answer": "?", "words": [5, 1, 2, 3, 4], "expected": "refused"}
+        )
     return [{"words": [], "used": None if case["expected"] == "refused" else 0} | case for case in cases]
 
 
