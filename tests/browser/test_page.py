@@ -238,7 +238,8 @@ def test_spies_reach_nothing(server: Server, new_page: Callable[..., Page]) -> N
         "image": f"new Promise((done) => {{ {add}('img')); found.onload = found.onerror = (event) => done(event.type);"
         f"found.src = '{spy.url}i' }})",
         "beacon": f"navigator.sendBeacon('{spy.url}b') && 'queued'",
-        "script": f"(() => {{ try {{ {add}('script')); found.text = 'window.bad = 1' }} catch {{}} return !window.bad }})()",
+        "script": f"(() => {{ try {{ {add}('script')); found.text = 'window.bad = 1' }} catch {{}} "
+        "return !window.bad })()",
         "markup": "(() => { try { document.body.innerHTML += '<p>'; return 'done' } catch { return 'blocked' } })()",
         "frame": f"(() => {{ {add}('iframe')); found.src = '{spy.url}f' }})()",
         "form": f"(() => {{ {add}('form')); found.action = '{spy.url}s'; found.submit() }})()",
