@@ -97,7 +97,6 @@ class Estimate(HasFacts):
                 raise StatementError(f"{len(self.labels)} labels for {n} estimates", do="give one label for each value")
 
     def __repr__(self) -> str:
-        """Each value with its standard error and interval, at most ten of them."""
         rows = [f"Estimate({self.method}, {self.n_reports} reports, {100 * self.confidence:g}% intervals)"]
         for place in range(min(10, len(self.values))):
             name = "" if self.labels is None else f"{self.labels[place]!r}: "

@@ -1,7 +1,5 @@
 """The plan: which method solves a problem, and why. This is the only place where a method is chosen."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Literal, get_args
 
