@@ -48,8 +48,7 @@ def experiment(
     """
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.files import write_csv
-    from ldpopt.studies.experiment import compare_means_grid
-    from ldpopt.studies.resampling import PROTOCOLS, Resampled, protocols
+    from ldpopt.studies.experiment import PROTOCOLS, Resampled, compare_means_grid, protocols
 
     require_writable(output)
     low, high = _bounds(bounds)

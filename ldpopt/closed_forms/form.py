@@ -1,7 +1,5 @@
 """The class of all closed forms: value, sampler, and a matrix that is built on request only."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field

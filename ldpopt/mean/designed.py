@@ -1,7 +1,5 @@
 r"""The unbiased randomizer of least variance on a grid of inputs and outputs, by linear programming."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, Literal
 

@@ -275,3 +275,16 @@ solve_levels = Loop(
     "right f8[m, n]!",
     "found f8[m, n]!",
 )
+
+# sets.c
+choose_sets = Loop(
+    "choose_sets",
+    "d i8",
+    "parts i8",
+    "bits i8",
+    "words i8[rows, count]",
+    "own i8[rows]",
+    "is_held b1[rows]",
+    "found i4[rows, k]!",
+    "is_done b1[rows]!",
+)

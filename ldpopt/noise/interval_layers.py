@@ -132,9 +132,8 @@ class UnionLayers(IntervalLayers):
                 return [*found, [(-end - c, end + c)]], scale
             work += len(core) * len(steps)
             if len(found) > MAX_LAYERS or work > MAX_INTERVALS:
-                raise StatementError(
-                    f"layers still have gaps after {len(found)} steps", do="widen more, or join some of the intervals"
-                )
+                what = f"layers still have gaps after {len(found)} steps"
+                raise StatementError(what, do="widen more, or join some of the intervals")
             core = minkowski_sum(core, steps, 2 * width)
 
     @property

@@ -5,8 +5,6 @@ the cone that the rows read so far define. A new row divides these rays into pos
 pair of an adjacent positive and negative ray gives one new ray on the row; negative rays are removed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,24 +34,13 @@ CHUNK_CELLS = 2**22
 
 @dataclass(frozen=True)
 class Vertices:
-    """Vertices of a polytope, and the rows that are tight at each.
+    """Vertices of a polytope, and the rows that are tight at each."""
 
-    Attributes
-    ----------
-    points : tuple of tuples of Fraction
-        Coordinates, sorted.
-    incidence : bool array, shape (vertices, rows)
-        Whether a row is tight at a vertex.
-    is_complete : bool
-        Whether these are all vertices; else a deadline ended the enumeration.
-    """
-
-    points: tuple[Point, ...]
-    incidence: Incidence
-    is_complete: bool = True
+    points: tuple[Point, ...]  # coordinates, sorted
+    incidence: Incidence  # whether a row is tight at a vertex, shape (vertices, rows)
+    is_complete: bool = True  # whether these are all vertices; else a deadline ended the enumeration
 
     def __len__(self) -> int:
-        """Number of vertices."""
         return len(self.points)
 
 
@@ -153,12 +140,7 @@ def _add_row(
 
 
 def _adjacent(
-    zero: Incidence,
-    plus: NDArray[np.int64],
-    minus: NDArray[np.int64],
-    rows: int,
-    most_work: int,
-    deadline: Deadline,
+    zero: Incidence, plus: NDArray[np.int64], minus: NDArray[np.int64], rows: int, most_work: int, deadline: Deadline
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs of adjacent rays: they share ``rows`` tight rows or more, and no third ray lies on all of these.
 

@@ -6,8 +6,6 @@ minimal balanced collection, whose sets are the high entries of the columns. The
 listed by the double description method.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
@@ -135,10 +133,8 @@ class ListedPoints(ExtremePoints):
     def _found(self) -> tuple[tuple[Exact, ...], bool]:
         """The points, and whether these are all."""
         if math.prod(self.shape) > MAX_ENTRIES:
-            raise StatementError(
-                f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list",
-                do=f"take at most {MAX_ENTRIES} entries, or pure privacy",
-            )
+            what = f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list"
+            raise StatementError(what, do=f"take at most {MAX_ENTRIES} entries, or pure privacy")
         likely = self._likely_count() if self.time_limit is None else 0
         if likely > MAX_LISTED:
             raise StatementError(
@@ -210,10 +206,8 @@ class ListedPoints(ExtremePoints):
         n, m = self.shape
         self.require_complete()
         if max(n, m) > MAX_PERMUTED:
-            raise StatementError(
-                f"the permutations of {max(n, m)} labels are too many to enumerate",
-                do="use the points themselves, or .count",
-            )
+            what = f"the permutations of {max(n, m)} labels are too many to enumerate"
+            raise StatementError(what, do="use the points themselves, or .count")
         relabelings = [order for order in permutations(range(n)) if self._is_symmetry(order)]
         remaining = {tuple(vertex.flat): vertex for vertex in self._found[0]}
         found = []

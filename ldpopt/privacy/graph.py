@@ -78,7 +78,6 @@ class GraphDP(TiedNotion):
         object.__setattr__(self, "parts", parts)
 
     def __repr__(self) -> str:
-        """Budget and size of the graph."""
         nodes, edges = self.graph.number_of_nodes(), self.graph.number_of_edges()
         parts = ', parts="separate"' if self.parts == "separate" else ""
         return f"GraphDP(epsilon={self.epsilon!r}, graph=<{nodes} nodes, {edges} edges>{parts})"

@@ -1,7 +1,5 @@
 """Pairs of inputs of a metric that a chain through a third input implies."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline

@@ -31,11 +31,10 @@ def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None 
         names = distinct_labels(inputs, "list of points", "input")
         coordinates = table.to(names, None)
     if names is not None and len(names) != len(coordinates):
-        raise StatementError(
-            f"{len(names)} input labels for {len(coordinates)} points", do="give one label for each point"
-        )
+        what = f"{len(names)} input labels for {len(coordinates)} points"
+        raise StatementError(what, do="give one label for each point")
     distance = distances(coordinates, names, metric)
-    x, k = _coinciding(distance)
+    x, k = next(iter(np.argwhere((distance == 0) & ~np.eye(len(distance), dtype=bool)).tolist()), (0, 0))
     if x != k:
         what = f"the points of {_name(names, x)} and {_name(names, k)} coincide"
         raise StatementError(what, where="the list of points", do="merge the two inputs or move them apart")
@@ -91,16 +90,12 @@ def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, 
             continue
         where = f"the edge from {u!r} to {v!r}"
         if weight not in data:
-            raise StatementError(
-                f"the edge has no {weight!r}", where=where, do="give weight=, the attribute with lengths"
-            )
+            what = f"the edge has no {weight!r}"
+            raise StatementError(what, where=where, do="give weight=, the attribute with lengths")
         length = float(real_array(data[weight], f"{weight} of an edge"))
         if not 0 < length < np.inf:
-            raise StatementError(
-                f"the {weight} of the edge is {length}, which is not a positive length",
-                where=where,
-                do="give every edge a positive, finite length",
-            )
+            what = f"the {weight} of the edge is {length}, which is not a positive length"
+            raise StatementError(what, where=where, do="give every edge a positive, finite length")
         ends = (min(position[u], position[v]), max(position[u], position[v]))
         shortest[ends] = min(length, shortest.get(ends, np.inf))
     ends_of = np.array(list(shortest), np.int64).reshape(-1, 2)
@@ -126,18 +121,16 @@ def read_points(points: Any) -> tuple[Float, Labels | None]:
     coordinates = real_array(given, "list of points")
     coordinates = coordinates[:, None] if coordinates.ndim == 1 else coordinates
     if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
-        raise StatementError(
-            "the points need finite coordinates, one row per point", do="give one row of finite numbers for each point"
-        )
+        what = "the points need finite coordinates, one row per point"
+        raise StatementError(what, do="give one row of finite numbers for each point")
     return coordinates, names
 
 
 def _great_circle(coordinates: Float, names: Labels | None) -> Float:
     """Distances on a sphere, by the haversine formula, which is accurate for close points."""
     if coordinates.shape[1] != 2:
-        raise StatementError(
-            f"a point on the globe has {coordinates.shape[1]} coordinates", do="give latitude, longitude"
-        )
+        what = f"a point on the globe has {coordinates.shape[1]} coordinates"
+        raise StatementError(what, do="give latitude, longitude")
     for axis, (kind, limit) in enumerate((("latitude", 90), ("longitude", 360))):
         wrong = np.flatnonzero(np.abs(coordinates[:, axis]) > limit)
         if len(wrong):
@@ -152,12 +145,6 @@ def _great_circle(coordinates: Float, names: Labels | None) -> Float:
         distance[x] = 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
     np.fill_diagonal(distance, 0.0)
     return np.minimum(distance, distance.T)
-
-
-def _coinciding(distance: Float) -> tuple[int, int]:
-    """Two inputs at distance 0, or ``(0, 0)`` if there are none."""
-    zero = np.argwhere((distance == 0) & ~np.eye(len(distance), dtype=bool))
-    return (int(zero[0][0]), int(zero[0][1])) if len(zero) else (0, 0)
 
 
 def _name(names: Labels | None, x: int) -> str:

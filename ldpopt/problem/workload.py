@@ -100,10 +100,7 @@ class Workload:
     _table: Mapping[str, Any] | None = None
 
     def __init__(
-        self,
-        matrix: ArrayLike,
-        inputs: Sequence[Hashable] | None = None,
-        names: Sequence[Hashable] | None = None,
+        self, matrix: ArrayLike, inputs: Sequence[Hashable] | None = None, names: Sequence[Hashable] | None = None
     ) -> None:
         array, inputs, names = read_matrix(matrix, inputs, names)
         require_entries(array)
@@ -137,7 +134,6 @@ class Workload:
         return {"kind": "matrix"} | names | {"rows": self.matrix.tolist()}
 
     def __repr__(self) -> str:
-        """Size and labels, shortened."""
         return (
             f"Workload({self.shape[0]} numbers {listed(self.names)} of {self.shape[1]} answers {listed(self.inputs)})"
         )
@@ -238,11 +234,9 @@ class Workload:
             return self
         if set(names) != set(self.inputs):
             odd = next(iter(set(names) ^ set(self.inputs)))
-            raise StatementError(
-                f"the label {short_repr(odd)} is on one side only",
-                where="the answers of a workload",
-                do=f"the workload has {listed(self.inputs)}, the other side {listed(names)}",
-            )
+            what = f"the label {short_repr(odd)} is on one side only"
+            do = f"the workload has {listed(self.inputs)}, the other side {listed(names)}"
+            raise StatementError(what, where="the answers of a workload", do=do)
         order = codes(list(names), self.inputs, "input")
         back = np.argsort(order)
         return Workload._lazy(

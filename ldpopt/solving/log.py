@@ -1,7 +1,5 @@
 """The log of the library, by the logger ``ldpopt``: which method is tried, and its progress; silent by default."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A step of a plan: a method, and the reason why it is tried."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -24,5 +22,4 @@ class Step(Generic[Method]):
     because: str
 
     def __str__(self) -> str:
-        """Method and reason."""
         return f"{self.method}: {self.because}"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-from builders import cases, random_problem
+from builders import cases, random_problem, thorough_or
 from ldpopt import solvers
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.foundation.budget import Budget
@@ -105,7 +105,7 @@ def test_float_sums_are_decided_exactly(lengths, left):
 
 
 @pytest.mark.parametrize("unit", [1.0, 0.1, 1 / 3])
-@pytest.mark.parametrize("n", [2, 9, 40, 110])
+@pytest.mark.parametrize("n", thorough_or([2, 9, 40], [2, 9, 40, 110]))
 def test_no_other_pairs_are_implied_as_exact_numbers(n, unit):
     distance = unit * shortest(n, np.random.default_rng(n))
     first, second = implied_pairs.unimplied_pairs(distance)

@@ -2,8 +2,7 @@
 
 from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.limits import DesignLimits
-from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
+from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.realize import raw_design
 from ldpopt.frequencies.subset_selection import SubsetSelection
 

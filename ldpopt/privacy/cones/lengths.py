@@ -24,25 +24,14 @@ FAR = np.int64(2**61)  # length between answers that no chain of ties connects
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """Mutual ties that no chain of other ties implies.
+    """Mutual ties that no chain of other ties implies."""
 
-    Attributes
-    ----------
-    first, second : int array, shape (t,)
-        Pairs of answers, in both orders.
-    length : int array, shape (t,)
-        Length of each, positive.
-    unit : Fraction
-        Distance of length 1.
-    paths : int array, shape (n, n)
-        Lengths of the shortest chains; ``FAR`` between answers of different parts.
-    """
-
+    # first, second: pairs of answers, in both orders, shape (t,)
     first: Int
     second: Int
-    length: Int
-    unit: Fraction
-    paths: Int
+    length: Int  # length of each, positive, shape (t,)
+    unit: Fraction  # distance of length 1
+    paths: Int  # lengths of the shortest chains; ``FAR`` between answers of different parts; shape (n, n)
 
     @property
     def parts(self) -> list[Int]:

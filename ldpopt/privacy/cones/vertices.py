@@ -6,8 +6,6 @@ ties connect ``S``, connect its complement, and none of them leads out of ``S``.
 integers, so that degenerate vertices are no problem.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

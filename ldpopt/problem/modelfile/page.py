@@ -1,7 +1,5 @@
 """A TOML file that is read strictly: each error names file, line and key."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

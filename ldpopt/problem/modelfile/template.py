@@ -1,7 +1,5 @@
 """A commented model file to begin with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ldpopt.foundation.budget import Budget

@@ -33,7 +33,7 @@ from ldpopt.designing.symmetry import (
 )
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.columns import Columns
+from ldpopt.privacy.cones.rays import Columns
 
 ROUNDS = 60  # limit on rounds
 # Columns drawn at first, kept and added in a round, in multiples of the dimension of the invariant matrices
