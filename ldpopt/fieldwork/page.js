@@ -83,14 +83,13 @@ function oddsOf({ name, text, answers }) {
     const sentence = fill(words.odds_set, { size: set.size, count: set.count, ...setMasses(set) });
     return [make("h3", text), make("p", sentence), exact];
   }
-  exact.append(make("pre", masses.map((row) => row.join(" ")).join("\n")));
+  exact.append(make("pre", masses.map((row, x) => `${answers[x]}: ${row.join(" ")}`).join("\n")));
   if (masses.length * reports.length > MAX_CELLS) return [make("h3", text), exact];
   const heading = (scope, label) => Object.assign(make("th", label), { scope });
   const head = reports.map((report) => heading("col", reportWords(question, { answers }, report)));
   const rows = masses.map((row, x) =>
     make("tr", heading("row", answers[x]), ...row.map((mass) => make("td", fill(words.percent, { number: percent(mass) })))));
-  const table = make("table", make("caption", words.odds_caption),
-    make("thead", make("tr", make("td"), ...head)), make("tbody", ...rows));
+  const table = make("table", make("thead", make("tr", make("td"), ...head)), make("tbody", ...rows));
   const wide = Object.assign(make("div", table), { className: "wide", tabIndex: 0, role: "region", ariaLabel: text });
   return [make("h3", text), wide, exact];
 }
@@ -122,9 +121,8 @@ function show(problem = null) {
   byId("file").href = "data:application/jsonl," + encodeURIComponent(waiting.map((one) => `${one}\n`).join(""));
   for (const part of questions.querySelectorAll("[data-question]"))
     part.hidden = !kept.asked.includes(shown[part.dataset.question].name);
-  if (message === null) return;
-  const { reports } = JSON.parse(message);
-  byId("meaning").replaceChildren(...shown.flatMap((question) => meaning(question, reports[question.name])));
+  const { reports } = JSON.parse(message ?? "{}");
+  byId("meaning").replaceChildren(...(reports ? shown.flatMap((question) => meaning(question, reports[question.name])) : []));
   byId("message").textContent = message;
   byId("told").textContent = isSent ? words.left : words.ready;
   byId("state").textContent = problem ?? (isSent ? words.sent : to ? words.unsent : words.offline);
