@@ -152,7 +152,8 @@ def read_survey(path: str | os.PathLike[str]) -> UnsolvedSurvey:
         _require_one_definition(page, name, question)
     with page.at("epsilon"):
         total = None if survey.epsilon is None else Budget(survey.epsilon)
-    scheme, why, joint = (survey.scheme, "", None)
+    scheme: str = survey.scheme
+    why, joint = "", None
     if scheme == "best":
         scheme, why, joint = _best_scheme(page, survey, total)
     elif scheme == "joint":

@@ -471,8 +471,14 @@ class Survey:
             Reports, as `privatize` returned or wrote them.
         name, other : str
             The questions.
-        weights, confidence, simultaneous, check_fit
-            As in `estimate`; default: ``None``, ``0.95``, ``False`` and ``True``.
+        weights : array_like, Series or column name, optional
+            As in `estimate`, also what follows; default: those of the survey, else all 1.
+        confidence : float
+            Default: ``0.95``.
+        simultaneous : bool
+            Default: ``False``.
+        check_fit : bool
+            Default: ``True``.
 
         Returns
         -------
