@@ -1,15 +1,12 @@
 r"""Certificate of the joint report on yes/no questions: size of the patterns, value, and a bound for every channel.
 
-A report is a random set of ``s`` of the ``d`` questions with a random pattern of answers to them. A pattern that agrees
-with the truth in at least ``t`` places has the weight ``e^epsilon``, any other one the weight 1. With the bias
+A report is a random set of ``s`` of the ``d`` questions with a pattern of answers to them. With the bias
 
-.. math:: \theta = \frac{(E-1) \binom{s-1}{t-1}}{N + (E-1) n}, \quad N = 2^s, \quad n = \sum_{a \ge t} \binom{s}{a},
-          \quad E = e^\epsilon
+.. math:: \theta = \frac{(E-1) \binom{s-1}{t-1}}{2^s + (E-1) \sum_{a \ge t} \binom{s}{a}}, \qquad E = e^\epsilon
 
-of each reported answer, the shares of all answers have the total variance :math:`\frac{d}{2} (d / (s \theta^2) - 1)`,
-and no private channel has less than :math:`\frac{d}{2} (d / I^* - 1)`, where ``I*`` is the largest information of a set
-of rows of answers. Here ``I*`` is bounded from above: exactly for at most `MAX_LISTED` questions, else by moments of
-sums of random signs. Theory: docs, "Surveys of several questions".
+of a reported answer, the shares of all answers have the total variance :math:`\frac{d}{2} (d / (s \theta^2) - 1)`, and
+no private channel has less than :math:`\frac{d}{2} (d / I^* - 1)`, where ``I*`` is the largest information of a set of
+rows of answers: listed for few questions, else bounded by moments. Theory: docs, "Surveys of several questions".
 """
 
 from __future__ import annotations
@@ -23,7 +20,6 @@ from math import comb, isqrt, prod
 from typing import Any
 
 from ldpopt.auditing.audits import Audit, audit_by_odds
-from ldpopt.certificate.documents import digest_of
 from ldpopt.foundation.budget import Budget, round_down, round_up
 from ldpopt.foundation.documents import Entry
 
@@ -86,11 +82,6 @@ class PatternRandomizer:
     def bias(self) -> Fraction:
         """Expected product of a reported answer and the true one, as signs."""
         return sum((p * (2 * a - self.size) for a, p in enumerate(self.agreements())), Fraction(0)) / self.size
-
-    @property
-    def p(self) -> Fraction:
-        """Probability that a reported answer is the true one."""
-        return (1 + self.bias) / 2
 
     def pair(self) -> tuple[Fraction, Fraction, Fraction]:
         """Probabilities that two reported answers are both true, that only a given one is, and that none is."""
@@ -156,7 +147,6 @@ class YesNoCertificate:
     randomizer: PatternRandomizer
     achieved: Fraction
     bound: Fraction
-    flaws: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, questions: int, epsilon: Budget) -> YesNoCertificate:
@@ -180,7 +170,7 @@ class YesNoCertificate:
 
     def recheck(self) -> tuple[str, ...]:
         """Compute every number again; return what does not hold."""
-        failures, drawn = list(self.flaws), self.randomizer
+        failures, drawn = [], self.randomizer
         if self.audit.verdict != "certified":
             failures.append(f"the reports are not private: epsilon {self.audit.epsilon:.9g} found")
         if drawn.bias <= 0 or drawn.value > self.achieved:
@@ -191,27 +181,23 @@ class YesNoCertificate:
         return tuple(failures)
 
     def to_dict(self) -> dict[str, Any]:
-        """Statement, randomizer and claim as JSON data, with their digest."""
+        """Statement, randomizer and claim as JSON data."""
         drawn = self.randomizer
         data = {"format": FORMAT, "epsilon": self.epsilon.text, "questions": drawn.questions, "size": drawn.size}
         data |= {"least": drawn.least, "mass": drawn.mass}
-        data |= {"achieved": str(self.achieved), "bound": str(self.bound)}
-        return {**data, "digest": digest_of(data)}
+        return data | {"achieved": str(self.achieved), "bound": str(self.bound)}
 
     @classmethod
     def from_dict(cls, data: Any, where: str) -> YesNoCertificate:
         """Read what `to_dict` returned; ``where`` is the place in error messages."""
         numbers = ("questions", "size", "least", "mass")
-        table = Entry(data, where).table("format", "epsilon", *numbers, "achieved", "bound", "digest")
+        table = Entry(data, where).table("format", "epsilon", *numbers, "achieved", "bound")
         table["format"].text(FORMAT)
         questions, size, least, mass = (table[key].whole(most) for key, most in zip(numbers, LARGEST, strict=True))
         if not 1 <= least <= size <= questions or not 0 < mass < TOTAL:
             raise table["size"].error(f"{least} of {size} of {questions} answers, mass {mass}: no such patterns")
-        is_same = table["digest"].text() == digest_of({key: data[key] for key in data if key != "digest"})
-        flaws = () if is_same else ("the file was changed after it was written: its digest does not fit",)
         drawn = PatternRandomizer(questions, size, least, mass)
-        claim = (table["achieved"].rational(), table["bound"].rational())
-        return cls(Budget(table["epsilon"].text()), drawn, *claim, flaws)
+        return cls(Budget(table["epsilon"].text()), drawn, table["achieved"].rational(), table["bound"].rational())
 
     def __repr__(self) -> str:
         drawn = self.randomizer

@@ -25,7 +25,7 @@ from ldpopt.mechanism.channels import MAX_SHOWN
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
-from ldpopt.solving.step import Step
+from ldpopt.solving.log import Step
 
 if TYPE_CHECKING:
     import pandas as pd

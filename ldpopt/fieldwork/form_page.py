@@ -1,7 +1,5 @@
 """The page for respondents: one file of HTML that asks, draws the reports with the audited masses, and sends them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -83,7 +83,7 @@ class MessageReader:
         """Whether a question can have this report."""
         asked = self._questions[name]
         if report is None:
-            return self._one_question or asked["missing"] == "leave_out"
+            return self._one_question or bool(asked["missing"] == "leave_out")
         if not isinstance(report, str):
             return False
         if "masses" in asked:

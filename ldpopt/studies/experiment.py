@@ -198,19 +198,9 @@ def compare_means(
     >>> compare_means(duchi, data, epsilons=[1.0], sets=2, users=900)
     MeanExperiment(1 algorithms, 1 budgets, 2 sets of 900 users)
     """
-    found = compare_means_grid(
-        algorithms,
-        data,
-        users=[users],
-        epsilons=epsilons,
-        sets=sets,
-        seed=seed,
-        jobs=jobs,
-        executor=executor,
-        checkpoint=checkpoint,
-        progress=progress,
-    )
-    return next(iter(found.values()))
+    what: Any = {"users": [users], "epsilons": epsilons, "sets": sets, "seed": seed}
+    how: Any = {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
+    return next(iter(compare_means_grid(algorithms, data, **what, **how).values()))
 
 
 def compare_means_grid(

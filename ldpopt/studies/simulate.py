@@ -251,17 +251,9 @@ def simulate(
     >>> abs(found.mean - found.expected) < 4 * found.std_error
     True
     """
-    grid = simulate_grid(
-        {"": Setting(mechanism, prior, utility)},
-        [population],
-        repeats=repeats,
-        confidence=confidence,
-        rng=rng,
-        jobs=jobs,
-        executor=executor,
-        checkpoint=checkpoint,
-        progress=progress,
-    )
+    how: Any = {"repeats": repeats, "confidence": confidence, "rng": rng, "checkpoint": checkpoint}
+    settings = {"": Setting(mechanism, prior, utility)}
+    grid = simulate_grid(settings, [population], **how, jobs=jobs, executor=executor, progress=progress)
     return next(iter(grid.cells.values()))
 
 
