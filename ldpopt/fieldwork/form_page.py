@@ -208,7 +208,7 @@ def _joint_part(survey: Survey, shown: list[dict[str, Any]], words: Words) -> di
     law = survey.asked[JOINT].randomizer
     if isinstance(law, YesNoPatterns):
         named = [f"{question['text']} {answer}" for question in shown for answer in question["answers"]]
-        return found | {"answers": named, "agreement": int(law.law.p * 2**53)}
+        return found | {"answers": named, "agreement": int((1 + law.law.bias) / 2 * 2**53)}
     return found | {"answers": [" + ".join(row) for row in product(*(question["answers"] for question in shown))]}
 
 
