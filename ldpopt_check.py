@@ -5,8 +5,8 @@ It shares no code with ldpopt, and needs no other file. A file that claims more 
 **A program** (``certify(solve(problem))``): the masses are private for the real ``e**epsilon``; ``achieved`` is their
 value; ``bound`` bounds the value of every private mechanism that satisfies the constraints.
 
-**Reports** (``curve.certificate``): the reports that are stated are (epsilon, delta)-private together at every epsilon that
-is claimed, whichever answers a person gives; if they are shuffled, whatever all others answer.
+**Reports** (``curve.certificate``): the reports that are stated are (epsilon, delta)-private together at every epsilon
+that is claimed, whichever answers a person gives; if they are shuffled, whatever all others answer.
 
 **A design** (``design(workload, privacy)``): the masses are private; the estimator that is used, ``V = W X``, has the
 mean squared error ``achieved`` at most and the bias ``bias`` at most, which is below 1e-9 of the standard deviation of

@@ -39,8 +39,8 @@ class CurveCertificate(HasFacts):
     sources : tuple of (source, int)
         What draws the reports, with repetitions.
     claims : tuple of (epsilon, delta)
-        Deltas that are claimed, as rationals, with the epsilons in nats. That at 0 proves a guess: its probability is at
-        most ``(1 + delta) / 2``.
+        Deltas that are claimed, as rationals, with the epsilons in nats. That at 0 proves a guess: its probability is
+        at most ``(1 + delta) / 2``.
     flaws : tuple of str
         Failures of the file itself; `recheck` returns them too.
     """

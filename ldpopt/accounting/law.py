@@ -277,9 +277,9 @@ def _of_pair(first: Int, second: Int) -> Law:
 
 
 def hull_law(points: Sequence[Fraction], values: Sequence[Fraction]) -> Law:
-    """An upper law from upper bounds of a convex excess at points, the first at 0; the last value holds from there on."""
+    """An upper law from bounds of a convex excess at points, the first at 0; the last value holds from there on."""
     kept: list[int] = []
-    for k, value in enumerate(values):
+    for k in range(len(values)):
         while len(kept) > 1 and _is_above(points, values, kept[-2], kept[-1], k):
             kept.pop()
         kept.append(k)

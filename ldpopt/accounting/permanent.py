@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import comb, factorial, prod
+from operator import mul
 from typing import Any, ClassVar
 
 from ldpopt.accounting.curve import PrivacyCurve, compose, read_channel, read_pairs
@@ -46,13 +47,9 @@ class Permanent:
         weights = []
         for numbers in compositions(self.times, self.fresh.shape[1]):
             ways = factorial(self.times) // prod(map(factorial, numbers))
-            weights.append(
-                [ways * prod(p**k for p, k in zip(row, numbers, strict=True)) for row in self.fresh.tolist()]
-            )
-        rows = [
-            [sum(p * w for p, w in zip(row, each, strict=True)) for each in weights]
-            for row in self.channel.counts.tolist()
-        ]
+            powers = ([p**k for p, k in zip(row, numbers, strict=True)] for row in self.fresh.tolist())
+            weights.append([ways * prod(each) for each in powers])
+        rows = [[sum(map(mul, row, each)) for each in weights] for row in self.channel.counts.tolist()]
         ends = zip(self.channel.first.tolist(), self.channel.second.tolist(), strict=True)
         found = {tuple(sorted(zip(rows[x], rows[k], strict=True))) for x, k in ends}
         return [[(p, q) for p, q in pair if p] for pair in sorted(found)]
@@ -66,10 +63,8 @@ class Permanent:
             over, under = a.as_integer_ratio()
             excesses.append([sum(max(under * p - over * q, 0) for p, q in pair) for pair in self.pairs])
         best = [max(row) for row in excesses]
-        hits = [
-            sum(row[k] >= top - (top >> 40) for row, top in zip(excesses, best, strict=True))
-            for k in range(len(self.pairs))
-        ]
+        near = [[value >= top - (top >> 40) for value in row] for row, top in zip(excesses, best, strict=True)]
+        hits = [sum(column) for column in zip(*near, strict=True)]
         most = max(range(len(hits)), key=hits.__getitem__)
         values = [Fraction(top, self.unit * a.denominator) for top, a in zip(best, points, strict=True)]
         masses: dict[Fraction, Fraction] = {}

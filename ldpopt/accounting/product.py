@@ -300,6 +300,7 @@ def compositions(total: int, parts: int) -> list[tuple[int, ...]]:
 
 
 def rounded(number: int, unit: int, *, up: bool) -> int:
+    """A quotient of integers, rounded up or down."""
     return -(-number // unit) if up else number // unit
 
 

@@ -15,9 +15,7 @@ from ldpopt.foundation.display import Facts, Table
 def account(
     file: options.QuestionsPath,
     waves: Annotated[int, typer.Option("--waves", metavar="N", min=1, help="How often each person reports.")] = 1,
-    delta: Annotated[
-        float, typer.Option("--delta", metavar="D", min=0.0, max=1.0, help="Delta of the epsilon.")
-    ] = 1e-6,
+    delta: Annotated[float, typer.Option(metavar="D", min=0.0, max=1.0, help="Delta of the epsilon.")] = 1e-6,
     people: Annotated[
         int | None, typer.Option("--shuffled", metavar="N", min=1, help="Number of people whose reports are shuffled.")
     ] = None,
