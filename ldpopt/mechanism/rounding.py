@@ -64,8 +64,10 @@ def round_private(given: Float, ties: Ties | None, audit: ColumnsAudit) -> tuple
         best = min((one for one in (best, other) if one is not None), key=lambda one: one.moved, default=None)
     if best is None:
         return None, last
-    channel = np.zeros(given.shape)
-    channel[:, used] = best.channel
+    channel = best.channel
+    if channel.shape != given.shape:
+        channel = np.zeros(given.shape)
+        channel[:, used] = best.channel
     return Rounded(channel, best.audit, largest_move(channel, normalized)), last
 
 
@@ -94,7 +96,8 @@ def _nearest(
         for counts in family:
             if ties is not None and _is_rejected(counts, ties):
                 continue
-            channel = counts / ROW_TOTAL
+            channel = np.asarray(counts, float)
+            channel /= ROW_TOTAL  # in place, as a channel may be large
             audit = decide(channel)
             if audit.verdict == "certified":
                 moved = largest_move(channel, values)
