@@ -31,7 +31,7 @@ CORE = 200  # largest number of inputs of a core
 MARGIN = 1.8  # nats of the margin around a core, per factor e of the gap
 MAX_SHARE = 1 / 3  # largest share of all inputs in a patch
 # Number of inputs up to which rounds of all inputs follow, for which a start with this gap is enough
-WHOLE, START_GAP = 3000, 5e-3
+WHOLE, START_GAP = 3000, 2e-2
 PATCH_SHARE = 0.25  # gap of a patch, as a share of the gap of the start
 CENTER_SHARE = 0.0  # share of the center in the first prices of all inputs
 FURTHER = 0.3  # factor of the gap of the start if a larger one was reached
@@ -68,6 +68,7 @@ def start_from_patches(work: Generation, gap: float, deadline: Deadline) -> None
         _stitch(work, patches, accuracy, deadline)
         LOG.info("rays: channel of patches, gap %.2e", work.gap)
         if work.gap <= accuracy or cone.n <= WHOLE:
+            work.first_master = work.first_master if work.gap <= accuracy else None
             return
         accuracy *= FURTHER
 
