@@ -7,6 +7,7 @@ the word grows, so the two words at each sum (the last one before, the first one
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate
@@ -18,13 +19,15 @@ import numpy as np
 
 from ldpopt import Mechanism, Survey, design
 from ldpopt.frequencies import SubsetSelection
+from ldpopt.frequencies.yes_no import WordChoices
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.workload import Workload
 
 TOTAL = 2**53
 ROOT = Path(__file__).parents[1]
-DRAW = ROOT / "ldpopt" / "fieldwork" / "draw.js"
+DRAW, JOINT = (ROOT / "ldpopt" / "fieldwork" / name for name in ("draw.js", "joint.js"))
+SOURCE = "".join(re.sub(r"^(export |import .*)", "", file.read_text("utf-8"), flags=re.M) for file in (DRAW, JOINT))
 RUNNER = Path(__file__).parent / "unit" / "fieldwork" / "run_cases.js"
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
 TINY = Mechanism(np.array([[1 - 2**-53, 2**-53], [2**-53, 1 - 2**-53]]), inputs=["x", "y"])
@@ -129,6 +132,65 @@ def scheme_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
+def joint_cases(count: int, rng: np.random.Generator) -> list[Case]:
+    """Joint reports: the borders of each row of answers, and the words of patterns, some of them drawn again."""
+    table = Survey({"2": ["no", "yes"], "1": ["w", "x", "y", "z"]}, epsilon=1.0, scheme="joint").form()
+    cases = []
+    for row, masses in enumerate(table["joint"]["masses"]):
+        answers = {"2": ("no", "yes")[row // 4], "1": "wxyz"[row % 4]}
+        law = {"answers": ["row"], "reports": table["joint"]["reports"], "masses": [masses]}
+        (border,) = boundary_cases(law)
+        cases.append(border | {"call": "joint", "form": table, "answers": answers})
+    for d, epsilon in ((3, 1.0), (7, 3.0), (9, 12.0)):
+        survey = Survey({f"{d - place}": ["no", "yes"] for place in range(d)}, epsilon=epsilon, scheme="joint")
+        form, patterns = survey.form(), survey.joint.source
+        for number in range(count):
+            codes, words = rng.integers(0, 2, size=(1, d)), rng.integers(0, TOTAL, size=6 * d + 20, dtype=np.uint64)
+            if number % 4 == 0:
+                words[rng.integers(0, len(words), size=d)] = TOTAL - 1  # drawn again
+            if number % 4 in (1, 2):
+                words[0] = TOTAL - TOTAL % d - number % 4 // 2  # the first that is drawn again, the last that is not
+            if number % 5 in (1, 2):
+                words[patterns.size] = patterns.law.mass - number % 5 % 2
+            stream = iter(words.tolist())
+            choices = WordChoices(lambda rows, size, stream=stream: np.array([[next(stream)]], dtype=np.uint64))
+            report = " ".join(map(str, patterns.choose(codes, choices, lambda truth, same=choices: same)[0].tolist()))
+            answers = {name: ("no", "yes")[code] for name, code in zip(survey.questions, codes[0], strict=True)}
+            case = {"call": "drawJoint", "form": form, "answers": answers, "words": words.tolist()}
+            used = len(words) - len(list(stream))
+            cases.append(case | {"used": used, "expected": {"joint report": report}})
+    joint, questions = form["joint"], form["questions"]
+    for change in ({"size": 0}, {"size": d + 1}, {"least": 0}, {"mass": -1}, {"mass": TOTAL + 2}, {"questions": d - 1}):
+        wrong = form | {"joint": joint | {"patterns": joint["patterns"] | change}}
+        cases.append({"call": "requireJoint", "form": wrong, "words": [], "used": None, "expected": "refused"})
+        cases.append({"call": "drawJoint", "form": wrong, "answers": answers, "words": words.tolist(), "used": None})
+        cases[-1]["expected"] = "refused"
+    three = questions | {"1": questions["1"] | {"answers": ["a", "b", "c"]}}
+    broken = table["joint"] | {"masses": table["joint"]["masses"][1:]}
+    cases += [
+        {"call": "requireJoint", "form": wrong, "words": [], "used": None, "expected": "refused"}
+        for wrong in (
+            *(form | {"format": "ldpopt form 2"}, form | {"scheme": "split"}, form | {"questions": three}),
+            *(form | {"questions": questions | {"more": questions["1"]}}, table | {"joint": broken}),
+        )
+    ]
+    never = form | {"joint": joint | {"patterns": joint["patterns"] | {"mass": 0}}}
+    accepted = {"call": "requireJoint", "words": [], "used": 0, "expected": None}
+    cases += [accepted | {"form": good} for good in (form, table, never)]
+    known = table | {"questions": table["questions"] | {"1": table["questions"]["1"] | {"missing_answer": "x"}}}
+    ends = {"words": [0, TOTAL - 1], "used": 2, "answers": {"2": "no"}}
+    cases.append(
+        {"call": "joint", "form": known} | ends | {"expected": [table["joint"]["reports"][0 - end] for end in (0, 1)]}
+    )
+    for bad in (answers | {"1": "maybe"}, answers | {"1": None}):
+        case = {"call": "drawJoint", "form": form, "answers": bad, "words": words.tolist(), "used": None}
+        cases.append(case | {"expected": "refused"})
+    may = form | {"questions": questions | {"1": questions["1"] | {"missing": "leave_out"}}}
+    case = {"call": "drawJoint", "form": may, "answers": answers | {"1": None}, "words": [], "used": 0}
+    cases.append(case | {"expected": {"joint report": None}})
+    return cases
+
+
 def refused_cases() -> list[Case]:
     """Questions and forms that were damaged, an unknown answer, and what is not refused at the borders."""
     half, two, three = TOTAL // 2, ["a", "b"], ["a", "b", "c"]
@@ -184,7 +246,7 @@ def all_cases() -> str:
     ]
     cases = [case for table in tables for case in boundary_cases(question(table))]
     cases += [case for law in sets for case in set_cases(law, 200, rng)]
-    return json.dumps([*cases, *scheme_cases(rng), *refused_cases(), *byte_cases(rng, 20_000)])
+    return json.dumps([*cases, *scheme_cases(rng), *refused_cases(), *joint_cases(100, rng), *byte_cases(rng, 20_000)])
 
 
 @cache
@@ -193,4 +255,4 @@ def few_cases() -> str:
     rng = np.random.default_rng(8)
     cases = [case for table in (COIN, TINY) for case in boundary_cases(question(table))]
     cases += [case for d in (3, 12) for case in set_cases(SubsetSelection(d, 1.0), 40, rng)]
-    return json.dumps([*cases, *scheme_cases(rng), *refused_cases(), *byte_cases(rng, 8193)])
+    return json.dumps([*cases, *scheme_cases(rng), *refused_cases(), *joint_cases(10, rng), *byte_cases(rng, 8193)])

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from builders import seconds, thorough_or
-from draw_vectors import COIN, DRAW, RUNNER, all_cases
+from draw_vectors import COIN, RUNNER, SOURCE, all_cases
 from ldpopt import Survey, Workload, design
 from ldpopt.fieldwork import page as page_of
 from ldpopt.mechanism.questions import Question
@@ -365,18 +365,29 @@ def test_no_language_scrolls_sideways_on_a_small_phone(
 
 def test_the_browser_draws_as_python_does(new_page: Callable[..., Page]) -> None:
     page = new_page()
-    source = re.sub(r"^export ", "", DRAW.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert page.evaluate(f"(cases) => {{{source}{RUNNER.read_text()}; return runCases(cases)}}", all_cases()) == []
+    assert page.evaluate(f"(cases) => {{{SOURCE}{RUNNER.read_text()}; return runCases(cases)}}", all_cases()) == []
 
 
 def test_the_secure_generator_draws_with_the_masses(new_page: Callable[..., Page]) -> None:
     draws, page = thorough_or(20_000, 200_000), new_page()
-    source = re.sub(r"^export ", "", DRAW.read_text(encoding="utf-8"), flags=re.MULTILINE)
     asked = survey().form()["questions"]["absence"]
-    count = f"""(law) => {{{source}
+    count = f"""(law) => {{{SOURCE}
         const seen = [0, 0, 0];
         for (let i = 0; i < {draws}; i++) seen[law.reports.indexOf(draw(law, law.answers[0]))] += 1;
         return seen; }}"""
     seen = page.evaluate(count, asked)
     means = [draws * mass / 2**53 for mass in asked["masses"][0]]
     assert sum((n - mean) ** 2 / mean for n, mean in zip(seen, means, strict=True)) < 28  # chance 1e-6, 2 degrees
+
+
+def test_a_joint_report_is_one_column(server: Server, new_page: Callable[..., Page]) -> None:
+    study = Survey({"a": ["no", "yes"], "b": ["no", "yes"], "c": ["no", "yes"]}, epsilon=2.0, scheme="joint")
+    server.page = page_of(study, to="reports")
+    page = new_page()
+    page.goto(server.url)
+    page.click("#odds summary")
+    for group in page.locator("fieldset").all():
+        group.locator("input").first.check()
+    (report,) = json.loads(submit(page))["reports"].items()
+    assert report[0] == "joint report"
+    assert len(report[1].split()) == study.form()["joint"]["patterns"]["size"]

@@ -16,19 +16,8 @@ LISTED = [
     for name in re.findall(r"^\.\. auto(?:class|function|data):: (\S+)", page.read_text(encoding="utf-8"), re.M)
 ]
 MODULES = (
-    *(
-        "closed_forms",
-        "fieldwork",
-        "frequencies",
-        "layers",
-        "mean",
-        "neighbors",
-        "noise",
-        "plotting",
-        "simplex",
-        "solvers",
-    ),
-    *("fieldwork", "studies.literature"),
+    *("closed_forms", "frequencies", "layers", "mean", "neighbors", "noise", "plotting", "simplex", "solvers"),
+    "studies.literature",
 )
 """Public modules with a list `__all__`."""
 

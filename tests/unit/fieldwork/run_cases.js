@@ -6,6 +6,9 @@ function runCases(text) {
     draw: ({ question, answer }, words) => draw(question, answer, words),
     asked: ({ form }, words) => asked(form, words),
     drawAll: ({ form, answers, names }, words) => drawAll(form, answers, names, words),
+    joint: ({ form, answers, words }) => words.map((word) => drawJoint(form, answers, () => [word])[form.joint.column]),
+    drawJoint: ({ form, answers }, words) => drawJoint(form, answers, words),
+    requireJoint: ({ form }) => requireJoint(form) ?? null,
     requireQuestion: ({ question }) => requireQuestion("q", question) ?? null,
     requireForm: ({ form }) => requireForm(form) ?? null,
     wordsOf: ({ hex }) => wordsOf(new DataView(bytesOf(hex).buffer)),
@@ -24,7 +27,7 @@ function runCases(text) {
     },
   };
   return JSON.parse(text).flatMap((given, number) => {
-    let used = given.call === "table" ? given.words.length : 0, found;
+    let used = ["table", "joint"].includes(given.call) ? given.words.length : 0, found;
     try {
       found = calls[given.call](given, (count) => {
         if (used + count > given.words.length) throw new Error("more words than Python needs");

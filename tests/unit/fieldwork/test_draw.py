@@ -11,11 +11,10 @@ from collections.abc import Iterator
 import pytest
 
 from builders import seconds
-from draw_vectors import DRAW, RUNNER, TOTAL, all_cases, boundary_cases, few_cases, question
+from draw_vectors import DRAW, JOINT, RUNNER, SOURCE, TOTAL, all_cases, boundary_cases, few_cases, question
 from ldpopt import Mechanism
 
 engines = pytest.importorskip("py_mini_racer", reason="mini-racer is in the extra 'test'")
-SOURCE = re.sub(r"^export ", "", DRAW.read_text(encoding="utf-8"), flags=re.MULTILINE)
 CODE = re.sub(r"/\*\*.*?\*/|//.*", "", SOURCE)
 MUTATIONS = [
     *((r"<=", "<"), (r"(?<![<=])<(?!=)", "<="), (r"===", "!=="), (r"!==", "==="), (r"&&", "||"), (r"\|\|", "&&")),
@@ -46,6 +45,7 @@ MUTATIONS = [
 # Changes after which every report is the same, with the reason
 SAME = {
     "start <= bytes.byteLength": "one more request of no bytes",
+    "let row = [2]": "the row of one number is never read",
     "mass ? -2 : TOTAL": "also below all other keys",
     "bytes.getInt32(8 * i, true) >>> 11": "a shift without sign",
 }
@@ -105,12 +105,15 @@ def test_every_mutant_dies(engine: engines.MiniRacer) -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_node_draws_the_same(tmp_path) -> None:
-    (tmp_path / "draw.mjs").write_text(DRAW.read_text(encoding="utf-8"), encoding="utf-8")
+    for file in (DRAW, JOINT):
+        shutil.copy(file, tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     (tmp_path / "cases.json").write_text(all_cases(), encoding="utf-8")
     runner = RUNNER.read_text(encoding="utf-8")
     script = (
         'import { readFileSync } from "node:fs";\n'
-        'import { asked, draw, drawAll, requireForm, requireQuestion, secureWords, wordsOf } from "./draw.mjs";\n'
+        'import { asked, draw, drawAll, requireForm, requireQuestion, secureWords, wordsOf } from "./draw.js";\n'
+        'import { drawJoint, requireJoint } from "./joint.js";\n'
         f'{runner}\nconsole.log(JSON.stringify(runCases(readFileSync("cases.json", "utf8"))));\n'
     )
     (tmp_path / "run.mjs").write_text(script, encoding="utf-8")

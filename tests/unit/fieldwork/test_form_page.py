@@ -134,9 +134,9 @@ def test_every_language_has_the_same_words_with_the_same_places() -> None:
 
 def test_every_word_is_used() -> None:
     used = "".join((HERE / name).read_text("utf-8") for name in ("page.html.j2", "page.js", "form_page.py"))
-    named = set(re.findall(r'words\.(\w+)|words\["(\w+)"\]', used))
+    named = {name for pair in re.findall(r'words\.(\w+)|"(\w+)"', used) for name in pair}
     schemes = {"one_question", "fake_data"}
-    assert set(WORDS["en"]) - {name for pair in named for name in pair} - schemes == set()
+    assert set(WORDS["en"]) - named - schemes == set()
 
 
 def test_a_survey_brings_its_own_words_and_language() -> None:
@@ -160,3 +160,15 @@ def test_a_survey_brings_its_own_words_and_language() -> None:
 def test_unknown_words_and_promises_without_numbers_are_refused(words: Any, message: str) -> None:
     with pytest.raises(StatementError, match=message):
         page(Survey({"a": COIN}, words=words))
+
+
+def test_a_joint_report_has_one_bound_and_its_own_module() -> None:
+    text = page(Survey({"a": ["no", "yes"], "b": ["x", "y", "z"]}, epsilon="log(3)", scheme="joint"), TO)
+    assert "There is one report on all questions together" in text
+    assert "one of them is at most 3 times" in text
+    assert "drawJoint(form, answers, words" in text
+    patterns = Reader(page(Survey({"a": ["no", "yes"], "b": ["x", "y"]}, epsilon="log(3)", scheme="joint"), TO))
+    (part,) = json.loads(patterns.texts["data"])["parts"]
+    assert part["answers"] == ["a no", "a yes", "b x", "b y"]
+    assert 0.5 < part["agreement"] / 2**53 <= 0.75
+    assert "drawJoint(form, answers, words" not in page(Survey({"a": COIN}), TO)
