@@ -7,6 +7,7 @@ import logging
 import os
 import random
 import secrets
+import signal
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import cli_json, cli_output, load_script, run_cli, run_python
+from builders import cli_json, cli_output, load_script, run_cli, run_python, seconds, start_cli
 from ldpopt import Mechanism, PureLDP, Survey, Workload, design
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.fieldwork import Store
@@ -26,6 +27,7 @@ from ldpopt.mechanism.questions import Question
 from ldpopt.tables.origin import read_origin
 
 pytest.importorskip("sqlalchemy")
+httpx = pytest.importorskip("httpx")
 TestClient = pytest.importorskip("starlette.testclient").TestClient
 app_of = pytest.importorskip("ldpopt.fieldwork.service").app_of
 
@@ -404,6 +406,26 @@ def test_the_commands_invite_and_estimate(tmp_path, monkeypatch):
     assert "not a date" in run_cli("survey", "collect", "survey.json", "--until", "tomorrow").stderr
     assert "not the address" in run_cli("survey", "export", "links.csv", "-o", "t.csv").stderr
     assert "0 reports" in cli_output("survey", "export", "sqlite:///reports.db", "-o", "t.csv")
+
+
+@pytest.mark.long
+def test_the_command_collect_serves_the_page_and_logs_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    SURVEY.save("survey.json")
+    process = start_cli("survey", "collect", "survey.json", "--port", "0", "--until", "2999-12-31", "--json", "-")
+    address = json.loads(process.stdout.readline())["address"]
+    with Store("sqlite:///reports.db", SURVEY) as store, httpx.Client() as client:
+        assert store.digest in client.get(address).text
+        statuses = [
+            client.post(f"{address}reports", content=json.dumps(body)).status_code
+            for body in (message(store), message(store, reports={"absence": "marker-answer"}))
+        ]
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=seconds(60))
+    assert (statuses, process.returncode) == ([200, 422], 0)
+    assert out == ""
+    assert error == "ldpopt: stopped; 1 reports in sqlite:///reports.db\n"
+    assert not [path for path in tmp_path.iterdir() if b"marker-answer" in path.read_bytes()]
 
 
 def test_missing_packages_are_named_in_one_line():
