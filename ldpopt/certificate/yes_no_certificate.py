@@ -120,10 +120,8 @@ def most_information(questions: int, epsilon: Budget) -> Fraction:
     """Upper bound of the information of every set of rows of answers, for the real ``e**epsilon``."""
     ratio = epsilon.enclosure()[1]
     if questions <= MAX_LISTED:
-        return max(
-            (ratio - 1) ** 2 * weight / (2**questions + (ratio - 1) * size) ** 2
-            for size, weight in _listed_sets(questions)
-        )
+        gain, rows = ratio - 1, Fraction(2) ** questions
+        return max(weight * gain * gain / (rows + gain * size) ** 2 for size, weight in _listed_sets(questions))
     if ratio <= 3:  # one question is best
         return information(1, 1, ratio)
     found = []
