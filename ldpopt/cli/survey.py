@@ -22,6 +22,7 @@ epsilon = 2.0                # budget of a person over all questions, in nats
 scheme = "split"             # "split": all questions; "one_question": one for each person; "joint": one report on
                              # all of them together; "best": the best one
 # weights = "weight"         # column of survey weights
+# waves = { count = 12, epsilon = 4.0, delta = 1e-6 }  # instead of epsilon: a promise over all waves
 
 [question.smokes]
 labels = ["no", "yes"]

@@ -12,6 +12,7 @@ from ldpopt.fieldwork.messages import Message, MessageReader, hash_of
 from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import whole_number
 from ldpopt.mechanism.files import origin_of_reports
+from ldpopt.surveys.form import columns_of
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.database import ABOUT, ID, REPORTS, database_errors, open_database, without_password
 from ldpopt.tables.origin import FORMAT
@@ -68,10 +69,10 @@ class Store:
         self._reader = MessageReader(form, invited)
         self.digest, self.invited = self._reader.digest, invited
         self._where = without_password(url)
-        _require_columns(form["questions"])
+        _require_columns(columns_of(form))
         self._engine = open_database(url, new=True)
         tables, text = sa.MetaData(), sa.Text
-        columns = [sa.Column(name, text) for name in form["questions"]]
+        columns = [sa.Column(name, text) for name in columns_of(form)]
         key = sa.Column(ID, sa.String(32), primary_key=True)
         # Without row numbers of SQLite, rows are stored in the order of their random keys.
         self._reports = sa.Table(REPORTS, tables, key, *columns, sqlite_with_rowid=False)
@@ -199,7 +200,7 @@ class Store:
 
 def _origin(survey: Survey) -> dict[str, Any]:
     """The origin of the reports that devices draw for a survey."""
-    return {"format": FORMAT, **origin_of_reports(survey.questions, (), None, survey.one_question)}
+    return {"format": FORMAT, **origin_of_reports(survey.asked, (), None, survey.one_question)}
 
 
 def _require_columns(questions: dict[str, Any]) -> None:
