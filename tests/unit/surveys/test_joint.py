@@ -466,6 +466,13 @@ def test_surveys_in_toml_on_the_command_line(more, tmp_path: Path, monkeypatch):
     estimated = json.loads(run_cli("estimate", "s.json", "reports.csv", "--json", "-").stdout)
     shares = {(one["question"], one["answer"]): one["estimate"] for one in estimated["estimates"]}
     assert abs(shares["smokes", "yes"] - 0.2) < 0.1
+    paired = json.loads(
+        run_cli("estimate", "s.json", "reports.csv", "--pair", "smokes", "drinks", "--json", "-").stdout
+    )
+    assert [one["answer"] for one in paired["estimates"]] == [[a, b] for a in ("no", "yes") for b in ("never", "ever")]
+    for one, truth in zip(paired["estimates"], TABLE, strict=True):
+        assert abs(one["estimate"] - truth) < 6 * one["std_error"]
+    assert run_cli("estimate", "s.json", "reports.csv", "--pair", "smokes", "drinks", "-o", "table.csv").exit_code == 0
     Path("b.toml").write_text((STATEMENT + more).replace('"joint"', '"best"'))
     assert Survey.from_toml("b.toml").scheme == "joint"
 
