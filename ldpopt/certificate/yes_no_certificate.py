@@ -27,7 +27,7 @@ FORMAT = "ldpopt joint report 1"
 
 TOTAL = 1 << 53  # sum of the masses
 MAX_SIZE = 50  # largest number of questions in a report: the number of patterns fits into a word
-MAX_LISTED = 6  # largest number of questions for which all sets that may be best are listed: 1,171 of them
+MAX_LISTED = 6  # largest number of questions for which all sets that may be best are listed: 1,172 of them
 MAX_SUMMED = 200  # largest number of random signs whose moments are summed
 MAX_MOMENT = 12  # highest even moment of a sum of random signs from which a bound is computed
 ROOT_BITS = 200  # binary digits of roots
