@@ -238,6 +238,9 @@ async def _kill(
         before = len(acknowledged)
         while len(acknowledged) < before + 20:
             await asyncio.sleep(0.01)
+            for task in tasks:
+                if task.done():
+                    task.result()  # an error
         await asyncio.sleep(rng.uniform(0, 0.25))
         server.end(signal.SIGKILL)
         await asyncio.to_thread(server.start)

@@ -6,23 +6,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import inf, prod
+from math import ceil, inf, prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ldpopt.accounting.law import Channel, Law, all_pairs
+from ldpopt.accounting.law import Channel, Law, Ratios, all_pairs
 from ldpopt.accounting.product import Atoms, product
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, real_number, short_repr, whole_number
+from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import Notion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ldpopt.accounting.certificate import CurveCertificate
 
 SHOWN_DELTAS = (1e-3, 1e-6, 1e-9)
 
@@ -159,6 +162,35 @@ class PrivacyCurve(HasFacts):
             return self.epsilon(0.0)
         return sum((times * source.renyi(order) for source, times in self.sources), 0.0)
 
+    @property
+    def certificate(self) -> CurveCertificate:
+        """A proof of the curve at the deltas 1e-3, 1e-6 and 1e-9 and of the best guess; see `prove`."""
+        return self.prove(*SHOWN_DELTAS)
+
+    def prove(self, *deltas: float) -> CurveCertificate:
+        """Return a certificate of the least epsilons at some deltas, which can be saved, and checked without ldpopt.
+
+        Raises
+        ------
+        StatementError
+            If no epsilon is enough for any of the deltas.
+        """
+        import ldpopt
+
+        return ldpopt.accounting.certificate_of(self, *deltas)
+
+    @property
+    def in_words(self) -> str:
+        """What the best adversary guesses, in one sentence for people who decide."""
+        reports = sum(times for _, times in self.sources)
+        after = "one report" if reports == 1 else f"all {reports} reports"
+        times = 100 * self.guess()
+        shown = f"{ceil(times)}" if times <= 99 else f"{ceil(100 * times) / 100:g}"
+        return (
+            f"After {after} the best possible adversary guesses which of two equally likely answers a person has "
+            f"right at most {shown} of 100 times (50 without reports)."
+        )
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw delta over epsilon on axes, or on new ones, and return them."""
         import ldpopt
@@ -236,8 +268,7 @@ def compose(
             found += [(source, times * own) for source, own in given.sources]
             continue
         if id(given) not in known:
-            mechanism = read_channel(given)
-            known[id(given)] = Channel(mechanism.counts, *read_pairs(mechanism, pairs))
+            known[id(given)] = _source(given, pairs)
         found.append((known[id(given)], times))
     if not found:
         raise StatementError("there is no channel to compose", do="give a list of mechanisms")
@@ -247,6 +278,22 @@ def compose(
         tuple(found),
         all(source.laws[0].is_attained for source, _ in found),
     )
+
+
+def _source(given: Any, pairs: Any) -> Source:
+    """What draws the reports; sets of answers and other reports that are not listed are known by their ratios."""
+    if hasattr(given, "laws"):
+        found: Source = given
+        return found
+    drawn = getattr(given, "randomizer", given)
+    if isinstance(drawn, SubsetSelection):
+        n, size = len(drawn.inputs), drawn.size
+        return Ratios(drawn.distribution.odds, drawn.p * Fraction(n - size, n - 1), is_attained=True)
+    odds = getattr(drawn, "odds", None)
+    if not isinstance(drawn, Mechanism) and isinstance(odds, Fraction):
+        return Ratios.of_budget(odds)
+    mechanism = read_channel(given)
+    return Channel(mechanism.counts, *read_pairs(mechanism, pairs))
 
 
 def read_channel(given: Any) -> Mechanism:

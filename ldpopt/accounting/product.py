@@ -281,7 +281,7 @@ def _atoms(questions: Questions, *, up: bool) -> list[tuple[int, int]]:
     found = [(UNIT, UNIT)]
     for law, times in questions:
         own = []
-        for numbers in _compositions(times, len(law.ratios)):
+        for numbers in compositions(times, len(law.ratios)):
             ways = factorial(times) // prod(map(factorial, numbers))
             ratio = prod((r**k for r, k in zip(law.ratios, numbers, strict=True)), start=Fraction(1))
             mass = prod((p**k for p, k in zip(law.masses, numbers, strict=True)), start=Fraction(ways))
@@ -292,14 +292,15 @@ def _atoms(questions: Questions, *, up: bool) -> list[tuple[int, int]]:
     return found
 
 
-def _compositions(total: int, parts: int) -> list[tuple[int, ...]]:
+def compositions(total: int, parts: int) -> list[tuple[int, ...]]:
     """All ways to write a number as a sum of so many non-negative ones."""
     if parts == 1:
         return [(total,)]
-    return [(k, *rest) for k in range(total + 1) for rest in _compositions(total - k, parts - 1)]
+    return [(k, *rest) for k in range(total + 1) for rest in compositions(total - k, parts - 1)]
 
 
 def rounded(number: int, unit: int, *, up: bool) -> int:
+    """A quotient of integers, rounded up or down."""
     return -(-number // unit) if up else number // unit
 
 

@@ -4,8 +4,8 @@ With the least probabilities :math:`m_y = \min_x P_{xy}` (the privacy blanket of
 
 .. math:: \delta \le \sum_{y : m_y = 0} (P_{xy} - a P_{x'y})^+ + \frac1n E \Bigl( \sum_{i=1}^n V_i \Bigr)^+ ,
 
-where :math:`V_i` is :math:`(P_{xy} - a P_{x'y}) / m_y` with probability :math:`m_y`, and else 0. Any whole scores of the
-reports give a test, and so a lower bound. Proofs: docs, "Shuffled reports".
+where :math:`V_i` is :math:`(P_{xy} - a P_{x'y}) / m_y` with probability :math:`m_y`, and else 0. Any whole scores of
+the reports give a test, and so a lower bound. Proofs: docs, "Shuffled reports".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.accounting.curve import PrivacyCurve, read_channel, read_pairs
-from ldpopt.accounting.law import ONE, Channel, Law, hull_law
+from ldpopt.accounting.law import NOTHING, ONE, Channel, Law, hull_law
 from ldpopt.accounting.product import UNIT, Atoms, atoms_of_law, multiplied, rounded
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.foundation.budget import Budget
@@ -196,7 +196,7 @@ class Shuffled:
         points = [Fraction(0), *sorted(a for a in inner if a < self.odds), self.odds]
         bound = Exact(self) if self.is_exact else Blanket(self)
         values = [Fraction(1), *(min(bound.excess(a), Fraction(1)) for a in points[1:-1]), self.certain]
-        return hull_law(points, values), Law((Fraction(1),), (Fraction(1),), Fraction(0))
+        return hull_law(points, values), NOTHING
 
     @cached_property
     def deviation(self) -> float:
@@ -459,7 +459,12 @@ def shuffled(channel: Any, n: int, *, pairs: Any = None) -> PrivacyCurve:
     0.5295
     """
     mechanism = read_channel(channel)
-    source = Shuffled(Channel(mechanism.counts, *read_pairs(mechanism, pairs)), whole_number(n, "n", 1, MAX_PEOPLE))
+    compared = Channel(mechanism.counts, *read_pairs(mechanism, pairs))
+    return curve_of(Shuffled(compared, whole_number(n, "n", 1, MAX_PEOPLE)))
+
+
+def curve_of(source: Shuffled) -> PrivacyCurve:
+    """The curve of shuffled reports."""
     bounds = (Exact(source), ExactBelow(source)) if source.is_exact else (Blanket(source), Tested(source))
     return ShuffledCurve(*bounds, ((source, 1),), source.is_exact)
 

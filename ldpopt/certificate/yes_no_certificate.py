@@ -27,7 +27,7 @@ FORMAT = "ldpopt joint report 1"
 
 TOTAL = 1 << 53  # sum of the masses
 MAX_SIZE = 50  # largest number of questions in a report: the number of patterns fits into a word
-MAX_LISTED = 6  # largest number of questions for which all sets that may be best are listed: 1,173 of them
+MAX_LISTED = 6  # largest number of questions for which all sets that may be best are listed: 1,171 of them
 MAX_SUMMED = 200  # largest number of random signs whose moments are summed
 MAX_MOMENT = 12  # highest even moment of a sum of random signs from which a bound is computed
 ROOT_BITS = 200  # binary digits of roots
@@ -59,7 +59,7 @@ class PatternRandomizer:
         ratio = epsilon.enclosure()[0]
         largest = min(questions, MAX_SIZE)
         sizes = [(s, t) for s in range(1, largest + 1) for t in range((s + 1) // 2, s + 1)]
-        size, least = max(sizes, key=lambda pair: (information(*pair, ratio), -pair[0]))
+        size, least = max(sizes, key=lambda pair: (information(pair[0], pair[1], ratio), -pair[0]))
         return cls.of(questions, size, least, epsilon)
 
     @property
@@ -111,8 +111,8 @@ class PatternRandomizer:
 
 def information(size: int, least: int, ratio: Fraction) -> Fraction:
     """Information of patterns of a size: the square of their bias times the size."""
-    bias = (ratio - 1) * comb(size - 1, least - 1) / (2**size + (ratio - 1) * _close(size, least))
-    return size * bias**2
+    bias = (ratio - 1) * comb(size - 1, least - 1) / (Fraction(2) ** size + (ratio - 1) * _close(size, least))
+    return size * bias * bias
 
 
 @lru_cache(maxsize=256)
@@ -125,7 +125,7 @@ def most_information(questions: int, epsilon: Budget) -> Fraction:
             for size, weight in _listed_sets(questions)
         )
     if ratio <= 3:  # one question is best
-        return ((ratio - 1) / (ratio + 1)) ** 2
+        return information(1, 1, ratio)
     found = []
     for k in range(1, MAX_MOMENT // 2 + 1):
         # E (l - c)^+ <= E l^(2k) (2k-1)^(2k-1) / (2 (2k)^(2k) c^(2k-1))

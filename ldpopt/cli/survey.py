@@ -22,6 +22,7 @@ epsilon = 2.0                # budget of a person over all questions, in nats
 scheme = "split"             # "split": all questions; "one_question": one for each person; "joint": one report on
                              # all of them together; "best": the best one
 # weights = "weight"         # column of survey weights
+# waves = { count = 12, epsilon = 4.0, delta = 1e-6 }  # instead of epsilon: a promise over all waves
 
 [question.smokes]
 labels = ["no", "yes"]
@@ -81,7 +82,12 @@ def solve(
     for name, question in found.questions.items():
         entry = {"question": name, "answers": len(question.inputs), "epsilon": found.budgets[name]}
         entries.append(entry | {"digest": found.asked[found.column_of(name)].randomizer.digest})
-    data = {"title": found.title, "scheme": found.scheme, "epsilon": found.epsilon, "questions": entries}
+    data: dict[str, Any] = {
+        "title": found.title,
+        "scheme": found.scheme,
+        "epsilon": found.epsilon,
+        "questions": entries,
+    }
     rows = [[label(entry["question"]), entry["answers"], entry["epsilon"]] for entry in entries]
     parts: list[Part] = [Table(["question", "answers", "epsilon"], rows, digits=5)]
     parts.append(f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}")

@@ -162,7 +162,7 @@ class YesNoPatterns(ReportSource):
     def worst_pair(self) -> Mechanism:
         """The number of agreements with one row of answers, under this row and under the opposite one.
 
-        No two rows are easier to tell apart by a report, at any ratio of probabilities.
+        No two rows are easier to tell apart by a report, at any ratio of probabilities. Masses are rounded to 53 bits.
         """
         law = [float(share) for share in self.law.agreements()]
         return Mechanism([law, law[::-1]], ["this", "opposite"], range(self.size + 1))

@@ -74,8 +74,10 @@ def round_private(given: Float, ties: Ties | None, audit: ColumnsAudit) -> tuple
         best = min((one for one in (best, other) if one is not None), key=lambda one: one.moved, default=None)
     if best is None:
         return None, last
-    channel = np.zeros(given.shape)
-    channel[:, used] = best.channel
+    channel = best.channel
+    if channel.shape != given.shape:
+        channel = np.zeros(given.shape)
+        channel[:, used] = best.channel
     return Rounded(channel, best.audit, largest_move(channel, normalized)), last
 
 
@@ -102,7 +104,8 @@ def _nearest(
     accepted = ACCEPTED_MOVE if values.size <= SMALL_CHANNEL_ENTRIES else LARGE_ACCEPTED_MOVE
     for family in _rounding_families(values, ties, threshold):
         for counts in family:
-            channel = counts / ROW_TOTAL
+            channel = np.asarray(counts, float)
+            channel /= ROW_TOTAL  # in place, as a channel may be large
             moved = largest_move(channel, values)
             if best is not None and best.moved <= LARGE_ACCEPTED_MOVE and moved >= WORTH_AN_AUDIT * best.moved:
                 break  # the later ones of a family are more private, and move more

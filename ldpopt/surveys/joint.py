@@ -189,7 +189,7 @@ def is_yes_no(questions: Mapping[str, Question]) -> bool:
 
 def product_workload(questions: Mapping[str, Question]) -> Workload:
     """The numbers of all questions, for combinations of answers."""
-    alphabets = {name: list(question.inputs) for name, question in questions.items()}
+    alphabets: dict[Hashable, list[Hashable]] = {name: list(question.inputs) for name, question in questions.items()}
     if all(question.source.unit == 1 for question in questions.values()):
         return Workload.marginals(alphabets, 1)
     places = np.indices([len(answers) for answers in alphabets.values()]).reshape(len(alphabets), -1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -81,6 +81,14 @@ class QuestionSection(Section):
         return {found.get(key, key): weight for key, weight in self.prior.items()}
 
 
+class WavesSection(Section):
+    """``[waves]``: how often the same people answer, and what all their reports together have to keep."""
+
+    count: int = Field(ge=1)
+    epsilon: float | str
+    delta: float = Field(default=0.0, ge=0, lt=1)
+
+
 class SurveySection(Section):
     """The whole file."""
 
@@ -89,6 +97,7 @@ class SurveySection(Section):
     epsilon: float | str | None = None
     scheme: Literal["split", "one_question", "fake_data", "joint", "best"] = "split"
     weights: str | None = None
+    waves: WavesSection | None = None
     form: FormSection = FormSection()
     question: dict[str, QuestionSection] = Field(min_length=1)
 
@@ -111,6 +120,8 @@ class UnsolvedSurvey:
 
     def solve(self, survey: type[Survey]) -> Survey:
         """Find the best mechanism for each question, and return the survey."""
+        if self.section.waves is not None:
+            return self._keep_promise(survey, self.section.waves)
         questions: Any = {}
         for name, section in self.section.question.items():
             with self.page.at("question", name):
@@ -127,6 +138,26 @@ class UnsolvedSurvey:
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
             return survey(questions, epsilon=self.section.epsilon, scheme=self.scheme, **options)
+
+    def _keep_promise(self, survey: type[Survey], waves: WavesSection) -> Survey:
+        """Return the survey with the largest budget of a wave, within 1 %, that keeps the promise over all waves."""
+        with self.page.at("waves"):
+            limit = Budget(waves.epsilon)
+
+        def solved(epsilon: float) -> Survey:
+            section = self.section.model_copy(update={"epsilon": epsilon, "waves": None})
+            return _unsolved(self.page, section).solve(survey)
+
+        low = round_down(limit.lower_nats / waves.count)
+        found, high = solved(low), float(limit)
+        while waves.delta and waves.count > 1 and high - low > 0.01 * low:
+            middle = (low + high) / 2
+            tried = solved(middle)
+            if tried.account(waves.count).delta(limit) <= Fraction(waves.delta):
+                low, found = middle, tried
+            else:
+                high = middle
+        return found
 
     def _words(self) -> dict[str, Any]:
         """Words of the page for respondents, as `Survey` takes them."""
@@ -150,9 +181,22 @@ def read_survey(path: str | os.PathLike[str]) -> UnsolvedSurvey:
     survey = check(page, SurveySection, page.data)
     for name, question in survey.question.items():
         _require_one_definition(page, name, question)
+    if survey.waves is None:
+        return _unsolved(page, survey)
+    if survey.epsilon is not None:
+        do = "remove it: the budget of a wave follows from the promise"
+        raise page.error(("epsilon",), "a survey with [waves] has no epsilon of its own", do)
+    with page.at("waves", "epsilon"):
+        least = round_down(Budget(survey.waves.epsilon).lower_nats / survey.waves.count)
+    return replace(_unsolved(page, survey.model_copy(update={"epsilon": least})), section=survey)
+
+
+def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
+    """Divide the budget of a survey among its questions, and read the mechanisms that it names."""
     with page.at("epsilon"):
         total = None if survey.epsilon is None else Budget(survey.epsilon)
-    scheme, why, joint = (survey.scheme, "", None)
+    scheme: str = survey.scheme
+    why, joint = "", None
     if scheme == "best":
         scheme, why, joint = _best_scheme(page, survey, total)
     elif scheme == "joint":

@@ -10,6 +10,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
+from ldpopt.accounting.curve import PrivacyCurve, compose
+from ldpopt.accounting.law import OneOf
+from ldpopt.accounting.shuffling import shuffled
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
@@ -20,7 +23,7 @@ from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import count_file
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import short_repr, whole_number
 from ldpopt.mechanism.files import epsilon_of_person
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.mechanism import Mechanism
@@ -249,6 +252,39 @@ class Survey:
         one = self.one_question
         return drawn if one is None else {name: one.randomizer(each) for name, each in drawn.items()}
 
+    def account(self, waves: int = 1, *, people: int | None = None) -> PrivacyCurve:
+        """What all reports of a person reveal together, if the survey is repeated with fresh reports.
+
+        Parameters
+        ----------
+        waves : int
+            How often each person answers; default: ``1``.
+        people : int, optional
+            Number of people, if a trusted party shuffles the reports of each column on its own. Default: not shuffled.
+
+        Returns
+        -------
+        PrivacyCurve
+            If one question is drawn, that of a reader who knows which one it was.
+
+        Raises
+        ------
+        StatementError
+            If reports are shuffled of which not everybody sends one.
+        """
+        waves, drawn = whole_number(waves, "waves", 1), [question.randomizer for question in self.asked.values()]
+        if people is not None:
+            if self.one_question is not None:
+                what = "nobody knows how many people answer a question that is drawn"
+                raise StatementError(
+                    what, do="shuffle the reports of a survey in which everybody answers all questions"
+                )
+            return compose([(shuffled(each, people), waves) for each in drawn])
+        sources = [source for each in drawn for source, _ in compose([each]).sources]
+        if self.one_question is not None:
+            sources = [OneOf(tuple(sources), is_attained=not self.one_question.fake_data)]
+        return compose([(source, waves) for source in sources])
+
     @property
     def sources(self) -> dict[str, Any]:
         """The mechanism or design by which each column is estimated; with fake data always a mechanism."""
@@ -471,8 +507,14 @@ class Survey:
             Reports, as `privatize` returned or wrote them.
         name, other : str
             The questions.
-        weights, confidence, simultaneous, check_fit
-            As in `estimate`; default: ``None``, ``0.95``, ``False`` and ``True``.
+        weights : array_like, Series or column name, optional
+            As in `estimate`, also what follows; default: those of the survey, else all 1.
+        confidence : float
+            Default: ``0.95``.
+        simultaneous : bool
+            Default: ``False``.
+        check_fit : bool
+            Default: ``True``.
 
         Returns
         -------

@@ -90,6 +90,7 @@ class Generation:
         self.proof: tuple[Float, Trees] | None = None  # multipliers and trees that prove the bound
         self.incumbent: Master | None = None  # the master with the best channel so far
         self.stitched: Float | None = None  # (n, m): a channel of patches, which is the best as long as no master is
+        self.first_master: Master | None = None  # a master of the rays of patches
         self.groups: Groups | None = None  # if rows are those of groups, and no bound is expected from all inputs
         self.uses_covering = False
         self.outputs, self.expected_value = np.arange(len(roots)), 0.0  # the outputs that are priced
@@ -289,11 +290,8 @@ class Generation:
 
     def _first_master(self) -> Master:
         """A master of the initial rays, or of kernel columns."""
-        if self.stitched is not None:
-            found = self.trees.rays(np.arange(len(self.roots)))
-            output, cost = cheapest(self.costs, found)
-            channel = Master.of_columns(self.stitched, self.costs).restarted(self.center, None)
-            return channel.extended(found.T, cost, output, self.center)
+        if self.first_master is not None:
+            return self.first_master
         rays = self.initial_rays if len(self.initial_rays) else self._kernel_columns()
         return Master.of_rays(rays, self.costs, self.groups)
 

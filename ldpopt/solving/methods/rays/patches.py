@@ -7,7 +7,7 @@ Theory: docs, "Rays".
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -24,14 +24,16 @@ from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.feasibility import cover_sparse
 from ldpopt.solving.methods.rays.generation import Generation, Scale
+from ldpopt.solving.methods.rays.master import Master, MasterPoint
 
 MIN_INPUTS = 1500  # number of inputs from which patches pay
 CORE = 200  # largest number of inputs of a core
-MARGIN = 2.0  # nats of the margin around a core, per factor e of the gap
+MARGIN = 1.8  # nats of the margin around a core, per factor e of the gap
 MAX_SHARE = 1 / 3  # largest share of all inputs in a patch
 # Number of inputs up to which rounds of all inputs follow, for which a start with this gap is enough
-WHOLE, START_GAP = 3000, 5e-3
-PATCH_SHARE = 0.2  # gap of a patch, as a share of the gap of the start
+WHOLE, START_GAP = 3000, 2e-2
+PATCH_SHARE = 0.25  # gap of a patch, as a share of the gap of the start
+CENTER_SHARE = 0.0  # share of the center in the first prices of all inputs
 FURTHER = 0.3  # factor of the gap of the start if a larger one was reached
 TIME_SHARE = 0.7  # largest share of the remaining time for the patches
 PROOFS = 4  # number of times that multipliers are lowered where prices are negative
@@ -39,7 +41,7 @@ NEAR = 1e-3  # smallest entry of a ray, relative to its root's, at whose input a
 RAYS_AT_ONCE = 500
 # Balancing: largest number of rounds, number of columns that are changed together, power of the sums' reciprocals, and
 # error of the sums at which to stop, as a share of the gap
-ROUNDS, COLUMNS, POWER, ERROR_SHARE = 40, 64, 1.5, 1e-4
+ROUNDS, COLUMNS, POWER, ERROR_SHARE = 40, 64, 1.5, 3e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,7 @@ def start_from_patches(work: Generation, gap: float, deadline: Deadline) -> None
         _stitch(work, patches, accuracy, deadline)
         LOG.info("rays: channel of patches, gap %.2e", work.gap)
         if work.gap <= accuracy or cone.n <= WHOLE:
+            work.first_master = work.first_master if work.gap <= accuracy else None
             return
         accuracy *= FURTHER
 
@@ -81,6 +84,9 @@ def _stitch(work: Generation, patches: list[Patch], gap: float, deadline: Deadli
     value = float(np.einsum("yx,xy->", work.costs, stitched.channel))
     if value < work.value:
         work.value, work.stitched = value, stitched.channel
+    if work.trees.cone.n <= WHOLE and stitched.rays:
+        work.first_master = stitched.master()
+        work.smoothing.share = CENTER_SHARE
 
 
 def _patches(graph: csr_array, margin: float) -> list[Patch]:
@@ -113,6 +119,7 @@ class _Stitched:
     work: Generation
     sums: Float
     channel: Float
+    rays: list[tuple[Int, Master]] = field(default_factory=list)  # inputs of a patch, and rays of its core's outputs
 
     @property
     def cone(self) -> Cone:
@@ -145,6 +152,26 @@ class _Stitched:
         is_core[patch.core] = True
         of_core = np.flatnonzero(is_core[work.roots[outputs]])
         self.channel[np.ix_(inputs, outputs[of_core])] = found.channel[:, of_core]
+        if cone.n <= WHOLE and part.incumbent is not None:
+            master = part.incumbent
+            master = replace(master, output=outputs[master.output])
+            self.rays.append((inputs, master.restricted(is_core[work.roots[master.output]])))
+
+    def master(self) -> Master:
+        """A master of the rays of all patches, with their weights, at the multipliers before they were lowered."""
+        output = np.concatenate([master.output for _, master in self.rays])
+        rays, begin = np.zeros((self.cone.n, len(output))), 0
+        for inputs, master in self.rays:
+            part = np.arange(begin, begin + len(master.output))
+            rays[np.ix_(inputs, part)] = master.rays
+            begin += len(part)
+        for part in np.array_split(np.arange(len(output)), 1 + len(output) // COLUMNS):
+            rays[:, part] = self._raised(rays[:, part])
+        cost = np.einsum("kx,xk->k", self.work.costs[output], rays)
+        weights = np.concatenate([master.at.weights for _, master in self.rays])
+        point = MasterPoint(weights, self.sums, cost - self.sums @ rays)
+        none = np.zeros((self.cone.n, 0)), np.zeros(0), np.zeros(0, np.int64)
+        return Master(rays, cost, output, point, None, rays).extended(*none, self.work.center)
 
     def prove(self, deadline: Deadline) -> None:
         """Lower the multipliers until prices are not negative; the best ones are the generation's center and proof."""
@@ -187,9 +214,13 @@ class _Stitched:
 
     def _move(self, factor: Float, outputs: Int) -> None:
         """Scale the rows of some columns, and raise these into the cone."""
-        block = np.array(self.channel[:, outputs] * factor[:, None], order="C")
-        raise_columns(block, *self._ties, 0.0, 0)
-        self.channel[:, outputs] = block
+        self.channel[:, outputs] = self._raised(self.channel[:, outputs] * factor[:, None])
+
+    def _raised(self, columns: Float) -> Float:
+        """The smallest column of the cone above each of some columns."""
+        found = np.array(columns, order="C")
+        raise_columns(found, *self._ties, 0.0, 0)
+        return found
 
     @cached_property
     def _ties(self) -> tuple[Int, NDArray[np.int32], Float]:
