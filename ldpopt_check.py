@@ -5,6 +5,9 @@ It shares no code with ldpopt, and needs no other file. A file that claims more 
 **A program** (``certify(solve(problem))``): the masses are private for the real ``e**epsilon``; ``achieved`` is their
 value; ``bound`` bounds the value of every private mechanism that satisfies the constraints.
 
+**Reports** (``curve.certificate``): the reports that are stated are (epsilon, delta)-private together at every epsilon
+that is claimed, whichever answers a person gives; if they are shuffled, whatever all others answer.
+
 **A design** (``design(workload, privacy)``): the masses are private; the estimator that is used, ``V = W X``, has the
 mean squared error ``achieved`` at most and the bias ``bias`` at most, which is below 1e-9 of the standard deviation of
 one respondent's estimate; no private mechanism with any unbiased estimator has less than ``bound``; and no name, label
@@ -37,12 +40,12 @@ import json
 import re
 import sys
 from bisect import bisect
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
-from itertools import accumulate, combinations, combinations_with_replacement, permutations, product
-from math import ceil, comb, floor, frexp, isqrt, prod
+from itertools import accumulate, combinations, combinations_with_replacement, pairwise, permutations, product
+from math import ceil, comb, e, floor, frexp, isqrt, prod
 from operator import mul
 from pathlib import Path
 
@@ -954,6 +957,284 @@ class Frequencies:
         return 2 * sigma * self.unit * (n - 1) - n * level - self.spread
 
 
+# What reports reveal.
+
+ACCOUNT, PLACES = "ldpopt account certificate 1", 1024  # bits of masses of atoms, and of ratios in fixed point
+
+
+class Account:
+    """What reports of a person reveal together: pairs of masses that bound the excess ``sum (P - a Q)+``.
+
+    Of one channel the largest excess of all pairs of answers is convex in ``a``. An atom at each of some ratios, with
+    the change of slope there, interpolates it, which is an upper bound. For channels fixed in advance the products of
+    the atoms bound the excess of all reports, also if answers depend on earlier reports. Two halves are multiplied out;
+    masses under the first answer are rounded up, others down, and close ratios are raised to the largest of them.
+    """
+
+    def __init__(self, reports):
+        need(isinstance(reports, list) and reports, "there are no reports")
+        self.alone = reports[0] if len(reports) == 1 and reports[0].get("kind") == "shuffled" else None
+        self.alone = self.alone if self.alone and self.alone["times"] == 1 else None
+        self.certain, self.halves = 0, [[(1 << PLACES, 1 << PLACES)]] * 2
+        rest = 1
+        for report in [] if self.alone else reports:
+            times = report["times"]
+            need(type(times) is int and 0 <= times < 2**20, "times is not a number of repetitions")
+            atoms, certain = atoms_of(report)
+            rest *= (1 - certain) ** times
+            for part in (times - times // 2, times // 2):
+                small = len(self.halves[0]) > len(self.halves[1])
+                self.halves[small] = multiply(self.halves[small], repeat(atoms, part))
+        self.certain = 1 - rest
+
+    def excess(self, a):
+        """Upper bound of the excess at ``a``."""
+        if self.alone:
+            return most_of(self.alone, a)
+        left, right = self.halves
+        over, under = a.as_integer_ratio()
+        right = sorted(right, key=order, reverse=True)
+        sums = [(0, 0), *accumulate(right, lambda one, two: (one[0] + two[0], one[1] + two[1]))]
+        total = 0
+        for p, q in left:
+            low, high = 0, len(right)  # the atoms before ``low`` count
+            while low < high:
+                middle = (low + high) // 2
+                counts = p * right[middle][0] * under > over * q * right[middle][1]
+                low, high = (middle + 1, high) if counts else (low, middle)
+            total += under * p * sums[low][0] - over * q * sums[low][1]
+        return self.certain + Fraction(total, under << 2 * PLACES)
+
+
+def order(atom):
+    """Ratio of an atom in fixed point."""
+    return (atom[0] << 2 * PLACES) // atom[1] if atom[1] else 1 << 5 * PLACES
+
+
+def multiply(left, right):
+    """Products of atoms; ratios that differ by less than one part in 2**44 become the largest of them."""
+    afford(300 * len(left) * len(right))
+    found = [(-(-p * r >> PLACES), q * s >> PLACES) for p, q in left for r, s in right]
+    found.sort(key=order, reverse=True)
+    merged, top = [], None
+    for p, q in found:
+        if top and top[1] and (top[0] * q << 44) <= (p * top[1] << 44) + p * top[1]:
+            mass = merged[-1][0] + p
+            merged[-1] = (mass, mass * top[1] // top[0])
+        elif p:
+            top = (p, q)
+            merged.append(top)
+    return merged
+
+
+def repeat(atoms, times):
+    """Power of a list of atoms."""
+    found = [(1 << PLACES, 1 << PLACES)]
+    while times:
+        found = multiply(found, atoms) if times & 1 else found
+        times //= 2
+        atoms = multiply(atoms, atoms) if times else atoms
+    return found
+
+
+def atoms_of(report):
+    """Atoms of one report, and the mass of reports that are impossible under another answer, as bounds."""
+    if report["kind"] == "one_of":
+        parts = report["sources"]
+        need(isinstance(parts, list) and parts and set(report) == {"kind", "times", "sources"}, "no sources")
+        each = [atoms_of(part) for part in parts]
+        atoms = [(-(-p // len(parts)), q // len(parts)) for found, _ in each for p, q in found]
+        return atoms, sum(certain for _, certain in each) / len(parts)
+    if report["kind"] == "ratios":
+        top, share = fraction(report["odds"]), fraction(report["share"])
+        need(top >= 1 and 0 <= share * (1 + 1 / top) <= 1, "odds or share out of range")
+        masses = [(share, share / top), (share / top, share), (1 - share - share / top,) * 2]
+        return [(ceil(p * 2**PLACES), floor(q * 2**PLACES)) for p, q in masses], Fraction(0)
+    points = sorted({fraction(text) for text in report["ratios"]})
+    need(not points or points[0] > 0, "a ratio is not positive")
+    afford(10**5 * len(points))
+    corners = []  # of the lower hull of the bounds, which a convex excess is below
+    for a, value in [(Fraction(0), Fraction(1)), *((a, min(most_of(report, a), Fraction(1))) for a in points)]:
+        while len(corners) > 1 and (corners[-1][1] - corners[-2][1]) * (a - corners[-2][0]) >= (
+            value - corners[-2][1]
+        ) * (corners[-1][0] - corners[-2][0]):
+            corners.pop()
+        corners.append((a, min(value, corners[-1][1]) if corners else value))
+    slopes = [(v - u) / (b - a) for (a, u), (b, v) in pairwise(corners)] + [Fraction(0)]
+    bends = [(a * (t - s), t - s) for (a, _), s, t in zip(corners[1:], slopes, slopes[1:])]
+    return [(ceil(p * 2**PLACES), floor(q * 2**PLACES)) for p, q in bends], corners[-1][1]
+
+
+def most_of(report, a):
+    """Largest excess of all pairs of answers of one report at ``a``: exact, or by the blanket if it is shuffled."""
+    kind, table = report["kind"], report["masses"]
+    extra = {"reports": "", "shuffled": "people", "permanent": "fresh publications"}[kind]
+    names = {"kind", "masses", "pairs", "ratios", *extra.split()}
+    need(set(report) in (names, names | {"times"}), f"reports should have the keys {sorted(names)}")
+    n = len(table)
+    masses(table, n, len(table[0]))
+    pairs = list(permutations(range(n), 2)) if report["pairs"] is None else report["pairs"]
+    need(all(len(pair) == 2 and {*map(type, pair)} == {int} for pair in pairs), "pairs are of two positions")
+    need(pairs and all(0 <= x < n for pair in pairs for x in pair), "a pair names no row")
+    if kind == "shuffled":
+        return most_shuffled(table, pairs, report["people"], a)
+    unit = UNIT
+    if kind == "permanent":
+        times, fresh = report["publications"], masses(report["fresh"], len(table[0]), len(report["fresh"][0]))
+        need(type(times) is int and times > 0, "publications is not a positive number")
+        afford(1000 * comb(times + len(fresh[0]) - 1, times) * n * len(fresh))
+        unit, columns = UNIT ** (times + 1), []
+        for reports in combinations_with_replacement(range(len(fresh[0])), times):
+            ways = prod(range(1, times + 1))
+            for y in set(reports):
+                ways //= prod(range(1, reports.count(y) + 1))
+            weights = [ways * prod(row[y] for y in reports) for row in fresh]
+            columns.append([sum(map(mul, row, weights)) for row in table])
+        table = list(zip(*columns))
+    over, under = a.as_integer_ratio()
+    excesses = (sum(max(under * p - over * q, 0) for p, q in zip(table[x], table[z])) for x, z in pairs)
+    return Fraction(max(excesses), under * unit)
+
+
+def most_shuffled(table, pairs, n, a):
+    """Excess of the shuffled reports of ``n`` people: all data sets of two answers and reports, or the blanket.
+
+    With the least masses ``m`` of the reports: ``E (V_1 + ... + V_n)+ / n``, where ``V`` is ``(P - a Q) / m`` with
+    probability ``m``, else 0; a report without such a mass counts with ``(P - a Q)+`` (Balle and others, 2019).
+    """
+    need(type(n) is int and 0 < n <= 10**7, "people is not a number from 1 to 10**7")
+    if len(table) == len(table[0]) == 2 and n <= 200:
+        return max(most_of_two(table, x, z, n, a) for x, z in pairs)
+    least, best, known = [min(column) for column in zip(*table)], Fraction(0), set()
+    bits = [max(max(column).bit_length() - 36, 0) for column in zip(*table)]
+    for x, z in pairs:  # rows that differ by rounding are made equal: more mass for x, less for z and the blanket
+        parts = zip(table[x], table[z], least, bits)
+        rows = tuple(sorted((-(-p >> b) << b, q >> b << b, m >> b << b) for p, q, m, b in parts))
+        if rows in known:
+            continue
+        known.add(rows)
+        sparse = [(p, q) for p, q, m in rows if m * n * 10**5 < UNIT]
+        alone = sum((max(Fraction(p - a * q, UNIT), Fraction(0)) for p, q in sparse), Fraction(0))
+        law = {}
+        for p, q, m in rows:
+            if m * n * 10**5 >= UNIT:
+                law[(p - a * q) / m] = law.get((p - a * q) / m, 0) + Fraction(m, UNIT)
+        best = max(best, alone + positive_part(law, n) / n)
+    return best
+
+
+def most_of_two(table, x, z, n, a):
+    """Largest excess of two answers and two reports over the answers of all others, by enumeration."""
+    afford(10 * n**3)
+    one = 2**512
+    over, under = a.as_integer_ratio()
+
+    def law(counts, up):
+        found = [one]
+        for row, count in zip(table, counts):
+            for _ in range(count):
+                pairs = zip([*found, 0], [0, *found])
+                sums = [u * row[0] + v * row[1] for u, v in pairs]
+                found = [-(-mass // UNIT) if up else mass // UNIT for mass in sums]
+        return found
+
+    best = 0
+    for count in range(n):
+        first, second = ([n - 1 - count, count] for _ in range(2))
+        first[x] += 1
+        second[z] += 1
+        parts = zip(law(first, True), law(second, False))
+        best = max(best, sum(max(under * p - over * q, 0) for p, q in parts))
+    return Fraction(best, under * one)
+
+
+def positive_part(law, n):
+    """Upper bound of the mean positive part of a sum of n variables; the mass that is missing is at 0.
+
+    Values are split between two multiples of a step, with their mean, which raises every convex mean. Masses get
+    weights ``b**s``, which center the sum. Those far from the center are left out, and count with the largest
+    ``s b**-s``, at most ``b / (2 (b - 1))``. Masses are over 10**36, rounded up; products are those of long decimals.
+    """
+    top = max(law, default=0)
+    if top <= 0:
+        return Fraction(0)
+    floats = [(float(value), float(mass)) for value, mass in law.items()]
+    low, high = 0.0, 40 / float(top)
+    for _ in range(60):
+        middle = (low + high) / 2
+        falls = sum(v * p * e ** (middle * (v - float(top))) for v, p in floats) < 0
+        low, high = (middle, high) if falls else (low, middle)
+    spread = sum(v * v * p * e ** min(low * v, 40) for v, p in floats) ** 0.5
+    step, cells = Fraction(spread / (40 if n <= 1000 else 16 if n <= 20000 else 6)), {0: 1 - sum(law.values())}
+    for value, mass in law.items():
+        place, share = floor(value / step), value / step - floor(value / step)
+        cells[place] = cells.get(place, 0) + mass * (1 - share)
+        cells[place + 1] = cells.get(place + 1, 0) + mass * share
+    base, ten, width = Fraction(round(e ** (low * float(step)) * 2**40), 2**40), 10**36, 76
+    weights = {s: Fraction(ceil(mass * base**s * 2**200), 2**200) for s, mass in cells.items()}
+    total, context = sum(weights.values()), Context(prec=999999999999999999, Emax=999999999999999999)
+    start = min(cells)
+    first = [ceil(weights.get(s, 0) / total * ten) for s in range(start, max(cells) + 1)]
+    afford(len(first) * 10**4)
+
+    def joined(one, two):
+        (a, left, lost), (b, right, more) = one, two
+        texts = ["".join(f"{mass:0{width}d}" for mass in reversed(part)) for part in (left, right)]
+        count = len(left) + len(right) - 1
+        digits = str(context.multiply(*map(Decimal, texts))).zfill(width * count)[-width * count :]
+        found = [-(-int(digits[k : k + width]) // ten) for k in range(width * (count - 1), -1, -width)]
+        begin, end, own = 0, len(found), [0, 0]
+        while own[0] + found[begin] < 10**12 and begin < end - 1:
+            own[0], begin = own[0] + found[begin], begin + 1
+        while own[1] + found[end - 1] < 10**12 and begin < end - 1:
+            own[1], end = own[1] + found[end - 1], end - 1
+        need(sum(left) < 1.1 * ten and sum(right) < 1.1 * ten, "rounding has changed masses", NotCheckedError)
+        return a + b + begin, found[begin:end], (lost + more) * Fraction(11, 10) + Fraction(sum(own), ten)
+
+    found, square, scale, times = (0, [ten], Fraction(0)), (start, first, Fraction(0)), Fraction(1), n
+    factor = total
+    while times:
+        if times & 1:
+            found, scale = joined(found, square), upwards(scale * factor)
+        times //= 2
+        if times:
+            square, factor = joined(square, square), upwards(factor * factor)
+    least, parts, lost = found
+    most = Fraction(n * max(cells))
+    most = min(most, base / (2 * (base - 1))) if base > 1 else most
+    over, under = base.as_integer_ratio()
+    first = max(least, 1)
+    share, sums = -(-ten * under**first // over**first), 0
+    for s in range(first, least + len(parts)):
+        sums += -(-s * parts[s - least] * share // ten)
+        share = -(-share * under // over)
+    return (Fraction(sums, ten) + lost * most) * scale * step
+
+
+def upwards(value):
+    """A positive rational with 200 significant bits, not below."""
+    shift = max(200 + value.denominator.bit_length() - value.numerator.bit_length(), 0)
+    return Fraction(ceil(value * 2**shift), 2**shift)
+
+
+def check_account(data):
+    """Check a certificate of what reports reveal: the delta that is claimed at each epsilon."""
+    keys(data, "format reports claims made_by digest")
+    rest = {key: data[key] for key in data if key != "digest"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    same = sha256(text.encode()).hexdigest() == data["digest"]
+    need(same, "the digest does not fit: something was changed after the file was written", ClaimError)
+    account, words = Account(data["reports"]), []
+    need(isinstance(data["claims"], list) and data["claims"], "there are no claims")
+    for claim in data["claims"]:
+        epsilon, delta = keys(claim, "epsilon delta")
+        ratio, low, _ = nats(epsilon)
+        found = account.excess(ratio or near("exp", low, up=False))
+        need(found <= fraction(delta), f"delta at epsilon {epsilon}: {decimal(found)} was found", ClaimError)
+        words.append(f"({epsilon:.9g}, {decimal(fraction(delta), 9)})")
+    return f"all reports together are (epsilon, delta)-private with {', '.join(words)}"
+
+
 # The files.
 
 
@@ -971,6 +1252,8 @@ def check(path):
     need(isinstance(data, dict) and isinstance(data.get("format"), str), "not a certificate of ldpopt")
     if data["format"] == "ldpopt certificate 1":
         return *check_program(data), ""
+    if data["format"] == ACCOUNT:
+        return check_account(data), None, None, ""
     need(data["format"] in (*FORMATS, FREQUENCIES), f"{data['format']!r:.60} is not a known format of ldpopt")
     return check_design(data)
 
@@ -981,7 +1264,8 @@ def main(paths):
     for path in paths:
         try:
             value, bound, gap, note = check(path)
-            line, own = f"private; {value}, bound {decimal(bound)}, gap {decimal(gap, 3)}: holds{note}", 0
+            proved = "" if bound is None else f", bound {decimal(bound)}, gap {decimal(gap, 3)}"
+            line, own = f"private; {value}{proved}: holds{note}", 0
         except ClaimError as error:
             line, own = f"DOES NOT HOLD: {error}", 1
         except NotCheckedError as error:

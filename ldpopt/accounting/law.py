@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from math import inf, log
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +21,8 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism import sampling
 
-ONE = 1 << sampling.BITS
+BITS = sampling.BITS
+ONE = 1 << BITS
 
 MAX_ENTRIES = 50_000_000  # pairs of answers times reports, compared in a second or two for each ratio
 MAX_RATIOS = 1000  # number of ratios at which the excess is computed; others lie between two of them
@@ -41,6 +45,151 @@ class Law:
         atoms = zip(self.ratios, self.masses, strict=True)
         return self.certain + sum((p * (1 - a / r) for r, p in atoms if r > a), Fraction(0))
 
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of an order of at least 1, in nats and in floats: an upper bound for an upper law."""
+        if self.certain:
+            return inf
+        logs, masses = np.array([log(r) for r in self.ratios]), np.array([float(p) for p in self.masses])
+        if order == 1:
+            return float(masses @ logs)
+        return float(np.log(masses @ np.exp((order - 1) * logs)) / (order - 1)) if len(logs) else 0.0
+
+
+NOTHING = Law((Fraction(1),), (Fraction(1),), Fraction(0))  # of reports that do not depend on the answer
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """One report: a channel, and the ordered pairs of answers that are compared.
+
+    Every source of reports has the same four properties: its laws, its largest ratio, its divergences, its statement.
+    """
+
+    counts: Int  # masses over 2**53
+    first: Int  # positions of the first answers of the pairs
+    second: Int
+
+    kind: ClassVar[str] = "reports"
+
+    @cached_property
+    def laws(self) -> tuple[Law, Law]:
+        """An upper law of all pairs, and the law of one pair."""
+        return laws(self.counts, list(zip(self.first.tolist(), self.second.tolist(), strict=True)))
+
+    @cached_property
+    def odds(self) -> Fraction:
+        """The largest finite ratio of the probabilities of a report, at least 1."""
+        p, q = self.counts[self.first], self.counts[self.second]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(q > 0, p / q, 0.0)
+        near = ratios >= ratios.max(initial=0.0) * (1 - 1e-14)  # floats cannot tell which of these is the largest
+        return max([Fraction(1), *map(Fraction, p[near].tolist(), q[near].tolist())])
+
+    def renyi(self, order: float) -> float:
+        """Largest Renyi divergence of the pairs, in floats."""
+        shares = self.counts / self.counts[0].sum()
+        p, q = shares[self.first], shares[self.second]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(p) - np.log(q)
+            if order == 1:
+                terms = np.where(p > 0, p * logs, 0.0).sum(axis=1)
+            else:
+                terms = np.log(np.where(p > 0, p * np.exp((order - 1) * logs), 0.0).sum(axis=1)) / (order - 1)
+        return float(terms.max(initial=0.0))
+
+    def plain(self) -> dict[str, Any]:
+        """The statement as JSON data: masses, pairs (null for all), and ratios at which a law bounds the excess."""
+        n = len(self.counts)
+        pairs = list(zip(self.first.tolist(), self.second.tolist(), strict=True))
+        return {
+            "kind": self.kind,
+            "masses": self.counts.tolist(),
+            "pairs": None if len(set(pairs)) == n * (n - 1) else [list(pair) for pair in pairs],
+            "ratios": [str(ratio) for ratio in self.laws[0].ratios],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """Reports that are not listed: the largest ratio, and the mass of the reports that attain the ratio.
+
+    All other reports have the ratio 1 or the inverse of the largest. If the mass is the largest that is possible, all
+    channels with this ratio reveal less (Kairouz, Oh and Viswanath 2015).
+    """
+
+    odds: Fraction
+    share: Fraction
+    is_attained: bool
+
+    kind: ClassVar[str] = "ratios"
+
+    @classmethod
+    def of_budget(cls, odds: Fraction) -> Ratios:
+        """Binary randomized response, which reveals most among the channels with a ratio."""
+        return cls(odds, odds / (1 + odds), is_attained=False)
+
+    @cached_property
+    def laws(self) -> tuple[Law, Law]:
+        """An upper law, and the same if one pair attains the excess, or one that reveals nothing."""
+        masses = {1 / self.odds: self.share / self.odds, Fraction(1): 1 - self.share * (1 + 1 / self.odds)}
+        masses[self.odds] = masses.get(self.odds, Fraction(0)) + self.share if self.odds > 1 else Fraction(1)
+        kept = sorted(ratio for ratio, mass in masses.items() if mass)
+        law = Law(tuple(kept), tuple(masses[ratio] for ratio in kept), Fraction(0), self.is_attained)
+        return law, law if self.is_attained else NOTHING
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the upper law."""
+        return self.laws[0].renyi(order)
+
+    def plain(self) -> dict[str, Any]:
+        """The statement as JSON data."""
+        return {"kind": self.kind, "odds": str(self.odds), "share": str(self.share)}
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf:
+    """One of several sources, drawn for each person with equal probabilities; which one was drawn is known."""
+
+    sources: tuple[Any, ...]
+    is_attained: bool
+
+    kind: ClassVar[str] = "one_of"
+
+    @property
+    def odds(self) -> Fraction:
+        """The largest ratio of all sources."""
+        return max(source.odds for source in self.sources)
+
+    @cached_property
+    def laws(self) -> tuple[Law, Law]:
+        """The mean of the laws of the sources."""
+        found = []
+        for side in (0, 1):
+            masses: dict[Fraction, Fraction] = {}
+            each = [source.laws[side] for source in self.sources]
+            for law in each:
+                for ratio, mass in zip(law.ratios, law.masses, strict=True):
+                    masses[ratio] = masses.get(ratio, Fraction(0)) + mass / len(each)
+            certain = sum((law.certain for law in each), Fraction(0)) / len(each)
+            is_attained = self.is_attained and all(law.is_attained for law in each)
+            ratios = tuple(sorted(masses))
+            found.append(Law(ratios, tuple(masses[ratio] for ratio in ratios), certain, is_attained))
+        return found[0], found[1] if self.is_attained else NOTHING
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the upper law."""
+        return self.laws[0].renyi(order)
+
+    def plain(self) -> dict[str, Any]:
+        """The statement as JSON data."""
+        return {"kind": self.kind, "sources": [source.plain() for source in self.sources]}
+
+
+def all_pairs(n: int) -> tuple[Int, Int]:
+    """Positions of all ordered pairs of n answers."""
+    first, second = np.nonzero(~np.eye(n, dtype=bool))
+    return first, second
+
 
 def laws(counts: Int, pairs: Sequence[tuple[int, int]] | None = None) -> tuple[Law, Law]:
     """Upper law of all ordered pairs of rows of integer masses, (n, m), or of those given, and the law of one pair."""
@@ -60,7 +209,7 @@ def laws(counts: Int, pairs: Sequence[tuple[int, int]] | None = None) -> tuple[L
         attained.append(where)
     hits = np.bincount(np.concatenate(attained), minlength=len(first))
     best = int(hits.argmax())
-    upper = _interpolated(points, values, is_attained=bool(hits[best] == len(points)))
+    upper = interpolated(points, values, is_attained=bool(hits[best] == len(points)))
     return upper, _of_pair(first[best], second[best])
 
 
@@ -109,7 +258,7 @@ def _largest_excess(first: Int, second: Int, a: Fraction) -> tuple[Fraction, Int
     return Fraction(int(best), ONE * a.denominator), near[attained.astype(bool)]
 
 
-def _interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_attained: bool) -> Law:
+def interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_attained: bool) -> Law:
     """The law whose excess has these values at these points, 0 the first, and is linear between them."""
     slopes = [(values[k + 1] - values[k]) / (points[k + 1] - points[k]) for k in range(len(points) - 1)] + [Fraction(0)]
     masses = [points[k] * (slopes[k] - slopes[k - 1]) for k in range(1, len(points))]
@@ -127,7 +276,22 @@ def _of_pair(first: Int, second: Int) -> Law:
     return Law(ratios, tuple(masses[r] for r in ratios), Fraction(int(first[second == 0].sum()), ONE))
 
 
+def hull_law(points: Sequence[Fraction], values: Sequence[Fraction]) -> Law:
+    """An upper law from bounds of a convex excess at points, the first at 0; the last value holds from there on."""
+    kept: list[int] = []
+    for k in range(len(values)):
+        while len(kept) > 1 and _is_above(points, values, kept[-2], kept[-1], k):
+            kept.pop()
+        kept.append(k)
+    return interpolated([points[k] for k in kept], [values[k] for k in kept], is_attained=False)
+
+
+def _is_above(points: Sequence[Fraction], values: Sequence[Fraction], i: int, j: int, k: int) -> bool:
+    """Whether the middle one of three points lies on or above the line through the others."""
+    return (values[j] - values[i]) * (points[k] - points[i]) >= (values[k] - values[i]) * (points[j] - points[i])
+
+
 def regrouped(law: Law, points: Sequence[Fraction]) -> Law:
     """An upper law with atoms at other ratios, ascending; mass of ratios beyond the last one counts as infinite."""
     where = [Fraction(0), *points]
-    return _interpolated(where, [law.excess(a) for a in where], is_attained=False)
+    return interpolated(where, [law.excess(a) for a in where], is_attained=False)

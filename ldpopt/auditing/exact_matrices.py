@@ -102,10 +102,8 @@ def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TO
     sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > tolerance:
-        raise MechanismError(
-            f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
-            do="normalize the rows, or find the missing mass",
-        )
+        what = f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1"
+        raise MechanismError(what, do="normalize the rows, or find the missing mass")
 
 
 def _dyadics(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:

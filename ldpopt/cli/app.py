@@ -8,6 +8,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from ldpopt.cli.account import account
 from ldpopt.cli.audit import audit
 from ldpopt.cli.certify import certify
 from ldpopt.cli.check import check
@@ -36,7 +37,23 @@ from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, Privac
 
 # All commands, in the order of ``ldpopt --help``
 COMMANDS = (
-    *(init, check, solve, design, compare, audit, certify, vertices, plan, key, privatize, estimate, sweep, simulate),
+    *(
+        init,
+        check,
+        solve,
+        design,
+        compare,
+        audit,
+        account,
+        certify,
+        vertices,
+        plan,
+        key,
+        privatize,
+        estimate,
+        sweep,
+        simulate,
+    ),
     *(experiment, plot, report, export, solvers, models, examples),
 )
 FREE_SPACE = " | do: check the path, the free space and the permissions"

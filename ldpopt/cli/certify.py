@@ -50,6 +50,7 @@ def certify(
     Privacy, value and bound are recomputed from the problem, the probabilities and the multipliers in the file. Exit
     code 1 if a claim in the file does not hold. A model is solved and certified first.
     """
+    from ldpopt.accounting.certificate import is_account
     from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import save_design
     from ldpopt.problem.modelfile import read_model
@@ -60,7 +61,9 @@ def certify(
     given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
     if Path(file).suffix.lower() != ".toml":
         _refuse_options(given, "a model", file)
-        if is_design(file):
+        if is_account(file):
+            _certify_account(file, json)
+        elif is_design(file):
             _certify_design(file, gap, json)
         else:
             _recheck(_load(file), file, gap, json)
@@ -175,6 +178,21 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
     verdict = [] if failures else ["the certificate holds"]
     show(Facts(f"{name or file}: {facts.title}", [*facts.parts, *verdict]), data, json)
     _require(failures, claim.relative_gap, gap)
+
+
+def _certify_account(file: str, json: str | None) -> None:
+    """Recheck a certificate of what reports reveal; exit 1 if it does not hold."""
+    from ldpopt.accounting import CurveCertificate
+
+    claim = CurveCertificate.load(file)
+    with working(f"checking {Path(file).name}"):
+        failures = claim.recheck()
+    claims = [{"epsilon": epsilon, "delta": float(delta)} for epsilon, delta in claim.claims]
+    data = {"holds": not failures, "failures": list(failures), "claims": claims}
+    facts = claim.facts()
+    verdict = [] if failures else ["the certificate holds"]
+    show(Facts(f"{file}: {facts.title}", [*facts.parts, *verdict]), data, json)
+    _require(failures, 0.0, None)
 
 
 def _require(failures: Any, relative_gap: float, gap: float | None) -> None:

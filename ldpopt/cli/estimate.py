@@ -57,7 +57,8 @@ def estimate(
     if source is None:
         refuse_options({"--method": method != "inversion", "--plot": plot}, file)
     counts = _count(questions, reports, weights, jobs, dask)
-    found = {name: _estimate(questions, name, seen, method, confidence, simultaneous) for name, seen in counts.items()}
+    seen = {name: counts[survey.column_of(name)] for name in survey.questions}
+    found = {name: _estimate(questions, name, own, method, confidence, simultaneous) for name, own in seen.items()}
     p_values = {name: one.fit for name, one in found.items()}
     is_origin_known = not lacks_origin(reports)
     data: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}

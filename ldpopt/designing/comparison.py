@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.designing import literature
 from ldpopt.designing.design import design
-from ldpopt.designing.factorization import factorization
 from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.literature import SetProtocol
+from ldpopt.designing.literature import SetProtocol, factorization
 from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError
+from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The mechanisms, in the order in which they are computed
 NAMES = (
@@ -86,14 +83,19 @@ class DesignComparison(HasFacts):
     left_out: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        lines = [f"DesignComparison(optimum {self.best.value:.6g})"]
+        lines = [f"DesignComparison({self._name} {self.best.value:.6g})"]
         return "\n".join([*lines, *(f"  {one.name}: {one.value:.6g}, {one.ratio:.4g} times" for one in self.others)])
+
+    @property
+    def _name(self) -> str:
+        return "optimum" if self.best.is_optimal else "best found"
 
     def facts(self) -> Facts:
         """The variance of each mechanism and its ratio to the optimum, the bound, and what is left out."""
         best = self.best
         kind = "largest variance" if best.objective == "worst_case" else "average variance"
-        rows = [["optimum", shown(best.value, 9), "1.0000", f"relative gap {best.relative_gap:.2g}"]]
+        standing = "" if best.is_optimal else f": {best.standing.partition(', ')[2]}"
+        rows = [[self._name, shown(best.value, 9), "1.0000", f"relative gap {best.relative_gap:.2g}{standing}"]]
         rows += [[other.name, shown(other.value, 9), f"{other.ratio:.4f}", other.note] for other in self.others]
         rows.append(["certified bound", shown(best.bound, 9), "", ""])
         reasons = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
@@ -115,14 +117,12 @@ class DesignComparison(HasFacts):
             "left_out": self.left_out,
         }
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, average, worst."""
-        from ldpopt.foundation.optional import pandas as pd
-
         best = self.best
-        rows = {"optimum": (best.value, 1.0, best.average_variance, best.worst_variance)}
+        rows = {self._name: (best.value, 1.0, best.average_variance, best.worst_variance)}
         rows |= {p.name: (p.value, p.ratio, p.average, p.worst) for p in self.others}
-        return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "ratio", "average", "worst"])
+        return optional.pandas.DataFrame.from_dict(rows, orient="index", columns=["value", "ratio", "average", "worst"])
 
 
 def compare_designs(

@@ -1,7 +1,5 @@
 """The verb `design`: read the problem, run the plan, prove the result."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -19,8 +17,7 @@ from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.limits import DESIGN_LIMITS, DesignLimits
-from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
+from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.plan import plan_of
 from ldpopt.designing.realize import response
 from ldpopt.designing.record import Design
@@ -31,8 +28,7 @@ from ldpopt.foundation.threads import few_threads
 from ldpopt.privacy import Notion, PureLDP
 from ldpopt.problem.design_problem import DesignProblem, Objective
 from ldpopt.problem.workload import Workload
-from ldpopt.solving.log import LOG, log_to_stderr
-from ldpopt.solving.step import Step
+from ldpopt.solving.log import LOG, Step, log_to_stderr
 
 LARGEST_GAP = 0.99  # largest gap that is accepted: a gap of 1 would accept every design
 SMALL = 1e-2  # budget in nats below which differences of probabilities have few digits

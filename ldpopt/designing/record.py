@@ -17,6 +17,7 @@ from ldpopt.estimation.counts import ListedSource, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.linear import linear_variances
+from ldpopt.foundation import optional
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, privacy_text, shown
 from ldpopt.foundation.labels import codes
@@ -25,14 +26,14 @@ from ldpopt.mechanism.channels import MAX_SHOWN
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
-from ldpopt.solving.step import Step
+from ldpopt.solving.log import Step
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 # Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits
 LOST = 2.0**-10
+OPTIMAL_GAP = 1e-3  # largest relative gap of a design that is called optimal in words
 _KINDS: dict[type[DesignClaim], type[ProvedDesign]] = {}  # by the kind of the certificate
 
 
@@ -65,7 +66,8 @@ class ProvedDesign(ReportSource, HasFacts):
             ("privacy", privacy_text(self.privacy)),
             ("average variance", shown(design.average_variance, 9)),
             ("largest variance", shown(design.worst_variance, 9)),
-            ("certificate", f"{kind} at least {self.bound:.9g}, relative gap {self.relative_gap:.2g}"),
+            ("certificate", f"{kind} at least {self.bound:.9g}, relative gap {self.relative_gap:.2g}: {self.standing}"),
+            *([] if self.is_optimal or not self.notes else [("the search ended", self.notes[-1])]),
             ("reports", f"{self.certificate.reports.removesuffix(' reports')}, {design.bits:,} bits"),
             ("audit", self.certificate.audit.numbers_text()),
             "(variances of one respondent's values, summed over the numbers; divide by the number of respondents)",
@@ -98,12 +100,10 @@ class ProvedDesign(ReportSource, HasFacts):
 
         return ldpopt.plot(self, ax)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table of the numbers: the variance of one respondent's value at the worst distribution."""
-        from ldpopt.foundation.optional import pandas as pd
-
-        index = pd.Index(list(self.names), name="number", tupleize_cols=False)
-        return pd.DataFrame({"variance": self.variances()}, index=index)
+        index = optional.pandas.Index(list(self.names), name="number", tupleize_cols=False)
+        return optional.pandas.DataFrame({"variance": self.variances()}, index=index)
 
     @property
     def workload(self) -> Workload:
@@ -139,6 +139,20 @@ class ProvedDesign(ReportSource, HasFacts):
     def relative_gap(self) -> float:
         """``1 - bound / value``."""
         return self.certificate.relative_gap
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the variance is within a thousandth of the best possible one."""
+        return self.relative_gap <= OPTIMAL_GAP
+
+    @property
+    def standing(self) -> str:
+        """What is proved in words: the optimum, or the best found and how much better another one could be."""
+        if self.is_optimal:
+            return "optimum"
+        return (
+            f"best found, {f'at most {self.value / self.bound:.2g} times the best' if self.bound > 0 else 'no bound'}"
+        )
 
     @property
     def exact(self) -> bool:

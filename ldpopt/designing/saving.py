@@ -4,8 +4,6 @@ A design for the frequencies of many answers has no channel but the size of its 
 the truth.
 """
 
-from __future__ import annotations
-
 import os
 
 from ldpopt.designing.frequency_design import FrequencyDesign

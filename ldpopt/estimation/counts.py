@@ -75,7 +75,6 @@ class Counts:
     n_reports: int
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
         frozen(self.values)
         frozen(self.squares)
 
@@ -159,7 +158,6 @@ class Counts:
         return hash((self.source, self.n_reports, self.total))
 
     def __repr__(self) -> str:
-        """Number of reports and the first counts."""
         first = ", ".join(
             f"{short_repr(label)}: {value:g}" for label, value in islice(zip(self.labels, self.values, strict=True), 6)
         )
@@ -182,10 +180,8 @@ class Counts:
     def require(self, source: str) -> Counts:
         """Return the counts if they are of this source; refuse those of another one."""
         if self.source != source:
-            raise StatementError(
-                f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}",
-                do="count the reports with the mechanism that drew them",
-            )
+            what = f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}"
+            raise StatementError(what, do="count the reports with the mechanism that drew them")
         return self
 
     def require_some(self) -> Counts:

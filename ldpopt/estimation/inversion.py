@@ -1,7 +1,5 @@
 """Frequencies from the reports of a mechanism: unbiased inversion or maximum likelihood."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -102,11 +100,8 @@ def estimate_frequencies(
     array([0.7, 0.3])
     """
     if not isinstance(method, str) or method not in ("inversion", "maximum_likelihood"):
-        raise StatementError(
-            f"method {short_repr(method)} is unknown",
-            where="estimate_frequencies",
-            do="use 'inversion' or 'maximum_likelihood'",
-        )
+        what = f"method {short_repr(method)} is unknown"
+        raise StatementError(what, where="estimate_frequencies", do="use 'inversion' or 'maximum_likelihood'")
     if not isinstance(mechanism, Mechanism):
         kind = type(mechanism)
         has_one = hasattr(kind, "mechanism")

@@ -35,11 +35,9 @@ def weighted_left_inverse(channel: Float, expected: Float, tolerance: float = fl
     left, singular, right = np.linalg.svd(channel * root, full_matrices=False)
     rank = int(np.sum(singular > singular[0] * max(n, m) * tolerance))
     if rank < n:
-        raise StatementError(
-            f"the channel has rank {rank} for {n} inputs: different answers give the same distribution of reports",
-            where=f"channel of shape ({n}, {m})",
-            do="use a mechanism with linearly independent rows (a constant one has rank 1), or merge inputs",
-        )
+        what = f"the channel has rank {rank} for {n} inputs: different answers give the same distribution of reports"
+        do = "use a mechanism with linearly independent rows (a constant one has rank 1), or merge inputs"
+        raise StatementError(what, where=f"channel of shape ({n}, {m})", do=do)
     inverse: Float = (left / singular) @ right * root
     return inverse
 
@@ -47,7 +45,7 @@ def weighted_left_inverse(channel: Float, expected: Float, tolerance: float = fl
 def _inverse(channel: Float) -> Float | None:
     """The only left inverse of a square channel, in a tenth of the time; None if it may be inaccurate."""
     try:
-        inverse: Float = np.linalg.inv(channel).T
+        inverse: Float = np.asarray(np.linalg.inv(channel).T, dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
     condition = float(np.abs(channel).sum(axis=0).max() * np.abs(inverse).sum(axis=1).max())

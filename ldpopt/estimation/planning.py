@@ -8,8 +8,6 @@ random from answers of distribution ``p`` the variance of that value is
 and ``N`` people give a half-width of :math:`z \sigma / \sqrt N`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Alphabets: the labels of inputs and outputs, and positions of reports among them."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence

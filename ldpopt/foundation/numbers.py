@@ -1,7 +1,5 @@
 """Checks of user input: numbers are read, or refused with a message."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

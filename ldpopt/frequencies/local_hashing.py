@@ -1,7 +1,5 @@
 r"""Local hashing: a public random hash of the label for each user, then randomized response on the hashed value."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction

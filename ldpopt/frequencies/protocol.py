@@ -89,9 +89,8 @@ class FrequencyProtocol(ReportSource):
         self.epsilon = Budget.positive(epsilon)
         whole = is_whole(inputs, most=sys.maxsize)
         if not whole and (isinstance(inputs, str) or not hasattr(inputs, "__len__") or not getattr(inputs, "ndim", 1)):
-            raise StatementError(
-                f"inputs = {short_repr(inputs)} are not labels", do="pass a list of labels, or their number"
-            )
+            what = f"inputs = {short_repr(inputs)} are not labels"
+            raise StatementError(what, do="pass a list of labels, or their number")
         size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
         if size < 2:
             raise StatementError(f"{size} labels: at least two are needed", do="pass more labels")
@@ -311,9 +310,8 @@ class FrequencyProtocol(ReportSource):
         NotRepresentableError
             If there are too many possible reports.
         """
-        raise NotRepresentableError(
-            f"{self!r} has too many possible reports to list", do="use privatize and estimate, which need no channel"
-        )
+        what = f"{self!r} has too many possible reports to list"
+        raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
 
     def _codes(self, x: Any, kind: str) -> Positions:
         """Return the positions of labels; labels 0 .. d-1 are their own positions."""
@@ -330,10 +328,8 @@ class FrequencyProtocol(ReportSource):
     def _require_distinguishable(self) -> None:
         """Refuse a budget so small that ``p`` and ``q`` are equal in 53-bit words."""
         if not self.p > self.q:
-            raise StatementError(
-                f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and {len(self.inputs)} labels",
-                do="pass a larger epsilon or fewer labels",
-            )
+            what = f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and {len(self.inputs)} labels"
+            raise StatementError(what, do="pass a larger epsilon or fewer labels")
 
     @abstractmethod
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:

@@ -137,10 +137,8 @@ class SubsetSelection(FrequencyProtocol, published=True):
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array, d = loose_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
-            raise StatementError(
-                f"reports have shape {array.shape}; expected positions of shape (N, {self.size})",
-                do="pass what privatize returned",
-            )
+            what = f"reports have shape {array.shape}; expected positions of shape (N, {self.size})"
+            raise StatementError(what, do="pass what privatize returned")
         ordered = np.sort(array, axis=1)
         if array.size and (array.min() < 0 or array.max() >= d or (np.diff(ordered, axis=1) == 0).any()):
             what = f"a report is not a set of {self.size} of the positions 0 .. {d - 1}"
@@ -178,20 +176,28 @@ class SetCodec(LabelCodec):
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
         """Draw the reports of answers for a dataframe: texts, and the position of each entry among them."""
         texts = self.column(codes, self.labels(True), source).to_pylist()
-        return [text or "" for text in texts], np.where(codes == MISSING, MISSING, np.arange(len(codes)))
+        return [text or "" for text in texts], np.where(self.is_answered(codes), np.arange(len(codes)), MISSING)
+
+    def is_answered(self, codes: Codes) -> NDArray[np.bool_]:
+        """Which entries are not missing."""
+        return np.asarray(codes != MISSING)
+
+    def sets(self, codes: Codes, source: Draws) -> NDArray[Any]:
+        """Draw the reports of answers, none of which is missing."""
+        protocol = self.randomizer
+        if isinstance(source, KeyedDraws):
+            return protocol.choose(codes, source.streams(protocol.digest, codes))
+        return protocol.privatize([protocol.inputs[code] for code in codes.tolist()], rng=source)
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
         """Draw the reports of answers as a column of texts; missing answers stay missing."""
         from ldpopt.foundation.optional import pyarrow as pa
         from ldpopt.foundation.optional import pyarrow_compute as pc
 
-        protocol, answered = self.randomizer, np.flatnonzero(codes != MISSING)
-        if isinstance(source, KeyedDraws):
-            streams = source.where(codes != MISSING).streams(protocol.digest, codes[answered])
-            rows = protocol.choose(codes[answered], streams)
-        else:
-            rows = protocol.privatize([protocol.inputs[code] for code in codes[answered].tolist()], rng=source)
-        starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * protocol.size)
+        is_answered = self.is_answered(codes)
+        answered = np.flatnonzero(is_answered)
+        rows = self.sets(codes[answered], source.where(is_answered) if isinstance(source, KeyedDraws) else source)
+        starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * self.randomizer.size)
         texts = pc.binary_join(pa.ListArray.from_arrays(starts, labels.take(pa.array(rows.ravel()))), " ")
         places = np.full(len(codes), -1)
         places[answered] = np.arange(len(answered))
@@ -211,10 +217,7 @@ class SetCodec(LabelCodec):
         for place, row in enumerate(rows):
             parts = str(texts[row]).split(" ")
             if len(parts) != size or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-                raise StatementError(
-                    f"the report{quoted(texts[row])} is not a set of {size} positions",
-                    where=f"{where}, row {first_row + row}",
-                    do="pass what privatize wrote",
-                )
+                what = f"the report{quoted(texts[row])} is not a set of {size} positions"
+                raise StatementError(what, where=f"{where}, row {first_row + row}", do="pass what privatize wrote")
             sets[place] = [int(part) for part in parts]
         return sets, is_report

@@ -1,7 +1,5 @@
 r"""Unary encoding: one bit for each label, each randomized independently; symmetric (basic RAPPOR) or optimized."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Hashable, Sequence
@@ -110,10 +108,8 @@ class UnaryEncoding(FrequencyProtocol, published=True):
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array = loose_array(self._columns(reports), "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
-            raise StatementError(
-                f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})",
-                do="pass what privatize returned",
-            )
+            what = f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})"
+            raise StatementError(what, do="pass what privatize returned")
         if array.dtype.kind != "b" and not ((array == 0) | (array == 1)).all():
             where = f"report {int(((array == 0) | (array == 1)).all(axis=1).argmin())}"
             what = "a report contains a number that is neither 0 nor 1"

@@ -1,7 +1,5 @@
 r"""The square wave mechanism of Li et al., made unbiased by the inverse of its affine mean."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any
@@ -12,7 +10,7 @@ from numpy.typing import ArrayLike
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, whole_number
+from ldpopt.foundation.numbers import whole_number
 from ldpopt.mean.banded import Banded
 from ldpopt.mechanism.mechanism import Mechanism
 
@@ -104,7 +102,10 @@ class SquareWave(Banded, published=True):
         edges = np.linspace(-w, 1 + w, 2 * bins + 1)
         cuts = np.arange(bins + 1) / bins
         # The likely part is a uniform answer plus uniform noise; this is its distribution function at the edges.
-        ramp = self._integrated_ramp(edges[None, :] - cuts[:, None] + w)
+        # It integrates a ramp that rises from 0 to 1 over 2 w.
+        u = edges[None, :] - cuts[:, None] + w
+        rise = np.clip(u, 0.0, 2 * w)
+        ramp = rise * (rise / (4 * w)) + np.maximum(u - 2 * w, 0.0)
         likely = np.diff((ramp[:-1] - ramp[1:]) * bins, axis=1)
         channel = np.maximum(q * np.diff(edges) + self.slope * likely, 0.0)
         centers = self._to_data_unit((cuts[:-1] + cuts[1:]) / 2)
@@ -114,11 +115,6 @@ class SquareWave(Banded, published=True):
         # The bins only approximate the wave: reports of the wave need not fit them.
         how: Any = {"method": "maximum_likelihood", "check_fit": False}
         return replace(estimate_frequencies(model, counts, confidence=confidence, **how), fit=None)
-
-    def _integrated_ramp(self, u: Float) -> Float:
-        """Integral from 0 to ``u`` of the ramp that rises from 0 to 1 over ``2 w``."""
-        rise = np.clip(u, 0.0, 2 * self.width)
-        return np.asarray(rise * (rise / (4 * self.width)) + np.maximum(u - 2 * self.width, 0.0))
 
 
 def half_width(epsilon: float) -> float:

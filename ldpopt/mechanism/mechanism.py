@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.auditing.divergence import Audit, audit
 from ldpopt.auditing.exact_matrices import require_stochastic
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.labelled import is_series
@@ -22,12 +23,7 @@ from ldpopt.foundation.labels import check_labels, codes, label_array, listed
 from ldpopt.foundation.numbers import Float, frozen, require_kind
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
-from ldpopt.mechanism.channels import (
-    channel_table,
-    digest,
-    read_channel,
-    read_labelled_channel,
-)
+from ldpopt.mechanism.channels import channel_table, digest, read_channel, read_labelled_channel
 from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.files import read_mechanism, require_digest, write_mechanism
 from ldpopt.mechanism.keyed import Keyed
@@ -39,7 +35,6 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -80,10 +75,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
     notes: tuple[str, ...] = ()  # what `private` changed
 
     def __init__(
-        self,
-        channel: Any,
-        inputs: Sequence[Hashable] | None = None,
-        outputs: Sequence[Hashable] | None = None,
+        self, channel: Any, inputs: Sequence[Hashable] | None = None, outputs: Sequence[Hashable] | None = None
     ) -> None:
         values, rows, columns = read_channel(channel, inputs, outputs)
         require_stochastic(values)
@@ -126,7 +118,6 @@ class Mechanism(AdversaryMeasures, HasFacts):
         return self
 
     def __repr__(self) -> str:
-        """Shape and labels, shortened."""
         n, m = self.channel.shape
         return f"Mechanism({n} inputs, {m} outputs, inputs={listed(self.inputs)}, outputs={listed(self.outputs)})"
 
@@ -393,10 +384,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
         require_kind(other, Mechanism, "then()")
         if set(self.outputs) - set(other.inputs):
             missing = next(label for label in self.outputs if label not in set(other.inputs))
-            raise MechanismError(
-                f"output {missing!r} is not an input of the next channel",
-                do="relabel the outputs, or give the next channel an input for each of them",
-            )
+            what = f"output {missing!r} is not an input of the next channel"
+            raise MechanismError(what, do="relabel the outputs, or give the next channel an input for each of them")
         rows = codes(list(self.outputs), other.inputs, "output")
         product = self.counts.astype(object) @ other.counts.astype(object)[rows]
         square = Fraction(1, self.denominator**2)
@@ -406,14 +395,12 @@ class Mechanism(AdversaryMeasures, HasFacts):
         counts[np.arange(len(counts)), counts.argmax(axis=1)] -= lost.sum(axis=1)
         return Mechanism(counts / self.denominator, self.inputs, other.outputs)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""
-        from ldpopt.foundation.optional import pandas as pd
-
-        return pd.DataFrame(
+        return optional.pandas.DataFrame(
             self.channel,
-            index=pd.Index(list(self.inputs), name="answer", tupleize_cols=False),
-            columns=pd.Index(list(self.outputs), name="report", tupleize_cols=False),
+            index=optional.pandas.Index(list(self.inputs), name="answer", tupleize_cols=False),
+            columns=optional.pandas.Index(list(self.outputs), name="report", tupleize_cols=False),
         )
 
     def facts(self) -> Facts:

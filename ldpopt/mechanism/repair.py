@@ -4,8 +4,6 @@ Solvers are accurate to an absolute tolerance, but privacy bounds ratios. Repair
 the rounding if it was private up to rounding, to integer masses that are private for the real ``e**epsilon``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -14,9 +14,15 @@ from ldpopt.auditing.audits import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.foundation.numbers import Float, summed
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import ROWS, in_threads
 from ldpopt.mechanism import sampling
-from ldpopt.mechanism.raising import raised
+from ldpopt.native import raise_columns, raise_to_products
 from ldpopt.privacy import Ties
+
+PRODUCT_ENTRIES = 1e5  # number of entries, over all pairs, from which whole rows may be compared by max-products
+COLUMNS = 64  # number of columns that are raised together: few enough to fit in the processor's cache
+DENSE_SHARE = 0.02  # share of all pairs above which whole rows are then compared
+DENSE_COLUMNS = 512  # number of columns that are raised together by matrix products
 
 # A column whose largest entry is below this is a solver's rounding error: its mass moves to the other outputs
 MAX_NOISE = 1e-12
@@ -52,14 +58,15 @@ class Rounded:
 
 def round_private(given: Float, ties: Ties | None, audit: ColumnsAudit) -> tuple[Rounded | None, Audit | None]:
     """The nearest rounding of a channel, (n, m), that passes the audit, and the last audit."""
-    normalized, values = _normalize(given, None), _normalize(given, ties)
+    values = _normalize(given, ties)
+    normalized = values if ties is None or ties.owner is None else _normalize(given, None)
     noise = SMALL_CHANNEL_MAX_NOISE if values.size <= SMALL_CHANNEL_ENTRIES else MAX_NOISE
     used = np.flatnonzero(values.max(axis=0) >= noise)
     if 2 * len(used) > values.shape[1]:
         used = np.arange(values.shape[1])
     elif ties is not None and ties.owner is not None:
         ties = replace(ties, owner=ties.owner[used])
-    values = _normalize(values[:, used], ties)
+    values = values if len(used) == values.shape[1] else _normalize(values[:, used], ties)
     best, last = _nearest(values, ties, lambda channel: audit(channel, used), MAX_NOISE)
     largest = values.max(axis=0)
     if values.size <= SMALL_CHANNEL_ENTRIES and ((largest >= SMALL_CHANNEL_MAX_NOISE) & (largest < MAX_NOISE)).any():
@@ -67,8 +74,10 @@ def round_private(given: Float, ties: Ties | None, audit: ColumnsAudit) -> tuple
         best = min((one for one in (best, other) if one is not None), key=lambda one: one.moved, default=None)
     if best is None:
         return None, last
-    channel = np.zeros(given.shape)
-    channel[:, used] = best.channel
+    channel = best.channel
+    if channel.shape != given.shape:
+        channel = np.zeros(given.shape)
+        channel[:, used] = best.channel
     return Rounded(channel, best.audit, largest_move(channel, normalized)), last
 
 
@@ -95,7 +104,8 @@ def _nearest(
     accepted = ACCEPTED_MOVE if values.size <= SMALL_CHANNEL_ENTRIES else LARGE_ACCEPTED_MOVE
     for family in _rounding_families(values, ties, threshold):
         for counts in family:
-            channel = counts / ROW_TOTAL
+            channel = np.asarray(counts, float)
+            channel /= ROW_TOTAL  # in place, as a channel may be large
             moved = largest_move(channel, values)
             if best is not None and best.moved <= LARGE_ACCEPTED_MOVE and moved >= WORTH_AN_AUDIT * best.moved:
                 break  # the later ones of a family are more private, and move more
@@ -116,10 +126,8 @@ def _normalize(channel: Float, ties: Ties | None) -> Float:
     values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1)
     if not ((sums > 0) & (sums < np.inf)).all():
-        raise MechanismError(
-            f"an array of shape {values.shape} with empty or infinite rows is not a channel",
-            do="give every row at least one positive, finite entry",
-        )
+        what = f"an array of shape {values.shape} with empty or infinite rows is not a channel"
+        raise MechanismError(what, do="give every row at least one positive, finite entry")
     if ties is not None and ties.owner is not None:
         allowed = ties.allowed(values.shape[1])
         values *= allowed
@@ -291,3 +299,80 @@ def _by_mixing(values: Float, mean: Float) -> Iterator[Float]:
         yield counts
     constant = sampling.round_rows(mean[None] / mean.sum())
     yield np.repeat(constant, len(values), axis=0)
+
+
+def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: bool) -> Float:
+    r"""Raise the rows in order and in reverse order, until nothing changes.
+
+    .. math:: v_{x'} \ge r_{x x'} (v_x - s) \quad \text{for every pair } (x, x')
+
+    ``values`` has shape (n, m); ``ratio`` are the ``exp(-epsilon d)`` of the pairs, or one number; ``slack`` is one
+    number, or has shape (n, n, m); with ``is_whole`` values are raised to the next integer. O(pairs x m) a sweep,
+    usually two to four; with one number as slack shared among the cores.
+    """
+    first, second = ties.pairs()
+    is_number = np.ndim(slack) == 0
+    is_large = len(first) * values.shape[1] >= PRODUCT_ENTRIES and len(first) >= DENSE_SHARE * ties.n**2
+    if is_number and is_large and not slack:
+        return _by_products(values, ties, ratio, is_whole=is_whole)
+    ratio = np.broadcast_to(ratio, first.shape)
+    by_target = np.argsort(second, kind="stable")
+    ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
+    if is_number:
+        partner, factor = first[by_target].astype(np.int32), ratio[by_target]
+        return _by_blocks(values, ties, (ends, partner, factor, float(slack), is_whole))
+    tied, order, found = ties.tied_outputs(values.shape[1]), list(range(len(values))), values.copy()
+    for _ in range(2 * len(values) + 2):
+        before = found.copy()
+        for x in order:
+            pairs = by_target[ends[x] : ends[x + 1]]
+            if len(pairs):
+                floor = (found[first[pairs]] - slack[first[pairs], x]) * ratio[pairs, None]
+                floor = (np.ceil(floor) if is_whole else floor).max(axis=0)
+                np.maximum(found[x], floor * tied, out=found[x])
+        order.reverse()
+        if np.array_equal(before, found):
+            break
+    return found
+
+
+def _by_blocks(values: Float, ties: Ties, arguments: tuple[Any, ...]) -> Float:
+    """Raise some columns at a time by loops in C."""
+    found = values.copy()
+    tied = np.flatnonzero(ties.tied_outputs(values.shape[1]))
+
+    def work(columns: Any) -> None:
+        block = np.ascontiguousarray(found[:, columns])
+        raise_columns(block, *arguments)
+        found[:, columns] = block
+
+    in_threads(work, np.array_split(tied, max(1, len(tied) // COLUMNS)))
+    return found
+
+
+def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> Float:
+    """Raise some columns at a time, without slack: each row to its largest product with a row of ratios."""
+    n, found = ties.n, values.copy()
+    table = np.zeros((n, n))
+    first, second = ties.pairs()
+    table[second, first] = ratio
+    tied = np.flatnonzero(ties.tied_outputs(values.shape[1]))
+    starts = list(range(0, n, ROWS))
+
+    def work(columns: Any) -> None:
+        block = np.ascontiguousarray(found[:, columns])
+        order = list(starts)
+        for _ in range(2 * n + 2):
+            before = block.copy()
+            for start in order:
+                rows = slice(start, start + ROWS)
+                raise_to_products(table[rows], block, block[rows])
+                if is_whole:
+                    np.ceil(block[rows], out=block[rows])
+            order.reverse()
+            if np.array_equal(before, block):
+                break
+        found[:, columns] = block
+
+    in_threads(work, np.array_split(tied, -(-len(tied) // DENSE_COLUMNS)))
+    return found

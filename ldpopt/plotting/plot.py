@@ -57,8 +57,7 @@ def utility(utility: Utility, ax: Axes | None = None) -> Axes:
     """Draw the gain or loss of every answer and report."""
     n, m = utility.shape
     ax = heat_map(utility.matrix, utility.inputs or range(n), utility.outputs or range(m), utility.sense, ax)
-    ax.set_xlabel("report")
-    ax.set_ylabel("true answer")
+    ax.set(xlabel="report", ylabel="true answer")
     return ax
 
 
@@ -133,7 +132,6 @@ def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
         return regions(thing, ax)
     if isinstance(getattr(thing, "mechanism", None), Mechanism):
         return mechanism_of(thing, ax)
-    raise StatementError(
-        f"there is no picture for a {type(thing).__name__}",
-        do=f"pass one of {', '.join(sorted(kind.__name__ for kind in PICTURES))}; or use a function of ldpopt.plotting",
-    )
+    what = f"there is no picture for a {type(thing).__name__}"
+    do = f"pass one of {', '.join(sorted(kind.__name__ for kind in PICTURES))}; or use a function of ldpopt.plotting"
+    raise StatementError(what, do=do)

@@ -11,25 +11,20 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label, privacy_text
 from ldpopt.foundation.numbers import Float, require_memory
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.polytope.formulas import formula_of
 from ldpopt.polytope.halfspaces import require_mutual
-from ldpopt.polytope.staircase import (
-    Exact,
-    Pattern,
-)  # fmt: skip
+from ldpopt.polytope.staircase import Exact, Pattern
 from ldpopt.problem.problem import Problem
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_SHOWN_ORBITS = 20  # largest number of orbits that are shown
 MAX_SHOWN_POINTS = 3  # largest number of points in the text of a list
@@ -47,7 +42,6 @@ class ExtremePoint(np.ndarray[Any, np.dtype[np.object_]]):
         return repr(self.view(np.ndarray)) if points is None else formula_of(self, points.ratio, points._at)
 
     def __repr__(self) -> str:
-        """The formula."""
         return self.formula
 
     __str__ = __repr__
@@ -98,7 +92,6 @@ class Best:
     mechanism: Mechanism
 
     def __repr__(self) -> str:
-        """Value, and the formulas of the first optimal points."""
         more = ", ..." if len(self.vertices) > MAX_SHOWN_POINTS else ""
         shown = ", ".join(map(str, self.vertices[:MAX_SHOWN_POINTS]))
         return f"Best({float(self.value):.9g} at {len(self.vertices)} of the extreme points: {shown}{more})"
@@ -139,7 +132,6 @@ class ExtremePoints(HasFacts, ABC):
         self.ratio = self.ties.budget.enclosure()[0]
 
     def __repr__(self) -> str:
-        """Number of points by reports in use, and the first formulas."""
         more = ["..."] if self.count > MAX_SHOWN_POINTS else []
         return "\n  ".join([self._title(), *map(str, islice(self, MAX_SHOWN_POINTS)), *more])
 
@@ -151,7 +143,6 @@ class ExtremePoints(HasFacts, ABC):
         return f"{what} of {privacy_text(self.privacy)}, {self.shape[0]} x {self.shape[1]}: {', '.join(counts)}"
 
     def __len__(self) -> int:
-        """Number of extreme points."""
         if self.count > sys.maxsize:
             raise OverflowError(f"{self.count} points are more than len() can return; use .count")
         return self.count
@@ -191,7 +182,7 @@ class ExtremePoints(HasFacts, ABC):
             if progress is not None and (done % step == 0 or done == total):
                 progress(done, total)
 
-    def to_frame(self, *, formulas: bool = False) -> pd.DataFrame:
+    def to_frame(self, *, formulas: bool = False) -> optional.pandas.DataFrame:
         """Return a table with a row for each point: the reports in use, and the entries ``P(x,y)`` in floats.
 
         Parameters
@@ -199,13 +190,11 @@ class ExtremePoints(HasFacts, ABC):
         formulas : bool
             Whether a last column has the formulas, at about a millisecond for each point; default: ``False``.
         """
-        from ldpopt.foundation.optional import pandas as pd
-
         n, m = self.shape
         require_memory(24.0 * n * m * self.count, f"a table of {self.count:,} extreme points")
         names = [f"P({label(x)},{y})" for x in self.inputs for y in range(m)]
         rows = np.array([entries.astype(float).ravel() for entries in self._entries()])
-        table = pd.DataFrame(rows.reshape(-1, n * m), columns=names)
+        table = optional.pandas.DataFrame(rows.reshape(-1, n * m), columns=names)
         table.insert(0, "in use", (rows.reshape(-1, n, m) > 0).any(axis=1).sum(axis=1))
         return table.assign(formula=list(map(str, self))) if formulas else table
 
@@ -311,10 +300,8 @@ class ExtremePoints(HasFacts, ABC):
             If the optimum need not be an extreme point (a worst case, a side constraint).
         """
         if problem.utility.shape != self.shape:
-            raise StatementError(
-                f"the problem is {problem.utility.shape}, the extreme points are {self.shape}",
-                do="list the extreme points of the problem's size",
-            )
+            what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
+            raise StatementError(what, do="list the extreme points of the problem's size")
         self.require_complete()
         prior = require_extreme_optimum(problem)
         rows = zip(prior.tolist(), problem.utility.matrix.tolist(), strict=True)
@@ -328,10 +315,8 @@ class ExtremePoints(HasFacts, ABC):
     def require_complete(self) -> None:
         """Refuse a list that was ended by a time limit."""
         if not self.is_complete:
-            raise StatementError(
-                f"the list has {self.count:,} extreme points and is not complete: a time limit ended it",
-                do="give more time, or solve the program",
-            )
+            what = f"the list has {self.count:,} extreme points and is not complete: a time limit ended it"
+            raise StatementError(what, do="give more time, or solve the program")
 
     @abstractmethod
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
@@ -341,7 +326,6 @@ class ExtremePoints(HasFacts, ABC):
 def require_extreme_optimum(problem: Problem) -> Float:
     """Return the prior of a problem; one whose optimum need not be an extreme point is refused."""
     if problem.prior is None or problem.constraints:
-        raise NotRepresentableError(
-            "with a worst case or a side constraint the optimum need not be an extreme point", do="solve the program"
-        )
+        what = "with a worst case or a side constraint the optimum need not be an extreme point"
+        raise NotRepresentableError(what, do="solve the program")
     return problem.prior

@@ -1,7 +1,5 @@
 """HiGHS through highspy; answers are improved by iterative refinement."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,10 +10,9 @@ import numpy as np
 
 from ldpopt.errors import SolverOptionError
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.refinement import in_floats, refine
-from ldpopt.solvers.solver import Feature, Solver, missing
+from ldpopt.solvers.solver import Arrays, Feature, Outcome, Solver, Status, missing
 
 try:
     import highspy
@@ -120,13 +117,13 @@ def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Dea
     return outcome
 
 
+def _is_infeasible(program: LinearProgram, outcome: Outcome) -> bool:
+    return outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL
+
+
 def _is_stalled(outcome: Outcome, options: dict[str, Any]) -> bool:
     """Whether the warm start's own limit of iterations was reached."""
     return outcome.raw_status == "Iteration limit reached" and "simplex_iteration_limit" not in options
-
-
-def _is_infeasible(program: LinearProgram, outcome: Outcome) -> bool:
-    return outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL
 
 
 @dataclass
@@ -220,6 +217,5 @@ def _with_slacks(basis: highspy.HighsBasis) -> highspy.HighsBasis:
 
 def _set(highs: highspy.Highs, option: str, value: Any) -> None:
     if highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
-        raise SolverOptionError(
-            f"HiGHS refuses the option {option} = {value!r}", do="see its name, type and range in HiGHS's manual"
-        )
+        what = f"HiGHS refuses the option {option} = {value!r}"
+        raise SolverOptionError(what, do="see its name, type and range in HiGHS's manual")

@@ -1,7 +1,5 @@
 """Solvers by name: those of ldpopt, and plug-ins under the entry point ``ldpopt.solvers``."""
 
-from __future__ import annotations
-
 import math
 
 from ldpopt.errors import SolverNotFoundError

@@ -1,7 +1,5 @@
 """The measured sizes from which one method is faster than another."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from ldpopt.foundation.numbers import real_number
@@ -70,7 +68,6 @@ class Limits:
     rough_rounds: int = 25
 
     def __post_init__(self) -> None:
-        """Check that every threshold is a number."""
         for field in fields(self):
             real_number(getattr(self, field.name), field.name, 0)
 

@@ -1,7 +1,5 @@
 """The plan: which method solves a problem, and why. This is the only place where a method is chosen."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Literal, get_args
 
@@ -12,6 +10,7 @@ from ldpopt.foundation.numbers import short_repr
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Solver
 from ldpopt.solving.limits import LIMITS, Limits
+from ldpopt.solving.log import Step
 from ldpopt.solving.methods.direct import Direct
 from ldpopt.solving.methods.event_interior import EventInteriorPoint
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
@@ -20,7 +19,6 @@ from ldpopt.solving.methods.output_sifting import OutputSifting
 from ldpopt.solving.methods.rays.method import Rays
 from ldpopt.solving.methods.row_generation import RowGeneration
 from ldpopt.solving.problem_form import ProblemForm
-from ldpopt.solving.step import Step
 
 SolveForm = Literal["compact", "pairwise", "sifted"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +28,7 @@ from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.files import read_source
 from ldpopt.surveys.form import FormSection, FormWords, QuestionWords, require_words
+from ldpopt.surveys.joint import JointQuestion
 from ldpopt.surveys.schemes import compare_schemes
 
 if TYPE_CHECKING:
@@ -80,14 +81,23 @@ class QuestionSection(Section):
         return {found.get(key, key): weight for key, weight in self.prior.items()}
 
 
+class WavesSection(Section):
+    """``[waves]``: how often the same people answer, and what all their reports together have to keep."""
+
+    count: int = Field(ge=1)
+    epsilon: float | str
+    delta: float = Field(default=0.0, ge=0, lt=1)
+
+
 class SurveySection(Section):
     """The whole file."""
 
     title: str = ""
     source: str = ""
     epsilon: float | str | None = None
-    scheme: Literal["split", "one_question", "fake_data", "best"] = "split"
+    scheme: Literal["split", "one_question", "fake_data", "joint", "best"] = "split"
     weights: str | None = None
+    waves: WavesSection | None = None
     form: FormSection = FormSection()
     question: dict[str, QuestionSection] = Field(min_length=1)
 
@@ -106,20 +116,48 @@ class UnsolvedSurvey:
     why: str = ""
     budgets: dict[str, Budget] = field(default_factory=dict)
     sources: dict[str, Any] = field(default_factory=dict)
+    joint: Any = None
 
     def solve(self, survey: type[Survey]) -> Survey:
         """Find the best mechanism for each question, and return the survey."""
-        questions: dict[str, Question] = {}
+        if self.section.waves is not None:
+            return self._keep_promise(survey, self.section.waves)
+        questions: Any = {}
         for name, section in self.section.question.items():
             with self.page.at("question", name):
-                source = self.sources[name] if name in self.sources else _solve(section, self.budgets[name])
+                if self.scheme == "joint":
+                    source: Any = _workload(section)
+                else:
+                    source = self.sources[name] if name in self.sources else _solve(section, self.budgets[name])
                 missing: Any = "leave_out" if section.missing == "leave" else "refuse"
                 questions[name] = Question(source, missing, section.missing_answer)
             with self.page.at("question", name, "answers"):
                 require_words(section.page_words, questions[name])
         options: dict[str, Any] = {"title": self.section.title, "weights": self.section.weights, "words": self._words()}
         with self.page.at("epsilon"):
+            if self.joint is not None:
+                questions = JointQuestion.of(questions, self.joint.source)
             return survey(questions, epsilon=self.section.epsilon, scheme=self.scheme, **options)
+
+    def _keep_promise(self, survey: type[Survey], waves: WavesSection) -> Survey:
+        """Return the survey with the largest budget of a wave, within 1 %, that keeps the promise over all waves."""
+        with self.page.at("waves"):
+            limit = Budget(waves.epsilon)
+
+        def solved(epsilon: float) -> Survey:
+            section = self.section.model_copy(update={"epsilon": epsilon, "waves": None})
+            return _unsolved(self.page, section).solve(survey)
+
+        low = round_down(limit.lower_nats / waves.count)
+        found, high = solved(low), float(limit)
+        while waves.delta and waves.count > 1 and high - low > 0.01 * low:
+            middle = (low + high) / 2
+            tried = solved(middle)
+            if tried.account(waves.count).delta(limit) <= Fraction(waves.delta):
+                low, found = middle, tried
+            else:
+                high = middle
+        return found
 
     def _words(self) -> dict[str, Any]:
         """Words of the page for respondents, as `Survey` takes them."""
@@ -143,15 +181,33 @@ def read_survey(path: str | os.PathLike[str]) -> UnsolvedSurvey:
     survey = check(page, SurveySection, page.data)
     for name, question in survey.question.items():
         _require_one_definition(page, name, question)
+    if survey.waves is None:
+        return _unsolved(page, survey)
+    if survey.epsilon is not None:
+        do = "remove it: the budget of a wave follows from the promise"
+        raise page.error(("epsilon",), "a survey with [waves] has no epsilon of its own", do)
+    with page.at("waves", "epsilon"):
+        least = round_down(Budget(survey.waves.epsilon).lower_nats / survey.waves.count)
+    return replace(_unsolved(page, survey.model_copy(update={"epsilon": least})), section=survey)
+
+
+def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
+    """Divide the budget of a survey among its questions, and read the mechanisms that it names."""
     with page.at("epsilon"):
         total = None if survey.epsilon is None else Budget(survey.epsilon)
-    scheme, why = _best_scheme(page, survey, total) if survey.scheme == "best" else (survey.scheme, "")
+    scheme: str = survey.scheme
+    why, joint = "", None
+    if scheme == "best":
+        scheme, why, joint = _best_scheme(page, survey, total)
+    elif scheme == "joint":
+        _require_whole_budget(page, survey, total, "a joint report", "has no joint report", ("utility",))
     sources = {}
     for name, question in survey.question.items():
         if question.mechanism is not None:
             with page.at("question", name, "mechanism"):
                 sources[name] = _read_mechanism(page, name, question.mechanism)
-    return UnsolvedSurvey(page, survey, scheme, why, _divide_budget(page, survey, total, scheme, sources), sources)
+    budgets = _divide_budget(page, survey, total, scheme, sources)
+    return UnsolvedSurvey(page, survey, scheme, why, budgets, sources, joint)
 
 
 def _require_one_definition(page: Page, name: str, question: QuestionSection) -> None:
@@ -186,20 +242,31 @@ def _read_mechanism(page: Page, name: str, path: str) -> Any:
         raise page.error(("question", name, "mechanism"), f"{path}: {error.what}", error.do) from None
 
 
-def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tuple[str, str]:
-    """Return the scheme of least variance, and the reason for it."""
+def _require_whole_budget(
+    page: Page, survey: SurveySection, total: Budget | None, what: str, why: str, others: tuple[str, ...] = ()
+) -> None:
+    """Refuse questions with their own mechanisms or budgets, and a survey without a budget."""
     if total is None:
-        raise page.error(("scheme",), "the best scheme depends on the budget of a person", "set epsilon at the top")
+        raise page.error(("scheme",), f"{what} depends on the budget of a person", "set epsilon at the top")
     for name, question in survey.question.items():
-        own = next((key for key in ("mechanism", "epsilon", "share") if getattr(question, key) is not None), None)
+        keys = ("mechanism", "epsilon", "share", *others)
+        own = next((key for key in keys if getattr(question, key) is not None), None)
         if own is not None:
-            do = "remove it, or name a scheme"
-            raise page.error(("question", name, own), f"a question with its own {own} fits one scheme only", do)
+            do = "remove it, or name another scheme"
+            raise page.error(("question", name, own), f"a question with its own {own} {why}", do)
+
+
+def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tuple[str, str, Any]:
+    """Return the scheme of least variance, the reason for it, and the joint report if that is the best one."""
+    _require_whole_budget(page, survey, total, "the best scheme", "fits one scheme only")
+    assert total is not None
     labels = {name: question.inputs for name, question in survey.question.items()}
     priors = {name: question.weights for name, question in survey.question.items() if question.prior is not None}
     with page.at("question"):
         found = compare_schemes(labels, total, priors=priors)
-    return found.best, found.why
+    # The joint report that was compared is about frequencies; other numbers need their own.
+    is_same = all(question.workload in (None, "frequencies") for question in survey.question.values())
+    return found.best, found.why, found.joint if found.best == "joint" and is_same else None
 
 
 def _divide_budget(
@@ -243,8 +310,13 @@ def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | Design | F
     if question.utility is not None:
         prior = [1 / len(labels)] * len(labels) if question.prior is None else question.weights
         return solve(Problem(prior, question.utility, privacy, inputs=labels)).mechanism
+    return design(_workload(question), privacy, weights=question.weights)
+
+
+def _workload(question: QuestionSection) -> Workload:
+    """Return the numbers of a question that are estimated."""
+    labels = question.inputs
     if question.workload == "mean":
-        workload = Workload.mean(labels if question.values is None else question.values, inputs=labels)
-    else:
-        workload = getattr(Workload, question.workload or "frequencies")(labels)
-    return design(workload, privacy, weights=question.weights)
+        return Workload.mean(labels if question.values is None else question.values, inputs=labels)
+    found: Workload = getattr(Workload, question.workload or "frequencies")(labels)
+    return found

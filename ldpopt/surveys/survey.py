@@ -10,6 +10,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
+from ldpopt.accounting.curve import PrivacyCurve, compose
+from ldpopt.accounting.law import OneOf
+from ldpopt.accounting.shuffling import shuffled
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
@@ -20,7 +23,7 @@ from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import count_file
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import short_repr, whole_number
 from ldpopt.mechanism.files import epsilon_of_person
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.mechanism import Mechanism
@@ -28,13 +31,15 @@ from ldpopt.mechanism.privatizing import privatize_file, privatize_frame
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import Random
 from ldpopt.problem.problem import Problem
+from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.files import read_survey_file, write_survey_file
 from ldpopt.surveys.form import FormWords, form_of
+from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source
 from ldpopt.surveys.schemes import SCHEMES
 from ldpopt.tables.coding import Missing
 
-Scheme = Literal["split", "one_question", "fake_data"]
+Scheme = Literal["split", "one_question", "fake_data", "joint"]
 
 
 class Survey:
@@ -46,16 +51,17 @@ class Survey:
 
     if one question is drawn for each person, it is :math:`\epsilon = \max_i \epsilon_i`. With ``"one_question"`` the
     other questions get no report; with ``"fake_data"`` they get the report of a random answer, so that nobody sees
-    which question was drawn. Theory: docs, "Surveys".
+    which question was drawn. With ``"joint"`` a person has one report on all questions together, drawn by the mechanism
+    that is best for all of them, in the column ``joint report``. Theory: docs, "Surveys".
 
     Parameters
     ----------
     questions : mapping name -> Mechanism, design, Problem or Question
         By the name of the column. A problem is solved. A `Question` also defines what is done with missing answers,
-        which are refused by default.
+        which are refused by default. For a joint report, the answers: labels, their number, or a `Workload`.
     epsilon : float or str, optional
-        Largest budget of a person, in nats; default: the one that the questions need.
-    scheme : {"split", "one_question", "fake_data"}
+        Largest budget of a person, in nats; default: the one that the questions need. A joint report needs it.
+    scheme : {"split", "one_question", "fake_data", "joint"}
         Which questions a person's reports are about. Default: ``"split"``.
     title : str
         What the survey is about; default: ``""``.
@@ -69,6 +75,8 @@ class Survey:
     ----------
     questions : dict name -> Question
         Mechanism or design of each question, and how missing answers are treated.
+    joint : JointQuestion or None
+        The joint report, with its ``certificate``; None for other schemes.
 
     Raises
     ------
@@ -94,20 +102,24 @@ class Survey:
         weights: str | None = None,
         words: Mapping[str, Any] | None = None,
     ) -> None:
-        if not isinstance(questions, Mapping) or not questions:
+        if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError("a survey needs questions", do='pass {"name": mechanism, ...}')
         if scheme not in SCHEMES:
             raise StatementError(f"unknown scheme {short_repr(scheme)}", do=nearest(scheme, SCHEMES))
         self.title, self.scheme, self.weights = title, scheme, weights
-        self.questions = {name: _read_question(name, question) for name, question in questions.items()}
-        if weights in self.questions:
+        self.limit = None if epsilon is None else Budget(epsilon)
+        self.joint: JointQuestion | None = None
+        if scheme == "joint":
+            self.joint = _read_joint(questions, self.limit)
+        parts = questions if self.joint is None else self.joint.parts
+        self.questions = {name: _read_question(name, question) for name, question in parts.items()}
+        if weights in self.questions or weights in self.asked:
             raise StatementError(f"the column {weights!r} of the weights is a question", do="name another column")
         self.one_question: OneQuestion | None = None
-        if scheme != "split" and len(self.questions) > 1:
+        if scheme in ("one_question", "fake_data") and len(self.questions) > 1:
             self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
             self._require_fake_data_possible()
         self.words = FormWords.read(words or {}, self.questions)
-        self.limit = None if epsilon is None else Budget(epsilon)
         self._require_budget()
 
     def _require_fake_data_possible(self) -> None:
@@ -203,18 +215,23 @@ class Survey:
         return form_of(self, wave)
 
     def __repr__(self) -> str:
-        scheme = "" if self.one_question is None else f", {self.scheme}"
+        scheme = "" if self.one_question is None and self.joint is None else f", {self.scheme}"
         return f"Survey({', '.join(self.questions)}: epsilon {self.epsilon:.6g}{scheme})"
+
+    @property
+    def asked(self) -> dict[str, Question]:
+        """Questions by the columns of their reports: the joint one, or all."""
+        return self.questions if self.joint is None else {JOINT: self.joint}
 
     @cached_property
     def epsilon(self) -> float:
-        """Audited budget of a person in nats: the sum over the questions, or the largest if one is drawn."""
-        return epsilon_of_person(self.budgets.values(), self.one_question)
+        """Audited budget of a person in nats: the sum over the reports, or the largest if one question is drawn."""
+        return epsilon_of_person([question.epsilon for question in self.asked.values()], self.one_question)
 
     @cached_property
     def odds(self) -> Fraction | float:
         """Largest ratio of the probabilities of a person's reports under other answers, exactly; perhaps infinite."""
-        each = [question.randomizer.odds for question in self.questions.values()]
+        each = [question.randomizer.odds for question in self.asked.values()]
         if any(ratio is None for ratio in each):
             return math.inf
         found = [ratio for ratio in each if ratio is not None]
@@ -222,19 +239,57 @@ class Survey:
 
     @cached_property
     def budgets(self) -> dict[str, float]:
-        """Audited epsilon of each question; infinite if its mechanism is not private for any epsilon."""
-        return {name: question.epsilon for name, question in self.questions.items()}
+        """Audited epsilon of each question; infinite if its mechanism is not private for any epsilon.
+
+        Of a joint report, that of all questions together.
+        """
+        return {name: (self.joint or question).epsilon for name, question in self.questions.items()}
 
     @cached_property
     def randomizers(self) -> dict[str, Any]:
         """What draws the reports of each column: with fake data, a mixture of the mechanism and random reports."""
-        drawn: dict[str, Any] = {name: question.randomizer for name, question in self.questions.items()}
+        drawn: dict[str, Any] = {name: question.randomizer for name, question in self.asked.items()}
         one = self.one_question
         return drawn if one is None else {name: one.randomizer(each) for name, each in drawn.items()}
 
+    def account(self, waves: int = 1, *, people: int | None = None) -> PrivacyCurve:
+        """What all reports of a person reveal together, if the survey is repeated with fresh reports.
+
+        Parameters
+        ----------
+        waves : int
+            How often each person answers; default: ``1``.
+        people : int, optional
+            Number of people, if a trusted party shuffles the reports of each column on its own. Default: not shuffled.
+
+        Returns
+        -------
+        PrivacyCurve
+            If one question is drawn, that of a reader who knows which one it was.
+
+        Raises
+        ------
+        StatementError
+            If reports are shuffled of which not everybody sends one.
+        """
+        waves, drawn = whole_number(waves, "waves", 1), [question.randomizer for question in self.asked.values()]
+        if people is not None:
+            if self.one_question is not None:
+                what = "nobody knows how many people answer a question that is drawn"
+                raise StatementError(
+                    what, do="shuffle the reports of a survey in which everybody answers all questions"
+                )
+            return compose([(shuffled(each, people), waves) for each in drawn])
+        sources = [source for each in drawn for source, _ in compose([each]).sources]
+        if self.one_question is not None:
+            sources = [OneOf(tuple(sources), is_attained=not self.one_question.fake_data)]
+        return compose([(source, waves) for source in sources])
+
     @property
     def sources(self) -> dict[str, Any]:
-        """The mechanism or design by which each question is estimated; with fake data always a mechanism."""
+        """The mechanism or design by which each column is estimated; with fake data always a mechanism."""
+        if self.joint is not None:
+            return {JOINT: self.joint.source}
         has_fake_data = self.one_question is not None and self.one_question.fake_data
         return {
             name: self.randomizers[name] if has_fake_data or not _is_design(question.source) else question.source
@@ -249,6 +304,8 @@ class Survey:
     @property
     def columns(self) -> dict[str, tuple[ReportSource, Missing]]:
         """What drew each column, and how missing reports are treated: left out if not all questions are drawn."""
+        if self.joint is not None:
+            return {JOINT: (self.joint.source, self.joint.missing)}
         has_all_reports = self.one_question is None or self.one_question.fake_data
         return {
             name: (source_of(self.randomizers[name], name), question.missing if has_all_reports else "leave_out")
@@ -267,6 +324,8 @@ class Survey:
         prior : array_like or mapping, optional
             A guess of the distribution of answers; default: for each number the worst one.
         """
+        if self.joint is not None:
+            return self.joint.precision(name, confidence, prior)
         found = precision(self.sources[name], confidence=confidence, prior=prior)
         if self.one_question is None or self.one_question.fake_data:
             return found
@@ -299,7 +358,7 @@ class Survey:
         StatementError
             If a column is not there, an entry is not an answer, or an answer is missing that must not be.
         """
-        return privatize_frame(table, self.questions, rng, Keyed.read(key, id, rng), self.one_question, again)
+        return privatize_frame(table, self.asked, rng, Keyed.read(key, id, rng), self.one_question, again)
 
     def privatize_file(
         self,
@@ -320,7 +379,7 @@ class Survey:
         return privatize_file(
             source,
             target,
-            self.questions,
+            self.asked,
             keep=self.kept(keep),
             rng=rng,
             keyed=Keyed.read(key, id, rng),
@@ -333,7 +392,7 @@ class Survey:
         return (*keep, *(() if self.weights is None or self.weights in keep else (self.weights,)))
 
     def count(self, table: Any, *, weights: Any = None) -> dict[str, Counts]:
-        """Count the reports of each question in a dataframe or file.
+        """Count the reports in each column of a dataframe or file: those of a question, or joint reports.
 
         Parameters
         ----------
@@ -347,14 +406,20 @@ class Survey:
         StatementError
             If a column is not there, or an entry is not a report of its question.
         """
+        return self._count(self.columns, table, weights)
+
+    def _count(
+        self, columns: Mapping[str, tuple[ReportSource, Missing]], table: Any, weights: Any
+    ) -> dict[str, Counts]:
+        """Count the reports in columns of a dataframe or file; see `count`."""
         weights = self.weights if weights is None else weights
         if isinstance(table, (str, os.PathLike)):
             if weights is not None and not isinstance(weights, str):
                 raise StatementError("weights of a file are a column of it", do="pass weights= by name")
-            return count_file(os.fspath(table), self.columns, weights)
+            return count_file(os.fspath(table), columns, weights)
         return {
             name: Counts.of(source, table, column=name, weights=weights, missing=missing)
-            for name, (source, missing) in self.columns.items()
+            for name, (source, missing) in columns.items()
         }
 
     def estimate(
@@ -394,9 +459,15 @@ class Survey:
         """
         counts = self._counts(table) if isinstance(table, Mapping) else self.count(table, weights=weights)
         return {
-            name: self.estimate_question(name, counts[name], confidence, simultaneous=simultaneous, check_fit=check_fit)
+            name: self.estimate_question(
+                name, counts[self.column_of(name)], confidence, simultaneous=simultaneous, check_fit=check_fit
+            )
             for name in self.questions
         }
+
+    def column_of(self, name: str) -> str:
+        """Return the column with the reports on a question."""
+        return name if self.joint is None else JOINT
 
     def estimate_question(
         self,
@@ -408,18 +479,67 @@ class Survey:
         check_fit: bool = True,
     ) -> Estimate:
         """Estimate one question from the counts of its reports; see `estimate`."""
-        source = self.sources[name]
         how: dict[str, Any] = {"simultaneous": simultaneous, "check_fit": check_fit}
+        if self.joint is not None:
+            return self.joint.estimate(name, counts, confidence, **how)
+        source = self.sources[name]
         if isinstance(source, Mechanism):
             return estimate_frequencies(source, counts, confidence=confidence, **how)
         found: Estimate = source.estimate(counts, confidence, **how)
         return found
 
+    def estimate_pair(
+        self,
+        table: Any,
+        name: str,
+        other: str,
+        *,
+        weights: Any = None,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        check_fit: bool = True,
+    ) -> Estimate:
+        """Estimate the table of two questions from joint reports: the share of each pair of answers.
+
+        Parameters
+        ----------
+        table : dataframe, or path of a file
+            Reports, as `privatize` returned or wrote them.
+        name, other : str
+            The questions.
+        weights : array_like, Series or column name, optional
+            As in `estimate`, also what follows; default: those of the survey, else all 1.
+        confidence : float
+            Default: ``0.95``.
+        simultaneous : bool
+            Default: ``False``.
+        check_fit : bool
+            Default: ``True``.
+
+        Returns
+        -------
+        Estimate
+            For each answer to the first question in turn, all answers to the second.
+
+        Raises
+        ------
+        StatementError
+            If the scheme is another one, a question is unknown, or the reports do not show how two answers depend on
+            each other: for small budgets the best report is about one question.
+        """
+        if self.joint is None:
+            what = f"in the scheme {self.scheme!r} no report is about two questions"
+            raise StatementError(what, do="use the scheme 'joint'")
+        source = self.joint.pair(name, other)
+        counts = self._count({JOINT: (source, self.joint.missing)}, table, weights)[JOINT]
+        found: Estimate = source.estimate(counts, confidence, simultaneous=simultaneous, check_fit=check_fit)
+        return found
+
     def _counts(self, counts: Mapping[str, Any]) -> dict[str, Counts]:
         """Return counts of each question after checking that they are of its mechanism."""
         for name in counts:
-            if name not in self.questions:
-                raise StatementError(f"counts of {name!r}, which is not a question", do=nearest(name, self.questions))
+            if name not in self.asked:
+                raise StatementError(f"counts of {name!r}, which is not a question", do=nearest(name, self.asked))
         for name, randomizer in self.randomizers.items():
             if not isinstance(counts.get(name), Counts):
                 raise StatementError(f"there are no counts of question {name!r}", do="pass what survey.count returned")
@@ -437,6 +557,9 @@ def _read_question(name: Any, given: Any) -> Question:
         raise StatementError(f"the name {name!r} of a question is not text", do="name the column")
     if isinstance(given, Question):
         return given
+    if isinstance(given, (Workload, list, tuple, range)):
+        what, do = f"question {name!r} has answers, and no mechanism", "pass a mechanism or design, or scheme='joint'"
+        raise StatementError(what, do=do)
     source = solve(given) if isinstance(given, Problem) else given
     if not _is_design(source) and not isinstance(source, Mechanism):
         source = getattr(source, "mechanism", None)
@@ -444,3 +567,28 @@ def _read_question(name: Any, given: Any) -> Question:
         what = f"question {name!r} is a {type(given).__name__}"
         raise StatementError(what, do="pass a mechanism, a design, a problem or a Question")
     return Question(source)
+
+
+def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
+    """Return the joint report on questions that are given by their answers, or one that was found before."""
+    if isinstance(questions, JointQuestion):
+        return questions
+    if epsilon is None:
+        raise StatementError("a joint report needs the budget of a person", do="pass epsilon=")
+    if len(questions) < 2:
+        raise StatementError("one question has no joint report", do="use the scheme 'split'")
+    parts = {}
+    for name, given in questions.items():
+        answers, policy = (given.source, given) if isinstance(given, Question) else (given, None)
+        if not isinstance(name, str) or name == JOINT:
+            raise StatementError(
+                f"the name {name!r} of a question is not possible", do="name the column of the answers"
+            )
+        if hasattr(answers, "randomizer") or isinstance(answers, Problem):
+            what = f"question {name!r} has a mechanism of its own"
+            raise StatementError(what, do="pass its answers or a Workload: the joint report is found for all questions")
+        workload = answers if isinstance(answers, Workload) else Workload.frequencies(answers)
+        parts[name] = (
+            Question(workload) if policy is None else Question(workload, policy.missing, policy.missing_answer)
+        )
+    return JointQuestion.of(parts, joint_source(parts, epsilon))

@@ -6,8 +6,6 @@ for a less accurate solver: `repair` and `certify` make results exact, but statu
 solver for channels may raise `NotRepresentableError` for any other program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases, load_script, thorough_or
 from ldpopt import native
-from ldpopt.foundation.products import max_product
+from ldpopt.foundation.threads import max_product
 
 ROOT = Path(__file__).parents[2]
 

@@ -322,18 +322,6 @@ def test_a_sweep_over_models_and_deltas_keeps_mechanisms(folder: Path) -> None:
     assert "the folder is not empty" in run_cli(*args).stderr
 
 
-def test_folders_are_privatized_and_estimated(folder: Path) -> None:
-    import pandas as pd
-
-    cli_output("solve", "coin.toml", "-o", "coin.json")
-    labels = list(Mechanism.load("coin.json").inputs)
-    Path("answers").mkdir()
-    for k in range(2):
-        pd.DataFrame({"a": labels * 500}).to_parquet(f"answers/{k}.parquet")
-    assert "reports" in cli_output("privatize", "coin.json", "answers", "-c", "a", "-o", "reports")
-    assert cli_json("estimate", "coin.json", "reports", "-c", "a", "-j", "2")["n_reports"] == 2000
-
-
 def test_sweep_over_priors(folder: Path) -> None:
     data = cli_json("sweep", "coin.toml", "--epsilon", "0.5,log(3)", "--prior-grid", "3", "--plot", "surface.png")
     assert len(data["rows"]) == 6

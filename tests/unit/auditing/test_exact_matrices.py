@@ -73,13 +73,6 @@ def test_mixed_floats_and_rationals_are_read_as_floats():
     assert not exact(np.array([[Fraction(1, 3), 2 / 3]], dtype=object)).is_rounded
 
 
-def test_floats_are_read_exactly():
-    floats = np.array([[0.1, 0.9 - 2**-60, 2.0**-60], [5e-324, 1.0, 0.0]])
-    matrix = exact(floats)
-    expected = [[Fraction(v) for v in row] for row in floats.tolist()]
-    assert [[Fraction(int(v), matrix.denominator) for v in row] for row in matrix.entries] == expected
-
-
 @pytest.mark.parametrize(
     "channel",
     [

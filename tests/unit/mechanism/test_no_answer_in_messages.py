@@ -32,7 +32,7 @@ from ldpopt import (
 from ldpopt.closed_forms import randomized_response
 from ldpopt.errors import LdpoptError, StatementError, showing_values
 from ldpopt.frequencies import FrequencyProtocol
-from ldpopt.studies.resampling import Resampled
+from ldpopt.studies.experiment import Resampled
 from ldpopt.tables.files import reading
 
 CANARY, NUMBER = "Yess-kanarie", 73519.25

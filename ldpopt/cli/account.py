@@ -1,0 +1,69 @@
+"""The command account: what all reports of a person reveal together."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import require_writable, show, working
+from ldpopt.cli.questions import is_survey, read_survey_file
+from ldpopt.foundation.display import Facts, Table
+
+
+def account(
+    file: options.QuestionsPath,
+    waves: Annotated[int, typer.Option("--waves", metavar="N", min=1, help="How often each person reports.")] = 1,
+    delta: Annotated[float, typer.Option(metavar="D", min=0.0, max=1.0, help="Delta of the epsilon.")] = 1e-6,
+    people: Annotated[
+        int | None, typer.Option("--shuffled", metavar="N", min=1, help="Number of people whose reports are shuffled.")
+    ] = None,
+    certificate: Annotated[
+        str | None, typer.Option("--certificate", metavar="FILE", help="Write the proof, for `ldpopt certify`.")
+    ] = None,
+    json: options.Json = None,
+) -> None:
+    """Show what all reports of a person reveal together.
+
+    FILE is a survey, a mechanism or a design. Every number is proved from the probabilities themselves, for people who
+    choose later answers by earlier reports, too. With --shuffled a trusted party removes names and order.
+    """
+    require_writable(certificate)
+    with working(f"adding up {file}"):
+        curve = _curve(file, waves, people)
+        found, guess = curve.epsilon(delta), curve.guess()
+    sum_of_budgets = curve.epsilon(0.0)
+    if certificate is not None:
+        curve.prove(delta).save(certificate)
+    reports = sum(times for _, times in curve.sources)
+    data = {
+        "reports": reports,
+        "people": people,
+        "sum_of_budgets": sum_of_budgets,
+        "delta": delta,
+        "epsilon": found,
+        "guess": guess,
+        "is_attained": curve.is_attained,
+        "sentence": curve.in_words,
+    }
+    rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, found]] if delta else [])]
+    notes = [] if curve.is_attained else ["an upper bound: perhaps nobody attains it"]
+    parts = [Table(["delta", "epsilon"], rows, digits=6), curve.in_words, *notes]
+    show(Facts(f"{file}: {reports} reports of a person{_shuffled(people)}", parts), data, json)
+
+
+def _curve(file: str, waves: int, people: int | None) -> Any:
+    """The curve of a survey, or of a mechanism or design."""
+    from ldpopt.accounting import compose, shuffled
+    from ldpopt.surveys.files import read_source
+
+    if is_survey(file):
+        return read_survey_file(file).account(waves, people=people)
+    source: Any = read_source(file)
+    one = source if people is None else shuffled(source, people)
+    return one if people is not None and waves == 1 else compose([(one, waves)])
+
+
+def _shuffled(people: int | None) -> str:
+    return "" if people is None else f", shuffled among {people:,} people"
