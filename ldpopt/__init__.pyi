@@ -3,6 +3,7 @@ from . import accounting as accounting
 from . import closed_forms as closed_forms
 from . import errors as errors
 from . import estimation as estimation
+from . import fieldwork as fieldwork
 from . import frequencies as frequencies
 from . import mean as mean
 from . import noise as noise
@@ -17,7 +18,7 @@ from .certificate.design_certificate import DesignCertificate as DesignCertifica
 from .certificate.program_certificate import Certificate as Certificate
 from .designing.comparison import compare_designs as compare_designs
 from .designing.design import design as design
-from .designing.limits import DesignLimits as DesignLimits
+from .designing.methods.method import DesignLimits as DesignLimits
 from .designing.plan import plan_design as plan_design
 from .designing.record import Design as Design
 from .designing.saving import load_design as load_design
@@ -54,8 +55,8 @@ from .problem.modelfile import save_model as save_model
 from .problem.problem import Problem as Problem
 from .problem.utility import Utility as Utility
 from .problem.workload import Workload as Workload
-from .solvers.outcome import Status as Status
 from .solvers.program import LinearProgram as LinearProgram
+from .solvers.solver import Status as Status
 from .solving.certify import certify as certify
 from .solving.exact import simplex as simplex
 from .solving.formulation import formulate as formulate

@@ -1,7 +1,5 @@
 """The exceptions of ldpopt: each says what is wrong, where, and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,12 @@ def fuzz_cases(share: float) -> settings:
     untraced = [phase for phase in Phase if phase is not Phase.explain]  # tracing takes longer than any limit
     usual = not NEW_CASES and "LDPOPT_FUZZ" not in os.environ
     return settings(max_examples=max(1, int(FUZZ * share)), derandomize=usual, phases=untraced)
+
+
+def sample_or_all(cases: Iterable[Any], size: int) -> list[Any]:
+    """Return all cases in the thorough set, and otherwise some of them, spread over the list."""
+    found = list(cases)
+    return found if THOROUGH else found[:: max(1, len(found) // size)]
 
 
 def thorough_or(usual: Any, thorough: Any) -> Any:

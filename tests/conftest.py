@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from builders import NEW_CASES, seconds, thorough_or
+from builders import NEW_CASES, THOROUGH, seconds, thorough_or
 from ldpopt import Mechanism
 
 settings.register_profile(
@@ -25,6 +25,13 @@ settings.load_profile(os.environ.get("LDPOPT_TESTS", "ldpopt"))
 
 # The limit for a test that hangs: pytest-timeout reads it before the number in pyproject.toml.
 os.environ.setdefault("PYTEST_TIMEOUT", f"{seconds(thorough_or(240, 1200)):.0f}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave tests marked as long to the thorough set."""
+    for item in items if not THOROUGH else ():
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(reason="in the thorough set"))
 
 
 @pytest.fixture(autouse=True, scope="session")

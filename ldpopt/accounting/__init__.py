@@ -1,8 +1,10 @@
 """What several reports of a person reveal together.
 
-In: channels, and how often each is used. Out: a `PrivacyCurve`, a proved bound of delta at every epsilon.
+In: channels, and how often each is used, or by how many people if their reports are shuffled. Out: a `PrivacyCurve`, a
+proved bound of delta at every epsilon.
 """
 
 from ldpopt.accounting.curve import PrivacyCurve, compose
+from ldpopt.accounting.shuffling import shuffled, target
 
-__all__ = ["PrivacyCurve", "compose"]
+__all__ = ["PrivacyCurve", "compose", "shuffled", "target"]

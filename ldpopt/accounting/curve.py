@@ -6,25 +6,60 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import exp, inf, prod
-from typing import TYPE_CHECKING, Any
+from math import inf, prod
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ldpopt.accounting.law import laws
-from ldpopt.accounting.product import Product, product
+from ldpopt.accounting.law import Channel, Law, all_pairs
+from ldpopt.accounting.product import Atoms, product
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, real_number, short_repr, whole_number
-from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.privacy.notion import Notion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN_DELTAS = (1e-3, 1e-6, 1e-9)
+
+
+class Bound(Protocol):
+    """Bound on the excess of all reports at every ``a``, rounded one way."""
+
+    @property
+    def certain(self) -> Fraction:
+        """Mass of reports that are impossible under another answer."""
+
+    @property
+    def floats(self) -> Atoms:
+        """Atoms of a law in floats, for numbers that need no proof."""
+
+    def excess(self, a: Fraction) -> Fraction:
+        """Excess at ``a``."""
+
+
+class Source(Protocol):
+    """What one or more reports are drawn from; `Channel` is the usual one."""
+
+    kind: Any
+
+    @property
+    def laws(self) -> tuple[Law, Law]:
+        """An upper law, and the law of one pair."""
+
+    @property
+    def odds(self) -> Fraction:
+        """The largest finite ratio of the probabilities of the reports."""
+
+    def renyi(self, order: float) -> float:
+        """Largest Renyi divergence of an order, in floats."""
+
+    def plain(self) -> dict[str, Any]:
+        """The statement as JSON data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +82,9 @@ class PrivacyCurve(HasFacts):
     pair is that of Zhu, Dong and Wang 2022.
     """
 
-    upper: Product
-    lower: Product
-    channels: tuple[tuple[Int, Int, Int, int], ...]  # masses, first and second answers of the pairs, repetitions
+    upper: Bound
+    lower: Bound
+    sources: tuple[tuple[Source, int], ...]  # with repetitions
     is_attained: bool
 
     def delta(self, epsilon: float | str) -> Fraction:
@@ -69,35 +104,24 @@ class PrivacyCurve(HasFacts):
             return inf
         if self.upper.certain == limit or self.delta(0.0) <= limit:
             return most if self.upper.certain == limit else 0.0
-        low, high = 0.0, most
-        for _ in range(60):  # in floats: to find where to prove
-            middle = (low + high) / 2
-            mass, other = self.upper.floats.above(middle)
-            low, high = (
-                (middle, high) if mass + float(self.upper.certain) - exp(middle) * other > limit else (low, middle)
-            )
+        high = self._crossing(limit, most)
         step = 1e-13 * max(high, 1e-3)
         while high < most and self.delta(high) > limit:
             high, step = min(high + step, most), 4 * step
         return high
 
-    @cached_property
-    def _odds(self) -> list[tuple[Fraction, int]]:
-        """The largest finite ratio of the probabilities of a report, for each channel with its repetitions."""
-        found = []
-        for counts, first, second, times in self.channels:
-            entries = _largest_ratios(counts[first], counts[second])
-            found.append((max([Fraction(1), *(Fraction(x, y) for x, y in entries)]), times))
-        return found
+    def _crossing(self, limit: Fraction, most: float) -> float:
+        """An epsilon near the least one, not proved."""
+        return self.upper.floats.crossing(float(limit - self.upper.certain), most)
 
     @cached_property
     def _largest_odds(self) -> Fraction:
         """The largest finite ratio of the probabilities of all reports together."""
-        return prod((odds**times for odds, times in self._odds), start=Fraction(1))
+        return prod((source.odds**times for source, times in self.sources), start=Fraction(1))
 
     def _sum_of_budgets(self) -> float:
         """Logarithm of the largest finite ratio of the probabilities of all reports, rounded up."""
-        return round_up(sum((times * log_enclosure(odds)[1] for odds, times in self._odds), Fraction(0)))
+        return round_up(sum((times * log_enclosure(one.odds)[1] for one, times in self.sources), Fraction(0)))
 
     def guess(self, prior: float = 0.5) -> float:
         r"""Probability that the best guess between two answers is right, after all reports, rounded up.
@@ -133,18 +157,7 @@ class PrivacyCurve(HasFacts):
         order = real_number(order, "order", 1)
         if order == inf:
             return self.epsilon(0.0)
-        total = 0.0
-        for counts, first, second, times in self.channels:
-            shares = counts / counts[0].sum()
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.log(shares[first]) - np.log(shares[second])
-                if order == 1:
-                    terms = np.where(shares[first] > 0, shares[first] * logs, 0.0).sum(axis=1)
-                else:
-                    terms = np.where(shares[first] > 0, shares[first] * np.exp((order - 1) * logs), 0.0).sum(axis=1)
-                    terms = np.log(terms) / (order - 1)
-            total += times * float(terms.max(initial=0.0))
-        return total
+        return sum((times * source.renyi(order) for source, times in self.sources), 0.0)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw delta over epsilon on axes, or on new ones, and return them."""
@@ -155,7 +168,7 @@ class PrivacyCurve(HasFacts):
     def facts(self) -> Facts:
         """Epsilon at some deltas, and the best guess."""
         rows = [[delta, self.epsilon(delta)] for delta in (0.0, *SHOWN_DELTAS)]
-        reports = sum(times for *_, times in self.channels)
+        reports = sum(times for _, times in self.sources)
         parts: list[Part] = [
             ("reports", reports),
             ("best guess of two answers", f"right with probability at most {self.guess():.4f} (0.5 without reports)"),
@@ -166,28 +179,25 @@ class PrivacyCurve(HasFacts):
         return Facts("What all reports reveal together", parts)
 
     def __repr__(self) -> str:
-        reports = sum(times for *_, times in self.channels)
+        reports = sum(times for _, times in self.sources)
         return f"PrivacyCurve({reports} reports, epsilon {self.epsilon(0.0):.6g} at delta 0)"
 
 
-def _largest_ratios(p: Int, q: Int) -> list[tuple[int, int]]:
-    """Entries whose ratio is the largest, up to rounding."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(q > 0, p / q, 0.0)
-    near = ratios >= ratios.max(initial=0.0) * (1 - 1e-14)
-    return list(zip(p[near].tolist(), q[near].tolist(), strict=True))
-
-
-def compose(channels: Iterable[Any], *, pairs: Sequence[tuple[Any, Any]] | None = None, group: int = 1) -> PrivacyCurve:
+def compose(
+    channels: Iterable[Any], *, pairs: Sequence[tuple[Any, Any]] | Notion | None = None, group: int = 1
+) -> PrivacyCurve:
     r"""What the reports of several channels reveal together about one person, or about a household.
 
     Parameters
     ----------
     channels : iterable of Mechanism, or of (Mechanism, int)
-        One for each question, or with the number of times it is used; also a `Design`, or an array of shape (n, m).
-        Answers may depend on each other and on earlier reports; the channels must be fixed in advance.
-    pairs : sequence of (answer, answer), optional
-        The ordered pairs that a one-sided notion compares, for every channel; default: all.
+        One for each question, or with the number of times it is used; also a `Design`, an array of shape (n, m), or the
+        `PrivacyCurve` of `permanent`, `shuffled` or `compose`. Answers may depend on each other and on earlier reports;
+        the channels must be fixed in advance.
+    pairs : sequence of (answer, answer), or a notion, optional
+        The ordered pairs that are compared, for every channel; a notion names those that it compares: sensitive answers
+        with others, or the edges of a graph. The budgets then add up along them: a person who changes two answers by
+        one edge each is protected by both, and a metric by the sum of ``epsilon d``. Default: all.
     group : int
         Number of people whose answers are one secret, such as a household; default: ``1``.
 
@@ -216,39 +226,44 @@ def compose(channels: Iterable[Any], *, pairs: Sequence[tuple[Any, Any]] | None 
     >>> round(float(curve.delta("log(3)")), 12), round(curve.guess(), 12)
     (0.375, 0.75)
     """
-    read = [_read(one) for one in channels]
-    if not read:
-        raise StatementError("there is no channel to compose", do="give a list of mechanisms")
     group = whole_number(group, "group", 1)
-    known: dict[int, Any] = {}
-    found = []
-    for mechanism, times in read:
-        if id(mechanism) not in known:
-            known[id(mechanism)] = (*laws(mechanism.counts, chosen := _pairs(mechanism, pairs)), chosen)
-        found.append((mechanism, times * group, *known[id(mechanism)]))
-    upper = product([(law, times) for _, times, law, *_ in found], is_upper=True)
-    lower = product([(law, times) for _, times, _, law, _ in found], is_upper=False)
-    parts = []
-    for mechanism, times, _, _, chosen in found:
-        n = len(mechanism.inputs)
-        first, second = np.nonzero(~np.eye(n, dtype=bool)) if chosen is None else np.array(chosen).reshape(-1, 2).T
-        parts.append((mechanism.counts, first, second, times))
-    return PrivacyCurve(upper, lower, tuple(parts), all(law.is_attained for _, _, law, *_ in found))
+    known: dict[int, Source] = {}
+    found: list[tuple[Source, int]] = []
+    for one in channels:
+        given, times = one if isinstance(one, tuple) and len(one) == 2 else (one, 1)
+        times = whole_number(times, "the number of times", 0) * group
+        if isinstance(given, PrivacyCurve):
+            found += [(source, times * own) for source, own in given.sources]
+            continue
+        if id(given) not in known:
+            mechanism = read_channel(given)
+            known[id(given)] = Channel(mechanism.counts, *read_pairs(mechanism, pairs))
+        found.append((known[id(given)], times))
+    if not found:
+        raise StatementError("there is no channel to compose", do="give a list of mechanisms")
+    return PrivacyCurve(
+        product([(source.laws[0], times) for source, times in found], is_upper=True),
+        product([(source.laws[1], times) for source, times in found], is_upper=False),
+        tuple(found),
+        all(source.laws[0].is_attained for source, _ in found),
+    )
 
 
-def _read(given: Any) -> tuple[Mechanism, int]:
-    """A channel and the number of times it is used."""
-    channel, times = given if isinstance(given, tuple) and len(given) == 2 else (given, 1)
-    channel = getattr(channel, "mechanism", channel)
-    mechanism = channel if isinstance(channel, Mechanism) else Mechanism(channel)
-    return mechanism, whole_number(times, "the number of times", 0)
+def read_channel(given: Any) -> Mechanism:
+    """The mechanism of a channel, a design or an array."""
+    channel = getattr(given, "mechanism", given)
+    return channel if isinstance(channel, Mechanism) else Mechanism(channel)
 
 
-def _pairs(mechanism: Mechanism, pairs: Sequence[tuple[Any, Any]] | None) -> list[tuple[int, int]] | None:
-    """Positions of the pairs of answers; None for all."""
+def read_pairs(mechanism: Mechanism, pairs: Any) -> Any:
+    """Positions of the first and of the second answers of the pairs, two vectors."""
     if pairs is None:
-        return None
+        return all_pairs(len(mechanism.inputs))
+    if isinstance(pairs, Notion):
+        tied = pairs.definition(mechanism.inputs, mechanism.outputs)
+        if tied is None:
+            raise StatementError(f"{type(pairs).__name__} does not name pairs of answers", do="give the pairs")
+        return tied.pairs()
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
         raise StatementError(f"pairs = {short_repr(pairs)} are not pairs of answers", do='give [("yes", "no"), ...]')
-    first, second = (codes([pair[k] for pair in pairs], mechanism.inputs, "answer").tolist() for k in (0, 1))
-    return list(zip(first, second, strict=True))
+    return tuple(codes([pair[k] for pair in pairs], mechanism.inputs, "answer") for k in (0, 1))

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from math import inf, log
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,6 +43,72 @@ class Law:
         """Excess at ``a``."""
         atoms = zip(self.ratios, self.masses, strict=True)
         return self.certain + sum((p * (1 - a / r) for r, p in atoms if r > a), Fraction(0))
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of an order of at least 1, in nats and in floats: an upper bound for an upper law."""
+        if self.certain:
+            return inf
+        logs, masses = np.array([log(r) for r in self.ratios]), np.array([float(p) for p in self.masses])
+        if order == 1:
+            return float(masses @ logs)
+        return float(np.log(masses @ np.exp((order - 1) * logs)) / (order - 1)) if len(logs) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """One report: a channel, and the ordered pairs of answers that are compared.
+
+    Every source of reports has the same four properties: its laws, its largest ratio, its divergences, its statement.
+    """
+
+    counts: Int  # masses over 2**53
+    first: Int  # positions of the first answers of the pairs
+    second: Int
+
+    kind: ClassVar[str] = "reports"
+
+    @cached_property
+    def laws(self) -> tuple[Law, Law]:
+        """An upper law of all pairs, and the law of one pair."""
+        return laws(self.counts, list(zip(self.first.tolist(), self.second.tolist(), strict=True)))
+
+    @cached_property
+    def odds(self) -> Fraction:
+        """The largest finite ratio of the probabilities of a report, at least 1."""
+        p, q = self.counts[self.first], self.counts[self.second]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(q > 0, p / q, 0.0)
+        near = ratios >= ratios.max(initial=0.0) * (1 - 1e-14)  # floats cannot tell which of these is the largest
+        return max([Fraction(1), *map(Fraction, p[near].tolist(), q[near].tolist())])
+
+    def renyi(self, order: float) -> float:
+        """Largest Renyi divergence of the pairs, in floats."""
+        shares = self.counts / self.counts[0].sum()
+        p, q = shares[self.first], shares[self.second]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(p) - np.log(q)
+            if order == 1:
+                terms = np.where(p > 0, p * logs, 0.0).sum(axis=1)
+            else:
+                terms = np.log(np.where(p > 0, p * np.exp((order - 1) * logs), 0.0).sum(axis=1)) / (order - 1)
+        return float(terms.max(initial=0.0))
+
+    def plain(self) -> dict[str, Any]:
+        """The statement as JSON data: masses, pairs (null for all), and ratios at which a law bounds the excess."""
+        n = len(self.counts)
+        pairs = list(zip(self.first.tolist(), self.second.tolist(), strict=True))
+        return {
+            "kind": self.kind,
+            "masses": self.counts.tolist(),
+            "pairs": None if len(set(pairs)) == n * (n - 1) else [list(pair) for pair in pairs],
+            "ratios": [str(ratio) for ratio in self.laws[0].ratios],
+        }
+
+
+def all_pairs(n: int) -> tuple[Int, Int]:
+    """Positions of all ordered pairs of n answers."""
+    first, second = np.nonzero(~np.eye(n, dtype=bool))
+    return first, second
 
 
 def laws(counts: Int, pairs: Sequence[tuple[int, int]] | None = None) -> tuple[Law, Law]:
@@ -125,6 +194,21 @@ def _of_pair(first: Int, second: Int) -> Law:
             masses[ratio] = masses.get(ratio, Fraction(0)) + Fraction(p, ONE)
     ratios = tuple(sorted(masses))
     return Law(ratios, tuple(masses[r] for r in ratios), Fraction(int(first[second == 0].sum()), ONE))
+
+
+def hull_law(points: Sequence[Fraction], values: Sequence[Fraction]) -> Law:
+    """An upper law from upper bounds of a convex excess at points, the first at 0; the last value holds from there on."""
+    kept: list[int] = []
+    for k, value in enumerate(values):
+        while len(kept) > 1 and _is_above(points, values, kept[-2], kept[-1], k):
+            kept.pop()
+        kept.append(k)
+    return _interpolated([points[k] for k in kept], [values[k] for k in kept], is_attained=False)
+
+
+def _is_above(points: Sequence[Fraction], values: Sequence[Fraction], i: int, j: int, k: int) -> bool:
+    """Whether the middle one of three points lies on or above the line through the others."""
+    return (values[j] - values[i]) * (points[k] - points[i]) >= (values[k] - values[i]) * (points[j] - points[i])
 
 
 def regrouped(law: Law, points: Sequence[Fraction]) -> Law:

@@ -65,6 +65,21 @@ class Atoms:
         ends = self.left.min() + self.right[0] - 1e-12, self.left.max() + self.right[-1]
         return np.linspace(*ends, MAX_LEVELS)[::-1]
 
+    def crossing(self, limit: float, most: float) -> float:
+        """An epsilon up to ``most`` at which the excess of the atoms is about the limit."""
+        low, high = 0.0, most
+        for _ in range(60):
+            middle = (low + high) / 2
+            mass, other = self.above(middle)
+            low, high = (middle, high) if mass - exp(middle) * other > limit else (low, middle)
+        return high
+
+
+def atoms_of_law(law: Law) -> Atoms:
+    """The atoms of a law in floats."""
+    values = np.array([log(r) for r in law.ratios]), np.array([float(p) for p in law.masses])
+    return Atoms(np.zeros(1), np.ones(1), *values)
+
 
 @dataclass(frozen=True)
 class Lattice:
@@ -81,13 +96,13 @@ class Lattice:
         """Excess at ``a``, rounded as the masses."""
         first = self.slack * self.base**self.least
         # 1 / ratio in fixed point: rounded down makes the excess larger
-        inverse, step = (_scaled(1 / number, up=not self.is_upper) for number in (first, self.base))
+        inverse, step = (scaled(1 / number, up=not self.is_upper) for number in (first, self.base))
         total = 0
         for p in self.masses:
-            share = UNIT - _rounded(a.numerator * inverse, a.denominator, up=not self.is_upper)
+            share = UNIT - rounded(a.numerator * inverse, a.denominator, up=not self.is_upper)
             if share > 0:
-                total += _rounded(p * share, UNIT, up=self.is_upper)
-            inverse = _rounded(inverse * step, UNIT, up=not self.is_upper)
+                total += rounded(p * share, UNIT, up=self.is_upper)
+            inverse = rounded(inverse * step, UNIT, up=not self.is_upper)
         return self.certain + Fraction(total, UNIT)
 
     @cached_property
@@ -118,7 +133,7 @@ class Halves:
         for ratio, mass in self.left:
             masses, others = self.sums[self._first_above(a, ratio)]
             part = masses * count * ratio - number * UNIT * others  # (masses - a / ratio * others) * count * ratio
-            total += _rounded(mass * part, count * ratio, up=self.is_upper)
+            total += rounded(mass * part, count * ratio, up=self.is_upper)
         return self.certain + Fraction(total, UNIT * UNIT)
 
     def _first_above(self, a: Fraction, ratio: int) -> int:
@@ -197,45 +212,45 @@ def _lattice(questions: Questions, base: Fraction, certain: Fraction, *, is_uppe
         first = min(exponents)
         powers = [0] * (max(exponents) - first + 1)
         for k, p in zip(exponents, law.masses, strict=True):
-            powers[k - first] += _scaled(p, up=is_upper)
+            powers[k - first] += scaled(p, up=is_upper)
         least += first * times
-        masses = _multiplied(masses, _power(powers, times, up=is_upper), up=is_upper)
+        masses = multiplied(masses, power(powers, times, up=is_upper), up=is_upper)
     return Lattice(base, slack, least, tuple(masses), certain, is_upper)
 
 
 def _powers(base: Fraction, exponents: range, *, up: bool) -> list[int]:
     """Powers of a number for consecutive exponents, in fixed point."""
-    found = [_scaled(base ** exponents[0], up=up)]
+    found = [scaled(base ** exponents[0], up=up)]
     for _ in exponents[1:]:
-        found.append(_rounded(found[-1] * base.numerator, base.denominator, up=up))
+        found.append(rounded(found[-1] * base.numerator, base.denominator, up=up))
     return found
 
 
 def _over(value: Fraction, power: int, *, up: bool) -> int:
     """A number over a power, both results in fixed point."""
-    return _rounded(value.numerator << 2 * BITS, value.denominator * power, up=up)
+    return rounded(value.numerator << 2 * BITS, value.denominator * power, up=up)
 
 
-def _power(values: list[int], times: int, *, up: bool) -> list[int]:
+def power(values: list[int], times: int, *, up: bool) -> list[int]:
     """Power of a polynomial with coefficients in fixed point."""
     found = [UNIT]
     while times:
         if times & 1:
-            found = _multiplied(found, values, up=up)
+            found = multiplied(found, values, up=up)
         times >>= 1
         if times:
-            values = _multiplied(values, values, up=up)
+            values = multiplied(values, values, up=up)
     return found
 
 
-def _multiplied(left: list[int], right: list[int], *, up: bool) -> list[int]:
+def multiplied(left: list[int], right: list[int], *, up: bool) -> list[int]:
     """Product of two polynomials with coefficients in fixed point, by one product of long integers."""
     size = (2 * BITS + 64) // 8
     joined = (int.from_bytes(b"".join(v.to_bytes(size, "little") for v in part), "little") for part in (left, right))
     count = len(left) + len(right) - 1
     digits = prod(joined).to_bytes(size * (count + 1), "little")
     found = (int.from_bytes(digits[size * k : size * (k + 1)], "little") for k in range(count))
-    return [_rounded(value, UNIT, up=up) for value in found]
+    return [rounded(value, UNIT, up=up) for value in found]
 
 
 def _split(questions: Questions) -> tuple[Questions, Questions] | None:
@@ -256,7 +271,7 @@ def _halves(left: Questions, right: Questions, certain: Fraction, *, is_upper: b
     first, second = (sorted(_atoms(part, up=is_upper)) for part in (left, right))
     sums, masses, others = [(0, 0)], 0, 0
     for ratio, mass in reversed(second):
-        masses, others = masses + mass, others + _rounded(mass * UNIT, ratio, up=not is_upper)
+        masses, others = masses + mass, others + rounded(mass * UNIT, ratio, up=not is_upper)
         sums.append((masses, others))
     return Halves(tuple(first), tuple(ratio for ratio, _ in second), tuple(reversed(sums)), certain, is_upper)
 
@@ -270,9 +285,9 @@ def _atoms(questions: Questions, *, up: bool) -> list[tuple[int, int]]:
             ways = factorial(times) // prod(map(factorial, numbers))
             ratio = prod((r**k for r, k in zip(law.ratios, numbers, strict=True)), start=Fraction(1))
             mass = prod((p**k for p, k in zip(law.masses, numbers, strict=True)), start=Fraction(ways))
-            own.append((_scaled(ratio, up=up), _scaled(mass, up=up)))
+            own.append((scaled(ratio, up=up), scaled(mass, up=up)))
         found = [
-            (_rounded(r * ratio, UNIT, up=up), _rounded(p * mass, UNIT, up=up)) for r, p in found for ratio, mass in own
+            (rounded(r * ratio, UNIT, up=up), rounded(p * mass, UNIT, up=up)) for r, p in found for ratio, mass in own
         ]
     return found
 
@@ -284,15 +299,15 @@ def _compositions(total: int, parts: int) -> list[tuple[int, ...]]:
     return [(k, *rest) for k in range(total + 1) for rest in _compositions(total - k, parts - 1)]
 
 
-def _rounded(number: int, unit: int, *, up: bool) -> int:
+def rounded(number: int, unit: int, *, up: bool) -> int:
     return -(-number // unit) if up else number // unit
 
 
-def _scaled(value: Fraction, *, up: bool) -> int:
+def scaled(value: Fraction, *, up: bool) -> int:
     """A number in fixed point."""
-    return _rounded(value.numerator << BITS, value.denominator, up=up)
+    return rounded(value.numerator << BITS, value.denominator, up=up)
 
 
 def _shortened(value: Fraction, *, up: bool) -> Fraction:
     """A number near 1 to 128 bits."""
-    return Fraction(_rounded(value.numerator << 128, value.denominator, up=up), 1 << 128)
+    return Fraction(rounded(value.numerator << 128, value.denominator, up=up), 1 << 128)

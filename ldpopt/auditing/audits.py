@@ -1,7 +1,5 @@
 """What audits take and return: pairs of tied inputs, and an `Audit`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

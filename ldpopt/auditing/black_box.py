@@ -1,7 +1,5 @@
 """The audit of a black box: a lower confidence bound on epsilon from samples of a randomizer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

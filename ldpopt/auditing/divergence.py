@@ -4,8 +4,6 @@ A float is a rational, so every channel is audited as exact numbers. The audit s
 of privacy notions: it is an independent check.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction

@@ -102,16 +102,16 @@ def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TO
     sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > tolerance:
-        raise MechanismError(
-            f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1",
-            do="normalize the rows, or find the missing mass",
-        )
+        what = f"row {worst} of the channel sums to {sums[worst]:.12g}, not 1"
+        raise MechanismError(what, do="normalize the rows, or find the missing mass")
 
 
 def _dyadics(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:
-    """Integers over a power of two, for floats read exactly."""
+    """Integers over a power of two, for floats read exactly; of int64 if they have at most 62 bits."""
     mantissa, exponent = np.frexp(floats)
     lowest = int(exponent[floats != 0].min(initial=1)) - 53
-    shift = np.where(floats == 0, 0, exponent - 53 - lowest).astype(object)
-    entries = (mantissa * 2.0**53).astype(np.int64).astype(object) << shift
-    return entries << max(0, lowest), 1 << max(0, -lowest)
+    shift = np.where(floats == 0, 0, exponent - 53 - lowest).astype(np.int64)
+    entries = (mantissa * 2.0**53).astype(np.int64)
+    if lowest <= 0 and shift.max() <= 62 - 53:
+        return entries << shift, 1 << -lowest
+    return entries.astype(object) << (shift + max(0, lowest)).astype(object), 1 << max(0, -lowest)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.audits import AnyPairs, Pairs
 from ldpopt.auditing.exact_matrices import ULPS, Exact
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.products import max_product
+from ldpopt.foundation.threads import max_product
 
 Float = NDArray[np.float64]
 

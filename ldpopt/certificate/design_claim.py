@@ -1,7 +1,5 @@
 """The common part of certificates of designs: the claim, its file with a digest, the comparison of the numbers."""
 
-from __future__ import annotations
-
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -191,9 +191,8 @@ def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
     if (chosen <= 0).any():
         k = int(np.argmax(chosen <= 0))
         names = problem.inputs[pairs.first[k]], problem.inputs[pairs.second[k]]
-        raise CertificateError(
-            f"{what} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does", do=MULTIPLIERS
-        )
+        what = f"{what} does not tie {names[0]!r} to {names[1]!r}, but a multiplier does"
+        raise CertificateError(what, do=MULTIPLIERS)
     if ties.delta and not ties.is_shared and (np.bincount(pairs.row) > 1).any():
         what = f"{what} has no rows for events of several outputs, but a multiplier belongs to such a row"
         raise CertificateError(what, do=MULTIPLIERS)

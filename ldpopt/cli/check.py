@@ -144,7 +144,7 @@ def _check_survey(path: str, json: str | None) -> None:
     found = read_survey(path)
     entries: list[dict[str, Any]] = []
     for name, question in found.section.question.items():
-        given = getattr(found.sources[name], "inputs", ()) if name in found.sources else question.answers
+        given = getattr(found.sources[name], "inputs", ()) if name in found.sources else question.inputs
         entry = {"question": name, "answers": len(given), "epsilon": found.budgets.get(name)}
         entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
     data: dict[str, Any] = {"title": found.section.title, "epsilon": found.section.epsilon}

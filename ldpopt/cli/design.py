@@ -65,7 +65,7 @@ def design(
             save_design(found, path, title=loaded.title)
     if plot is not None:
         save_picture(plot, draw_design(found))
-    require_gap(found.relative_gap, gap)
+    require_gap(found.relative_gap, gap, found.notes[-1] if found.notes else "")
     require_expected_variance(loaded, found.value)
 
 

@@ -12,9 +12,6 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, Table, label
 from ldpopt.foundation.labels import text_of
 
-# P-values of the fit of reports to their mechanism, below which there is a warning, and a refusal
-DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6
-
 
 def estimate(
     file: options.QuestionsPath,
@@ -46,7 +43,6 @@ def estimate(
     questions. Estimates are unbiased, with score intervals; norm_sub is the nearest distribution without negative
     shares. The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
-    from ldpopt.estimation.fit import goodness_of_fit
     from ldpopt.tables.files import kind_of
     from ldpopt.tables.origin import lacks_origin
 
@@ -61,8 +57,9 @@ def estimate(
     if source is None:
         refuse_options({"--method": method != "inversion", "--plot": plot}, file)
     counts = _count(questions, reports, weights, jobs, dask)
-    found = {name: _estimate(questions, name, seen, method, confidence, simultaneous) for name, seen in counts.items()}
-    p_values = {name: None if c.is_weighted else goodness_of_fit(survey.sources[name], c) for name, c in counts.items()}
+    seen = {name: counts[survey.column_of(name)] for name in survey.questions}
+    found = {name: _estimate(questions, name, own, method, confidence, simultaneous) for name, own in seen.items()}
+    p_values = {name: one.fit for name, one in found.items()}
     is_origin_known = not lacks_origin(reports)
     data: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
     if source is None:
@@ -106,11 +103,12 @@ def _estimate(questions: Questions, name: str, counts: Any, method: Any, confide
     from ldpopt.mechanism.mechanism import Mechanism
 
     if method == "inversion":
-        return questions.survey.estimate_question(name, counts, confidence, simultaneous=simultaneous)
+        how: dict[str, Any] = {"simultaneous": simultaneous, "check_fit": False}
+        return questions.survey.estimate_question(name, counts, confidence, **how)
     if not isinstance(questions.source, Mechanism):
         what = f"--method {method} is for a mechanism alone; a design has its own unbiased estimator"
         raise StatementError(what, do="leave --method out")
-    how: dict[str, Any] = {"method": method, "confidence": confidence, "simultaneous": simultaneous}
+    how = {"method": method, "confidence": confidence, "simultaneous": simultaneous, "check_fit": False}
     return estimate_frequencies(questions.source, counts, **how)
 
 
@@ -150,6 +148,7 @@ def _save_table(path: str, entries: list[dict[str, Any]]) -> None:
 
 def _check_fit(p_values: dict[str, float | None], reports: str, is_origin_known: bool) -> None:
     """Warn of reports that fit their mechanism badly or have no known origin; refuse those that cannot come from it."""
+    from ldpopt.estimation.fit import DOUBTFUL, IMPOSSIBLE
     from ldpopt.tables.origin import BESIDE
 
     if not is_origin_known and all(chance is None or chance >= DOUBTFUL for chance in p_values.values()):

@@ -42,14 +42,8 @@ def export(
         program.write(path)
         text = path.read_text(encoding="utf-8")
     rows, columns = program.shape
-    data = {
-        "file": output,
-        "format": kind,
-        "form": program.form,
-        "rows": rows,
-        "columns": columns,
-        "nonzeros": program.nnz,
-    }
+    data = {"file": output, "format": kind, "form": program.form}
+    data |= {"rows": rows, "columns": columns, "nonzeros": program.nnz}
     if output == "-":
         sys.stdout.write(text)
     else:

@@ -72,6 +72,7 @@ QuestionsPath = Annotated[
         help="A mechanism or a design (JSON), or a survey of several questions (TOML or JSON).",
     ),
 ]
+SurveyPath = Annotated[str, typer.Argument(metavar="SURVEY", help="A survey of several questions (TOML or JSON).")]
 Epsilon = Annotated[
     str | None, typer.Option("--epsilon", metavar="E", help="Use this budget, not the model's: nats, or 'log(3)'.")
 ]
@@ -90,7 +91,14 @@ Answers = Annotated[
     str, typer.Argument(metavar="ANSWERS", help="Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")
 ]
 Reports = Annotated[
-    str, typer.Argument(metavar="REPORTS", help="Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")
+    str,
+    typer.Argument(
+        metavar="REPORTS", help="Table: CSV or Parquet, a folder of Parquet, or the URL of a database; '-' for stdin."
+    ),
+]
+Database = Annotated[
+    str,
+    typer.Option("--to", metavar="URL", help="Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME."),
 ]
 Columns = Annotated[
     list[str] | None,
@@ -106,8 +114,8 @@ ShowValues = Annotated[
     bool, typer.Option("--show-values", callback=_show_values, help="Let messages quote entries of the table.")
 ]
 HalfWidth = Annotated[
-    float | None,
-    typer.Option("--half-width", metavar="H", help="Half-width of the intervals: 0.02 is two percentage points."),
+    str | None,
+    typer.Option("--half-width", metavar="H", help="Half-width of the intervals: 0.02 or 2% is two percentage points."),
 ]
 Confidence = Annotated[float, typer.Option("--confidence", metavar="C", help="Confidence level of the intervals.")]
 Simultaneous = Annotated[

@@ -9,6 +9,7 @@ from ldpopt.cli import options
 from ldpopt.cli.printing import show
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.foundation.display import Facts, Part, Table, label
+from ldpopt.foundation.numbers import percentage
 
 Numbers = Callable[[Any, int], dict[str, Any]]  # the planned numbers of one row of a `Precision`
 
@@ -34,12 +35,13 @@ def plan(
     """
     if half_width is None and people is None:
         raise typer.BadParameter("give --half-width, --people, or both")
+    wanted = half_width if half_width is None or percentage(half_width) is not None else _number(half_width)
 
     def numbers(found: Any, place: int) -> dict[str, Any]:
-        needed = {} if half_width is None else {"people": int(found.people(half_width)[place])}
+        needed = {} if wanted is None else {"people": int(found.people(wanted)[place])}
         return needed | ({} if people is None else {"half_width": float(found.half_width(people)[place])})
 
-    headings = [] if half_width is None else [f"people for +-{half_width:g}"]
+    headings = [] if half_width is None else [f"people for +-{half_width}"]
     headings += [] if people is None else [f"half-width of {people:,}"]
     title = f"{100 * confidence:g} % intervals{', all at once' if simultaneous else ''}, worst distribution"
     if is_survey(file):
@@ -58,6 +60,14 @@ def plan(
                 Table(["epsilon", *headings], rows, "the best mechanism for the same numbers, its worst one", digits=4)
             )
     show(Facts(title, parts), data, json)
+
+
+def _number(text: str) -> float:
+    """Read a half-width that is no percentage."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is not a number such as 0.05, nor a percentage such as 5%") from None
 
 
 def _plan_survey(file: str, confidence: float, numbers: Numbers) -> dict[str, Any]:

@@ -33,10 +33,10 @@ def refuse(message: str, do: str = "") -> NoReturn:
     raise typer.Exit(FALSE_CLAIM)
 
 
-def require_gap(relative_gap: float, gap: float | None) -> None:
-    """Refuse a certified gap above the one that was given, if any."""
+def require_gap(relative_gap: float, gap: float | None, why: str = "") -> None:
+    """Refuse a certified gap above the one that was given, if any, with the reason why the search ended."""
     if gap is not None and relative_gap > gap:
-        what = f"the certified relative gap is {relative_gap:.3g}, more than {gap:g}"
+        what = f"the certified relative gap is {relative_gap:.3g}, more than {gap:g}{f': {why}' if why else ''}"
         refuse(what, "accept a larger --gap, or give more seconds by --time-limit")
 
 

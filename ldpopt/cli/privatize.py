@@ -82,7 +82,7 @@ def privatize(
         how = {"keep": survey.kept(kept), "rng": seed, "keyed": Keyed.read(secret, identity, seed), "again": again}
         how |= {"one_question": survey.one_question, "announce": announce}
         with working(f"privatizing {Path(answers).name}"):
-            total = privatize_file(answers, output, survey.questions, **how)
+            total = privatize_file(answers, output, survey.asked, **how)
     if total == 0:
         say("note: the table has a header and no rows")
     data: dict[str, Any] = {"rows": total}

@@ -1,4 +1,4 @@
-"""The commands on surveys: survey init, check, solve, plan, privatize and estimate."""
+"""The commands on surveys: init, check, solve, plan, form, collect, invite, privatize, estimate and export."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,16 +7,20 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.check import check
+from ldpopt.cli.collect import collect
 from ldpopt.cli.estimate import estimate
+from ldpopt.cli.form import form
+from ldpopt.cli.invite import invite
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import require_writable, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
-from ldpopt.foundation.display import Facts, Table, label
+from ldpopt.foundation.display import Facts, Part, Table, label
 
 TEMPLATE = """\
 title = "My survey"
 epsilon = 2.0                # budget of a person over all questions, in nats
-scheme = "split"             # "split": all questions; "one_question": one for each person; "best": the better one
+scheme = "split"             # "split": all questions; "one_question": one for each person; "joint": one report on
+                             # all of them together; "best": the best one
 # weights = "weight"         # column of survey weights
 
 [question.smokes]
@@ -74,15 +78,48 @@ def solve(
         found.save(output)
     entries: list[dict[str, Any]] = []
     for name, question in found.questions.items():
-        entry = {"question": name, "answers": len(question.inputs), "epsilon": question.epsilon}
-        entries.append(entry | {"digest": question.randomizer.digest})
+        entry = {"question": name, "answers": len(question.inputs), "epsilon": found.budgets[name]}
+        entries.append(entry | {"digest": found.asked[found.column_of(name)].randomizer.digest})
     data = {"title": found.title, "scheme": found.scheme, "epsilon": found.epsilon, "questions": entries}
     rows = [[label(entry["question"]), entry["answers"], entry["epsilon"]] for entry in entries]
-    spent = f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}"
-    show(Facts(found.title, [Table(["question", "answers", "epsilon"], rows, digits=5), spent]), data, json)
+    parts: list[Part] = [Table(["question", "answers", "epsilon"], rows, digits=5)]
+    parts.append(f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}")
+    if found.joint is not None:
+        proof = found.joint.certificate
+        data["certificate"] = {"achieved": float(proof.achieved), "bound": float(proof.bound)}
+        data["certificate"]["relative_gap"] = proof.relative_gap
+        parts.append(
+            f"one report on all questions: variance {float(proof.achieved):.6g} of one person's numbers in all"
+        )
+        parts.append(f"no private report has less than {float(proof.bound):.6g}, relative gap {proof.relative_gap:.2g}")
+    show(Facts(found.title, parts), data, json)
     for warning in statement.warnings(found):
         say(f"warning: {warning}")
 
 
-for _command in (init, check, solve, plan, privatize, estimate):
+def export(
+    database: Annotated[str, typer.Argument(metavar="URL", help="Database of `ldpopt survey collect`.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="TABLE", help="The reports as CSV or Parquet, by the ending.")
+    ],
+    json: options.Json = None,
+) -> None:
+    """Write the reports of a database to a file, with their origin.
+
+    The rows are in the order of their random ids, which are left out. `survey estimate` reads the file, and the
+    database as well.
+    """
+    from ldpopt.tables.database import is_database
+    from ldpopt.tables.files import copy_reports, kind_of
+
+    require_writable(output)
+    kind_of(output)
+    if not is_database(database):
+        raise typer.BadParameter(f"{database} is not the address of a database, such as sqlite:///reports.db")
+    with working("reading the reports"):
+        count = copy_reports(database, output)
+    show(f"{output}: {count:,} reports", {"file": output, "reports": count}, json)
+
+
+for _command in (init, check, solve, plan, form, collect, invite, privatize, estimate, export):
     survey.command()(_command)

@@ -1,7 +1,5 @@
 """The command vertices: the extreme points of a model's mechanisms."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Annotated, Any
 

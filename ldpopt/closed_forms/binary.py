@@ -1,7 +1,5 @@
 """Binary models of Zhou, Lu and Wu: two answers, with and without delta."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property

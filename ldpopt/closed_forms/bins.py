@@ -1,7 +1,5 @@
 """Ordinal losses: randomized response on a few bins, found by dynamic programming."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -190,9 +188,8 @@ def _loss_matrix(values: Float, loss: Loss) -> Float:
     if isinstance(loss, str) and loss == "squared":
         return np.array(squared_error(values).matrix)
     if not callable(loss):
-        raise StatementError(
-            f"unknown loss {short_repr(loss)}", do="name 'absolute' or 'squared', or pass loss(value, report)"
-        )
+        what = f"unknown loss {short_repr(loss)}"
+        raise StatementError(what, do="name 'absolute' or 'squared', or pass loss(value, report)")
     rows: Any = [[loss(v, w) for w in values.tolist()] for v in values.tolist()]
     return np.array(Utility(rows, "loss").matrix)
 

@@ -120,10 +120,9 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     for name, vector in (("1", columns), ("prior", dual)):
         worst = int(np.argmin(vector))
         if vector[worst] < -1e-12 * np.abs(vector).max():
-            raise NotRepresentableError(
-                f"the kernel theorem does not apply: (K^-1 {name})[{inputs[worst]!r}] = {vector[worst]:.6g} < 0",
-                do="solve(Problem(prior, 'identity', GraphDP(epsilon, graph) or MetricDP(epsilon, distance)))",
-            )
+            what = f"the kernel theorem does not apply: (K^-1 {name})[{inputs[worst]!r}] = {vector[worst]:.6g} < 0"
+            do = "solve(Problem(prior, 'identity', GraphDP(epsilon, graph) or MetricDP(epsilon, distance)))"
+            raise NotRepresentableError(what, do=do)
     columns, dual = np.maximum(columns, 0), np.maximum(dual, 0)
     value = float(weights @ columns / (matrix @ columns).max())
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -131,10 +130,8 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     bound = float(dual.sum() * stretch)
     gap = max(0.0, bound - value) / bound if bound < np.inf else np.inf
     if not gap <= MAX_GAP:
-        raise NotRepresentableError(
-            f"float accuracy is too low for the kernel theorem: relative gap {gap:.3g} at epsilon = {budget!r}",
-            do="use solve, or a larger epsilon",
-        )
+        what = f"float accuracy is too low for the kernel theorem: relative gap {gap:.3g} at epsilon = {budget!r}"
+        raise NotRepresentableError(what, do="use solve, or a larger epsilon")
     return Kernel(
         value=float(dual.sum()),
         inputs=inputs,

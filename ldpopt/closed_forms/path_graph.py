@@ -1,7 +1,5 @@
 """Path graph: the truncated geometric mechanism with a remap of its outputs is optimal for every prior."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The n-ary theorem: randomized response among the k likeliest answers is optimal for any prior and any delta."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction

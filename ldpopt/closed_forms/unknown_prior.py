@@ -1,7 +1,5 @@
 """Unknown priors: the worst prior of a box or a ball, and the best mechanism for a polytope of priors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Warner's randomized response: answers by a coin, and k-ary randomized response on n letters."""
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import dataclass, field

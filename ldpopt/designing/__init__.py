@@ -16,13 +16,6 @@ from ldpopt.designing.record import Design
 from ldpopt.designing.saving import load_design, save_design
 
 __all__ = [
-    "Design",
-    "DesignCertificate",
-    "DesignComparison",
-    "FrequencyDesign",
-    "OtherMechanism",
-    "compare_designs",
-    "design",
-    "load_design",
-    "save_design",
-]
+    "Design", "DesignCertificate", "DesignComparison", "FrequencyDesign", "OtherMechanism", "compare_designs",
+    "design", "load_design", "save_design",
+]  # fmt: skip

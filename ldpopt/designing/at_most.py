@@ -24,7 +24,7 @@ from ldpopt.designing.fewer_reports import variances
 from ldpopt.designing.private_columns import PrivateColumns
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.columns import Columns
+from ldpopt.privacy.cones.rays import Columns
 
 STARTS = 8  # number of starts of the descent
 UNNEEDED = 1e-9  # weight of the directions that the workload does not need: reports keep some information on them

@@ -28,7 +28,7 @@ from ldpopt.designing.private_columns import Cone
 from ldpopt.designing.symmetry import Permutations, all_images, representatives, symmetry_group
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.columns import Columns
+from ldpopt.privacy.cones.rays import Columns
 from ldpopt.solving.interior.path_following import follow_path
 
 STEPS = 100  # limit on Newton steps; 10 to 30 are usual

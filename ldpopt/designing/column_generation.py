@@ -17,7 +17,7 @@ from ldpopt.designing.private_columns import Cone
 from ldpopt.designing.symmetry import Permutations, new_representatives
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.columns import Columns
+from ldpopt.privacy.cones.rays import Columns
 
 ROUNDS = 60  # limit on rounds of pricing
 UNUSED = 1e-13  # probability below which a column is left out of the mechanism

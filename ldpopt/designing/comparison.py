@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from ldpopt.designing import literature
 from ldpopt.designing.design import design
-from ldpopt.designing.factorization import factorization
 from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.literature import SetProtocol
+from ldpopt.designing.literature import SetProtocol, factorization
 from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown
@@ -86,14 +85,19 @@ class DesignComparison(HasFacts):
     left_out: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        lines = [f"DesignComparison(optimum {self.best.value:.6g})"]
+        lines = [f"DesignComparison({self._name} {self.best.value:.6g})"]
         return "\n".join([*lines, *(f"  {one.name}: {one.value:.6g}, {one.ratio:.4g} times" for one in self.others)])
+
+    @property
+    def _name(self) -> str:
+        return "optimum" if self.best.is_optimal else "best found"
 
     def facts(self) -> Facts:
         """The variance of each mechanism and its ratio to the optimum, the bound, and what is left out."""
         best = self.best
         kind = "largest variance" if best.objective == "worst_case" else "average variance"
-        rows = [["optimum", shown(best.value, 9), "1.0000", f"relative gap {best.relative_gap:.2g}"]]
+        standing = "" if best.is_optimal else f": {best.standing.partition(', ')[2]}"
+        rows = [[self._name, shown(best.value, 9), "1.0000", f"relative gap {best.relative_gap:.2g}{standing}"]]
         rows += [[other.name, shown(other.value, 9), f"{other.ratio:.4f}", other.note] for other in self.others]
         rows.append(["certified bound", shown(best.bound, 9), "", ""])
         reasons = [f"left out: {name}: {why}" for name, why in self.left_out.items()]
@@ -120,7 +124,7 @@ class DesignComparison(HasFacts):
         from ldpopt.foundation.optional import pandas as pd
 
         best = self.best
-        rows = {"optimum": (best.value, 1.0, best.average_variance, best.worst_variance)}
+        rows = {self._name: (best.value, 1.0, best.average_variance, best.worst_variance)}
         rows |= {p.name: (p.value, p.ratio, p.average, p.worst) for p in self.others}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "ratio", "average", "worst"])
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.columns import Columns
+from ldpopt.privacy.cones.rays import Columns
 
 CONSTANT = 1e-13  # a centered workload below this share of the workload itself depends on no answer
 UNNEEDED = 1e-14  # the workload does not need directions with less than this share of the largest eigenvalue

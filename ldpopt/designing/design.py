@@ -1,7 +1,5 @@
 """The verb `design`: read the problem, run the plan, prove the result."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -19,8 +17,7 @@ from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.limits import DESIGN_LIMITS, DesignLimits
-from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
+from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.plan import plan_of
 from ldpopt.designing.realize import response
 from ldpopt.designing.record import Design
@@ -31,8 +28,7 @@ from ldpopt.foundation.threads import few_threads
 from ldpopt.privacy import Notion, PureLDP
 from ldpopt.problem.design_problem import DesignProblem, Objective
 from ldpopt.problem.workload import Workload
-from ldpopt.solving.log import LOG
-from ldpopt.solving.step import Step
+from ldpopt.solving.log import LOG, Step, log_to_stderr
 
 LARGEST_GAP = 0.99  # largest gap that is accepted: a gap of 1 would accept every design
 SMALL = 1e-2  # budget in nats below which differences of probabilities have few digits
@@ -51,6 +47,7 @@ def design(
     time_limit: float | None = None,
     outputs: int | None = None,
     limits: DesignLimits = DESIGN_LIMITS,
+    verbose: bool = False,
 ) -> Design | FrequencyDesign:
     r"""Find the private mechanism that estimates a workload with the smallest variance.
 
@@ -80,9 +77,10 @@ def design(
         Largest number of different reports; at least the number of answers that the workload distinguishes (under a
         graph or metric: the number of answers). The bound is still for any number of reports, so the gap shows what
         the restriction costs. Default: as many as the optimum needs.
-
     limits : DesignLimits, optional
         Measured thresholds for the choice of a method; default: ``DESIGN_LIMITS``.
+    verbose : bool
+        Print plan, rounds and gaps to stderr, too; the logger ``ldpopt`` always receives them. Default: ``False``.
 
     Returns
     -------
@@ -121,7 +119,7 @@ def design(
     real_number(gap, "gap", 0.0, LARGEST_GAP)
     deadline = Deadline.after(positive_seconds(time_limit))
     form = DesignForm.of(problem, deadline)
-    with few_threads(form.problem.workload.shape[1]):
+    with log_to_stderr(verbose), few_threads(form.problem.workload.shape[1]):
         return run_design(plan_of(form, limits), DesignTask(form, gap, deadline, limits))
 
 

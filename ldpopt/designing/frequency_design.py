@@ -32,7 +32,7 @@ from ldpopt.tables.coding import Missing
 
 
 @dataclass(frozen=True, eq=False)
-class FrequencyDesign(ProvedDesign):
+class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
     """The optimal design for the frequencies of many answers, drawn by its own sampler.
 
     Made by `design` if the channel would be too large to list. It has what a `Design` has, but no matrix.
@@ -128,14 +128,20 @@ class FrequencyDesign(ProvedDesign):
         """Variances of the protocol's frequencies, in the unit of the workload."""
         return np.asarray((self.workload.unit or 1.0) ** 2 * self.protocol.variances(prior))
 
+    @property
+    def spans(self) -> Float:
+        """The unit of the workload, for every number."""
+        return np.full(self.workload.shape[0], abs(self.workload.unit or 1.0))
+
     def p_value(self, counts: Counts) -> float:
         """That of the protocol."""
         return self.protocol.p_value(counts)
 
-    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
-        """Estimate the workload from reports or `Counts`, without bias."""
-        found = self.protocol.estimate(reports, confidence, simultaneous=simultaneous)
+    def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:
+        """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`."""
+        found = self.protocol.estimate(reports, confidence, **how)
         unit, names = self.workload.unit or 1.0, self.workload.names
         interval = np.sort(unit * found.interval, axis=1)
         error = abs(unit) * found.std_error
-        return Estimate(unit * found.values, error, found.n_reports, float(confidence), "design", names, None, interval)
+        rest = (found.n_reports, float(confidence), "design", names, None, interval, found.fit)
+        return Estimate(unit * found.values, error, *rest)

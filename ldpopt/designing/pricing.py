@@ -12,7 +12,7 @@ import numpy as np
 from ldpopt.certificate.design_bound import FormBound, subset_sums
 from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.columns import Columns
+from ldpopt.privacy.cones.rays import Columns
 
 
 @dataclass(frozen=True, eq=False)

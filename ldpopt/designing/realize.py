@@ -19,7 +19,7 @@ from ldpopt.designing.private_columns import PrivateColumns
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
-from ldpopt.privacy.cones.columns import Columns
+from ldpopt.privacy.cones.rays import Columns
 
 # Shares by which the largest cost is raised, one after the other, until exact arithmetic confirms the bound
 MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -144,10 +144,8 @@ def left_inverse(channel: Float, weights: Float) -> Float:
     reduced = (basis.T @ scores) * np.sqrt(q)
     left, sizes, right = np.linalg.svd(reduced, full_matrices=False)
     if len(sizes) < n - 1 or not sizes[-1] > 1e-13 * sizes[0]:
-        raise StatementError(
-            "the reports cannot tell the answers apart: epsilon is too small for masses of 2**-53",
-            do="choose a larger epsilon",
-        )
+        what = "the reports cannot tell the answers apart: epsilon is too small for masses of 2**-53"
+        raise StatementError(what, do="choose a larger epsilon")
     solved = basis @ ((left / sizes) @ right) / np.sqrt(q)
     solved -= np.outer(weights, solved.sum(axis=0))
     found = solved + weights[:, None]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.certificate.design_certificate import DesignCertificate
+from ldpopt.certificate.design_certificate import DesignCertificate, load_certificate
 from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
 from ldpopt.estimation.counts import ListedSource, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.linear import linear_variances
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, privacy_text, shown
@@ -23,10 +25,16 @@ from ldpopt.mechanism.channels import MAX_SHOWN
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
-from ldpopt.solving.step import Step
+from ldpopt.solving.log import Step
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 # Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits
 LOST = 2.0**-10
+OPTIMAL_GAP = 1e-3  # largest relative gap of a design that is called optimal in words
+_KINDS: dict[type[DesignClaim], type[ProvedDesign]] = {}  # by the kind of the certificate
 
 
 def variances_with(workload: Workload, channel: Float, left_inverse: Float, weights: Float) -> Float:
@@ -58,12 +66,46 @@ class ProvedDesign(ReportSource, HasFacts):
             ("privacy", privacy_text(self.privacy)),
             ("average variance", shown(design.average_variance, 9)),
             ("largest variance", shown(design.worst_variance, 9)),
-            ("certificate", f"{kind} at least {self.bound:.9g}, relative gap {self.relative_gap:.2g}"),
+            ("certificate", f"{kind} at least {self.bound:.9g}, relative gap {self.relative_gap:.2g}: {self.standing}"),
+            *([] if self.is_optimal or not self.notes else [("the search ended", self.notes[-1])]),
             ("reports", f"{self.certificate.reports.removesuffix(' reports')}, {design.bits:,} bits"),
             ("audit", self.certificate.audit.numbers_text()),
             "(variances of one respondent's values, summed over the numbers; divide by the number of respondents)",
         ]
         return Facts(f"{k:,} numbers of {n:,} answers", parts)
+
+    def __init_subclass__(cls, certificate: type[DesignClaim], **other: Any) -> None:
+        """Register the class by the kind of its certificate."""
+        super().__init_subclass__(**other)
+        _KINDS[certificate] = cls
+
+    @staticmethod
+    def of(claim: DesignClaim) -> Any:
+        """Return the design with a certificate: a `Design`, or a `FrequencyDesign`."""
+        kind = _KINDS[type(claim)]
+        return kind(claim, claim.notes) if claim.notes else kind(claim)
+
+    def save(self, path: str | os.PathLike[str], *, title: str = "") -> None:
+        """Write mechanism, estimator and proof as JSON; see `save_design`."""
+        self.certificate.save(path, title=title)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Any:
+        """Read a design of either kind; see `load_design`."""
+        return cls.of(load_certificate(path))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the variances beside those of the mechanisms of the literature, on axes or on new ones."""
+        import ldpopt
+
+        return ldpopt.plot(self, ax)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table of the numbers: the variance of one respondent's value at the worst distribution."""
+        from ldpopt.foundation.optional import pandas as pd
+
+        index = pd.Index(list(self.names), name="number", tupleize_cols=False)
+        return pd.DataFrame({"variance": self.variances()}, index=index)
 
     @property
     def workload(self) -> Workload:
@@ -101,13 +143,27 @@ class ProvedDesign(ReportSource, HasFacts):
         return self.certificate.relative_gap
 
     @property
+    def is_optimal(self) -> bool:
+        """Whether the variance is within a thousandth of the best possible one."""
+        return self.relative_gap <= OPTIMAL_GAP
+
+    @property
+    def standing(self) -> str:
+        """What is proved in words: the optimum, or the best found and how much better another one could be."""
+        if self.is_optimal:
+            return "optimum"
+        return (
+            f"best found, {f'at most {self.value / self.bound:.2g} times the best' if self.bound > 0 else 'no bound'}"
+        )
+
+    @property
     def exact(self) -> bool:
         """Whether value and bound are proved in rationals."""
         return self.certificate.exact
 
 
 @dataclass(frozen=True, eq=False)
-class Design(ProvedDesign, ListedSource):
+class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
     """The mechanism that estimates a workload best, with its estimator and a proof.
 
     Made by `design`. Variances are of one respondent's unbiased values, summed over the workload's rows: divide them by
@@ -212,7 +268,15 @@ class Design(ProvedDesign, ListedSource):
         """The matrix of the workload, shape ``(k, n)``: the numbers that the estimator aims at."""
         return np.asarray(self.workload.matrix)
 
-    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
+    def estimate(
+        self,
+        reports: Any,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
+        weights: Any = None,
+    ) -> Estimate:
         r"""Estimate the workload from reports, without bias.
 
         .. math:: \hat t = V q, \qquad \operatorname{Cov} = (V \operatorname{diag}(q) V^T - \hat t \hat t^T) / N
@@ -225,6 +289,11 @@ class Design(ProvedDesign, ListedSource):
             Coverage of each score interval on its own. Default: ``0.95``.
         simultaneous : bool
             Whether all intervals hold at once with this confidence (Bonferroni). Default: ``False``.
+        check_fit : bool
+            Whether reports that hardly come from the mechanism (p-value below 1e-3, see `goodness_of_fit`) cause a
+            warning, and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
+        weights : array_like, shape (N,), optional
+            Weight of each report, if these are a list; default: all 1.
 
         Returns
         -------
@@ -238,12 +307,13 @@ class Design(ProvedDesign, ListedSource):
             If there are no reports, or one is not an output.
         """
         z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
-        counts = self.count(reports).require_some()
+        counts = self.count(reports, weights=weights).require_some()
+        fit = checked_fit(self, counts, check_fit)
         inverse, channel, share = self.certificate.left_inverse, self.mechanism.channel, float(confidence)
         constant = self._constant
         wanted = self.wanted - constant[:, None]
         found = linear_estimate(counts, self._differences, wanted, channel, inverse, z, share, "design", self.names)
-        return replace(found, values=found.values + constant, interval=found.interval + constant[:, None])
+        return replace(found, values=found.values + constant, interval=found.interval + constant[:, None], fit=fit)
 
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number; without a prior, at the worst distribution."""

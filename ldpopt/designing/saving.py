@@ -4,14 +4,10 @@ A design for the frequencies of many answers has no channel but the size of its 
 the truth.
 """
 
-from __future__ import annotations
-
 import os
 
-from ldpopt.certificate.design_certificate import DesignCertificate, load_certificate
-from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.record import Design
+from ldpopt.designing.record import Design, ProvedDesign
 from ldpopt.errors import StatementError
 
 
@@ -45,7 +41,7 @@ def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *
     """
     if not isinstance(found, (Design, FrequencyDesign)):
         raise StatementError(f"a {type(found).__name__} is not a design", do="pass what `design` returned")
-    found.certificate.save(path, title=title)
+    found.save(path, title=title)
 
 
 def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
@@ -66,11 +62,5 @@ def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
     ModelFileError
         If the file is missing or is not a design.
     """
-    return design_of(load_certificate(path))
-
-
-def design_of(claim: DesignCertificate | FrequencyCertificate) -> Design | FrequencyDesign:
-    """The design with a certificate."""
-    if isinstance(claim, FrequencyCertificate):
-        return FrequencyDesign(claim)
-    return Design(claim, claim.notes)
+    found: Design | FrequencyDesign = ProvedDesign.load(path)
+    return found

@@ -75,7 +75,6 @@ class Counts:
     n_reports: int
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
         frozen(self.values)
         frozen(self.squares)
 
@@ -159,7 +158,6 @@ class Counts:
         return hash((self.source, self.n_reports, self.total))
 
     def __repr__(self) -> str:
-        """Number of reports and the first counts."""
         first = ", ".join(
             f"{short_repr(label)}: {value:g}" for label, value in islice(zip(self.labels, self.values, strict=True), 6)
         )
@@ -182,10 +180,8 @@ class Counts:
     def require(self, source: str) -> Counts:
         """Return the counts if they are of this source; refuse those of another one."""
         if self.source != source:
-            raise StatementError(
-                f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}",
-                do="count the reports with the mechanism that drew them",
-            )
+            what = f"the counts are of another mechanism: {self.source[:12]}, not {source[:12]}"
+            raise StatementError(what, do="count the reports with the mechanism that drew them")
         return self
 
     def require_some(self) -> Counts:
@@ -273,6 +269,11 @@ class ReportSource(ABC):
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,), at a prior; default: at the worst one."""
 
+    @property
+    @abstractmethod
+    def spans(self) -> Float:
+        """The largest minus the least possible value of each number, shape (k,)."""
+
     @abstractmethod
     def p_value(self, counts: Counts) -> float:
         """Return a p-value of unweighted counts, for all possible answers; see `goodness_of_fit`."""
@@ -327,6 +328,11 @@ class ListedSource(ReportSource):
         known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
         channel = self.mechanism.counts / self.mechanism.denominator
         return linear_variances(channel, self.estimator, self.wanted, known)
+
+    @property
+    def spans(self) -> Float:
+        """The largest minus the least entry of each row of the matrix."""
+        return np.asarray(np.ptp(self.wanted, axis=1))
 
     def p_value(self, counts: Counts) -> float:
         """Return a p-value by the distance of the shares from the nearest distribution that some answers give."""

@@ -43,6 +43,8 @@ class Estimate(HasFacts):
         Covariance of the estimates.
     interval : array_like, shape (n, 2), optional
         Lower and upper ends; default: the normal interval ``values -+ z std_error``, not clipped.
+    fit : float, optional
+        P-value of the reports, see `goodness_of_fit`; None for weighted reports.
 
     Raises
     ------
@@ -63,6 +65,7 @@ class Estimate(HasFacts):
     labels: tuple[Hashable, ...] | None = None
     covariance: Float | None = None
     interval: Float = None  # type: ignore[assignment]
+    fit: float | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes, fill in the interval and freeze the arrays."""
@@ -94,7 +97,6 @@ class Estimate(HasFacts):
                 raise StatementError(f"{len(self.labels)} labels for {n} estimates", do="give one label for each value")
 
     def __repr__(self) -> str:
-        """Each value with its standard error and interval, at most ten of them."""
         rows = [f"Estimate({self.method}, {self.n_reports} reports, {100 * self.confidence:g}% intervals)"]
         for place in range(min(10, len(self.values))):
             name = "" if self.labels is None else f"{self.labels[place]!r}: "
@@ -134,7 +136,7 @@ class Estimate(HasFacts):
             raise StatementError(what + ("" if self.labels else " without labels"), do="estimate frequencies first")
         clipped = np.clip(self.interval, 0.0, 1.0)
         method = f"{self.method}, norm_sub"
-        rest = (self.n_reports, self.confidence, method, self.labels, self.covariance, clipped)
+        rest = (self.n_reports, self.confidence, method, self.labels, self.covariance, clipped, self.fit)
         return Estimate(norm_sub(self.values), self.std_error, *rest)
 
     def to_frame(self) -> pd.DataFrame:

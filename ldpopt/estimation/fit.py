@@ -11,13 +11,14 @@ that support a label is between ``q`` and ``p``; the probability of a share furt
 :math:`e^{-N \mathrm{kl}}` (Chernoff), summed over both sides of all labels.
 """
 
-from __future__ import annotations
-
+import warnings
 from typing import Any
 
-from ldpopt.errors import StatementError
+from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource, source_of
 from ldpopt.mechanism.mechanism import Mechanism
+
+DOUBTFUL, IMPOSSIBLE = 1e-3, 1e-6  # p-values below which estimates come with a warning, and are refused
 
 
 def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
@@ -51,3 +52,20 @@ def goodness_of_fit(source: Mechanism | ReportSource, reports: Any) -> float:
     if counts.is_weighted:
         raise StatementError("weighted counts have no p-value", do="count the reports without weights")
     return source_of(source, "goodness_of_fit").p_value(counts)
+
+
+def checked_fit(source: ReportSource, counts: Counts, check: bool) -> float | None:
+    """Return the p-value of unweighted reports, None if unknown; warn or refuse if they hardly come from the source."""
+    if counts.is_weighted:
+        return None
+    try:
+        found = source.p_value(counts)
+    except LimitReachedError:
+        return None
+    if check and found < DOUBTFUL:
+        what = f"the reports do not look like reports of this mechanism (p-value {max(found, 1e-300):.0e})"
+        do = "pass reports and the mechanism that drew them, no raw answers; check_fit=False estimates all the same"
+        if found < IMPOSSIBLE:
+            raise StatementError(what, do=do)
+        warnings.warn(f"{what}; {do}", stacklevel=3)
+    return found

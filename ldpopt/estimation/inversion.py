@@ -1,7 +1,5 @@
 """Frequencies from the reports of a mechanism: unbiased inversion or maximum likelihood."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -9,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.counts import Counts, source_of
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.likelihood import likelihood_covariance, most_likely
 from ldpopt.estimation.linear import left_inverse
 from ldpopt.foundation.numbers import Float, short_repr
@@ -25,6 +24,8 @@ def estimate_frequencies(
     confidence: float = 0.95,
     intervals: Literal["score", "normal"] = "score",
     simultaneous: bool = False,
+    check_fit: bool = True,
+    weights: Any = None,
 ) -> Estimate:
     r"""Estimate the frequency of each true answer from the reports of a mechanism.
 
@@ -57,6 +58,11 @@ def estimate_frequencies(
         ``values -+ z std_error``. After maximum likelihood they are always normal. Default: ``"score"``.
     simultaneous : bool
         Whether all intervals hold at once with this confidence (Bonferroni), instead of each. Default: ``False``.
+    check_fit : bool
+        Whether reports that hardly come from the mechanism (p-value below 1e-3, see `goodness_of_fit`) cause a warning,
+        and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
+    weights : array_like, shape (N,), optional
+        Weight of each report, if these are a list; default: all 1.
 
     Returns
     -------
@@ -94,11 +100,8 @@ def estimate_frequencies(
     array([0.7, 0.3])
     """
     if not isinstance(method, str) or method not in ("inversion", "maximum_likelihood"):
-        raise StatementError(
-            f"method {short_repr(method)} is unknown",
-            where="estimate_frequencies",
-            do="use 'inversion' or 'maximum_likelihood'",
-        )
+        what = f"method {short_repr(method)} is unknown"
+        raise StatementError(what, where="estimate_frequencies", do="use 'inversion' or 'maximum_likelihood'")
     if not isinstance(mechanism, Mechanism):
         kind = type(mechanism)
         has_one = hasattr(kind, "mechanism")
@@ -109,19 +112,20 @@ def estimate_frequencies(
     names = mechanism.inputs
     z, share = interval_quantile(confidence, len(names), simultaneous), float(confidence)
     channel = mechanism.counts / mechanism.denominator
-    counts = Counts.of(mechanism, reports).require_some()
+    counts = Counts.of(mechanism, reports, weights=weights).require_some()
     _require_possible(counts.values, channel, mechanism)
+    fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
     inverse = left_inverse(mechanism)  # refuses linearly dependent rows
     if method == "inversion":
         found = linear_estimate(counts, inverse, np.eye(len(names)), channel, inverse, z, share, method, names)
-        if intervals == "score":
-            return found
-        return replace(found, interval=_normal_intervals(found.values, found.std_error, z))
+        if intervals == "normal":
+            found = replace(found, interval=_normal_intervals(found.values, found.std_error, z))
+        return replace(found, fit=fit)
     values = most_likely(channel, counts.values / counts.total)
     covariance = likelihood_covariance(channel, values, counts.scale)
     error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     interval = np.clip(_normal_intervals(values, error, z), 0.0, 1.0)
-    return Estimate(values, error, counts.n_reports, share, method, names, covariance, interval)
+    return Estimate(values, error, counts.n_reports, share, method, names, covariance, interval, fit)
 
 
 def _normal_intervals(values: Float, error: Float, z: float) -> Float:

@@ -1,6 +1,7 @@
 """Maximum likelihood: the frequencies of answers that make the seen reports most probable, and how probable."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,12 +13,13 @@ LIKELIHOOD_GAP = 1e-9  # largest accepted shortfall of the log-likelihood from i
 NEWTON_STEPS = 200  # limit on interior-point steps; 10 to 40 are usual
 
 
-def most_likely(channel: Float, frequencies: Float) -> Float:
+def most_likely(channel: Float, frequencies: Float, is_enough: Callable[[Float], bool] = lambda _: False) -> Float:
     r"""Maximize :math:`\sum_y q_y \log (P^T \pi)_y` on the simplex, by primal-dual interior-point steps.
 
     Minimizing :math:`\sum_x \pi_x - \sum_y q_y \log (P^T \pi)_y` over :math:`\pi \ge 0` alone is the same: its optimum
     sums to 1 by itself. With :math:`g = P (q / P^T \pi)` and slacks ``s``, the optimum has ``s = 1 - g >= 0`` and
-    :math:`\pi s = 0`; each step solves the Newton equation of ``pi s = center``.
+    :math:`\pi s = 0`; each step solves the Newton equation of ``pi s = center``. The
+    steps end early at frequencies that are enough.
     """
     q = frequencies[frequencies > 0]
     channel = channel[:, frequencies > 0]
@@ -25,6 +27,8 @@ def most_likely(channel: Float, frequencies: Float) -> Float:
     prior, slack = np.full(n, 1 / n), np.ones(n)
     best, best_gap = prior, np.inf
     for _ in range(NEWTON_STEPS):
+        if is_enough(prior / prior.sum()):
+            return np.asarray(prior / prior.sum())
         mix = prior @ channel
         gradient = channel @ (q / mix)
         # The gradient at the point, scaled onto the simplex, bounds the distance to the maximum.
@@ -78,10 +82,15 @@ def likelihood_p_value(channel: Float, share: Float, n_reports: int) -> float:
     possible = channel.max(axis=0) > 0
     if (share[~possible] > 0).any():
         return 0.0
-    nearest = most_likely(channel, share) @ channel
-    seen = share > 0
-    excess = n_reports * float(share[seen] @ np.log(share[seen] / nearest[seen]))
-    freedom = int(possible.sum()) - 1
-    if excess <= freedom or freedom == 0:
+    seen, freedom = share > 0, int(possible.sum()) - 1
+    if freedom == 0:
+        return 1.0
+
+    def excess_of(frequencies: Float) -> float:
+        nearest = frequencies @ channel
+        return n_reports * float(share[seen] @ np.log(share[seen] / nearest[seen]))
+
+    excess = excess_of(most_likely(channel, share, lambda frequencies: excess_of(frequencies) <= freedom))
+    if excess <= freedom:
         return 1.0
     return math.exp(min(0.0, -excess + freedom * (1 + math.log(excess / freedom))))

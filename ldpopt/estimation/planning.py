@@ -8,8 +8,6 @@ random from answers of distribution ``p`` the variance of that value is
 and ``N`` people give a half-width of :math:`z \sigma / \sqrt N`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +18,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import ReportSource, source_of
 from ldpopt.estimation.estimate import interval_quantile
 from ldpopt.foundation.labelled import is_labelled, read_labelled
-from ldpopt.foundation.numbers import Float, real_array, whole_number
+from ldpopt.foundation.numbers import Float, percentage, real_array, short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 
 Source = Mechanism | ReportSource
@@ -42,6 +40,8 @@ class Precision:
         Of one respondent's value.
     quantile : float
         ``z`` of the intervals.
+    spans : ndarray, shape (k,)
+        The largest minus the least possible value of each number: 1 for a share.
 
     Examples
     --------
@@ -53,21 +53,32 @@ class Precision:
     names: tuple[Hashable, ...]
     variances: Float
     quantile: float
+    spans: Float
 
     def people(self, half_width: Any) -> Any:
         """People needed for each number; half-widths are one number ``> 0``, or a mapping or Series by name.
 
+        Text such as ``"5%"`` is a percentage of the number's span: five percentage points of a share.
+
         Raises
         ------
         StatementError
-            If a half-width is not positive, a name is unknown, or more than 1e15 people are needed.
+            If a half-width is not positive, or as wide as the number's span, a name is unknown, or more than 1e15
+            people are needed.
         """
-        if is_labelled(half_width):
+        if isinstance(half_width, str) and (share := percentage(half_width)) is not None:
+            wanted = share * np.where(self.spans > 0, self.spans, 1.0)
+        elif is_labelled(half_width):
             wanted = read_labelled(half_width, "half-widths", ("number",)).to(self.names)
         else:
             wanted = np.broadcast_to(real_array(half_width, "half-width"), self.variances.shape)
         if not (wanted > 0).all():
             raise StatementError(f"the half-width {wanted.min():g} is not positive", do="pass a number such as 0.02")
+        if (is_useless := (wanted >= self.spans) & (self.spans > 0)).any():
+            place = int(is_useless.argmax())
+            what = f"the half-width {wanted[place]:g} is not below {self.spans[place]:g}, the span of the number"
+            do = f"percentage points are hundredths: pass 0.05 or '5%' for five; did you mean {wanted[place] / 100:g}?"
+            raise StatementError(what, where=f"number {short_repr(self.names[place])}", do=do)
         found = np.maximum(1.0, np.ceil(self.variances * (self.quantile / wanted) ** 2 * (1 - 1e-12)))
         if not (found <= MOST_PEOPLE).all():
             raise StatementError(f"{found.max():.3g} people are needed", do="pass a wider half-width, or more epsilon")
@@ -92,7 +103,7 @@ def precision(source: Source, *, confidence: float = 0.95, prior: Any = None, si
     """
     found = source_of(source, "plan_sample")
     variances = found.variances(prior)
-    return Precision(found.names, variances, interval_quantile(confidence, len(variances), simultaneous))
+    return Precision(found.names, variances, interval_quantile(confidence, len(variances), simultaneous), found.spans)
 
 
 def plan_sample(
@@ -106,8 +117,9 @@ def plan_sample(
     ----------
     source : Mechanism, design or frequency protocol
         Will draw the reports.
-    half_width : float, or mapping or Series name -> float
-        Half the length of each interval, in the unit of what is estimated: 0.02 is two percentage points.
+    half_width : float or str, or mapping or Series name -> float
+        Half the length of each interval, in the unit of what is estimated: 0.02 is two percentage points, and so is
+        ``"2%"``, which is a percentage of the span of all possible values.
     confidence : float
         Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
     prior : array_like, shape (n,), or mapping or Series label -> weight, optional

@@ -75,7 +75,7 @@ def count_frame(source: ReportSource, table: Any, column: Any, weights: Any, mis
 def count_file(
     path: str, columns: Mapping[str, tuple[ReportSource, Missing]], weights: Any = None
 ) -> dict[str, Counts]:
-    """Count columns of a CSV or Parquet file in one pass; each has a source and a treatment of missing reports."""
+    """Count columns of a file or database in one pass; each has a source and a treatment of missing reports."""
     if not all(isinstance(name, str) for name in columns) or not isinstance(weights, (str, type(None))):
         raise _no_column(path)
     for name, (source, _) in columns.items():
@@ -84,12 +84,12 @@ def count_file(
         places = [position_of(table, name) for name in columns]
         beside = [] if weights is None else [position_of(table, weights)]
         found = {
-            name: _Column(source, missing, f"{path}, column {name}", table.is_text(place))
+            name: _Column(source, missing, f"{table.name}, column {name}", table.is_text(place))
             for place, (name, (source, missing)) in zip(places, columns.items(), strict=True)
         }
         row = table.first_row
         for batch in table.batches(places, beside):
-            numbers = read_weights(batch[-1], f"{path}, column {weights}", row) if beside else None
+            numbers = read_weights(batch[-1], f"{table.name}, column {weights}", row) if beside else None
             for one, part in zip(found.values(), batch, strict=False):
                 one.add(part, numbers, row)
             row += len(batch[0])
@@ -205,9 +205,6 @@ def _whole_count(label: Hashable, count: Any, most: int) -> int:
     except StatementError:
         whole = -1
     if whole < 0 or whole != count:
-        raise StatementError(
-            f"the count{quoted(count)} is not a whole number >= 0",
-            where=f"report {short_repr(label)}",
-            do="pass raw counts",
-        )
+        what = f"the count{quoted(count)} is not a whole number >= 0"
+        raise StatementError(what, where=f"report {short_repr(label)}", do="pass raw counts")
     return whole

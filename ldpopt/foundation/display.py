@@ -24,36 +24,20 @@ WORD_WIDTH = 12  # smallest width of a column of words that is folded
 
 @dataclass(frozen=True)
 class Table:
-    """A table. The first column and columns of words are left-aligned and folded in text; the others hold numbers.
+    """A table. The first column and columns of words are left-aligned and folded in text; the others hold numbers."""
 
-    Attributes
-    ----------
-    headings : sequence of str
-        One for each column.
-    rows : sequence of sequences
-        Cells: floats are rounded to ``digits`` significant digits, None and nan become dashes.
-    title : str
-        The line above the table.
-    words : collection of str
-        Headings of the further columns of words.
-    digits : int
-        Number of significant digits.
-    cut : bool
-        Whether the last column is cut off to fit the terminal instead of folded.
-    narrow : Table, optional
-        Replaces a table that is wider than the terminal.
-    """
-
-    headings: Sequence[str]
+    headings: Sequence[str]  # one for each column
+    # cells: floats are rounded to ``digits`` significant digits, None and nan become dashes
     rows: Sequence[Sequence[Any]]
-    title: str = ""
-    words: Collection[str] = ()
-    digits: int = 6
-    cut: bool = False
-    narrow: Table | None = None
+    title: str = ""  # the line above the table
+    words: Collection[str] = ()  # headings of the further columns of words
+    digits: int = 6  # number of significant digits
+    cut: bool = False  # whether the last column is cut off to fit the terminal instead of folded
+    narrow: Table | None = None  # replaces a table that is wider than the terminal
 
     def text(self, width: int) -> str:
         """Title and table. Columns move closer together before words are folded."""
+        from rich import box
         from rich.cells import cell_len, set_cell_size
         from rich.console import Console
         from rich.table import Table as Grid
@@ -74,7 +58,8 @@ class Table:
         # Words need some room; a terminal that is too narrow for that breaks the lines itself.
         room = max(width, numbers + WORD_WIDTH * sum(is_folded))
         console = Console(file=StringIO(), width=room, markup=False, highlight=False, emoji=False)
-        grid = Grid(box=_box(), show_edge=False, pad_edge=False, padding=(0, right, 0, left))
+        style = box.SIMPLE_HEAD if can_print_unicode() else box.ASCII2
+        grid = Grid(box=style, show_edge=False, pad_edge=False, padding=(0, right, 0, left))
         for heading, folds in zip(self.headings, is_folded, strict=True):
             grid.add_column(heading, justify="left" if folds else "right", no_wrap=not folds, overflow="fold")
         for row in cells:
@@ -159,13 +144,7 @@ class HasFacts(ABC):
 
 
 def shown(value: Any, digits: int = 6) -> str:
-    """A cell as text: integers with commas, floats rounded, None and nan as a dash.
-
-    Examples
-    --------
-    >>> [shown(value) for value in (1234, 0.1 + 0.2, None, ("no", "yes"))]
-    ['1,234', '0.3', '-', 'no, yes']
-    """
+    """A cell as text: integers with commas, floats rounded, None and nan as a dash."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, float):
@@ -211,12 +190,6 @@ def screen_width() -> int:
 def can_print_unicode() -> bool:
     """Whether the encoding of stdout has all characters."""
     return (getattr(sys.stdout, "encoding", None) or "ascii").lower().startswith("utf")
-
-
-def _box() -> Any:
-    from rich import box
-
-    return box.SIMPLE_HEAD if can_print_unicode() else box.ASCII2
 
 
 def _html_row(cells: Sequence[Any], digits: int = 6) -> str:

@@ -132,10 +132,15 @@ def strict_json(path: str | os.PathLike[str], largest: int) -> Any:
         raw = stream.read(largest + 1)
     if len(raw) > largest:
         raise ValueError(f"the file has more than {largest // 2**20} MiB")
+    return parse_strictly(raw)
+
+
+def parse_strictly(raw: bytes) -> Any:
+    """Parse JSON in UTF-8 without duplicate keys, nan or infinity; anything else is a ValueError."""
     try:
         return json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
     except RecursionError:
-        why = "the file is nested too deep"
+        why = "the JSON is nested too deep"
     except ValueError as error:  # not chained: some kinds hold the whole text, which may be a key or a table of answers
         why = str(error)
     raise ValueError(why)

@@ -4,8 +4,6 @@
 an alphabet, or refuses labels by name. Nothing that has labels is read by position.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -176,10 +174,8 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
     is_counted = getattr(given, "name", None) == "count"  # the name that value_counts() gives
     if all(is_among(value, known) for value in values):
         if values and (is_counted or (names_labels and len(index) <= len(alphabet))):
-            raise StatementError(
-                f"the Series could hold {kind}s, or counts of the {kind}s in its index",
-                do=f"pass dict(series) for counts, series.to_list() for {kind}s",
-            )
+            what = f"the Series could hold {kind}s, or counts of the {kind}s in its index"
+            raise StatementError(what, do=f"pass dict(series) for counts, series.to_list() for {kind}s")
         return None
     has_row_numbers = len(index) > len(alphabet) and index == list(range(len(index)))
     if not is_counted and (not names_labels or has_row_numbers):
@@ -201,10 +197,8 @@ def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:
         names = list(frame.columns)
         counting = [name for name in names if name in COUNT_COLUMNS]
         if len(names) != 2 or len(counting) != 1:
-            raise StatementError(
-                f"a table with the columns {short_repr(names)} is not counts by {kind}",
-                do=f"give column= for {kind}s, or pass two columns, the labels and 'count'",
-            )
+            what = f"a table with the columns {short_repr(names)} is not counts by {kind}"
+            raise StatementError(what, do=f"give column= for {kind}s, or pass two columns, the labels and 'count'")
         (of,) = (name for name in names if name not in counting)
         labels, counts = frame[of].to_list(), frame[counting[0]].to_list()
     return _by_label(labels, counts, kind)
@@ -217,6 +211,5 @@ def _by_label(labels: Sequence[Any], counts: Sequence[Any], kind: str) -> Mappin
     except StatementError:
         if shows_values():
             raise
-    raise StatementError(
-        f"a {kind} label occurs twice, or is not a label", where="the counts", do="give each label once"
-    )
+    what = f"a {kind} label occurs twice, or is not a label"
+    raise StatementError(what, where="the counts", do="give each label once")

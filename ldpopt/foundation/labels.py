@@ -1,7 +1,5 @@
 """Alphabets: the labels of inputs and outputs, and positions of reports among them."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
@@ -78,14 +76,15 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
         what = f"{kind}s are a vector of labels, not a {type(x).__name__}{quoted(x)}"
         raise StatementError(what, do="pass a list, even of one")
-    array = loose_array(x, f"list of {kind}s")
-    counted = tuple(alphabet) == tuple(range(len(alphabet))) and array.dtype.kind in "iu" and array.ndim == 1
-    if counted and (not array.size or (array.min() >= 0 and array.max() < len(alphabet))):
-        return array.astype(np.int64, copy=False)
+    if tuple(alphabet) == tuple(range(len(alphabet))):  # numbers from 0 are their own positions
+        array = loose_array(x, f"list of {kind}s")
+        is_whole_numbers = array.dtype.kind in "iu" and array.ndim == 1
+        if is_whole_numbers and (not array.size or (array.min() >= 0 and array.max() < len(alphabet))):
+            return array.astype(np.int64, copy=False)
     values = x.tolist() if hasattr(x, "tolist") else list(x)
     position = {label: index for index, label in enumerate(alphabet)}
     try:
-        return np.fromiter((position[value] for value in values), np.int64, len(values))
+        return np.fromiter(map(position.__getitem__, values), np.int64, len(values))
     except (KeyError, TypeError, ValueError):
         index = next((index for index, value in enumerate(values) if not is_among(value, position)), None)
         if index is None:

@@ -1,7 +1,5 @@
 """Checks of user input: numbers are read, or refused with a message."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys
@@ -22,6 +20,7 @@ NON_NUMBER_TYPES = (
     *(bool, np.bool_, str, bytes, complex, np.complexfloating),
     *(np.datetime64, np.timedelta64, type(None), type(np.ma.masked)),
 )
+MAX_AXES = 32  # lists within lists that are looked through for an entry that is no number
 MAX_BITS = 5000  # largest number of bits of a denominator; products of two such numbers are still fast
 
 
@@ -31,8 +30,42 @@ def real_array(values: ArrayLike, what: str) -> Float:
     array = _floats(values)
     if array is None:
         what = f"the {what} is not a rectangular array of real numbers"
-        raise StatementError(what, do="give numbers only, in rows of one length, without missing entries")
+        do = "give numbers only, in rows of one length, without missing entries"
+        raise StatementError(what, where=_misfit(values, ()), do=do)
     return array
+
+
+def _misfit(values: Any, place: tuple[int, ...]) -> str:
+    """Describe the first entry that is no number, or the first row of another length; never the entry itself."""
+    here = f"entry {', '.join(map(str, place))}" if place else "all of it"
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if not isinstance(values, (list, tuple)):
+        is_number = isinstance(values, (int, float, Fraction, Decimal, np.number)) and not isinstance(
+            values, NON_NUMBER_TYPES
+        )
+        return "" if is_number else f"{here} is of type {type(values).__name__}"
+    if len(place) > MAX_AXES:
+        return "lists in lists without an end"
+    values = [row.tolist() if isinstance(row, np.ndarray) else row for row in values]
+    sizes = [len(row) if isinstance(row, (list, tuple)) else 0 for row in values]
+    for number, row in enumerate(values):
+        if found := _misfit(row, (*place, number)):
+            return found
+        if sizes[number] != sizes[0]:
+            return f"row {number} has {sizes[number]} entries, row 0 has {sizes[0]}"
+    return ""
+
+
+def percentage(text: str) -> float | None:
+    """Read text such as "5%" as a share, 0.05; None if it is no percentage."""
+    number, sign, rest = text.strip().partition("%")
+    if not sign or rest:
+        return None
+    try:
+        return float(number) / 100
+    except ValueError:
+        return None
 
 
 def _floats(values: Any) -> Float | None:

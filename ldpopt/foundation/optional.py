@@ -1,4 +1,4 @@
-"""Packages for tables and plots, imported at first use: a missing one is an error that names the extra to install."""
+"""Packages that are not always installed, imported at first use: a missing one is an error that names its extra."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -10,20 +10,28 @@ if TYPE_CHECKING:
     import narwhals as narwhals
     import pandas as pandas
     import pyarrow as pyarrow
+    import sqlalchemy as sqlalchemy
+    import uvicorn as uvicorn
 
-PLOT_PACKAGES = {"matplotlib"}
-PACKAGES = {"pandas", "pyarrow", "pyarrow_compute", "pyarrow_csv", "pyarrow_parquet", "narwhals", *PLOT_PACKAGES}
+# The extra of each package, and what needs the package
+EXTRAS = {
+    **dict.fromkeys(("pandas", "pyarrow", "narwhals"), ("tables", "a table")),
+    "matplotlib": ("plot", "a plot"),
+    "sqlalchemy": ("collect", "a database of reports"),
+    **dict.fromkeys(("starlette", "uvicorn"), ("collect", "a collector of reports")),
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import one of the packages, or a module of one, such as ``pyarrow_csv``."""
-    if name not in PACKAGES:
+    package = name.partition("_")[0]
+    if package not in EXTRAS:
         raise AttributeError(name)
-    package, extra = name.partition("_")[0], "plot" if name in PLOT_PACKAGES else "tables"
     try:
         return import_module(name.replace("_", "."))
     except ModuleNotFoundError as error:
-        if error.name != package:
+        if (error.name or "").partition(".")[0] != package:
             raise
-        what = f"{'a plot' if extra == 'plot' else 'a table'} needs {package}, which is not installed"
+        extra, use = EXTRAS[package]
+        what = f"{use} needs {package}, which is not installed"
         raise LdpoptError(what, do=f'pip install "ldpopt[{extra}]"') from None

@@ -8,11 +8,16 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
+
+from ldpopt.foundation.numbers import Float
+from ldpopt.native import raise_to_products
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
+ROWS = 64  # number of rows of a product that a thread computes at a time
 MAX_PARTS = 8  # largest number of parts into which rows are split; a sum over all rows is kept for each of them
 PART_OPERATIONS = 2e6  # smallest number of operations of a part, a millisecond or two: less does not pay for a thread
 THREADED = 1500  # smallest order of a matrix for which all cores are used (``python benchmarks/designs.py threads``)
@@ -55,3 +60,18 @@ def few_threads(order: int) -> Any:
 def _libraries(with_scipy: bool) -> ThreadpoolController:
     """Loaded linear algebra libraries, of which scipy has its own; finding them takes milliseconds."""
     return ThreadpoolController()
+
+
+def max_product(left: Float, right: Float) -> Float:
+    r"""Largest terms :math:`\max_k a_{ik} b_{kj}` of the product of two matrices, at least 0; nan does not count.
+
+    Takes about a tenth of a nanosecond for each term, on all cores.
+    """
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
+    found = np.zeros((len(left), right.shape[1]))
+
+    def work(begin: int) -> None:
+        raise_to_products(left[begin : begin + ROWS], right, found[begin : begin + ROWS])
+
+    in_threads(work, range(0, len(left), ROWS))
+    return found

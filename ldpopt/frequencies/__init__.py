@@ -12,11 +12,5 @@ from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.unary import UnaryEncoding
 
 __all__ = [
-    "Choice",
-    "FrequencyProtocol",
-    "LocalHashing",
-    "RandomizedResponse",
-    "SubsetSelection",
-    "UnaryEncoding",
-    "best",
-]
+    "Choice", "FrequencyProtocol", "LocalHashing", "RandomizedResponse", "SubsetSelection", "UnaryEncoding", "best",
+]  # fmt: skip

@@ -1,7 +1,5 @@
 """The choice of a frequency protocol for a number of labels and a budget, with its reason."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 r"""Local hashing: a public random hash of the label for each user, then randomized response on the hashed value."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
@@ -76,8 +74,8 @@ class LocalHashing(FrequencyProtocol, published=True):
         positions = np.arange(self.buckets)
         self._sampler = ResponseSampler(range(self.buckets), positions, positions, self.epsilon)
         self._keep, self._other = kept_and_other(self._sampler)
-        collision = collision_probability(PRIME, self.buckets)
-        self.p, self.q = self._keep, collision * self._keep + (1 - collision) * self._other
+        self._collision = collision_probability(PRIME, self.buckets)
+        self.p, self.q = self._keep, self._collision * self._keep + (1 - self._collision) * self._other
         self._require_distinguishable()
 
     def __repr__(self) -> str:
@@ -123,7 +121,8 @@ class LocalHashing(FrequencyProtocol, published=True):
         return self._keep / self._other
 
     def _delta(self, alpha: Fraction) -> Fraction:
-        return self._keep - alpha * self._other
+        # The report contains the hash function; labels in one bucket have the same reports.
+        return (1 - self._collision) * (self._keep - alpha * self._other)
 
     def _witness(self) -> Any:
         return "the first label's own bucket, where the hashes differ"

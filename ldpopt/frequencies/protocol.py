@@ -17,6 +17,7 @@ from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile
+from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget
@@ -88,9 +89,8 @@ class FrequencyProtocol(ReportSource):
         self.epsilon = Budget.positive(epsilon)
         whole = is_whole(inputs, most=sys.maxsize)
         if not whole and (isinstance(inputs, str) or not hasattr(inputs, "__len__") or not getattr(inputs, "ndim", 1)):
-            raise StatementError(
-                f"inputs = {short_repr(inputs)} are not labels", do="pass a list of labels, or their number"
-            )
+            what = f"inputs = {short_repr(inputs)} are not labels"
+            raise StatementError(what, do="pass a list of labels, or their number")
         size = int(inputs) if whole else len(inputs)  # type: ignore[arg-type]
         if size < 2:
             raise StatementError(f"{size} labels: at least two are needed", do="pass more labels")
@@ -190,6 +190,11 @@ class FrequencyProtocol(ReportSource):
         """Variance of a value if this share of reports supports the label, ``s (1 - s) / (p - q)^2``."""
         return np.asarray(share * (1 - share) / float(self.p - self.q) ** 2)
 
+    @property
+    def spans(self) -> Float:
+        """1 for each label, since the numbers are shares."""
+        return np.ones(len(self.inputs))
+
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of supporting reports as far outside ``[q, p]`` (Chernoff)."""
         share = counts.values / counts.total
@@ -199,7 +204,15 @@ class FrequencyProtocol(ReportSource):
             two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - nearest)), 0.0)
         return min(1.0, 2 * len(share) * math.exp(-counts.n_reports * float((one + two).max())))
 
-    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False) -> Estimate:
+    def estimate(
+        self,
+        reports: Any,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
+        weights: Any = None,
+    ) -> Estimate:
         r"""Estimate the frequency of each label from the reports, without bias.
 
         .. math:: \mathrm{se}_x^2 = \frac{s_x (1 - s_x)}{N (p - q)^2}, \qquad s_x = c_x / N \text{ within } [q, p]
@@ -212,6 +225,11 @@ class FrequencyProtocol(ReportSource):
             Coverage of each score interval on its own, ``0 < confidence < 1``; default: ``0.95``.
         simultaneous : bool
             Whether all intervals hold at once with this confidence (Bonferroni); default: ``False``.
+        check_fit : bool
+            Whether reports that hardly come from the protocol (p-value below 1e-3, see `goodness_of_fit`) cause a
+            warning, and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
+        weights : array_like, shape (N,), optional
+            Weight of each report, if these are a list; default: all 1.
 
         Returns
         -------
@@ -229,14 +247,16 @@ class FrequencyProtocol(ReportSource):
         ``f (1 - f) / N``. O(N d) time, O(N) memory besides the reports.
         """
         z = interval_quantile(confidence, len(self.inputs), simultaneous)
-        counts = Counts.of(self, reports).require_some()
+        counts = Counts.of(self, reports, weights=weights).require_some()
+        fit = checked_fit(self, counts, check_fit)
         p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
         share = counts.values / counts.total
         values = (share - q) / gap
         error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * counts.scale)
         interval = (share_intervals(share, counts.scale, z) - q) / gap
         labels = tuple(self.inputs)
-        return Estimate(values, error, counts.n_reports, float(confidence), type(self).__name__, labels, None, interval)
+        rest = (counts.n_reports, float(confidence), type(self).__name__, labels, None, interval, fit)
+        return Estimate(values, error, *rest)
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:
         """Variance of one report's unbiased value for a label of this frequency; divide by N for the estimate.
@@ -290,9 +310,8 @@ class FrequencyProtocol(ReportSource):
         NotRepresentableError
             If there are too many possible reports.
         """
-        raise NotRepresentableError(
-            f"{self!r} has too many possible reports to list", do="use privatize and estimate, which need no channel"
-        )
+        what = f"{self!r} has too many possible reports to list"
+        raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
 
     def _codes(self, x: Any, kind: str) -> Positions:
         """Return the positions of labels; labels 0 .. d-1 are their own positions."""
@@ -309,10 +328,8 @@ class FrequencyProtocol(ReportSource):
     def _require_distinguishable(self) -> None:
         """Refuse a budget so small that ``p`` and ``q`` are equal in 53-bit words."""
         if not self.p > self.q:
-            raise StatementError(
-                f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and {len(self.inputs)} labels",
-                do="pass a larger epsilon or fewer labels",
-            )
+            what = f"epsilon = {self.epsilon!r} is too small for words of {BITS} bits and {len(self.inputs)} labels"
+            raise StatementError(what, do="pass a larger epsilon or fewer labels")
 
     @abstractmethod
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:

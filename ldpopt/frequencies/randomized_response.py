@@ -1,7 +1,5 @@
 r"""Generalized randomized response as a frequency protocol: the true label, or a uniform other one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction

@@ -15,20 +15,21 @@ from numpy.typing import NDArray
 from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, loose_array, quoted, require_memory, whole_number
-from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
+from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
 from ldpopt.mechanism.codec import LabelCodec, Reader
 from ldpopt.mechanism.exact_draws import TOTAL
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import Random, bit_source, chunks
+from ldpopt.mechanism.sampling import BITS, CHUNK, Random, chunks, whole_words
+from ldpopt.native import choose_sets
 from ldpopt.tables.coding import MISSING, Codes, is_missing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_LISTED_SETS = 4096  # largest number of subsets for which the channel is listed
-# Keys below and above all random ones: with the ``k`` smallest keys chosen, they force the true label in or out
-FIRST_KEY, LAST_KEY = np.int64(-1), np.int64(TOTAL)
+# A uniform number below ``d`` takes one part of a word of 64 bits: number of parts and their bits, up to a ``d``
+WORD_PARTS = {1 << 15: (3, 21), 1 << 31: (2, 32)}
 
 
 class SubsetSelection(FrequencyProtocol, published=True):
@@ -52,7 +53,8 @@ class SubsetSelection(FrequencyProtocol, published=True):
     A report is a row of ``k`` positions of labels, ascending, so that the order reveals nothing. A set that contains
     ``x`` but not ``x'`` has the ratio ``p (d-k) / ((1-p) k)`` of hypergeometric counts; ``p`` is rounded down.
     Up to the rounding of ``k`` no protocol has a smaller mean squared error for large ``N``: `ldpopt.design` for
-    ``Workload.frequencies`` with equal weights proves it, with the same variance. O(d) per report.
+    ``Workload.frequencies`` with equal weights proves it, with the same variance. O(k) per report, 21 random bits
+    for each label of the set, or of its complement if that is smaller.
 
     References
     ----------
@@ -108,41 +110,35 @@ class SubsetSelection(FrequencyProtocol, published=True):
         return math.ceil(math.log2(math.comb(len(self.inputs), self.size)))
 
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
-        source = bit_source(rng)
+        source = whole_words(rng)
         return self.choose(answers, lambda rows, count: source(len(rows) * count).reshape(-1, count))
 
     def choose(self, answers: Positions, words: Callable[[Positions, int], NDArray[np.uint64]]) -> NDArray[np.int32]:
         """Map uniform words to sets, as rows of ascending positions: the same words give the same sets.
 
-        ``words(rows, count)`` returns new words below ``2**53``, shape ``(len(rows), count)``, for some of the rows.
+        ``words(rows, count)`` returns new words of 64 bits, shape ``(len(rows), count)``, for some of the rows.
         """
         n, d, k = len(answers), len(self.inputs), self.size
         require_memory(4 * n * k, f"{n} reports of {k} labels")
-        reports = np.empty((n, k), dtype=np.int32)
-        mass = np.uint64(int(self.p * TOTAL))
-        for part in chunks(n, max(1, BLOCK_CELLS // d)):
-            own, waiting, rows = answers[part], np.arange(len(answers[part])), np.arange(n)[part]
-            special = np.where(words(rows, 1)[:, 0] < mass, FIRST_KEY, LAST_KEY)
-            chosen = np.empty((len(own), k), dtype=np.int32)
+        reports, mass = np.empty((n, k), dtype=np.int32), np.uint64(int(self.p * TOTAL))
+        parts, bits = next(part for most, part in WORD_PARTS.items() if d <= most)
+        draws = min(k, d - k)
+        count = -(-(draws + 2 + (2 * draws * d >> bits)) // parts)  # enough if twice as many are repeated as expected
+        for part in chunks(n, max(1, 2 * CHUNK // (count + 1))):
+            own, waiting = np.ascontiguousarray(answers[part], np.int64), np.arange(part.start, part.stop)
+            is_held = words(waiting, 1)[:, 0] >> np.uint64(64 - BITS) < mass
             while len(waiting):
-                keys = words(rows[waiting], d).astype(np.int64)
-                keys[np.arange(len(waiting)), own[waiting]] = special[waiting]
-                order = np.argpartition(keys, k - 1, axis=1)[:, :k]
-                last = np.take_along_axis(keys, order, axis=1).max(axis=1)
-                # Equal keys at the border would favor some positions: such a row is drawn again.
-                unique = (keys <= last[:, None]).sum(axis=1) == k
-                chosen[waiting[unique]] = np.sort(order[unique], axis=1)
-                waiting = waiting[~unique]
-            reports[part] = chosen
+                chosen, is_done = np.empty((len(waiting), k), dtype=np.int32), np.empty(len(waiting), dtype=bool)
+                choose_sets(d, parts, bits, words(waiting, count).view(np.int64), own, is_held, chosen, is_done)
+                reports[waiting[is_done]] = chosen[is_done]
+                own, is_held, waiting = own[~is_done], is_held[~is_done], waiting[~is_done]
         return reports
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array, d = loose_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
-            raise StatementError(
-                f"reports have shape {array.shape}; expected positions of shape (N, {self.size})",
-                do="pass what privatize returned",
-            )
+            what = f"reports have shape {array.shape}; expected positions of shape (N, {self.size})"
+            raise StatementError(what, do="pass what privatize returned")
         ordered = np.sort(array, axis=1)
         if array.size and (array.min() < 0 or array.max() >= d or (np.diff(ordered, axis=1) == 0).any()):
             what = f"a report is not a set of {self.size} of the positions 0 .. {d - 1}"
@@ -180,20 +176,28 @@ class SetCodec(LabelCodec):
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
         """Draw the reports of answers for a dataframe: texts, and the position of each entry among them."""
         texts = self.column(codes, self.labels(True), source).to_pylist()
-        return [text or "" for text in texts], np.where(codes == MISSING, MISSING, np.arange(len(codes)))
+        return [text or "" for text in texts], np.where(self.is_answered(codes), np.arange(len(codes)), MISSING)
+
+    def is_answered(self, codes: Codes) -> NDArray[np.bool_]:
+        """Which entries are not missing."""
+        return np.asarray(codes != MISSING)
+
+    def sets(self, codes: Codes, source: Draws) -> NDArray[Any]:
+        """Draw the reports of answers, none of which is missing."""
+        protocol = self.randomizer
+        if isinstance(source, KeyedDraws):
+            return protocol.choose(codes, source.streams(protocol.digest, codes))
+        return protocol.privatize([protocol.inputs[code] for code in codes.tolist()], rng=source)
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
         """Draw the reports of answers as a column of texts; missing answers stay missing."""
         from ldpopt.foundation.optional import pyarrow as pa
         from ldpopt.foundation.optional import pyarrow_compute as pc
 
-        protocol, answered = self.randomizer, np.flatnonzero(codes != MISSING)
-        if isinstance(source, KeyedDraws):
-            streams = source.where(codes != MISSING).streams(protocol.digest, codes[answered])
-            rows = protocol.choose(codes[answered], streams)
-        else:
-            rows = protocol.privatize([protocol.inputs[code] for code in codes[answered].tolist()], rng=source)
-        starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * protocol.size)
+        is_answered = self.is_answered(codes)
+        answered = np.flatnonzero(is_answered)
+        rows = self.sets(codes[answered], source.where(is_answered) if isinstance(source, KeyedDraws) else source)
+        starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * self.randomizer.size)
         texts = pc.binary_join(pa.ListArray.from_arrays(starts, labels.take(pa.array(rows.ravel()))), " ")
         places = np.full(len(codes), -1)
         places[answered] = np.arange(len(answered))
@@ -213,10 +217,7 @@ class SetCodec(LabelCodec):
         for place, row in enumerate(rows):
             parts = str(texts[row]).split(" ")
             if len(parts) != size or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-                raise StatementError(
-                    f"the report{quoted(texts[row])} is not a set of {size} positions",
-                    where=f"{where}, row {first_row + row}",
-                    do="pass what privatize wrote",
-                )
+                what = f"the report{quoted(texts[row])} is not a set of {size} positions"
+                raise StatementError(what, where=f"{where}, row {first_row + row}", do="pass what privatize wrote")
             sets[place] = [int(part) for part in parts]
         return sets, is_report

@@ -1,7 +1,5 @@
 r"""Unary encoding: one bit for each label, each randomized independently; symmetric (basic RAPPOR) or optimized."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Hashable, Sequence
@@ -15,10 +13,10 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import distinct_labels, positions_of
 from ldpopt.foundation.numbers import Float, loose_array, require_memory, short_repr
-from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
-from ldpopt.mechanism.exact_draws import TOTAL
+from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
+from ldpopt.mechanism.exact_draws import TOTAL, coin_tosses, toss_lazily
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import Random, bit_source, chunks
+from ldpopt.mechanism.sampling import CHUNK, Random, bit_source, chunks, generator_of, whole_words
 
 MAX_LISTED_LABELS = 12  # largest number of labels for which the channel with ``2**d`` reports is listed
 
@@ -44,7 +42,8 @@ class UnaryEncoding(FrequencyProtocol, published=True):
     Notes
     -----
     A report is a row of ``d`` bits. Two labels differ in two bits, so the true budget is the logarithm of the
-    *product* ``p (1-q) / (q (1-p))``; masses are integers over ``2**53``, ``q`` rounded up. O(d) per report.
+    *product* ``p (1-q) / (q (1-p))``; masses are integers over ``2**53``, ``q`` rounded up. O(d) per report,
+    a random byte for a label, and 53 more bits for one in 256.
 
     References
     ----------
@@ -96,24 +95,21 @@ class UnaryEncoding(FrequencyProtocol, published=True):
     def _randomize(self, answers: Positions, rng: Random) -> NDArray[Any]:
         size, width = len(answers), len(self.inputs)
         require_memory(size * width, f"{size} reports of {width} bits")
-        source, reports = bit_source(rng), np.empty((size, width), dtype=bool)
-        true_mass, other_mass = (np.uint64(mass) for mass in self._masses)
-        for part in chunks(size, max(1, BLOCK_CELLS // width)):
-            own = answers[part]
-            drawn = source(len(own) * width).reshape(len(own), width)
-            bits = drawn < other_mass
-            rows = np.arange(len(own))
-            bits[rows, own] = drawn[rows, own] < true_mass
-            reports[part] = bits
+        generator, reports = None if rng is None else generator_of(rng), np.empty((size, width), dtype=bool)
+        words, first_words = bit_source(generator), whole_words(generator)
+        true_mass, other_mass = self._masses
+        for part in chunks(size, max(1, CHUNK // width)):
+            own, bits = answers[part], reports[part]
+            first_bytes = first_words(-(-bits.size // 8)).view(np.uint8)[: bits.size]
+            toss_lazily(other_mass, first_bytes, words, bits.reshape(-1))
+            bits[np.arange(len(own)), own] = coin_tosses(true_mass, len(own), words)
         return reports
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array = loose_array(self._columns(reports), "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
-            raise StatementError(
-                f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})",
-                do="pass what privatize returned",
-            )
+            what = f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})"
+            raise StatementError(what, do="pass what privatize returned")
         if array.dtype.kind != "b" and not ((array == 0) | (array == 1)).all():
             where = f"report {int(((array == 0) | (array == 1)).all(axis=1).argmin())}"
             what = "a report contains a number that is neither 0 nor 1"

@@ -1,7 +1,5 @@
 r"""Randomizers with two probabilities: likely reports and others; on a grid, in a band around the answer."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

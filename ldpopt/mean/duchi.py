@@ -1,7 +1,5 @@
 r"""Duchi, Jordan and Wainwright's two-point mechanism, which is Harmony in one dimension."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

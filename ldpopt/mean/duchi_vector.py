@@ -1,7 +1,5 @@
 r"""Duchi, Jordan and Wainwright's mechanism for vectors: all attributes in one report, for any number of attributes."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -106,9 +104,8 @@ class DuchiVector(VectorProtocol):
         signs = np.asarray(reports)
         fits = signs.ndim == 2 and signs.shape[1] == self.attributes and len(signs) and signs.dtype.kind in "if"
         if not fits or not (np.abs(signs) == 1).all():
-            raise StatementError(
-                f"the reports are not signs of shape (users, {self.attributes})", do="pass what privatize returned"
-            )
+            what = f"the reports are not signs of shape (users, {self.attributes})"
+            raise StatementError(what, do="pass what privatize returned")
         n = len(signs)
         means = signs.sum(axis=0, dtype=np.float64) / n
         spread = (1 - means) * (1 + means) * n / max(1, n - 1)

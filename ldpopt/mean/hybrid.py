@@ -1,7 +1,5 @@
 r"""The hybrid mechanism of Wang et al.: piecewise or two-point, by a coin that is independent of the answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The Laplace protocol for the mean of bounded numbers (`ldpopt.noise.Laplace` is noise for queries)."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

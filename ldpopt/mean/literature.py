@@ -1,7 +1,5 @@
 """Vector protocols under their names in the literature."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -30,10 +30,8 @@ class MeanProtocol(ABC):
 
     Attributes
     ----------
-    domain : tuple of float
-        Least and largest answer, in the unit of the data.
     natural_domain : tuple of float
-        The same on the protocol's own scale, which its reports have; equal to the domain unless another one is given.
+        The domain on the protocol's own scale, which its reports have; equal to it unless another one is given.
     """
 
     natural_domain: tuple[float, float] = (-1.0, 1.0)
@@ -113,11 +111,9 @@ class MeanProtocol(ABC):
         # Two reductions without temporaries; nan fails both comparisons.
         if array.size and not (array.min() >= low and array.max() <= high):
             bad = int(np.argmax(~((array >= low) & (array <= high)).ravel()))
-            raise StatementError(
-                f"the answer{quoted(float(array.ravel()[bad]))} lies outside [{low:g}, {high:g}]",
-                where=f"entry {bad}",
-                do="pass domain=(low, high) that contains all answers; nothing is clipped",
-            )
+            what = f"the answer{quoted(float(array.ravel()[bad]))} lies outside [{low:g}, {high:g}]"
+            do = "pass domain=(low, high) that contains all answers; nothing is clipped"
+            raise StatementError(what, where=f"entry {bad}", do=do)
         return np.asarray(self._to_natural(array))
 
 
@@ -140,16 +136,10 @@ class Protocol(MeanProtocol):
     ----------
     epsilon : Budget
         The nominal budget; `audit` finds the true one.
-    domain, natural_domain : tuple of float
-        Least and largest answer, in the unit of the data and on the protocol's own scale.
     report_range : tuple of float
         Least and largest report; infinite if unbounded.
     offset, slope : float
         The numbers ``o`` and ``s`` above, on the protocol's own scale.
-    bias : float
-        Bound on the bias that rounding answers to the grid causes.
-    knots : tuple of float
-        Answers between which the variance is a quadratic.
 
     Raises
     ------
@@ -296,9 +286,8 @@ class Protocol(MeanProtocol):
         # Two reductions without temporaries; nan fails every comparison.
         if not (low - slack <= smallest and largest <= high + slack and np.isfinite([smallest, largest]).all()):
             bad = int(np.argmin(np.isfinite(array) & (array >= low - slack) & (array <= high + slack)))
-            raise StatementError(
-                f"the report{quoted(float(array[bad]))} cannot come from {self!r}", where=f"entry {bad}", do=do
-            )
+            what = f"the report{quoted(float(array[bad]))} cannot come from {self!r}"
+            raise StatementError(what, where=f"entry {bad}", do=do)
         if self._report_values is not None:
             values = self._report_values
             right = np.clip(np.searchsorted(values, array), 1, len(values) - 1)
@@ -340,9 +329,8 @@ def read_domain(domain: Any) -> tuple[float, float] | None:
         return None
     ends = real_array(domain, "domain")
     if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1] or not np.isfinite(ends[1] - ends[0]):
-        raise StatementError(
-            f"the domain {domain!r} is not an interval", do="pass domain=(least answer, largest answer)"
-        )
+        what = f"the domain {domain!r} is not an interval"
+        raise StatementError(what, do="pass domain=(least answer, largest answer)")
     return float(ends[0]), float(ends[1])
 
 

@@ -1,7 +1,5 @@
 r"""Random censoring: one bit per user, ``Pr(1 | x) = c + d x``, with the symmetric or another interval."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -10,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import verdict_of_ratio
+from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import PrivacyViolationError, StatementError
 from ldpopt.foundation.numbers import Float, real_number, short_repr
-from ldpopt.mean.protocol import Privacy, Protocol
+from ldpopt.mean.protocol import Privacy, Protocol, read_domain
 from ldpopt.mechanism.exact_draws import TOTAL, Source
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
@@ -122,11 +121,9 @@ class RandomCensoring(Protocol, published=True):
         mechanism = Mechanism(np.array([[TOTAL - lower, lower], [TOTAL - upper, upper]]) / float(TOTAL))
         audit = mechanism.audit(PureLDP(self.epsilon))
         if audit.verdict != "certified":
-            raise PrivacyViolationError(
-                f"this interval is not {float(self.epsilon):.6g}-LDP: epsilon {self._privacy()[0]:.6g} found",
-                where=f"report {audit.witness[2]}" if audit.witness else "",
-                do="use delta1 = delta2 = 0, which is better than every other private interval",
-            )
+            what = f"this interval is not {float(self.epsilon):.6g}-LDP: epsilon {self._privacy()[0]:.6g} found"
+            do = "use delta1 = delta2 = 0, which is better than every other private interval"
+            raise PrivacyViolationError(what, where=f"report {audit.witness[2]}" if audit.witness else "", do=do)
         return mechanism
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
@@ -158,3 +155,41 @@ def _shift(value: Any, name: str) -> float:
     if not math.isfinite(number):
         raise StatementError(f"{name} = {short_repr(value)} is not a finite number", do="give a number from -1 to 1")
     return number
+
+
+class NoPrivacy(RandomCensoring):
+    r"""Report whether a number in [0, 1] exceeds a uniform threshold: one bit, and no privacy.
+
+    .. math:: \Pr(1 \mid x) = x, \qquad V(x) = x (1 - x)
+
+    Notes
+    -----
+    Its true epsilon is infinite and its delta is 1: report 1 proves ``x != 0``, report 0 proves ``x != 1``. It is a
+    baseline of protocols that send a bit, and no lower bound for others: for fixed answers the error of bits is
+    ``sum x (1 - x) / N**2``, which reports of real numbers undercut.
+
+    References
+    ----------
+    Liu and Zhou 2023, equations (3)-(7) and Theorem 3.
+
+    Examples
+    --------
+    >>> NoPrivacy().worst_case_variance, NoPrivacy().audit().delta_at(5.0)
+    (0.25, 1.0)
+    """
+
+    def __init__(self, *, domain: tuple[float, float] | None = None) -> None:
+        """Set the domain: there is no budget."""
+        self._data_domain = read_domain(domain)
+        self._set_masses(0, TOTAL)
+
+    def __repr__(self) -> str:
+        return "NoPrivacy()" if self._data_domain is None else f"NoPrivacy(domain={self._data_domain})"
+
+    def audit(self) -> Audit:
+        """Return epsilon ``inf`` and delta 1 at every budget: each report excludes an answer."""
+        epsilon, witness, verdict = self._privacy()
+        return Audit(epsilon, self._delta(0.0), witness, verdict, "any epsilon", curve=lambda _: 1.0)
+
+    def _privacy(self) -> Privacy:
+        return math.inf, (1.0, 0.0, 1), "violated"

@@ -1,7 +1,5 @@
 r"""Protocols for many means: each user reports one attribute or a few; Horvitz-Thompson and ratio estimators."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal
 
@@ -135,9 +133,8 @@ class Sampled(VectorProtocol):
         normal_quantile(confidence)
         array = np.asarray(reports)
         if array.dtype.names is None or not {"attribute", "report"} <= set(array.dtype.names):
-            raise StatementError(
-                "the reports have no fields 'attribute' and 'report'", do="pass what privatize returned"
-            )
+            what = "the reports have no fields 'attribute' and 'report'"
+            raise StatementError(what, do="pass what privatize returned")
         values = self.protocol._read_reports(array["report"].reshape(-1))
         attribute = array["attribute"].reshape(-1).astype(np.int64)
         if attribute.min() < 0 or attribute.max() >= self.attributes:

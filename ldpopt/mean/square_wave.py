@@ -1,8 +1,8 @@
 r"""The square wave mechanism of Li et al., made unbiased by the inverse of its affine mean."""
 
-from __future__ import annotations
-
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, whole_number
+from ldpopt.foundation.numbers import whole_number
 from ldpopt.mean.banded import Banded
 from ldpopt.mechanism.mechanism import Mechanism
 
@@ -102,19 +102,19 @@ class SquareWave(Banded, published=True):
         edges = np.linspace(-w, 1 + w, 2 * bins + 1)
         cuts = np.arange(bins + 1) / bins
         # The likely part is a uniform answer plus uniform noise; this is its distribution function at the edges.
-        ramp = self._integrated_ramp(edges[None, :] - cuts[:, None] + w)
+        # It integrates a ramp that rises from 0 to 1 over 2 w.
+        u = edges[None, :] - cuts[:, None] + w
+        rise = np.clip(u, 0.0, 2 * w)
+        ramp = rise * (rise / (4 * w)) + np.maximum(u - 2 * w, 0.0)
         likely = np.diff((ramp[:-1] - ramp[1:]) * bins, axis=1)
         channel = np.maximum(q * np.diff(edges) + self.slope * likely, 0.0)
         centers = self._to_data_unit((cuts[:-1] + cuts[1:]) / 2)
         bin_of_report = np.clip(np.searchsorted(edges, self._read_reports(reports), side="right") - 1, 0, 2 * bins - 1)
         counts = dict(enumerate(np.bincount(bin_of_report, minlength=2 * bins).tolist()))
         model = Mechanism(channel / channel.sum(axis=1, keepdims=True), centers.tolist(), range(2 * bins))
-        return estimate_frequencies(model, counts, method="maximum_likelihood", confidence=confidence)
-
-    def _integrated_ramp(self, u: Float) -> Float:
-        """Integral from 0 to ``u`` of the ramp that rises from 0 to 1 over ``2 w``."""
-        rise = np.clip(u, 0.0, 2 * self.width)
-        return np.asarray(rise * (rise / (4 * self.width)) + np.maximum(u - 2 * self.width, 0.0))
+        # The bins only approximate the wave: reports of the wave need not fit them.
+        how: Any = {"method": "maximum_likelihood", "check_fit": False}
+        return replace(estimate_frequencies(model, counts, confidence=confidence, **how), fit=None)
 
 
 def half_width(epsilon: float) -> float:

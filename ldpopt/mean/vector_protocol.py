@@ -1,7 +1,5 @@
 """The interface of protocols for vectors: the means of several numbers per user."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 

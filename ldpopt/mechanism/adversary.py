@@ -1,7 +1,5 @@
 """How much an adversary who knows the prior learns from a report: leakage, inference error, mutual information."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence

@@ -26,6 +26,17 @@ def coin_tosses(mass: int, size: int, source: Source) -> NDArray[np.bool_]:
     return heads
 
 
+def toss_lazily(mass: int, first: NDArray[np.uint8], source: Source, heads: NDArray[np.bool_]) -> None:
+    """Toss coins with probability of heads ``mass / 2**53``, ``mass < 2**53``: a byte decides, rarely with a word.
+
+    ``heads``, shape (N,), is written; ``first`` are uniform bytes, one for each coin.
+    """
+    leading, rest = divmod(mass, 1 << (BITS - 8))
+    np.less(first, np.uint8(leading), out=heads)
+    undecided = np.flatnonzero(first == np.uint8(leading))
+    heads[undecided] = source(len(undecided)) >> np.uint64(8) < np.uint64(rest)
+
+
 def fair_bits(size: int, source: Source) -> NDArray[np.uint8]:
     """Toss fair coins, 48 from each word."""
     low_bytes = source(-(-size // 48)).astype("<u8").view(np.uint8).reshape(-1, 8)[:, :6]

@@ -19,6 +19,7 @@ from ldpopt.foundation.labels import nearest
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import BITS
+from ldpopt.tables.database import without_password
 from ldpopt.tables.origin import merged, read_origin
 
 if TYPE_CHECKING:
@@ -146,26 +147,17 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
     if origin is None:
         return
     questions = origin["questions"]
-    where = f"{path}, column {column}"
+    where = f"{without_password(path)}, column {column}"
     if column not in questions:
-        raise ModelFileError(
-            "this column was copied unprotected, or added later: it has no reports",
-            where=where,
-            do=f"the reports of this file: {nearest(column, questions)}",
-        )
+        what = "this column was copied unprotected, or added later: it has no reports"
+        raise ModelFileError(what, where=where, do=f"the reports of this file: {nearest(column, questions)}")
     drawn = str(questions[column].get("digest"))
     layers = drawn.split("+")
     if len(layers) > 1 and digest not in layers:
         return  # privatized again; the digest of the composition is not known
     if len(layers) > 1:
-        raise ModelFileError(
-            f"these reports were privatized {len(layers)} times, once of them by the mechanism given ({digest[:12]})",
-            where=where,
-            do="estimate with first.then(second), saved as a mechanism",
-        )
+        what = f"these reports were privatized {len(layers)} times, once of them by the mechanism given ({digest[:12]})"
+        raise ModelFileError(what, where=where, do="estimate with first.then(second), saved as a mechanism")
     if drawn != digest:
-        raise ModelFileError(
-            f"these reports were drawn by another mechanism (digest {drawn[:12]}) than the one given ({digest[:12]})",
-            where=where,
-            do="estimate with the file that privatize was given",
-        )
+        what = f"these reports were drawn by another mechanism (digest {drawn[:12]}) than the one given ({digest[:12]})"
+        raise ModelFileError(what, where=where, do="estimate with the file that privatize was given")

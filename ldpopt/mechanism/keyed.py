@@ -19,7 +19,7 @@ import os
 import secrets
 import stat
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,14 @@ from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
-from ldpopt.tables.ids import ids_of
+from ldpopt.tables.coding import is_text
+from ldpopt.tables.frames import as_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT = "ldpopt key 1"
-
+DO = "give each record its own id: the same id twice would draw the same report twice"
 SIZE = 32  # bytes of a new key, and of the secret of a stream
 LEAST, MOST = 16, 64  # smallest and largest number of bytes of a key; BLAKE2b takes at most 64
 MAX_FILE_BYTES = 4096
@@ -66,9 +70,8 @@ class SecretKey:
     def __init__(self, secret: bytes) -> None:
         if not isinstance(secret, bytes) or not LEAST <= len(secret) <= MOST:
             size = f"{len(secret)} bytes" if isinstance(secret, bytes) else f"a {type(secret).__name__}"
-            raise StatementError(
-                f"a key has {LEAST} to {MOST} secret bytes, not {size}", do="make one with SecretKey.new()"
-            )
+            what = f"a key has {LEAST} to {MOST} secret bytes, not {size}"
+            raise StatementError(what, do="make one with SecretKey.new()")
         self._secret = secret
 
     @classmethod
@@ -157,7 +160,7 @@ class SecretKey:
 
 
 class Streams:
-    """Endless streams of 53-bit words, one for each record: SHAKE-256 of its 32 secret bytes and a request number."""
+    """Endless streams of 64-bit words, one for each record: SHAKE-256 of its 32 secret bytes and a request number."""
 
     def __init__(self, secrets: list[bytes]) -> None:
         self._secrets, self._requests = secrets, [0] * len(secrets)
@@ -169,7 +172,7 @@ class Streams:
             request = self._requests[row].to_bytes(8, "little")
             found.append(hashlib.shake_256(self._secrets[row] + request).digest(8 * count))
             self._requests[row] += 1
-        return _words(found).reshape(len(rows), count)
+        return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64).reshape(len(rows), count)
 
 
 @dataclass(frozen=True)
@@ -245,3 +248,59 @@ class Keyed:
         if len(ids) != size:
             raise StatementError(f"{len(ids)} ids for {size} answers", do="give one id for each answer")
         return KeyedDraws(self.key, question, ids)
+
+
+class Ids:
+    """Ids of the records of a table, read batch by batch; ``where`` is the file and column, for messages.
+
+    Duplicate ids are found by 64-bit hashes, eight bytes a row. With probability below ``n^2 / 2^65`` two different ids
+    of ``n`` rows have the same hash and the table is refused; Python's hashes differ from run to run.
+    """
+
+    def __init__(self, where: str, first_row: int = 0) -> None:
+        self.where, self._row, self._first = where, first_row, first_row
+        self._hashes: list[Any] = []
+
+    def take(self, column: pa.Array) -> list[bytes]:
+        """Ids of a batch, in UTF-8; a whole number is read as its digits."""
+        from ldpopt.foundation.optional import pyarrow as pa
+
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not (is_text(kind) or pa.types.is_integer(kind)):
+            what = f"ids are texts or whole numbers, not {short_repr(str(kind))}"
+            raise StatementError(what, where=self.where, do="make them texts")
+        texts = column.cast(kind).cast(pa.large_string()) if kind != pa.large_string() else column.cast(kind)
+        found: list[bytes] = texts.cast(pa.large_binary()).to_numpy(zero_copy_only=False).tolist()
+        if texts.null_count or b"" in found:
+            row = next(row for row, name in enumerate(found) if not name)
+            raise StatementError("an id is missing", where=f"{self.where}, row {self._row + row}", do=DO)
+        self._hashes.append(np.fromiter(map(hash, found), np.int64, len(found)))
+        self._row += len(found)
+        return found
+
+    def require_distinct(self) -> None:
+        """Refuse a table with duplicate ids."""
+        hashes = np.concatenate(self._hashes) if self._hashes else np.empty(0, np.int64)
+        ordered = np.sort(hashes)
+        again = np.flatnonzero(ordered[1:] == ordered[:-1])
+        if len(again):
+            one, two = (np.flatnonzero(hashes == ordered[again[0]])[:2] + self._first).tolist()
+            more = f"; {len(again):,} rows repeat an id" if len(again) > 1 else ""
+            raise StatementError(f"rows {one} and {two} have the same id{more}", where=self.where, do=DO)
+
+
+def ids_of(column: Any, where: str) -> list[bytes]:
+    """Ids in a column of a dataframe, a list or an array."""
+    from ldpopt.foundation.optional import pyarrow as pa
+
+    try:
+        array = as_arrow(column)
+        array = pa.array(column.to_list() if hasattr(column, "to_list") else column) if array is None else array
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        array = None
+    if array is None:  # outside the block: the error of arrow has an id, and would be shown as the cause
+        raise StatementError("the ids are of several kinds", where=where, do="make them texts")
+    ids = Ids(where)
+    found = ids.take(array)
+    ids.require_distinct()
+    return found

@@ -22,12 +22,7 @@ from ldpopt.foundation.labels import check_labels, codes, label_array, listed
 from ldpopt.foundation.numbers import Float, frozen, require_kind
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
-from ldpopt.mechanism.channels import (
-    channel_table,
-    digest,
-    read_channel,
-    read_labelled_channel,
-)
+from ldpopt.mechanism.channels import channel_table, digest, read_channel, read_labelled_channel
 from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.files import read_mechanism, require_digest, write_mechanism
 from ldpopt.mechanism.keyed import Keyed
@@ -80,10 +75,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
     notes: tuple[str, ...] = ()  # what `private` changed
 
     def __init__(
-        self,
-        channel: Any,
-        inputs: Sequence[Hashable] | None = None,
-        outputs: Sequence[Hashable] | None = None,
+        self, channel: Any, inputs: Sequence[Hashable] | None = None, outputs: Sequence[Hashable] | None = None
     ) -> None:
         values, rows, columns = read_channel(channel, inputs, outputs)
         require_stochastic(values)
@@ -126,7 +118,6 @@ class Mechanism(AdversaryMeasures, HasFacts):
         return self
 
     def __repr__(self) -> str:
-        """Shape and labels, shortened."""
         n, m = self.channel.shape
         return f"Mechanism({n} inputs, {m} outputs, inputs={listed(self.inputs)}, outputs={listed(self.outputs)})"
 
@@ -393,10 +384,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
         require_kind(other, Mechanism, "then()")
         if set(self.outputs) - set(other.inputs):
             missing = next(label for label in self.outputs if label not in set(other.inputs))
-            raise MechanismError(
-                f"output {missing!r} is not an input of the next channel",
-                do="relabel the outputs, or give the next channel an input for each of them",
-            )
+            what = f"output {missing!r} is not an input of the next channel"
+            raise MechanismError(what, do="relabel the outputs, or give the next channel an input for each of them")
         rows = codes(list(self.outputs), other.inputs, "output")
         product = self.counts.astype(object) @ other.counts.astype(object)[rows]
         square = Fraction(1, self.denominator**2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,12 @@ import numpy as np
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.labels import text_of
 from ldpopt.mechanism.files import origin_of_reports
-from ldpopt.mechanism.keyed import Draws, Keyed, KeyedDraws
+from ldpopt.mechanism.keyed import Draws, Ids, Keyed, KeyedDraws, ids_of
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import Random, child_seed, generators, seed_of
 from ldpopt.tables.coding import Coder, Codes, MissingAnswers
 from ldpopt.tables.files import Rows, kind_of, position_of, reading, require_other_file, writing
 from ldpopt.tables.frames import as_frame, codes_of, column_of, is_partitioned, mapped, with_labels
-from ldpopt.tables.ids import Ids, ids_of
 from ldpopt.tables.origin import origin_of_table, read_origin, require_raw, with_origin
 
 if TYPE_CHECKING:
@@ -36,27 +35,43 @@ def privatize_frame(
     """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
     if is_partitioned(table):
         return _privatize_partitions(table, questions, rng, keyed, one_question)
-    frame, before = as_frame(table), origin_of_table(table)
+    frame, before, read = as_frame(table), origin_of_table(table), columns_of_answers(questions)
     if not again:
-        require_raw(before, questions, frame.columns, "the table")
+        require_raw(before, read, frame.columns, "the table")
     ids: list[bytes] = []
     if keyed is not None:
-        _require_other_column(keyed, questions)
+        _require_other_column(keyed, read)
         ids = ids_of(column_of(frame, keyed.id), f"column {keyed.id!r}")
     streams = _streams(rng, questions, one_question)
     records, drawn = _Records(len(frame), keyed, ids, one_question, streams[-1]), {}
     for position, ((column, question), stream) in enumerate(zip(questions.items(), streams, strict=False)):
-        where = f"column {column!r}"
-        missing = MissingAnswers(where, "answer")
-        codes = codes_of(column_of(frame, column), Coder(question.inputs, "answer"), where)
-        codes = question.fill_missing(codes, missing)
-        missing.require_none()
+        parts = question.parts or {column: question}
+        codes = question.combine(_answers_in(frame, name, part) for name, part in parts.items())
         codes, source = records.prepare(position, text_of(column), question, codes, stream)
         drawn[column] = question.randomizer.codec.entries(codes, source)
-    keep = [name for name in frame.columns if name not in questions]
+    keep = [name for name in frame.columns if name not in read]
+    if set(keep) & set(questions):
+        what = f"the table has a column {next(iter(set(keep) & set(questions)))!r} already"
+        raise StatementError(what, do="rename it: the reports are a column of this name")
+    frame = frame.drop([name for name in read if name not in questions])
     return with_origin(
         with_labels(frame, drawn), lambda: origin_of_reports(questions, keep, keyed, one_question, before)
     )
+
+
+def _answers_in(frame: Any, column: Any, question: Question) -> Codes:
+    """Codes of the answers in a column of a dataframe."""
+    where = f"column {column!r}"
+    missing = MissingAnswers(where, "answer")
+    codes = codes_of(column_of(frame, column), Coder(question.inputs, "answer"), where)
+    codes = question.fill_missing(codes, missing)
+    missing.require_none()
+    return codes
+
+
+def columns_of_answers(questions: Mapping[Any, Question]) -> list[Any]:
+    """The columns that are read: those of the questions, or of the parts of a joint one."""
+    return [name for column, question in questions.items() for name in (question.parts or (column,))]
 
 
 def _streams(rng: Random, questions: Mapping[Any, Question], one_question: OneQuestion | None) -> list[Random]:
@@ -65,9 +80,9 @@ def _streams(rng: Random, questions: Mapping[Any, Question], one_question: OneQu
     return found if one_question is not None else [*found, None]
 
 
-def _require_other_column(keyed: Keyed, questions: Mapping[Any, Question]) -> None:
+def _require_other_column(keyed: Keyed, columns: Sequence[Any]) -> None:
     """Refuse a column of answers as ids."""
-    if keyed.id in questions:
+    if keyed.id in columns:
         raise StatementError(f"column {keyed.id!r} has answers, not ids", do="name the column of the ids")
 
 
@@ -144,24 +159,27 @@ def privatize_file(
     name, output, rows = os.fspath(source), os.fspath(target), 0
     kind_of(output)
     require_other_file(name, output)
-    twice = [column for column in keep if column in questions]
+    read = columns_of_answers(questions)
+    twice = [column for column in keep if column in read or column in questions]
     if twice:
         raise ModelFileError(f"column {twice[0]!r} would be kept and protected", do="do not keep it")
     if keyed is not None:
-        _require_other_column(keyed, questions)
+        _require_other_column(keyed, read)
     copied = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
     before = read_origin(name)
     with reading(name) as table:
         if not again:
-            require_raw(before, questions, table.columns, name)
-        places, others = [[position_of(table, column) for column in columns] for columns in (questions, copied)]
+            require_raw(before, read, table.columns, name)
+        places, others = [[position_of(table, column) for column in columns] for columns in (read, copied)]
         streams = _streams(rng, questions, one_question)
         columns = [
-            _Column.of(table, place, question, stream)
-            for place, question, stream in zip(places, questions.values(), streams, strict=False)
+            _Column.of(table, column, question, stream)
+            for (column, question), stream in zip(questions.items(), streams, strict=False)
         ]
+        first_places = [position_of(table, column.reads[0].name) for column in columns]
         fields = [
-            field.with_type(column.labels.type) for field, column in zip(table.fields(places), columns, strict=True)
+            field.with_name(column.name).with_type(column.labels.type)
+            for field, column in zip(table.fields(first_places), columns, strict=True)
         ]
         ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
         if announce is not None:
@@ -169,47 +187,68 @@ def privatize_file(
         origin = origin_of_reports(questions, keep, keyed, one_question, before)
         with writing(output, [*fields, *table.fields(others[: len(keep)])], origin) as write:
             for batch in table.batches(places, others):
-                first, rest = table.first_row + rows, batch[len(columns) :]
+                first, rest = table.first_row + rows, batch[len(read) :]
+                answers = iter(batch)
                 names = [] if keyed is None or ids is None else ids.take(rest[copied.index(keyed.id)])
                 records = _Records(len(batch[0]), keyed, names, one_question, streams[-1])
-                reports = [
-                    column.reports(part, first, records, position)
-                    for position, (column, part) in enumerate(zip(columns, batch, strict=False))
-                ]
-                if not any(column.missing.count for column in columns):
+                reports = [column.reports(answers, first, records, place) for place, column in enumerate(columns)]
+                if not any(column.is_missing for column in columns):
                     write([*reports, *rest[: len(keep)]])
                 rows += len(batch[0])
             for column in columns:
-                column.missing.require_none()
+                for part in column.reads:
+                    part.missing.require_none()
             if ids is not None:
                 ids.require_distinct()
     return rows
 
 
 @dataclass
-class _Column:
-    """A column of a file whose answers become reports."""
+class _Answers:
+    """A column of a file with answers to a question."""
 
     question: Question
     name: str
     coder: Coder
-    labels: pa.Array
-    rng: Random
     missing: MissingAnswers
 
     @classmethod
-    def of(cls, table: Rows, place: int, question: Question, rng: Random) -> _Column:
+    def of(cls, table: Rows, name: str, question: Question) -> _Answers:
         """Match a column with its question: by the text of the labels if the column has texts."""
-        as_text, name = table.is_text(place), table.columns[place]
-        missing = MissingAnswers(f"{table.name}, column {name}", "answer")
-        labels = question.randomizer.codec.labels(as_text)
-        return cls(question, name, Coder(question.inputs, "answer", as_text=as_text), labels, rng, missing)
+        coder = Coder(question.inputs, "answer", as_text=table.is_text(position_of(table, name)))
+        return cls(question, name, coder, MissingAnswers(f"{table.name}, column {name}", "answer"))
 
-    def reports(self, answers: pa.Array, first_row: int, records: _Records, position: int) -> pa.Array | None:
-        """Draw the reports of a batch as a column; None if answers are missing that must not be."""
+    def codes(self, answers: pa.Array, first_row: int) -> Codes:
+        """Codes of a batch; answers that are missing and must not be are counted."""
         codes = self.coder.codes(answers, self.missing.where, first_row)
-        codes = self.question.fill_missing(codes, self.missing, first_row)
-        if self.missing.count:
+        return self.question.fill_missing(codes, self.missing, first_row)
+
+
+@dataclass
+class _Column:
+    """A column of reports, and the columns of a file whose answers they are drawn from."""
+
+    question: Question
+    name: str
+    reads: list[_Answers]
+    labels: pa.Array
+    rng: Random
+
+    @classmethod
+    def of(cls, table: Rows, name: str, question: Question, rng: Random) -> _Column:
+        """Find the columns of the answers."""
+        reads = [_Answers.of(table, column, part) for column, part in (question.parts or {name: question}).items()]
+        return cls(question, name, reads, question.randomizer.codec.labels(reads[0].coder.as_text), rng)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether answers are missing that must not be."""
+        return any(part.missing.count for part in self.reads)
+
+    def reports(self, answers: Iterator[pa.Array], first_row: int, records: _Records, position: int) -> Any:
+        """Draw the reports of a batch as a column from the next of its columns; None if answers are missing."""
+        codes = self.question.combine(part.codes(next(answers), first_row) for part in self.reads)
+        if self.is_missing:
             return None
         codes, source = records.prepare(position, self.name, self.question, codes, self.rng)
         return self.question.randomizer.codec.column(codes, self.labels, source)

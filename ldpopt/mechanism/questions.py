@@ -9,7 +9,7 @@ uniformly (fake data), so that nobody sees which question it was. The reports of
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.sampling import BITS, bit_source
+from ldpopt.problem.workload import Workload
 from ldpopt.tables.coding import MISSING, Codes, Missing, MissingAnswers, require_policy
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ class Question:
 
     Parameters
     ----------
-    source : Mechanism or design
-        Draws the reports; its inputs are the possible answers.
+    source : Mechanism, design or Workload
+        Draws the reports; its inputs are the possible answers. Of a workload, a joint report is drawn by the survey.
     missing : {"refuse", "leave_out"}
         What is done with a missing answer: refused, or left empty in the reports, which shows who did not answer.
         Default: ``"refuse"``.
@@ -56,24 +57,33 @@ class Question:
     missing_answer: Hashable | None = None
 
     def __post_init__(self) -> None:
-        """Check how missing answers are treated."""
         require_policy(self.missing)
-        if self.missing_answer is not None and self._missing_code() is None:
-            raise StatementError(
-                f"the missing answer {short_repr(self.missing_answer)} is not an input of the mechanism",
-                do=nearest(self.missing_answer, self.inputs),
-            )
+        if self.missing_answer is not None and self.missing_code is None:
+            what = f"the missing answer {short_repr(self.missing_answer)} is not an input of the mechanism"
+            raise StatementError(what, do=nearest(self.missing_answer, self.inputs))
 
     @property
     def randomizer(self) -> Randomizer:
         """What draws the reports of the column."""
+        if isinstance(self.source, Workload):
+            what = "a question of a joint survey has no report of its own"
+            raise StatementError(what, do="use the joint report of the survey: survey.asked")
         found: Randomizer = self.source.randomizer
         return found
 
     @property
     def inputs(self) -> Sequence[Hashable]:
         """The possible answers."""
-        return self.randomizer.inputs
+        return self.source.inputs if isinstance(self.source, Workload) else self.randomizer.inputs
+
+    @property
+    def parts(self) -> dict[str, Question]:
+        """Questions by the columns of their answers, if one report is about several; else empty."""
+        return {}
+
+    def combine(self, codes: Iterable[Codes]) -> Codes:
+        """Combine the codes of the columns into those of the answers that are randomized."""
+        return next(iter(codes))
 
     @property
     def epsilon(self) -> float:
@@ -82,15 +92,18 @@ class Question:
 
     def fill_missing(self, codes: Codes, missing: MissingAnswers, first_row: int = 0) -> Codes:
         """Replace missing answers by `missing_answer`; those that are to be refused are counted in ``missing``."""
-        code = None if self.missing_answer is None else self._missing_code()
+        code = self.missing_code
         if code is not None:
             return np.where(codes == MISSING, code, codes)
         if self.missing == "refuse":
             missing.add(codes, first_row)
         return codes
 
-    def _missing_code(self) -> int | None:
-        """Position of `missing_answer` among the inputs: by the label, or else by its text."""
+    @property
+    def missing_code(self) -> int | None:
+        """Position of `missing_answer` among the inputs, by the label or else by its text; None if there is none."""
+        if self.missing_answer is None:
+            return None
         if self.missing_answer in self.inputs:
             return self.inputs.index(self.missing_answer)
         names, text = list(map(text_of, self.inputs)), text_of(self.missing_answer)
@@ -105,7 +118,6 @@ class OneQuestion:
     fake_data: bool
 
     def __post_init__(self) -> None:
-        """Check the number of questions."""
         if not 2 <= self.count <= MOST:
             what = f"one of {self.count} questions cannot be drawn"
             raise StatementError(what, do=f"ask from 2 to {MOST}, or split the budget")

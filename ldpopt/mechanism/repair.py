@@ -1,10 +1,8 @@
 r"""From any float channel to an exactly private mechanism on the grid of ``2**-53``.
 
-Solvers are accurate to an absolute tolerance, but privacy bounds ratios. Repair moves a channel, as little as possible,
-to integer masses that satisfy the notion for the real ``e**epsilon``; the notion's audit decides.
+Solvers are accurate to an absolute tolerance, but privacy bounds ratios. Repair moves a channel, by about
+the rounding if it was private up to rounding, to integer masses that are private for the real ``e**epsilon``.
 """
-
-from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

@@ -14,9 +14,15 @@ from ldpopt.auditing.audits import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError
 from ldpopt.foundation.numbers import Float, summed
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import ROWS, in_threads
 from ldpopt.mechanism import sampling
-from ldpopt.mechanism.raising import raised
+from ldpopt.native import raise_columns, raise_to_products
 from ldpopt.privacy import Ties
+
+PRODUCT_ENTRIES = 1e5  # number of entries, over all pairs, from which whole rows may be compared by max-products
+COLUMNS = 64  # number of columns that are raised together: few enough to fit in the processor's cache
+DENSE_SHARE = 0.02  # share of all pairs above which whole rows are then compared
+DENSE_COLUMNS = 512  # number of columns that are raised together by matrix products
 
 # A column whose largest entry is below this is a solver's rounding error: its mass moves to the other outputs
 MAX_NOISE = 1e-12
@@ -29,7 +35,11 @@ ACCEPTED_MOVE = 1e-12  # if a repair moves at most this mass, no other method is
 LARGE_ACCEPTED_MOVE = 1e-6
 # Number of outputs that are compared first: a rounding that violates the claim does so at nearly all outputs
 SAMPLED = 64
-SURELY = 1e-9  # relative excess of an entry over its bound from which a rounding is rejected without an audit
+# Relative excess of an entry over its bound, per input, from which a rounding is rejected without an audit: raising
+# multiplies at most once for every input, each time with an error of at most 2**-53
+SURELY = 2.0**-50
+# If the best rounding moved little, another is only audited if it moves less than this share of that
+WORTH_AN_AUDIT = 0.9
 # Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require
 ROW_TOTAL = float(1 << sampling.BITS)
 
@@ -94,13 +104,14 @@ def _nearest(
     accepted = ACCEPTED_MOVE if values.size <= SMALL_CHANNEL_ENTRIES else LARGE_ACCEPTED_MOVE
     for family in _rounding_families(values, ties, threshold):
         for counts in family:
+            channel = counts / ROW_TOTAL
+            moved = largest_move(channel, values)
+            if best is not None and best.moved <= LARGE_ACCEPTED_MOVE and moved >= WORTH_AN_AUDIT * best.moved:
+                break  # the later ones of a family are more private, and move more
             if ties is not None and _is_rejected(counts, ties):
                 continue
-            channel = np.asarray(counts, float)
-            channel /= ROW_TOTAL  # in place, as a channel may be large
             audit = decide(channel)
             if audit.verdict == "certified":
-                moved = largest_move(channel, values)
                 if best is None or moved < best.moved:
                     best = Rounded(channel, audit, moved)
                 break
@@ -114,10 +125,8 @@ def _normalize(channel: Float, ties: Ties | None) -> Float:
     values = np.maximum(channel, 0.0)
     sums = summed(values, axis=1)
     if not ((sums > 0) & (sums < np.inf)).all():
-        raise MechanismError(
-            f"an array of shape {values.shape} with empty or infinite rows is not a channel",
-            do="give every row at least one positive, finite entry",
-        )
+        what = f"an array of shape {values.shape} with empty or infinite rows is not a channel"
+        raise MechanismError(what, do="give every row at least one positive, finite entry")
     if ties is not None and ties.owner is not None:
         allowed = ties.allowed(values.shape[1])
         values *= allowed
@@ -134,9 +143,9 @@ def _is_rejected(counts: Float, ties: Ties) -> bool:
         return False
     if ties.owner is None and not ties.is_compact:  # raising is exact up to roundoff
         cone, step = _Cone.of_ties(ties), -(-counts.shape[1] // SAMPLED)
-        counts = np.asarray(counts, float)
+        counts, surely = np.asarray(counts, float), 1 + len(counts) * SURELY
         samples = (counts[:, ::step], counts) if step > 1 else (counts,)
-        return any(bool((cone.raised(some) > some * (1 + SURELY)).any()) for some in samples)
+        return any(bool((cone.raised(some) > some * surely).any()) for some in samples)
     if not ties.is_complete:
         return False
     high = ties.budget.enclosure()[1]
@@ -289,3 +298,80 @@ def _by_mixing(values: Float, mean: Float) -> Iterator[Float]:
         yield counts
     constant = sampling.round_rows(mean[None] / mean.sum())
     yield np.repeat(constant, len(values), axis=0)
+
+
+def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: bool) -> Float:
+    r"""Raise the rows in order and in reverse order, until nothing changes.
+
+    .. math:: v_{x'} \ge r_{x x'} (v_x - s) \quad \text{for every pair } (x, x')
+
+    ``values`` has shape (n, m); ``ratio`` are the ``exp(-epsilon d)`` of the pairs, or one number; ``slack`` is one
+    number, or has shape (n, n, m); with ``is_whole`` values are raised to the next integer. O(pairs x m) a sweep,
+    usually two to four; with one number as slack shared among the cores.
+    """
+    first, second = ties.pairs()
+    is_number = np.ndim(slack) == 0
+    is_large = len(first) * values.shape[1] >= PRODUCT_ENTRIES and len(first) >= DENSE_SHARE * ties.n**2
+    if is_number and is_large and not slack:
+        return _by_products(values, ties, ratio, is_whole=is_whole)
+    ratio = np.broadcast_to(ratio, first.shape)
+    by_target = np.argsort(second, kind="stable")
+    ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
+    if is_number:
+        partner, factor = first[by_target].astype(np.int32), ratio[by_target]
+        return _by_blocks(values, ties, (ends, partner, factor, float(slack), is_whole))
+    tied, order, found = ties.tied_outputs(values.shape[1]), list(range(len(values))), values.copy()
+    for _ in range(2 * len(values) + 2):
+        before = found.copy()
+        for x in order:
+            pairs = by_target[ends[x] : ends[x + 1]]
+            if len(pairs):
+                floor = (found[first[pairs]] - slack[first[pairs], x]) * ratio[pairs, None]
+                floor = (np.ceil(floor) if is_whole else floor).max(axis=0)
+                np.maximum(found[x], floor * tied, out=found[x])
+        order.reverse()
+        if np.array_equal(before, found):
+            break
+    return found
+
+
+def _by_blocks(values: Float, ties: Ties, arguments: tuple[Any, ...]) -> Float:
+    """Raise some columns at a time by loops in C."""
+    found = values.copy()
+    tied = np.flatnonzero(ties.tied_outputs(values.shape[1]))
+
+    def work(columns: Any) -> None:
+        block = np.ascontiguousarray(found[:, columns])
+        raise_columns(block, *arguments)
+        found[:, columns] = block
+
+    in_threads(work, np.array_split(tied, max(1, len(tied) // COLUMNS)))
+    return found
+
+
+def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> Float:
+    """Raise some columns at a time, without slack: each row to its largest product with a row of ratios."""
+    n, found = ties.n, values.copy()
+    table = np.zeros((n, n))
+    first, second = ties.pairs()
+    table[second, first] = ratio
+    tied = np.flatnonzero(ties.tied_outputs(values.shape[1]))
+    starts = list(range(0, n, ROWS))
+
+    def work(columns: Any) -> None:
+        block = np.ascontiguousarray(found[:, columns])
+        order = list(starts)
+        for _ in range(2 * n + 2):
+            before = block.copy()
+            for start in order:
+                rows = slice(start, start + ROWS)
+                raise_to_products(table[rows], block, block[rows])
+                if is_whole:
+                    np.ceil(block[rows], out=block[rows])
+            order.reverse()
+            if np.array_equal(before, block):
+                break
+        found[:, columns] = block
+
+    in_threads(work, np.array_split(tied, -(-len(tied) // DENSE_COLUMNS)))
+    return found

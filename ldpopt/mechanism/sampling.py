@@ -151,9 +151,8 @@ class AliasTable:
         for x, row in enumerate(masses):
             found = sum(row.tolist())
             if found != total:
-                raise MechanismError(
-                    f"the masses sum to {found}, not 2**{bits} = {total}", where=f"row {x}", do="use round_rows"
-                )
+                what = f"the masses sum to {found}, not 2**{bits} = {total}"
+                raise MechanismError(what, where=f"row {x}", do="use round_rows")
         self.bits, (self.inputs, self.outputs) = bits, masses.shape
         self._cell_bits = max(1, (self.outputs - 1).bit_length())
         if self._cell_bits > bits:
@@ -223,15 +222,22 @@ def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
     return lambda size: generator.integers(0, total, size=size, dtype=np.uint64)
 
 
+def whole_words(rng: Random) -> Callable[[int], Words]:
+    """Return a function ``size -> size uniform words of 64 bits``; a generator that is passed advances."""
+    if rng is None:
+        return lambda size: np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+    generator = generator_of(rng)
+    return lambda size: generator.integers(0, 2**64 - 1, size, np.uint64, endpoint=True)
+
+
 def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.random.Generator:
     """Return the generator of a seed, or the generator that is passed."""
     if is_whole(rng, 0) or isinstance(rng, np.random.SeedSequence):
         return np.random.default_rng(rng)
     if not isinstance(rng, np.random.Generator):
-        raise StatementError(
-            f"rng = {short_repr(rng)} is not a source of random bits",
-            do="pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating system's generator",
-        )
+        what = f"rng = {short_repr(rng)} is not a source of random bits"
+        do = "pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating system's generator"
+        raise StatementError(what, do=do)
     return rng
 
 
@@ -284,7 +290,6 @@ def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32
 def _total(bits: int) -> int:
     """Number of different words of so many bits."""
     if not is_whole(bits, 1, MAX_BITS):
-        raise StatementError(
-            f"bits = {short_repr(bits)} is not a word length", do=f"pass a whole number from 1 to {MAX_BITS}"
-        )
+        what = f"bits = {short_repr(bits)} is not a word length"
+        raise StatementError(what, do=f"pass a whole number from 1 to {MAX_BITS}")
     return 1 << int(bits)

@@ -29,9 +29,8 @@ def library() -> ctypes.CDLL:
     try:
         found = ctypes.CDLL(str(LIBRARY))
     except OSError as error:
-        raise LdpoptError(
-            f"the library of the loops in C is missing: {error}", where=str(LIBRARY), do=REBUILD
-        ) from None
+        what = f"the library of the loops in C is missing: {error}"
+        raise LdpoptError(what, where=str(LIBRARY), do=REBUILD) from None
     sources = sorted(LIBRARY.parent.glob("*.[ch]"))
     if sources and found.sources() != crc32(b"".join(path.read_bytes() for path in sources)) & 0x7FFFFFFF:
         raise LdpoptError("the C files have changed since their library was built", where=str(LIBRARY), do=REBUILD)
@@ -274,4 +273,17 @@ solve_levels = Loop(
     "blocks f8[m, numbers]",
     "right f8[m, n]!",
     "found f8[m, n]!",
+)
+
+# sets.c
+choose_sets = Loop(
+    "choose_sets",
+    "d i8",
+    "parts i8",
+    "bits i8",
+    "words i8[rows, count]",
+    "own i8[rows]",
+    "is_held b1[rows]",
+    "found i4[rows, k]!",
+    "is_done b1[rows]!",
 )

@@ -15,14 +15,6 @@ from ldpopt.noise.staircase import Staircase
 from ldpopt.noise.widening import optimal_widening
 
 __all__ = [
-    "Geometric",
-    "IntegerLevelNoise",
-    "Laplace",
-    "LevelNoise",
-    "NeighborPartition",
-    "Noise",
-    "Staircase",
-    "layers",
-    "optimal_widening",
-    "sensitivity",
-]
+    "Geometric", "IntegerLevelNoise", "Laplace", "LevelNoise", "NeighborPartition", "Noise", "Staircase", "layers",
+    "optimal_widening", "sensitivity",
+]  # fmt: skip

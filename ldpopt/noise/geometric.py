@@ -1,7 +1,5 @@
 """Two-sided geometric noise on the integers, and the mechanism that clamps it to a range."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -54,9 +52,8 @@ class Geometric(IntegerNoise):
     def __init__(self, sensitivity: float, epsilon: float | str) -> None:
         super().__init__(sensitivity, epsilon)
         if self.sensitivity != int(self.sensitivity):
-            raise StatementError(
-                f"sensitivity = {short_repr(sensitivity)} is not a whole number", do="use Laplace(...).on_grid(step)"
-            )
+            what = f"sensitivity = {short_repr(sensitivity)} is not a whole number"
+            raise StatementError(what, do="use Laplace(...).on_grid(step)")
         self._budget_share = Fraction(1, int(self.sensitivity))
 
     @property

@@ -33,10 +33,8 @@ class IntegerLayers:
         """
         values, c, d = self.members, self.c, self.d
         if 2 * d + 1 < (divisor := math.gcd(*values)):
-            raise StatementError(
-                f"all members are multiples of {divisor}: the other integers are never reached",
-                do=f"count in units of {divisor}",
-            )
+            what = f"all members are multiples of {divisor}: the other integers are never reached"
+            raise StatementError(what, do=f"count in units of {divisor}")
         _require_table(c + d)
         start = (c - 1) * (values[-2] if len(values) > 1 else 0) + d
         full = start + 2 * c + d  # a shortest path can be reordered to overshoot by less than one step
@@ -112,7 +110,5 @@ class IntegerLayers:
 
 def _require_table(size: int) -> None:
     if size > MAX_TABLE_SIZE:
-        raise StatementError(
-            f"a table of levels of {float(size):.3g} integers is too large",
-            do="count in a larger unit, or use intervals",
-        )
+        what = f"a table of levels of {float(size):.3g} integers is too large"
+        raise StatementError(what, do="count in a larger unit, or use intervals")

@@ -86,9 +86,8 @@ def _read_entries(intervals: Any) -> list[Any]:
     """Read the members of a neighbor set, of any kind of list or table."""
     is_list = isinstance(intervals, Iterable) and getattr(intervals, "ndim", 1) > 0
     if not is_list or isinstance(intervals, (str, bytes, Mapping)):
-        raise StatementError(
-            f"{short_repr(intervals)} is not a set of intervals", do="pass intervals such as [(0, 1), (20, 21)]"
-        )
+        what = f"{short_repr(intervals)} is not a set of intervals"
+        raise StatementError(what, do="pass intervals such as [(0, 1), (20, 21)]")
     require_room(intervals, "set of whole numbers")
     # Iterating over a DataFrame gives its column names, not its rows.
     return list(intervals.to_numpy() if hasattr(intervals, "to_numpy") else intervals)
@@ -104,10 +103,8 @@ def _read_interval(entry: Any) -> tuple[Fraction, Fraction]:
             for v in entry
         )
     except (TypeError, ValueError, OverflowError):
-        raise StatementError(
-            f"{short_repr(entry)} is not an interval (low, high) of finite numbers",
-            do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers",
-        ) from None
+        what = f"{short_repr(entry)} is not an interval (low, high) of finite numbers"
+        raise StatementError(what, do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers") from None
     if low > high:
         raise StatementError(f"the interval {entry!r} has low > high", do="give (low, high) with low <= high")
     if low <= 0 <= high:

@@ -1,7 +1,5 @@
 """Laplace noise for the answer of a query (`ldpopt.mean.Laplace` is the mean protocol that adds it)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -121,19 +121,12 @@ class IntegerNoise(Noise):
         """Numerator of `decay` over ``2**53``."""
         weight = int(self.decay * TOTAL)
         if weight == TOTAL:
-            raise StatementError(
-                "epsilon is below 2**-53 per unit step: no finite noise exists", do="state a larger epsilon"
-            )
+            what = "epsilon is below 2**-53 per unit step: no finite noise exists"
+            raise StatementError(what, do="state a larger epsilon")
         return weight
 
     def on_grid(self, step: float) -> Self:
-        """Return this noise, whose grid already has the step 1.
-
-        Raises
-        ------
-        StatementError
-            If ``step`` is not 1.
-        """
+        """Return this noise, whose grid already has the step 1, if ``step`` is 1."""
         if real_number(step, "step") != 1:
             raise StatementError(f"step = {short_repr(step)}: this noise has integer values already", do="use step=1")
         return self
@@ -161,9 +154,8 @@ def read_positive(value: Any, name: str) -> float:
     if not (number > 0 and math.isfinite(number)):
         raise StatementError(f"{name} = {number} is not positive and finite", do="give a number above 0")
     if not 1 / MAX_LENGTH <= number <= MAX_LENGTH:
-        raise StatementError(
-            f"{name} = {number} is out of range", do=f"state it from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}"
-        )
+        what = f"{name} = {number} is out of range"
+        raise StatementError(what, do=f"state it from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}")
     return number
 
 
@@ -171,9 +163,8 @@ def read_noise_budget(epsilon: float | str) -> Budget:
     """Read a budget at which noise has finite moments."""
     budget = Budget(epsilon)
     if not budget >= MIN_EPSILON:
-        raise StatementError(
-            f"epsilon = {budget!r} is too small: the noise would not be finite", do="state a larger epsilon"
-        )
+        what = f"epsilon = {budget!r} is too small: the noise would not be finite"
+        raise StatementError(what, do="state a larger epsilon")
     return budget
 
 
@@ -198,7 +189,6 @@ def read_integer(k: Any) -> int:
 def exact_power(decay: Fraction, k: int) -> Fraction:
     """Return ``decay**k`` exactly."""
     if k > MAX_EXACT_POWER:
-        raise StatementError(
-            f"the exact probability of {short_repr(k)} takes {short_repr(53 * k)} bits", do="use pdf for a float"
-        )
+        what = f"the exact probability of {short_repr(k)} takes {short_repr(53 * k)} bits"
+        raise StatementError(what, do="use pdf for a float")
     return decay**k

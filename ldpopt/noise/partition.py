@@ -240,12 +240,9 @@ def _read_widening(widening: Any, is_discrete: bool) -> Fraction:
     number = real_number(widening, "widening", -MAX_LENGTH, MAX_LENGTH, do=f"state a radius up to {MAX_LENGTH:g}")
     d = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     if is_discrete and (d < 0 or d.denominator != 1):
-        raise StatementError(
-            f"widening = {short_repr(widening)} is not a whole number >= 0", do="widen a set of integers by integers"
-        )
+        what = f"widening = {short_repr(widening)} is not a whole number >= 0"
+        raise StatementError(what, do="widen a set of integers by integers")
     if not is_discrete and number <= 0:
-        raise StatementError(
-            f"widening = {short_repr(widening)} is not positive: the innermost layer would have no mass",
-            do="state a radius > 0",
-        )
+        what = f"widening = {short_repr(widening)} is not positive: the innermost layer would have no mass"
+        raise StatementError(what, do="state a radius > 0")
     return d

@@ -1,7 +1,5 @@
 """Staircase noise: optimal among all noises that depend on the sensitivity alone."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Search for the widening, and the superset, with the least expected absolute noise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from fractions import Fraction

@@ -14,18 +14,6 @@ from ldpopt.plotting.mechanisms import comparison, delta_curve, mechanism, priva
 from ldpopt.plotting.sweeps import surface, sweep
 
 __all__ = [
-    "MAX_AXIS_LABELS",
-    "comparison",
-    "corners",
-    "delta_curve",
-    "design",
-    "estimate",
-    "layers",
-    "mechanism",
-    "places",
-    "polytope",
-    "privacy_curve",
-    "regions",
-    "surface",
-    "sweep",
-]
+    "MAX_AXIS_LABELS", "comparison", "corners", "delta_curve", "design", "estimate", "layers", "mechanism", "places",
+    "polytope", "privacy_curve", "regions", "surface", "sweep",
+]  # fmt: skip

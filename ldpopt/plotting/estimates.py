@@ -85,7 +85,7 @@ def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None 
     positions = np.arange(len(answers))
     aim = "largest" if best.objective == "worst_case" else "average"
     ax = axes_or_new(ax, size=(max(6.0, min(12.0, 3.0 + 0.5 * len(answers))), 4.4))
-    ax.plot(positions, best.variance(), color="black", linewidth=2.4, label="optimum", zorder=5)
+    ax.plot(positions, best.variance(), color="black", linewidth=2.4, label=best.standing, zorder=5)
     ax.axhline(best.bound, color="black", linewidth=0.8, linestyle="--", label=f"bound on the {aim}")
     for k, other in enumerate(others):
         mark = "osD^vx"[k] if len(answers) <= MAX_MARKED_ANSWERS else ""

@@ -80,7 +80,9 @@ def places(
     ax = axes_or_new(ax, size=(6.4, 5.2))
     reports = xy[_inputs_of_reports(mechanism)]
     if origin is None:
-        _draw_arrows(ax, xy, mechanism.channel @ reports)
+        step = mechanism.channel @ reports - xy  # an arrow from each place to the mean of its reports
+        how: Any = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.0025, "headwidth": 4.5}
+        ax.quiver(*xy.T, *step.T, color=DARK, zorder=2, **how)
     else:
         _draw_lines(ax, xy, reports, mechanism, origin)
     values = weights if color == "prior" else _loss_by_input(mechanism, xy, reports, loss)
@@ -126,14 +128,6 @@ def _loss_by_input(mechanism: Mechanism, xy: Float, reports: Float, loss: Any) -
         given = loss if isinstance(loss, (str, Utility)) else Utility(loss, "loss")
         matrix = resolve(given, mechanism.inputs, mechanism.outputs).matrix
     return np.asarray((mechanism.channel * matrix).sum(axis=1))
-
-
-def _draw_arrows(ax: Axes, xy: Float, target: Float) -> None:
-    """Draw an arrow from each place to the mean of its reports."""
-    step = target - xy
-    ax.quiver(
-        *xy.T, *step.T, angles="xy", scale_units="xy", scale=1.0, width=0.0025, color=DARK, headwidth=4.5, zorder=2
-    )
 
 
 def _draw_lines(ax: Axes, xy: Float, reports: Float, mechanism: Mechanism, origin: Hashable) -> None:

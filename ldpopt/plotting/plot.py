@@ -133,7 +133,6 @@ def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
         return regions(thing, ax)
     if isinstance(getattr(thing, "mechanism", None), Mechanism):
         return mechanism_of(thing, ax)
-    raise StatementError(
-        f"there is no picture for a {type(thing).__name__}",
-        do=f"pass one of {', '.join(sorted(kind.__name__ for kind in PICTURES))}; or use a function of ldpopt.plotting",
-    )
+    what = f"there is no picture for a {type(thing).__name__}"
+    do = f"pass one of {', '.join(sorted(kind.__name__ for kind in PICTURES))}; or use a function of ldpopt.plotting"
+    raise StatementError(what, do=do)

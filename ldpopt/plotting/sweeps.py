@@ -78,10 +78,8 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
     """
     priors = result.priors
     if priors is None or priors.shape[1] != 2 or min(len(priors), len(result.epsilons)) < 2:
-        raise StatementError(
-            "a surface needs two answers, several budgets and several priors",
-            do="sweep with priors=[[p, 1 - p], ...]",
-        )
+        what = "a surface needs two answers, several budgets and several priors"
+        raise StatementError(what, do="sweep with priors=[[p, 1 - p], ...]")
     ax = axes_or_new(ax, projection="3d", size=(7.0, 5.2))
     across, along = np.meshgrid(priors[:, 0], result.epsilons)
     height = result.grid(column)

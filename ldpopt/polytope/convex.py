@@ -6,8 +6,6 @@ patterns up to scale; a linear program finds the weight of each. Logarithms are 
 floats here, correct to about ``1e-12`` of the largest column utility, without an exact certificate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -67,9 +65,8 @@ class ConvexUtility:
         """
         values = self._rows(channel)
         if values.ndim < 2 or values.shape[-2] != self.n:
-            raise StatementError(
-                f"a channel of shape {values.shape} does not have {self.n} inputs", do=f"give {self.n} rows"
-            )
+            what = f"a channel of shape {values.shape} does not have {self.n} inputs"
+            raise StatementError(what, do=f"give {self.n} rows")
         found = self.columns(values).sum(axis=-1)
         return float(found) if found.ndim == 0 else found
 
@@ -125,9 +122,8 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     0.5
     """
     if not isinstance(kind, str) or kind not in _DIVERGENCES:
-        raise StatementError(
-            f"the divergence {short_repr(kind)} is unknown", do=f"state one of {', '.join(_DIVERGENCES)}"
-        )
+        what = f"the divergence {short_repr(kind)} is unknown"
+        raise StatementError(what, do=f"state one of {', '.join(_DIVERGENCES)}")
     p, labels = read_prior(first, what="first prior")
     q, others = read_prior(second, labels, "second prior")
     if len(p) != len(q):
@@ -303,10 +299,8 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
     while batch := list(islice(vertices, BATCH_CHANNELS)):
         found = np.asarray(evaluate(np.array(batch, dtype=np.float64)), dtype=np.float64)
         if found.shape != (len(batch),):
-            raise StatementError(
-                f"the function returned shape {found.shape} for {len(batch)} channels",
-                do="return one number for each channel",
-            )
+            what = f"the function returned shape {found.shape} for {len(batch)} channels"
+            raise StatementError(what, do="return one number for each channel")
         values.append(found)
         if found.max() > best:
             best, first = float(found.max()), batch[int(found.argmax())]
@@ -329,10 +323,8 @@ def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, f
     sides = np.append(np.zeros(n), 1.0)
     result: Any = linprog(np.append(-column_values / scale, 0.0), A_eq=rows, b_eq=sides, method="highs")
     if result.status != 0:
-        raise LdpoptError(
-            f"the program over {count} patterns was not solved: {result.message}",
-            do="choose a smaller epsilon, or fewer inputs",
-        )
+        what = f"the program over {count} patterns was not solved: {result.message}"
+        raise LdpoptError(what, do="choose a smaller epsilon, or fewer inputs")
     # All prices with sum zero bound the optimum; the solver's give the best bound (docs, "Convex utilities").
     prices = -result.eqlin.marginals[:n] * scale
     prices -= prices.mean()

@@ -5,8 +5,6 @@ the cone that the rows read so far define. A new row divides these rays into pos
 pair of an adjacent positive and negative ray gives one new ray on the row; negative rays are removed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,24 +34,13 @@ CHUNK_CELLS = 2**22
 
 @dataclass(frozen=True)
 class Vertices:
-    """Vertices of a polytope, and the rows that are tight at each.
+    """Vertices of a polytope, and the rows that are tight at each."""
 
-    Attributes
-    ----------
-    points : tuple of tuples of Fraction
-        Coordinates, sorted.
-    incidence : bool array, shape (vertices, rows)
-        Whether a row is tight at a vertex.
-    is_complete : bool
-        Whether these are all vertices; else a deadline ended the enumeration.
-    """
-
-    points: tuple[Point, ...]
-    incidence: Incidence
-    is_complete: bool = True
+    points: tuple[Point, ...]  # coordinates, sorted
+    incidence: Incidence  # whether a row is tight at a vertex, shape (vertices, rows)
+    is_complete: bool = True  # whether these are all vertices; else a deadline ended the enumeration
 
     def __len__(self) -> int:
-        """Number of vertices."""
         return len(self.points)
 
 
@@ -72,12 +59,6 @@ def enumerate_vertices(
     References
     ----------
     Motzkin, Raiffa, Thompson and Thrall 1953; Fukuda and Prodon 1996.
-
-    Examples
-    --------
-    >>> square = enumerate_vertices([[1, 0], [0, 1], [-1, 0], [0, -1]], [1, 1, 0, 0])
-    >>> len(square), square.incidence.sum(axis=1).tolist()
-    (4, [2, 2, 2, 2])
     """
     rows = [primitive_integers([b, *(-a for a in row)]) for row, b in zip(coefficients, bounds, strict=True)]
     if not rows:
@@ -153,12 +134,7 @@ def _add_row(
 
 
 def _adjacent(
-    zero: Incidence,
-    plus: NDArray[np.int64],
-    minus: NDArray[np.int64],
-    rows: int,
-    most_work: int,
-    deadline: Deadline,
+    zero: Incidence, plus: NDArray[np.int64], minus: NDArray[np.int64], rows: int, most_work: int, deadline: Deadline
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs of adjacent rays: they share ``rows`` tight rows or more, and no third ray lies on all of these.
 
@@ -247,24 +223,12 @@ def solve_rows(
 
 
 def rank(rows: Sequence[Sequence[Fraction | int]]) -> int:
-    """Return the rank of a rational matrix, exactly.
-
-    Examples
-    --------
-    >>> rank([[1, 2], [2, 4], [0, Fraction(1, 3)]])
-    2
-    """
+    """Return the rank of a rational matrix, exactly."""
     return len(_independent([primitive_integers(row) for row in rows]))
 
 
 def primitive_integers(row: Sequence[Fraction | int]) -> list[int]:
-    """Multiply a row by the positive rational that makes its entries integers without a common divisor.
-
-    Examples
-    --------
-    >>> primitive_integers([Fraction(1, 2), 2, 0])
-    [1, 4, 0]
-    """
+    """Multiply a row by the positive rational that makes its entries integers without a common divisor."""
     common = math.lcm(*(Fraction(v).denominator for v in row))
     whole = [int(v * common) for v in row]
     divisor = math.gcd(*whole) or 1

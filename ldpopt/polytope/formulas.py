@@ -4,8 +4,6 @@ An extreme point solves a square system whose coefficients are polynomials in ``
 with a huge integer in place of ``a``; then the digits of numerators and denominators in this base are the coefficients.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction

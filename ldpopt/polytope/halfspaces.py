@@ -4,8 +4,6 @@ The last entry of each row is eliminated, :math:`P_{x,m-1} = 1 - \sum_{y<m-1} P_
 coordinates the polytope has an interior.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -45,41 +43,17 @@ class Tie:
 
 @dataclass(frozen=True)
 class Halfspaces:
-    r"""Rows :math:`a \cdot x \le b` with rational coefficients over the first ``m - 1`` entries of each input's row.
+    r"""Rows :math:`a \cdot x \le b` with rational coefficients over the first ``m - 1`` entries of each input's row."""
 
-    Attributes
-    ----------
-    n, m : int
-        Numbers of inputs and outputs.
-    ties : tuple of Tie
-        Pairs of inputs that the notion compares, with the exact factor of each.
-    delta : Fraction
-        Slack of the notion.
-    coefficients : tuple of tuples of Fraction, shape (rows, n (m - 1))
-        a; coordinate ``x (m - 1) + y`` is ``P[x, y]``.
-    bounds : tuple of Fraction, shape (rows,)
-        b.
-    names : tuple of str
-        The inequality of each row, as text.
-
-    Examples
-    --------
-    >>> from ldpopt import PureLDP
-    >>> polytope = halfspaces(PureLDP("log(3)"), 2)
-    >>> polytope.names[0], [int(a) for a in polytope.coefficients[0]], int(polytope.bounds[0])
-    ('P[0,0] <= alpha P[1,0]', [1, -3], 0)
-    """
-
-    n: int
-    m: int
-    ties: tuple[Tie, ...]
-    delta: Fraction
-    coefficients: tuple[Point, ...]
-    bounds: Point
-    names: tuple[str, ...]
+    n: int  # number of inputs
+    m: int  # number of outputs
+    ties: tuple[Tie, ...]  # pairs of inputs that the notion compares, with the exact factor of each
+    delta: Fraction  # slack of the notion
+    coefficients: tuple[Point, ...]  # a; coordinate ``x (m - 1) + y`` is ``P[x, y]``; shape (rows, n (m - 1))
+    bounds: Point  # b, shape (rows,)
+    names: tuple[str, ...]  # the inequality of each row, as text
 
     def __len__(self) -> int:
-        """Number of rows."""
         return len(self.names)
 
     @property
@@ -110,9 +84,8 @@ class Halfspaces:
             raise StatementError(f"the channel is not {self.n} x {self.m}", do="give a channel of the polytope's size")
         for x, row in enumerate(rows):
             if sum(row) != 1:
-                raise StatementError(
-                    f"row {x} of the channel sums to {float(sum(row))!r}, not to 1 exactly", do="pass Fractions"
-                )
+                what = f"row {x} of the channel sums to {float(sum(row))!r}, not to 1 exactly"
+                raise StatementError(what, do="pass Fractions")
         return tuple(v for row in rows for v in row[:-1])
 
     def slacks(self, channel: Any) -> Point:
@@ -151,32 +124,22 @@ def halfspaces(
 
     The notion needs a rational :math:`e^{\epsilon}`, given as ``"log(p/q)"``. Its delta is read as the decimal that it
     prints: 0.1 is 1/10. If this exceeds the float (as 0.3 does), an extreme point may exceed it by less than 1e-16.
-
-    Examples
-    --------
-    >>> from ldpopt import ApproximateLDP
-    >>> halfspaces(ApproximateLDP("log(2)", 0.1), 2, 3).names[4]
-    'P[0,{0,2}] <= alpha P[1,{0,2}] + delta'
     """
     m = n if m is None else m
     if n < 1 or m < 1:
-        raise StatementError(
-            f"a channel with {n} inputs and {m} outputs does not exist", do="take at least one of each"
-        )
+        what = f"a channel with {n} inputs and {m} outputs does not exist"
+        raise StatementError(what, do="take at least one of each")
     labels = read_inputs(privacy, n, inputs)
     if not isinstance(privacy, TiedNotion):
-        raise NotRepresentableError(
-            f"{type(privacy).__name__} does not describe its ties",
-            do="take a notion with ties, such as PureLDP, ApproximateLDP, GraphDP or MetricDP",
-        )
+        what = f"{type(privacy).__name__} does not describe its ties"
+        do = "take a notion with ties, such as PureLDP, ApproximateLDP, GraphDP or MetricDP"
+        raise NotRepresentableError(what, do=do)
     form = require_mutual(privacy, labels)
     delta = Fraction(str(form.delta))
     ties = tuple(_exact_ties(form))
     if ties and not delta and all(tie.factor == 1 for tie in ties):
-        raise StatementError(
-            "epsilon = delta = 0: the polytope has no interior",
-            do=f"take a positive epsilon; at 0 the extreme points are the {m} constant channels",
-        )
+        what = "epsilon = delta = 0: the polytope has no interior"
+        raise StatementError(what, do=f"take a positive epsilon; at 0 the extreme points are the {m} constant channels")
     events = _events(m, is_shared=form.is_shared)
     if len(ties) * len(events) > MAX_ROWS:
         raise no_rows("the polytope", len(ties) * len(events))
@@ -204,40 +167,26 @@ def read_inputs(privacy: Any, n: int, inputs: Sequence[Hashable] | None) -> tupl
 def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
     """Return the ties of a notion; a notion that does not tie each pair both ways, for every report, raises."""
     if isinstance(privacy, type) or not isinstance(privacy, TiedNotion):
-        raise StatementError(
-            f"{short_repr(privacy)} is not a notion with ties", do="pass PureLDP(epsilon), GraphDP or MetricDP"
-        )
+        what = f"{short_repr(privacy)} is not a notion with ties"
+        raise StatementError(what, do="pass PureLDP(epsilon), GraphDP or MetricDP")
     ties = privacy.ties(inputs)
     if not ties.is_mutual:
-        raise NotRepresentableError(
-            f"extreme points need a notion that ties pairs both ways, for every report; {privacy!r} does not",
-            do="solve the program instead, or take PureLDP, GraphDP or MetricDP",
-        )
+        what = f"extreme points need a notion that ties pairs both ways, for every report; {privacy!r} does not"
+        raise NotRepresentableError(what, do="solve the program instead, or take PureLDP, GraphDP or MetricDP")
     return ties
 
 
 def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
-    r"""Find the rational :math:`e^{\epsilon d}`.
-
-    Examples
-    --------
-    >>> exact_power(Budget("log(9/4)"), Fraction(3, 2))
-    Fraction(27, 8)
-    """
+    r"""Find the rational :math:`e^{\epsilon d}`."""
     ratio = Fraction(1) if float(budget) == 0 else budget.ratio
-    if (
-        ratio is not None
-        and exponent.denominator <= MAX_ROOT_DEGREE
-        and exponent.numerator <= MAX_ROOT_DEGREE * MAX_ROOT_DEGREE
-    ):
+    is_small = exponent.denominator <= MAX_ROOT_DEGREE and exponent.numerator <= MAX_ROOT_DEGREE**2
+    if ratio is not None and is_small:
         roots = [_root(part, exponent.denominator) for part in (ratio.numerator, ratio.denominator)]
         if None not in roots:
             return Fraction(*roots) ** exponent.numerator  # type: ignore[arg-type]
     distance = "" if exponent == 1 else f" to the power {exponent}"
-    raise NotRepresentableError(
-        f"e**{float(budget):.6g}{distance} is not a known rational, so the polytope has no exact description",
-        do='state epsilon as "log(p/q)", say "log(3)", with whole distances',
-    )
+    what = f"e**{float(budget):.6g}{distance} is not a known rational, so the polytope has no exact description"
+    raise NotRepresentableError(what, do='state epsilon as "log(p/q)", say "log(3)", with whole distances')
 
 
 def _root(value: int, degree: int) -> int | None:

@@ -22,10 +22,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.polytope.formulas import formula_of
 from ldpopt.polytope.halfspaces import require_mutual
-from ldpopt.polytope.staircase import (
-    Exact,
-    Pattern,
-)  # fmt: skip
+from ldpopt.polytope.staircase import Exact, Pattern
 from ldpopt.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -47,7 +44,6 @@ class ExtremePoint(np.ndarray[Any, np.dtype[np.object_]]):
         return repr(self.view(np.ndarray)) if points is None else formula_of(self, points.ratio, points._at)
 
     def __repr__(self) -> str:
-        """The formula."""
         return self.formula
 
     __str__ = __repr__
@@ -98,7 +94,6 @@ class Best:
     mechanism: Mechanism
 
     def __repr__(self) -> str:
-        """Value, and the formulas of the first optimal points."""
         more = ", ..." if len(self.vertices) > MAX_SHOWN_POINTS else ""
         shown = ", ".join(map(str, self.vertices[:MAX_SHOWN_POINTS]))
         return f"Best({float(self.value):.9g} at {len(self.vertices)} of the extreme points: {shown}{more})"
@@ -139,7 +134,6 @@ class ExtremePoints(HasFacts, ABC):
         self.ratio = self.ties.budget.enclosure()[0]
 
     def __repr__(self) -> str:
-        """Number of points by reports in use, and the first formulas."""
         more = ["..."] if self.count > MAX_SHOWN_POINTS else []
         return "\n  ".join([self._title(), *map(str, islice(self, MAX_SHOWN_POINTS)), *more])
 
@@ -151,7 +145,6 @@ class ExtremePoints(HasFacts, ABC):
         return f"{what} of {privacy_text(self.privacy)}, {self.shape[0]} x {self.shape[1]}: {', '.join(counts)}"
 
     def __len__(self) -> int:
-        """Number of extreme points."""
         if self.count > sys.maxsize:
             raise OverflowError(f"{self.count} points are more than len() can return; use .count")
         return self.count
@@ -311,10 +304,8 @@ class ExtremePoints(HasFacts, ABC):
             If the optimum need not be an extreme point (a worst case, a side constraint).
         """
         if problem.utility.shape != self.shape:
-            raise StatementError(
-                f"the problem is {problem.utility.shape}, the extreme points are {self.shape}",
-                do="list the extreme points of the problem's size",
-            )
+            what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
+            raise StatementError(what, do="list the extreme points of the problem's size")
         self.require_complete()
         prior = require_extreme_optimum(problem)
         rows = zip(prior.tolist(), problem.utility.matrix.tolist(), strict=True)
@@ -328,10 +319,8 @@ class ExtremePoints(HasFacts, ABC):
     def require_complete(self) -> None:
         """Refuse a list that was ended by a time limit."""
         if not self.is_complete:
-            raise StatementError(
-                f"the list has {self.count:,} extreme points and is not complete: a time limit ended it",
-                do="give more time, or solve the program",
-            )
+            what = f"the list has {self.count:,} extreme points and is not complete: a time limit ended it"
+            raise StatementError(what, do="give more time, or solve the program")
 
     @abstractmethod
     def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
@@ -341,7 +330,6 @@ class ExtremePoints(HasFacts, ABC):
 def require_extreme_optimum(problem: Problem) -> Float:
     """Return the prior of a problem; one whose optimum need not be an extreme point is refused."""
     if problem.prior is None or problem.constraints:
-        raise NotRepresentableError(
-            "with a worst case or a side constraint the optimum need not be an extreme point", do="solve the program"
-        )
+        what = "with a worst case or a side constraint the optimum need not be an extreme point"
+        raise NotRepresentableError(what, do="solve the program")
     return problem.prior

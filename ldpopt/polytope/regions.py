@@ -5,8 +5,6 @@ The value of a mechanism under the prior :math:`\pi` is :math:`\pi \cdot g`, whe
 them is largest are polytopes (docs, "Regions").
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,7 +55,6 @@ class Region:
     members: tuple[int, ...] | None = field(default=None)
 
     def __repr__(self) -> str:
-        """Name, size and number of corners."""
         return f"Region({self.label!r}, {len(self.corners)} corners)"
 
     @property
@@ -90,9 +87,8 @@ class Region:
         """
         first, *others = self.corners
         if len(first) > 3:
-            raise NotRepresentableError(
-                f"the share of a cell is computed for 2 and 3 inputs, not for {len(first)}", do="use its corners"
-            )
+            what = f"the share of a cell is computed for 2 and 3 inputs, not for {len(first)}"
+            raise NotRepresentableError(what, do="use its corners")
         if len(first) < 3:
             return abs(_determinant([first, *others]))
         return sum((abs(_determinant([first, *pair])) for pair in pairwise(others)), Fraction(0))
@@ -246,9 +242,8 @@ def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[Extre
     """Read the extreme points, and a utility of their shape."""
     if isinstance(source, ExtremePoints):
         if n is not None and n != source.shape[0]:
-            raise StatementError(
-                f"the points have {source.shape[0]} inputs, not {n}", do=f"give {n} coordinates for each point"
-            )
+            what = f"the points have {source.shape[0]} inputs, not {n}"
+            raise StatementError(what, do=f"give {n} coordinates for each point")
         points = source
     else:
         if n is None:

@@ -7,8 +7,6 @@ the subsets are linearly independent, and the weights are unique up to scale (Bo
 bit masks here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,24 +35,12 @@ _CHUNK = 200_000
 
 @dataclass(frozen=True)
 class Collection:
-    """A minimal balanced collection, with the weights that balance it.
+    """A minimal balanced collection, with the weights that balance it."""
 
-    Attributes
-    ----------
-    points : int
-        Size of the ground set.
-    sets : tuple of int
-        Bit masks, ascending.
-    weights : tuple of int
-        Positive integers without a common divisor.
-    total : int
-        Sum of the weights of the sets that contain a point; the same for every point.
-    """
-
-    points: int
-    sets: tuple[int, ...]
-    weights: tuple[int, ...]
-    total: int
+    points: int  # size of the ground set
+    sets: tuple[int, ...]  # bit masks, ascending
+    weights: tuple[int, ...]  # positive integers without a common divisor
+    total: int  # sum of the weights of the sets that contain a point; the same for every point
 
 
 @lru_cache(maxsize=8)
@@ -66,11 +52,6 @@ def collection_orbits(points: int, most: int | None = None) -> tuple[Collection,
     Up to a permutation the smallest set is ``{0, .., s-1}``, and the other sets are at least as large. All such
     families of at most ``points`` sets are solved in floats, in batches. Those that seem balanced are checked in
     rationals. Six points have about 10 million families.
-
-    Examples
-    --------
-    >>> [len(collection_orbits(n)) for n in (2, 3, 4)]
-    [1, 3, 9]
     """
     most = points if most is None else min(most, points)
     _require_few_families(points, most)
@@ -93,10 +74,8 @@ def _require_few_families(points: int, most: int) -> None:
         families = sum(math.comb(count - 1, size - 1) for size in range(2, most + 1) for count in counts)
     if families > MAX_FAMILIES:
         number = "" if families == math.inf else f"{families:.3g} "
-        raise StatementError(
-            f"the {number}families of up to {most} sets of {points} points are too many to enumerate",
-            do="take at most 6 inputs, or 8 with at most 3 outputs",
-        )
+        what = f"the {number}families of up to {most} sets of {points} points are too many to enumerate"
+        raise StatementError(what, do="take at most 6 inputs, or 8 with at most 3 outputs")
 
 
 def balance(points: int, sets: tuple[int, ...]) -> Collection | None:

@@ -1,7 +1,5 @@
 """Approximate local differential privacy, event-wise or entry-wise."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -29,9 +29,8 @@ def require_undirected(graph: Graph) -> None:
         what = f"{type(graph).__name__} is not a networkx graph"
         raise StatementError(what, do="pass a networkx.Graph on the inputs")
     if graph.is_directed():
-        raise StatementError(
-            "the graph is directed; being neighbors is mutual", do="pass graph.to_undirected() if both ways are meant"
-        )
+        what = "the graph is directed; being neighbors is mutual"
+        raise StatementError(what, do="pass graph.to_undirected() if both ways are meant")
     if len(graph) == 0:
         raise StatementError("the graph is empty", do="add the inputs as nodes")
 
@@ -79,9 +78,8 @@ def bfs_partition(graph: Graph, source: Hashable, value: Value | None = None) ->
     """
     require_undirected(graph)
     if not is_among(source, graph):
-        raise StatementError(
-            f"the source {short_repr(source)} is not a node of the graph", do="start from one of its nodes"
-        )
+        what = f"the source {short_repr(source)} is not a node of the graph"
+        raise StatementError(what, do="start from one of its nodes")
     nearest: dict[Any, int] = {}
     for node, number in steps_from(graph, [source]).items():
         nearest.setdefault(value_of(node, value), number)

@@ -17,9 +17,8 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_labelled
 from ldpopt.foundation.labels import label_numbers
 from ldpopt.foundation.numbers import Float, frozen, real_array, short_repr
-from ldpopt.privacy.implied_pairs import unimplied_pairs
 from ldpopt.privacy.notion import TiedNotion, shape_of
-from ldpopt.privacy.places import METRICS, network_distances, point_distances
+from ldpopt.privacy.places import METRICS, network_distances, point_distances, unimplied_pairs
 from ldpopt.privacy.plain import MisstatedError, Table, plain_budget, required
 from ldpopt.privacy.ties import Ties
 
@@ -150,7 +149,6 @@ class MetricDP(TiedNotion):
         return cls(epsilon, table.values, table.axes[0])
 
     def __repr__(self) -> str:
-        """Budget and size of the table."""
         name = "callable" if callable(self.distance) else f"{len(self.distance)} x {len(self.distance)}"
         return f"MetricDP(epsilon={self.epsilon!r}, distance=<{name}>)"
 
@@ -165,10 +163,8 @@ class MetricDP(TiedNotion):
         if callable(self.distance):
             return read_metric([[self.distance(x, k) for k in inputs] for x in inputs])
         if len(self.distance) != len(inputs):
-            raise StatementError(
-                f"the distance is {self.distance.shape} but there are {len(inputs)} inputs",
-                do="give the distances of these inputs",
-            )
+            what = f"the distance is {self.distance.shape} but there are {len(inputs)} inputs"
+            raise StatementError(what, do="give the distances of these inputs")
         if self.inputs is None or self.inputs == tuple(inputs):
             return self.distance
         return Labelled(self.distance, (self.inputs,) * 2, "distance", ("input",) * 2).to(inputs, inputs)
@@ -223,15 +219,13 @@ class MetricDP(TiedNotion):
         if distance == "absolute" and points is not None:
             raise StatementError("points are for distance = 'euclidean'", do="give values, one number for each input")
         if distance != "absolute" and (points is None) == (values is None):
-            raise StatementError(
-                f"distance = {distance!r} needs points", do="give points = [[x, y], ...], one for each input"
-            )
+            what = f"distance = {distance!r} needs points"
+            raise StatementError(what, do="give points = [[x, y], ...], one for each input")
         given = _values_of_inputs(values, inputs) if points is None else points
         if len(given) != len(inputs):
             name = "points" if len(given) and isinstance(given[0], list) else "values"
-            raise StatementError(
-                f"{name} has {len(given)} entries for {len(inputs)} inputs", do="give one entry for each input"
-            )
+            what = f"{name} has {len(given)} entries for {len(inputs)} inputs"
+            raise StatementError(what, do="give one entry for each input")
         return cls(epsilon, point_distances(given, "euclidean" if distance == "absolute" else distance).values)
 
     @classmethod
@@ -265,9 +259,8 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     names = inputs or table.axes[0]
     matrix = table.to(names, names)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise StatementError(
-            f"the distance has shape {matrix.shape}; it needs (n, n)", do="give one row and one column for each input"
-        )
+        what = f"the distance has shape {matrix.shape}; it needs (n, n)"
+        raise StatementError(what, do="give one row and one column for each input")
     is_off_diagonal = ~np.eye(len(matrix), dtype=bool)
     checks = (
         (~np.isfinite(matrix), "is not finite: give separate problems for inputs that are infinitely far apart"),
@@ -284,9 +277,8 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
             x, k = map(int, np.argwhere(bad)[0])
             raise StatementError(f"distance[{x}, {k}] = {matrix[x, k]} {why}", do="correct the distance")
     if names is not None and len(names) != len(matrix):
-        raise StatementError(
-            f"{len(names)} input labels for a distance of shape {matrix.shape}", do="give one label for each row"
-        )
+        what = f"{len(names)} input labels for a distance of shape {matrix.shape}"
+        raise StatementError(what, do="give one label for each row")
     return Labelled(matrix, (names, names), "distance", ("input", "input"))
 
 

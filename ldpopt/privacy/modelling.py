@@ -137,18 +137,16 @@ def read_ratio(ratio: Any, ties: Ties | None) -> Any:
     if shape == () and ties.distance is not None:
         if hasattr(ratio, "value") and k > 1:
             what = f"one parameter cannot stand for the ratios at {k} distances"
-            raise StatementError(
-                what, do=f"pass a cp.Parameter({k}, pos=True), with values as notion.ratios() has them"
-            )
+            do = f"pass a cp.Parameter({k}, pos=True), with values as notion.ratios() has them"
+            raise StatementError(what, do=do)
         if not hasattr(ratio, "value"):
             return _number(ratio) ** np.unique(ties.distance)
         import cvxpy as cp
 
         return cp.reshape(ratio, (1,), order="C")
     if ties.distance is None and shape not in ((), (1,)):
-        raise StatementError(
-            f"ratio has shape {shape}, but this notion has one ratio", do="pass a number, or a scalar cp.Parameter"
-        )
+        what = f"ratio has shape {shape}, but this notion has one ratio"
+        raise StatementError(what, do="pass a number, or a scalar cp.Parameter")
     if ties.distance is not None and shape != (k,):
         raise StatementError(f"ratio has shape {shape}, but there are {k} distances", do="see notion.ratios()")
     if hasattr(ratio, "value"):
@@ -160,13 +158,11 @@ def _number(ratio: Any) -> float:
     try:
         value = float(ratio)
     except (TypeError, ValueError):
-        raise StatementError(
-            f"ratio = {short_repr(ratio)} is not a number", do="pass e**epsilon, or a cp.Parameter"
-        ) from None
+        what = f"ratio = {short_repr(ratio)} is not a number"
+        raise StatementError(what, do="pass e**epsilon, or a cp.Parameter") from None
     if not 1 <= value < np.inf:
-        raise StatementError(
-            f"ratio = {value:g} is not e**epsilon of a budget", do="pass a finite number of at least 1"
-        )
+        what = f"ratio = {value:g} is not e**epsilon of a budget"
+        raise StatementError(what, do="pass a finite number of at least 1")
     return value
 
 

@@ -12,31 +12,14 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import is_labelled
-from ldpopt.foundation.numbers import (
-    is_whole,
-    real_number,
-    require_memory,
-    require_room,
-    short_repr,
-    whole_number,
-)
+from ldpopt.foundation.numbers import is_whole, real_number, require_memory, require_room, short_repr, whole_number
 from ldpopt.privacy.graph_layers import bfs_partition, require_undirected
 from ldpopt.privacy.places import distances, read_points, require_metric
 
 if TYPE_CHECKING:
     from ldpopt.privacy.graph_layers import Graph as Graph
 
-__all__ = [
-    "bfs_partition",
-    "cayley",
-    "complete",
-    "cycle",
-    "grid",
-    "histograms",
-    "path",
-    "require_undirected",
-    "within",
-]
+__all__ = ["bfs_partition", "cayley", "complete", "cycle", "grid", "histograms", "path", "require_undirected", "within"]
 
 MOST_CELLS = 100_000  # largest number of nodes of a grid or of histograms: such a graph takes a second to build
 MOST_COUNTS = 500_000  # largest total number of bins over all histograms of a graph
@@ -121,9 +104,8 @@ def cycle(labels: Iterable[Hashable]) -> Graph:
     """
     names = _distinct(labels)
     if len(names) < 3:
-        raise StatementError(
-            f"a cycle of {len(names)} labels does not exist", do="give at least three labels, or use a path"
-        )
+        what = f"a cycle of {len(names)} labels does not exist"
+        raise StatementError(what, do="give at least three labels, or use a path")
     return _graph_of(names, zip(names, (*names[1:], names[0]), strict=True))
 
 
@@ -154,17 +136,13 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
     """
     rows, columns = whole_number(rows, "rows", 1), whole_number(columns, "columns", 1)
     if rows * columns > MOST_CELLS:
-        raise StatementError(
-            f"a grid of {rows} x {columns} cells has more than {MOST_CELLS}",
-            do="merge cells: no channel has so many inputs",
-        )
+        what = f"a grid of {rows} x {columns} cells has more than {MOST_CELLS}"
+        raise StatementError(what, do="merge cells: no channel has so many inputs")
     cells = [(i, j) for i in range(rows) for j in range(columns)]
     names: tuple[Any, ...] = _distinct(cells if labels is None else labels)
     if len(names) != len(cells):
-        raise StatementError(
-            f"{len(names)} labels for a grid of {rows} x {columns} = {len(cells)} cells",
-            do="give one label for each cell, row by row",
-        )
+        what = f"{len(names)} labels for a grid of {rows} x {columns} = {len(cells)} cells"
+        raise StatementError(what, do="give one label for each cell, row by row")
     down = ((names[k], names[k + columns]) for k in range(len(names) - columns))
     across = ((names[k], names[k + 1]) for k in range(len(names) - 1) if (k + 1) % columns)
     return _graph_of(names, [*down, *across])
@@ -213,10 +191,8 @@ def histograms(bins: int, most: int, *, replace: bool = False) -> Graph:
     for k in range(1, few + 1):
         count = count * (many + k) // k  # C(many + k, k)
         if count > MOST_CELLS or count * bins > MOST_COUNTS:
-            raise StatementError(
-                f"there are too many histograms of {short_repr(bins)} bins and up to {short_repr(most)} records",
-                do="merge bins, or take fewer records: no channel has so many inputs",
-            )
+            what = f"there are too many histograms of {short_repr(bins)} bins and up to {short_repr(most)} records"
+            raise StatementError(what, do="merge bins, or take fewer records: no channel has so many inputs")
     if replace:
         # The tables that become equal without one of their records are neighbors of each other.
         shorter = _tables(bins, most - 1) if most else []
@@ -270,17 +246,14 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
             _distinct(elements), ((x, x + int(s)) for x in elements for s in steps if s and x + int(s) in elements)
         )
     if not is_whole(elements, 2):
-        raise StatementError(
-            f"{short_repr(elements)} is not a group of integers", do="pass N >= 2 for 0 .. N-1, or a range"
-        )
+        what = f"{short_repr(elements)} is not a group of integers"
+        raise StatementError(what, do="pass N >= 2 for 0 .. N-1, or a range")
     n = int(elements)
     return _graph_of(range(n), ((x, (x + int(s)) % n) for x in range(n) for s in steps if s % n))
 
 
 def within(
-    points: Mapping[Any, ArrayLike] | ArrayLike,
-    metric: str | Callable[[Any, Any], float] = "euclidean",
-    r: float = 1.0,
+    points: Mapping[Any, ArrayLike] | ArrayLike, metric: str | Callable[[Any, Any], float] = "euclidean", r: float = 1.0
 ) -> Graph:
     """Connect the points at distance at most ``r``.
 

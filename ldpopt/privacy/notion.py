@@ -270,10 +270,8 @@ def to_table(privacy: Notion, inputs: Sequence[Hashable], *, explicit: bool = Fa
     table = privacy.to_plain(inputs, explicit=explicit)
     for key, value in table.items():
         if not is_plain(value):
-            raise StatementError(
-                f"{name}.to_plain() returned {short_repr(value)} for {key!r}, which no file can hold",
-                do="return numbers, text, lists and tables only",
-            )
+            what = f"{name}.to_plain() returned {short_repr(value)} for {key!r}, which no file can hold"
+            raise StatementError(what, do="return numbers, text, lists and tables only")
     return {"kind": privacy.kind} | table
 
 
@@ -345,9 +343,8 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
     if rows is not None:
         return rows, True
     if not hasattr(channel, "__len__") or getattr(channel, "ndim", 1) == 0:
-        raise MechanismError(
-            f"{short_repr(channel)} is not a channel", do="pass a Mechanism or an array (inputs, outputs)"
-        )
+        what = f"{short_repr(channel)} is not a channel"
+        raise MechanismError(what, do="pass a Mechanism or an array (inputs, outputs)")
     return tuple(range(len(channel))), False
 
 

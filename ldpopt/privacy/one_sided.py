@@ -1,7 +1,5 @@
 """One-sided privacy: only some answers are sensitive."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self

@@ -1,4 +1,4 @@
-"""Distances between points with coordinates, and along the edges of a network."""
+"""Distances between points and along the edges of a network; pairs that a chain through a third input implies."""
 
 from __future__ import annotations
 
@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, take_labels
 from ldpopt.foundation.numbers import Float, real_array, short_repr
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import in_threads
+from ldpopt.native import count_implied, mark_implied
 from ldpopt.privacy.graph_layers import require_undirected
 
 if TYPE_CHECKING:
     import networkx as nx
+
+THREADED_INPUTS = 100  # number of inputs from which threads pay
+# Number of inputs whose pairs are tried together, so that each row of distances is read once for all of them
+BLOCK = 16
+# Number of inputs from which a sample is tried first, its size, and the share of implied pairs that may be kept
+SAMPLED_INPUTS, SAMPLE, MAX_IMPLIED_SHARE = 1000, 50, 1e-3
 
 METRICS = ("euclidean", "manhattan", "great_circle")  # names of the distances between coordinates
 EARTH_RADIUS = 6371.0088  # mean radius of the Earth in kilometers (IUGG)
@@ -31,11 +40,10 @@ def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None 
         names = distinct_labels(inputs, "list of points", "input")
         coordinates = table.to(names, None)
     if names is not None and len(names) != len(coordinates):
-        raise StatementError(
-            f"{len(names)} input labels for {len(coordinates)} points", do="give one label for each point"
-        )
+        what = f"{len(names)} input labels for {len(coordinates)} points"
+        raise StatementError(what, do="give one label for each point")
     distance = distances(coordinates, names, metric)
-    x, k = _coinciding(distance)
+    x, k = next(iter(np.argwhere((distance == 0) & ~np.eye(len(distance), dtype=bool)).tolist()), (0, 0))
     if x != k:
         what = f"the points of {_name(names, x)} and {_name(names, k)} coincide"
         raise StatementError(what, where="the list of points", do="merge the two inputs or move them apart")
@@ -91,16 +99,12 @@ def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, 
             continue
         where = f"the edge from {u!r} to {v!r}"
         if weight not in data:
-            raise StatementError(
-                f"the edge has no {weight!r}", where=where, do="give weight=, the attribute with lengths"
-            )
+            what = f"the edge has no {weight!r}"
+            raise StatementError(what, where=where, do="give weight=, the attribute with lengths")
         length = float(real_array(data[weight], f"{weight} of an edge"))
         if not 0 < length < np.inf:
-            raise StatementError(
-                f"the {weight} of the edge is {length}, which is not a positive length",
-                where=where,
-                do="give every edge a positive, finite length",
-            )
+            what = f"the {weight} of the edge is {length}, which is not a positive length"
+            raise StatementError(what, where=where, do="give every edge a positive, finite length")
         ends = (min(position[u], position[v]), max(position[u], position[v]))
         shortest[ends] = min(length, shortest.get(ends, np.inf))
     ends_of = np.array(list(shortest), np.int64).reshape(-1, 2)
@@ -126,18 +130,16 @@ def read_points(points: Any) -> tuple[Float, Labels | None]:
     coordinates = real_array(given, "list of points")
     coordinates = coordinates[:, None] if coordinates.ndim == 1 else coordinates
     if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
-        raise StatementError(
-            "the points need finite coordinates, one row per point", do="give one row of finite numbers for each point"
-        )
+        what = "the points need finite coordinates, one row per point"
+        raise StatementError(what, do="give one row of finite numbers for each point")
     return coordinates, names
 
 
 def _great_circle(coordinates: Float, names: Labels | None) -> Float:
     """Distances on a sphere, by the haversine formula, which is accurate for close points."""
     if coordinates.shape[1] != 2:
-        raise StatementError(
-            f"a point on the globe has {coordinates.shape[1]} coordinates", do="give latitude, longitude"
-        )
+        what = f"a point on the globe has {coordinates.shape[1]} coordinates"
+        raise StatementError(what, do="give latitude, longitude")
     for axis, (kind, limit) in enumerate((("latitude", 90), ("longitude", 360))):
         wrong = np.flatnonzero(np.abs(coordinates[:, axis]) > limit)
         if len(wrong):
@@ -154,11 +156,49 @@ def _great_circle(coordinates: Float, names: Labels | None) -> Float:
     return np.minimum(distance, distance.T)
 
 
-def _coinciding(distance: Float) -> tuple[int, int]:
-    """Two inputs at distance 0, or ``(0, 0)`` if there are none."""
-    zero = np.argwhere((distance == 0) & ~np.eye(len(distance), dtype=bool))
-    return (int(zero[0][0]), int(zero[0][1])) if len(zero) else (0, 0)
-
-
 def _name(names: Labels | None, x: int) -> str:
     return f"input {x}" if names is None else repr(names[x])
+
+
+def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int, Int]:
+    """Ordered pairs at a positive distance, shape (n, n), that no chain through a third input implies.
+
+    A pair ``(x, k)`` is implied if ``d(x, z) + d(z, k) <= d(x, k)`` for some other ``z``, as exact numbers; both parts
+    are shorter, so all implied pairs may be dropped at once. From `SAMPLED_INPUTS` inputs on all pairs are kept if
+    hardly any pair of a sample is implied.
+
+    Notes
+    -----
+    At most ``n**3 / 2`` additions, or `SAMPLE` times ``n**2`` if all pairs are kept, in threads from `THREADED_INPUTS`
+    inputs on, and ``n**2`` extra floats.
+    """
+    n = len(distance)
+    through = distance.copy()
+    np.fill_diagonal(through, np.inf)  # a third input differs from both
+    is_implied = np.eye(n, dtype=bool)
+
+    def mark_block(begin: int) -> None:
+        deadline.check("dropping the metric's implied pairs")
+        mark_implied(through, begin, min(begin + BLOCK, n), is_implied)
+
+    blocks = range(0, n, BLOCK)
+    if n >= SAMPLED_INPUTS and _seldom_implied(through, deadline):
+        pass  # all pairs are kept
+    elif n >= THREADED_INPUTS:
+        in_threads(mark_block, blocks)
+    else:
+        for begin in blocks:
+            mark_block(begin)
+    first, second = np.nonzero(~is_implied)
+    return first, second
+
+
+def _seldom_implied(through: Float, deadline: Deadline) -> bool:
+    """Whether hardly any pair of a sample of inputs is implied; the diagonal is infinite."""
+
+    def count(x: int) -> int:
+        deadline.check("looking for the metric's implied pairs")
+        return count_implied(through, x)
+
+    sample = np.random.default_rng(0).permutation(len(through))[:SAMPLE]
+    return sum(in_threads(count, sample.tolist())) <= MAX_IMPLIED_SHARE * SAMPLE * len(through)

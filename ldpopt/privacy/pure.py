@@ -1,7 +1,5 @@
 """Pure local differential privacy."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 r"""Ties: pairs of inputs whose rows a notion compares, their distances, and the outputs that are compared."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Utility-optimized privacy: sensitive and other answers, protected and invertible reports."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self

@@ -1,7 +1,5 @@
 """Side constraints on a channel: each function returns a RowBlock for `Problem(constraints=...)`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -80,19 +78,13 @@ def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, nam
     table = read_labelled(coefficients, "coefficient matrix")
     matrix = table.values
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        raise StatementError(
-            f"the coefficients of {short_repr(name)} are not a finite matrix (inputs, outputs)",
-            do="give one row for each input, one column for each output",
-        )
-    lower, upper = (
-        real_number(lower, f"the lower bound of {short_repr(name)}"),
-        real_number(upper, f"the upper bound of {short_repr(name)}"),
-    )
+        what = f"the coefficients of {short_repr(name)} are not a finite matrix (inputs, outputs)"
+        raise StatementError(what, do="give one row for each input, one column for each output")
+    lower = real_number(lower, f"the lower bound of {short_repr(name)}")
+    upper = real_number(upper, f"the upper bound of {short_repr(name)}")
     if lower > upper:
-        raise StatementError(
-            f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}",
-            do="give a lower bound that is at most the upper one",
-        )
+        what = f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}"
+        raise StatementError(what, do="give a lower bound that is at most the upper one")
     if not np.isfinite([lower, upper]).any():
         raise StatementError(f"the constraint {short_repr(name)} has no bound", do="give lower, upper or both")
     x, y = np.nonzero(matrix)

@@ -1,7 +1,5 @@
 """Real priors and samples from installed packages, read lazily, each with its source and license."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -70,7 +68,6 @@ class Dataset:
         return answers
 
     def __repr__(self) -> str:
-        """Name, size and labels, shortened."""
         shown = ", ".join(map(str, self.labels[:8])) + (", ..." if len(self.labels) > 8 else "")
         return f"Dataset({self.name!r}, {self.rows} rows, {len(self.labels)} labels: {shown})"
 
@@ -126,10 +123,8 @@ def _read(name: str) -> Dataset:
     position = {code: k for k, code in enumerate(labels)}
     unknown = [code for code in found.tolist() if code not in position]
     if unknown:
-        raise LdpoptError(
-            f"the installed data set {name!r} has the code {unknown[0]}, which ldpopt does not know",
-            do="install statsmodels >= 0.14 as ldpopt was tested with",
-        )
+        what = f"the installed data set {name!r} has the code {unknown[0]}, which ldpopt does not know"
+        raise LdpoptError(what, do="install statsmodels >= 0.14 as ldpopt was tested with")
     positions = np.array([position[code] for code in found.tolist()], dtype=np.int64)
     source, license = SOURCES[file]
     return Dataset(name, question, tuple(labels.values()), frozen(positions[index.ravel()]), source, license)

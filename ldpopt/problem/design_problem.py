@@ -1,7 +1,5 @@
 """A design problem: a workload to estimate, a privacy notion, and the weights of the answers in the error."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -54,7 +52,6 @@ class DesignProblem:
     outputs: int | None = None
 
     def __post_init__(self) -> None:
-        """Read workload and weights."""
         if not isinstance(self.workload, Workload):
             object.__setattr__(self, "workload", Workload(self.workload))
         require_kind(self.privacy, Notion, "design")
@@ -82,14 +79,10 @@ def read_weights(weights: Any, workload: Workload) -> Float:
     n = workload.shape[1]
     array = read_labelled(weights, "list of weights", ("answer", "answer")).to(workload.inputs)
     if array.shape != (n,):
-        raise StatementError(
-            f"the weights have shape {array.shape}; there are {n} answers", do="give one weight for each answer"
-        )
+        what = f"the weights have shape {array.shape}; there are {n} answers"
+        raise StatementError(what, do="give one weight for each answer")
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if len(bad):
-        raise StatementError(
-            f"weight {array[bad[0]]} is not a finite number >= 0",
-            where=f"answer {workload.inputs[bad[0]]!r}",
-            do="give weights that are at least 0",
-        )
+        what = f"weight {array[bad[0]]} is not a finite number >= 0"
+        raise StatementError(what, where=f"answer {workload.inputs[bad[0]]!r}", do="give weights that are at least 0")
     return frozen(normalized(array))

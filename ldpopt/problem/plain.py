@@ -3,8 +3,6 @@
 ``from_plain(Entry(plain(problem), path))`` is the same problem: floats stay the same floats and budgets exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ Series has weights by label: they are put into the order of the inputs, each lab
 sum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any

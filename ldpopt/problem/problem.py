@@ -1,7 +1,5 @@
 """Problem: inputs and their prior, the utility of reports, and the required privacy."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -105,7 +103,6 @@ class Problem(HasFacts):
         self.privacy.check(names, targets)
 
     def __repr__(self) -> str:
-        """Sizes and notion."""
         n, m = self.utility.shape
         return f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, {self.privacy!r})"
 
@@ -202,16 +199,14 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
         raise StatementError(f"a {type(blocks).__name__} is not a list of side constraints", do="pass a list of them")
     for block in blocks:
         if not isinstance(block, RowBlock):
-            raise StatementError(
-                f"{short_repr(block)} is not a side constraint", do="use a function of ldpopt.constraints"
-            )
+            what = f"{short_repr(block)} is not a side constraint"
+            raise StatementError(what, do="use a function of ldpopt.constraints")
         if block.name in ("privacy", "row_sum", "worst_case"):
             raise StatementError(f"the name {block.name!r} is already used by the program", do="rename the constraint")
     duplicate = first_duplicate([block.name for block in blocks])
     if duplicate is not None:
-        raise StatementError(
-            f"duplicate constraint name {short_repr(duplicate[0])}", do="give each constraint a name of its own"
-        )
+        what = f"duplicate constraint name {short_repr(duplicate[0])}"
+        raise StatementError(what, do="give each constraint a name of its own")
     return tuple(blocks)
 
 

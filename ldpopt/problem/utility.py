@@ -49,19 +49,14 @@ class Utility:
     outputs: Labels | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the matrix and make it read-only."""
         if not isinstance(self.sense, str) or self.sense not in ("gain", "loss"):
-            raise StatementError(
-                f"the sense of a utility is 'gain' or 'loss', not {short_repr(self.sense)}",
-                do="give 'gain' to maximize, 'loss' to minimize",
-            )
+            what = f"the sense of a utility is 'gain' or 'loss', not {short_repr(self.sense)}"
+            raise StatementError(what, do="give 'gain' to maximize, 'loss' to minimize")
         table = read_labelled(self.matrix, f"{self.sense} matrix")
         matrix = table.values
         if matrix.ndim != 2 or 0 in matrix.shape:
-            raise StatementError(
-                f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)",
-                do="give one row for each input, one column for each output",
-            )
+            what = f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)"
+            raise StatementError(what, do="give one row for each input, one column for each output")
         bad = np.argwhere(~np.isfinite(matrix))
         if len(bad):
             x, y = map(int, bad[0])
@@ -242,9 +237,8 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
     array([2., 1., 0.])
     """
     if not isinstance(name, str) or name not in NAMED:
-        raise StatementError(
-            f"unknown utility {short_repr(name)}", do=f"name one of {', '.join(NAMED)}, or give a matrix"
-        )
+        what = f"unknown utility {short_repr(name)}"
+        raise StatementError(what, do=f"name one of {', '.join(NAMED)}, or give a matrix")
     n, m = len(inputs), len(outputs)
     require_memory(BYTES_PER_ENTRY * n * m, f"a {n} x {m} utility")
     if name == "identity":
@@ -254,10 +248,8 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
             if label in position:
                 matrix[x, position[label]] = 1.0
         if not matrix.any():
-            raise StatementError(
-                "the identity utility is zero everywhere: no output is also an input",
-                do="name outputs that are inputs, or give a matrix",
-            )
+            what = "the identity utility is zero everywhere: no output is also an input"
+            raise StatementError(what, do="name outputs that are inputs, or give a matrix")
         return Utility(matrix, "gain")
     values, targets = _numbers(inputs, outputs, name)
     return NAMED[name](values, targets)
@@ -270,10 +262,8 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
     else:
         found = (utility if isinstance(utility, Utility) else Utility(utility, "gain")).to(inputs, outputs)
     if found.shape != (len(inputs), len(outputs)):
-        raise StatementError(
-            f"the utility has shape {found.shape} but there are {len(inputs)} inputs and {len(outputs)} outputs",
-            do="give one row for each input and one column for each output",
-        )
+        what = f"the utility has shape {found.shape} but there are {len(inputs)} inputs and {len(outputs)} outputs"
+        raise StatementError(what, do="give one row for each input and one column for each output")
     return found
 
 
@@ -304,9 +294,8 @@ def read_numbers(given: Any, kind: str) -> Labelled:
     """Read the values of labels, finite numbers: a list by position, a mapping or Series by label."""
     found = read_labelled(given, f"list of {kind} values", (kind,))
     if found.values.ndim != 1 or not found.values.size or not np.isfinite(found.values).all():
-        raise StatementError(
-            f"the {kind} values are not a non-empty list of finite numbers", do="give one finite number for each label"
-        )
+        what = f"the {kind} values are not a non-empty list of finite numbers"
+        raise StatementError(what, do="give one finite number for each label")
     return found
 
 
@@ -319,10 +308,8 @@ def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str)
     position = {label: x for x, label in enumerate(inputs)}
     if all(label in position for label in outputs):
         return np.arange(len(inputs)), np.array([position[label] for label in outputs])
-    raise StatementError(
-        f"{name} needs numbers: the labels are neither numbers nor are the outputs among the inputs",
-        do=f"pass utility.{name}(values, outputs) with the numbers behind the labels",
-    )
+    what = f"{name} needs numbers: the labels are neither numbers nor are the outputs among the inputs"
+    raise StatementError(what, do=f"pass utility.{name}(values, outputs) with the numbers behind the labels")
 
 
 def _require_one_kind(labels: Sequence[Hashable], name: str) -> None:
@@ -330,7 +317,6 @@ def _require_one_kind(labels: Sequence[Hashable], name: str) -> None:
     are_numbers = [label_numbers([label]) is not None for label in labels]
     if any(are_numbers) and not all(are_numbers):
         number, other = (short_repr(labels[are_numbers.index(which)]) for which in (True, False))
-        raise StatementError(
-            f"{name} needs labels of one kind: {number} is a number, {other} is not",
-            do=f"give a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or values in a file",
-        )
+        what = f"{name} needs labels of one kind: {number} is a number, {other} is not"
+        do = f"give a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or values in a file"
+        raise StatementError(what, do=do)

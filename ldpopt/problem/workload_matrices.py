@@ -1,7 +1,5 @@
 """Workloads as they are given and built: tables, labels and attributes are read; matrices and symmetries are built."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -13,15 +11,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labelled, read_labelled, take_labels
 from ldpopt.foundation.labels import check_labels
-from ldpopt.foundation.numbers import (
-    Float,
-    is_whole,
-    loose_array,
-    real_array,
-    require_memory,
-    short_repr,
-    whole_number,
-)
+from ldpopt.foundation.numbers import Float, is_whole, loose_array, real_array, require_memory, short_repr, whole_number
 
 Alphabet = int | Sequence[Hashable]
 Permutation = NDArray[np.int64]
@@ -65,15 +55,11 @@ def require_entries(array: Float) -> None:
     bad = np.argwhere(~(np.abs(array) <= LARGEST))
     if len(bad):
         k, x = bad[0].tolist()
-        raise StatementError(
-            f"entry {array[k, x]} of the workload is not in [-{LARGEST:g}, {LARGEST:g}]",
-            where=f"[{k}, {x}]",
-            do="scale the row",
-        )
+        what = f"entry {array[k, x]} of the workload is not in [-{LARGEST:g}, {LARGEST:g}]"
+        raise StatementError(what, where=f"[{k}, {x}]", do="scale the row")
     if not array.any():
-        raise StatementError(
-            "all entries of the workload are 0: there is nothing to estimate", do="give at least one row that is not 0"
-        )
+        what = "all entries of the workload are 0: there is nothing to estimate"
+        raise StatementError(what, do="give at least one row that is not 0")
     require_scale(float(np.abs(array).max()))
 
 
@@ -103,9 +89,8 @@ def read_means(values: Mapping[Hashable, Any], inputs: Any) -> tuple[Float, Any]
     """
     read = [read_labelled(row, "list of numbers", ("answer",)) for row in values.values()]
     if len({row.values.shape for row in read}) > 1 or read[0].values.ndim != 1:
-        raise StatementError(
-            "the lists of numbers are not vectors of the same length", do="give lists with one number for each answer"
-        )
+        what = "the lists of numbers are not vectors of the same length"
+        raise StatementError(what, do="give lists with one number for each answer")
     if inputs is None:
         inputs = next((row.axes[0] for row in read if row.has_labels), None)
     else:

@@ -1,7 +1,5 @@
 """A checkpoint: a file with the finished points of a run, with which a repeated run continues."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -30,22 +28,9 @@ class Checkpoint:
     A line is appended in one write as soon as its point is finished, so a kill never cuts a line. An unfinished last
     line, as on a full disk, is dropped when the file is opened again.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file; a new one is made when the run begins.
-    statement : mapping
-        Everything that the results depend on, in types of JSON.
-    title : str
-        Description of the run, for readers of the file and error messages.
-    pack, unpack : callable
-        Convert a result to types of JSON, and back; a result packed as None is not kept.
-
-    Raises
-    ------
-    ModelFileError
-        If the file has another statement (the message has its title and digest), is not a checkpoint, is used by
-        another run, or cannot be read or written.
+    ``statement`` is everything that the results depend on, in types of JSON; a file with another one is refused, and
+    the message has its title and digest. ``pack`` and ``unpack`` convert a result to types of JSON, and back; a result
+    packed as None is not kept.
     """
 
     def __init__(

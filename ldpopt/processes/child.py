@@ -1,7 +1,7 @@
 """A child process that calls functions for this one, and can be killed at any moment.
 
 When the parent ends, the system kills the child and all processes that it has started, even while the child runs
-compiled code.
+compiled code. Functions, arguments, results and errors are sent as bytes.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import pickle
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ldpopt.processes.calls import answer, describe_exit, result_of
+from ldpopt.errors import LdpoptError, StatementError
 
 if TYPE_CHECKING:
     import subprocess
 
+DO_IMPORTABLE = "define its functions and classes in a module that a worker can import"
 POLL_SECONDS = 0.2  # longest wait without a look at signals, so that Ctrl-C works on every system
 
 
@@ -33,13 +35,7 @@ class EndedError(Exception):
 
 
 class Child:
-    """A child process with the import path of this one; it prints to stderr.
-
-    Raises
-    ------
-    OSError
-        If the process cannot be started.
-    """
+    """A child process with the import path of this one; it prints to stderr. OSError if it cannot be started."""
 
     def __init__(self) -> None:
         import tempfile
@@ -62,15 +58,7 @@ class Child:
         return not self.is_dead and self._process.poll() is None
 
     def call(self, function: Callable[..., Any], *arguments: Any, deadline: float = math.inf) -> Any:
-        """Call a function of a module in the child, which is killed at the deadline, in ``time.perf_counter()``.
-
-        Raises
-        ------
-        LateError
-            At the deadline.
-        EndedError
-            If the child ends without a reply.
-        """
+        """Call a function of a module in the child, which is killed at the deadline, in ``time.perf_counter()``."""
         self.send(function, *arguments)
         try:
             return self.receive(deadline)
@@ -205,3 +193,59 @@ def _killed_with_parent(handle: int) -> Iterator[None]:
         yield
     finally:
         fcntl.fcntl(handle, fcntl.F_SETFL, plain)
+
+
+def packed(value: Any) -> bytes:
+    """Pickle a value, also one whose functions or classes are defined in a script or notebook."""
+    import cloudpickle
+
+    try:
+        raw: bytes = cloudpickle.dumps(value)
+    except Exception as error:
+        raise StatementError(f"this cannot be sent to another process: {error}", do=DO_IMPORTABLE) from None
+    return raw
+
+
+def answer(function: Callable[..., Any], *arguments: Any) -> bytes:
+    """Call a function, and return its result or error as bytes for `result_of`."""
+    import cloudpickle
+
+    try:
+        raw: bytes = cloudpickle.dumps((True, function(*arguments)))
+    except Exception as error:
+        return _packed_error(error)
+    return raw
+
+
+def result_of(raw: bytes) -> Any:
+    """Return the result in the bytes of `answer`, or raise its error."""
+    is_result, found = pickle.loads(raw)
+    if not is_result:
+        raise found
+    return found
+
+
+def _packed_error(error: Exception) -> bytes:
+    """Pickle an error, with its traceback as a note; a RuntimeError replaces one that cannot be pickled."""
+    replacement = RuntimeError(f"{type(error).__name__}: {error}")
+    for candidate in (error, replacement):
+        if not isinstance(candidate, LdpoptError):  # whose message explains itself
+            candidate.add_note(f"In another process:\n{traceback.format_exc()}")
+    try:
+        pickle.loads(raw := pickle.dumps((False, error)))
+    except Exception:
+        return pickle.dumps((False, replacement))
+    return raw
+
+
+def describe_exit(code: int) -> str:
+    """Describe how a process ended by its exit code, which is negative for a signal."""
+    if code >= 0:
+        return f"its process ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    if name == "SIGKILL":
+        return "killed by SIGKILL, for example because memory ran out"
+    return f"crashed with {name}"

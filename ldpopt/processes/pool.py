@@ -23,8 +23,8 @@ from typing import Any, Protocol
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.processes.calls import DO_IMPORTABLE, answer, describe_exit, packed, result_of
 from ldpopt.processes.checkpoint import Checkpoint
+from ldpopt.processes.child import DO_IMPORTABLE, answer, describe_exit, packed, result_of
 
 Task = Callable[[Any], Any]
 Progress = Callable[[int, int], None]
@@ -39,34 +39,18 @@ WATCH_SECONDS = 0.1  # seconds between a worker's checks that its parent is aliv
 
 @dataclass(frozen=True)
 class Lost:
-    """A point given up because every worker that tried it died.
+    """A point given up because every worker that tried it died."""
 
-    Attributes
-    ----------
-    reason : str
-        How the last of them ended.
-    """
-
-    reason: str
+    reason: str  # how the last of them ended
 
 
 @dataclass(frozen=True)
 class Finished:
-    """Results of a run.
+    """Results of a run."""
 
-    Attributes
-    ----------
-    results : dict key -> result
-        Finished points; a `Lost` for one that was given up.
-    interrupted : bool
-        Whether Ctrl-C or SIGTERM ended the run early.
-    total : int
-        Number of points.
-    """
-
-    results: dict[Any, Any]
-    interrupted: bool
-    total: int
+    results: dict[Any, Any]  # finished points; a `Lost` for one that was given up
+    interrupted: bool  # whether Ctrl-C or SIGTERM ended the run early
+    total: int  # number of points
 
     def complete(self, unit: str, describe: Callable[[Any], str]) -> dict[Any, Any]:
         """All results; raise an error if the run was interrupted or a point was given up.

@@ -3,8 +3,7 @@
 In: a `LinearProgram`. Out: an `Outcome` with a `Status`; `find` returns a solver by name.
 """
 
-from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.registry import find, installed
-from ldpopt.solvers.solver import Feature, Solver, missing
+from ldpopt.solvers.solver import Feature, Outcome, Solver, Status, missing
 
 __all__ = ["Feature", "Outcome", "Solver", "Status", "find", "installed", "missing"]

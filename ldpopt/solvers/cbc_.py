@@ -1,7 +1,5 @@
 """CBC through PuLP: its answers have eight digits, so they are improved by iterative refinement."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -10,10 +8,9 @@ import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.program import LinearProgram, pulp_sides
 from ldpopt.solvers.refinement import refine
-from ldpopt.solvers.solver import Solver, missing
+from ldpopt.solvers.solver import Outcome, Solver, Status, missing
 
 try:
     import pulp
@@ -56,9 +53,8 @@ class Cbc(Solver):
                 solver.tmpDir = folder
                 problem.solve(solver)
         except TypeError as error:
-            raise SolverOptionError(
-                f"PuLP refuses an option for CBC: {error}", do="leave the option out, or see the documentation of PuLP"
-            ) from None
+            what = f"PuLP refuses an option for CBC: {error}"
+            raise SolverOptionError(what, do="leave the option out, or see the documentation of PuLP") from None
         except pulp.PulpSolverError as error:
             return Outcome(Status.FAILED, str(error))
         raw = f"{pulp.LpStatus[problem.status]}, {pulp.LpSolution[problem.sol_status]}"
@@ -94,10 +90,8 @@ def _command() -> Any:
     path = _from_cbcbox()
     if path:
         return lambda **options: pulp.COIN_CMD(path=path, **options)
-    raise SolverNotFoundError(
-        "solver 'cbc' needs the program cbc, which this version of PuLP does not contain",
-        do='pip install cbcbox, or "pulp<4"',
-    )
+    what = "solver 'cbc' needs the program cbc, which this version of PuLP does not contain"
+    raise SolverNotFoundError(what, do='pip install cbcbox, or "pulp<4"')
 
 
 def _from_cbcbox() -> str | None:

@@ -1,7 +1,5 @@
 """Any solver that cvxpy can call, for linear programs."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Iterator
@@ -12,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import SolverNotFoundError, SolverOptionError
-from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.program import LinearProgram, silent_highs
-from ldpopt.solvers.solver import Solver, missing
+from ldpopt.solvers.solver import Outcome, Solver, Status, missing
 
 _STATUS = {
     "optimal": Status.OPTIMAL,
@@ -52,9 +49,8 @@ class Cvxpy(Solver):
 
         installed = cp.installed_solvers()
         if self._solver not in installed:
-            raise SolverNotFoundError(
-                f"cvxpy has no solver {self._solver!r} here", do=f"name one of {', '.join(sorted(installed))}"
-            )
+            what = f"cvxpy has no solver {self._solver!r} here"
+            raise SolverNotFoundError(what, do=f"name one of {', '.join(sorted(installed))}")
 
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
         """Solve; options are those of the named solver."""
@@ -73,10 +69,8 @@ class Cvxpy(Solver):
                 warnings.filterwarnings("ignore", "Solution may be inaccurate")
                 problem.solve(solver=self._solver, **settings)
         except (TypeError, KeyError, AttributeError, ValueError) as error:
-            raise SolverOptionError(
-                f"{self._solver} refuses an option: {error}",
-                do="leave the option out, or see the documentation of the solver",
-            ) from None
+            what = f"{self._solver} refuses an option: {error}"
+            raise SolverOptionError(what, do="leave the option out, or see the documentation of the solver") from None
         except cp.SolverError as error:
             return Outcome(Status.FAILED, str(error))
         status = _STATUS.get(problem.status, Status.FAILED)

@@ -4,8 +4,6 @@ A C library may ignore time limits and Ctrl-C, and a crash ends its whole proces
 of a second, are solved in this process.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -22,9 +20,8 @@ import numpy as np
 from ldpopt.errors import LdpoptError, SolverOptionError
 from ldpopt.foundation.plugins import at_address
 from ldpopt.processes.child import Child, EndedError, LateError
-from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
-from ldpopt.solvers.solver import Solver, check_outcome, require_solver
+from ldpopt.solvers.solver import Arrays, Outcome, Solver, Status, check_outcome, require_solver
 
 # Seconds after the time limit at which a solver is killed; it may stop by itself before, with a better answer
 KILL_DELAY = 0.75
@@ -37,14 +34,8 @@ UNSCALED_EXPONENT = 10  # largest costs between ``2**-10`` and ``2**10`` stay as
 class Guarded(Solver):
     """A solver with enforced time limits, which Ctrl-C always ends; its outcomes are checked.
 
-    Parameters
-    ----------
-    solver : Solver
-        Called in this process for programs of at most `in_process_nonzeros`.
-    address : str
-        ``module:class`` of the solver, for the child process; empty for a solver that always runs in this process.
-    detail : str
-        Argument of the class, if not empty; default: ``""``.
+    ``address`` is the ``module:class`` of the solver for the child process, empty for a solver that always runs in this
+    process; ``detail`` is the argument of the class, if not empty.
     """
 
     def __init__(self, solver: Solver, address: str, detail: str = "") -> None:
@@ -60,15 +51,12 @@ class Guarded(Solver):
         and ``raw_status`` names the signal.
         """
         program, exponent = with_unit_costs(program)
-        if self._is_solved_here(program):
+        is_small = program.nnz <= self.solver.in_process_nonzeros
+        if is_small or not self._address[0] or os.environ.get(PROCESS_VARIABLE) == "0":
             outcome = self.solver.solve(program, time_limit=time_limit, **options)
         else:
             outcome = self._solve_in_child(program, time_limit, options)
         return in_costs(check_outcome(outcome, self.solver, program), exponent)
-
-    def _is_solved_here(self, program: LinearProgram) -> bool:
-        is_small = program.nnz <= self.solver.in_process_nonzeros
-        return is_small or not self._address[0] or os.environ.get(PROCESS_VARIABLE) == "0"
 
     def _solve_in_child(self, program: LinearProgram, time_limit: float | None, options: dict[str, Any]) -> Any:
         """Solve in a child process; the raw status says if it was killed, crashed or was slow to start."""
@@ -90,7 +78,9 @@ class Guarded(Solver):
             return outcome
         raw_status = outcome.raw_status
         if outcome.status is Status.LIMIT and time_limit is not None and started > time_limit / 2:
-            raw_status = f"{raw_status}; {_start_message(started)}"
+            is_started = started < math.inf
+            why = f"starting the solver took {started:.1f} s" if is_started else "the solver is still starting"
+            raw_status = f"{raw_status}; {why}"
         return replace(outcome, raw_status=raw_status, warm_start=self.solver.unpack_warm_start(start))
 
     def _plain_options(self, options: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
@@ -111,18 +101,13 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not a plain value")
 
 
+Address = tuple[str, str]
+"""A solver's ``module:class`` and the argument of the class."""
+
+
 def _without_names(program: LinearProgram) -> LinearProgram:
     parts = {field.name: getattr(program, field.name) for field in fields(LinearProgram)}
     return LinearProgram(**parts | {"rows": (), "columns": ()})
-
-
-def _start_message(seconds: float) -> str:
-    """Message about the seconds that a solver took to start; infinite if it has not started."""
-    return f"starting the solver took {seconds:.1f} s" if seconds < math.inf else "the solver is still starting"
-
-
-Address = tuple[str, str]
-"""A solver's ``module:class`` and the argument of the class."""
 
 
 def _load_solver(address: Address) -> None:

@@ -1,7 +1,5 @@
 """HiGHS through highspy; answers are improved by iterative refinement."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,10 +10,9 @@ import numpy as np
 
 from ldpopt.errors import SolverOptionError
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.solvers.outcome import Arrays, Outcome, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.refinement import in_floats, refine
-from ldpopt.solvers.solver import Feature, Solver, missing
+from ldpopt.solvers.solver import Arrays, Feature, Outcome, Solver, Status, missing
 
 try:
     import highspy
@@ -52,6 +49,7 @@ WARM_ITERATIONS = 500
 EXTRA_REFINEMENT_ITERATIONS = 1000  # iterations allowed for refinement, in addition to one for each row and column
 # Refinement may take this many seconds, or this multiple of the time of the first solve, whichever is longer
 MIN_REFINEMENT_SECONDS, MAX_REFINEMENT_FACTOR = 1.0, 10.0
+UNSIMPLIFIED_NONZEROS = 10_000  # non-zeros up to which presolve takes a third of the time and removes nothing
 SCALE = 2.0**8  # factor for right-hand sides and costs, which makes the absolute tolerances tighter by the same factor
 
 
@@ -80,9 +78,8 @@ class Highs(Solver):
         refinement_end = time.perf_counter() + max(
             MIN_REFINEMENT_SECONDS, MAX_REFINEMENT_FACTOR * (time.perf_counter() - began)
         )
-        start = None if outcome.warm_start is None else _with_slacks(outcome.warm_start)
         limit = Deadline(min(refinement_end, deadline.moment))
-        return _Refinement(program, outcome, options, limit, start).refined()
+        return _Refinement(program, outcome, options, limit, outcome.warm_start).refined()
 
     def pack_warm_start(self, warm_start: highspy.HighsBasis) -> Arrays:
         """States of columns and rows, numbered as in HiGHS."""
@@ -102,13 +99,16 @@ class Highs(Solver):
 
 def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Deadline, basis: Any) -> Outcome:
     """Solve once, and again with other settings if the answer is wrong or unclear."""
-    steps = {} if basis is None else {"simplex_iteration_limit": WARM_ITERATIONS + sum(program.shape)}
+    steps: dict[str, Any] = {} if program.nnz > UNSIMPLIFIED_NONZEROS else {"presolve": "off"}
+    if basis is not None:
+        steps["simplex_iteration_limit"] = WARM_ITERATIONS + sum(program.shape)
     outcome = _run(program, SCALE, {**TOLERANCES, **steps, **options}, deadline, _with_new_rows(program, basis))
     if _is_stalled(outcome, options) and basis is not None:
         # Among nearly parallel rows a simplex method may cycle, from any basis, where tolerances are the smallest.
         settings = {**SIMPLEX, **steps, "simplex_strategy": 4, **options}
         outcome = _run(program, 1.0, settings, deadline, None)
-    if basis is not None and (_is_stalled(outcome, options) or _is_infeasible(program, outcome)):
+    is_infeasible = outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL
+    if basis is not None and (_is_stalled(outcome, options) or is_infeasible):
         # From a basis with nearly parallel rows HiGHS may call an infeasible point optimal. Columns scaled to at most 1
         # take a fraction of the seconds of its default scaling there.
         outcome = _run(program, SCALE, {**TOLERANCES, "simplex_scale_strategy": 4, **options}, deadline, None)
@@ -123,10 +123,6 @@ def _is_stalled(outcome: Outcome, options: dict[str, Any]) -> bool:
     return outcome.raw_status == "Iteration limit reached" and "simplex_iteration_limit" not in options
 
 
-def _is_infeasible(program: LinearProgram, outcome: Outcome) -> bool:
-    return outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL
-
-
 @dataclass
 class _Refinement:
     """Refinement of an answer, with its own limits: near an optimum a simplex method may cycle."""
@@ -135,7 +131,8 @@ class _Refinement:
     outcome: Outcome
     options: dict[str, Any]
     deadline: Deadline
-    start: highspy.HighsBasis | None
+    last: highspy.HighsBasis | None  # basis of the program from which the next refinement starts
+    start: highspy.HighsBasis | None = None  # or that of its residual program
 
     def refined(self) -> Outcome:
         """Solve for residuals until they are roundoff."""
@@ -146,6 +143,8 @@ class _Refinement:
         return {"simplex_iteration_limit": EXTRA_REFINEMENT_ITERATIONS + sum(self.program.shape)}
 
     def _residual(self, step: LinearProgram) -> Outcome:
+        if self.last is not None:
+            self.start, self.last = _with_slacks(self.last), None
         found = _run(step, 1.0, {**TOLERANCES, **SIMPLEX, **self._limits}, self.deadline, self.start)
         if found.status is not Status.OPTIMAL:
             found = _run(step, 1.0, self._limits, self.deadline, None)
@@ -158,7 +157,7 @@ class _Refinement:
                 return
             settings = {**TOLERANCES, **SIMPLEX, **fallback, **self._limits, **self.options}
             found = _run(self.program, SCALE, settings, self.deadline, basis)
-            self.start = None if found.warm_start is None else _with_slacks(found.warm_start)
+            self.start, self.last = None, found.warm_start
             yield found
 
 
@@ -215,6 +214,5 @@ def _with_slacks(basis: highspy.HighsBasis) -> highspy.HighsBasis:
 
 def _set(highs: highspy.Highs, option: str, value: Any) -> None:
     if highs.setOptionValue(option, value) != highspy.HighsStatus.kOk:
-        raise SolverOptionError(
-            f"HiGHS refuses the option {option} = {value!r}", do="see its name, type and range in HiGHS's manual"
-        )
+        what = f"HiGHS refuses the option {option} = {value!r}"
+        raise SolverOptionError(what, do="see its name, type and range in HiGHS's manual")

@@ -110,7 +110,6 @@ class LinearProgram:
         return "linear program"
 
     def __repr__(self) -> str:
-        """Title and sizes."""
         return f"<{self._sizes}>"
 
     @property
@@ -119,7 +118,6 @@ class LinearProgram:
         return f"{self.title}: {rows:,} rows, {columns:,} columns, {self.nnz:,} non-zeros"
 
     def __str__(self) -> str:
-        """Sizes, blocks, the objective, and the first rows of each block as algebra."""
         names, direction = self.column_names(), "maximize" if self.maximize else "minimize"
         used = np.flatnonzero(self.objective)
         lines = [self._sizes]
@@ -156,7 +154,8 @@ class LinearProgram:
     # By numpy alone: scipy takes as long to import as all else that a small problem needs.
     def activity(self, point: Float) -> Float:
         """Value of each row at a point: ``A v``."""
-        return np.asarray(np.bincount(self._rows_of_entries(), self.value * point[self.index], self.shape[0]), float)
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.start))
+        return np.asarray(np.bincount(rows, self.value * point[self.index], self.shape[0]), float)
 
     def adjoint(self, duals: Float) -> Float:
         """Weight of each column under multipliers of the rows: ``A^T y``; some rows at a time."""
@@ -167,9 +166,6 @@ class LinearProgram:
             weights = np.repeat(duals[begin : begin + BLOCK], np.diff(starts))
             np.add.at(found, self.index[entries], self.value[entries] * weights)
         return found
-
-    def _rows_of_entries(self) -> Int:
-        return np.repeat(np.arange(self.shape[0]), np.diff(self.start))
 
     def row_names(self) -> list[str]:
         """One readable name for each row."""
@@ -248,10 +244,8 @@ class LinearProgram:
         # Coefficients such as e**-epsilon may be small: 1e-12 is the smallest threshold that HiGHS allows.
         highs.setOptionValue("small_matrix_value", 1e-12)
         if highs.passModel(model) == highspy.HighsStatus.kError:
-            raise StatementError(
-                f"HiGHS refuses the program with {self.shape[0]} rows and {self.shape[1]} columns",
-                do="check that its numbers are finite and below 1e20",
-            )
+            what = f"HiGHS refuses the program with {self.shape[0]} rows and {self.shape[1]} columns"
+            raise StatementError(what, do="check that its numbers are finite and below 1e20")
         return highs
 
     def to_pulp(self, *, named: bool = True) -> pulp.LpProblem:

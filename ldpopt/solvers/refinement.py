@@ -4,8 +4,6 @@ A solver satisfies rows up to an absolute tolerance, or prints eight digits. The
 of another linear program, with small bounds and costs: scale it up, solve it, scale the answer down and add it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.foundation.numbers import Float
-from ldpopt.solvers.outcome import Outcome, Status
 from ldpopt.solvers.program import LinearProgram
+from ldpopt.solvers.solver import Outcome, Status
 
 ROUNDOFF = 1e-14  # residuals up to this, relative to right-hand sides and costs of 1, are not refined
 ACCEPTED_RESIDUAL = 1e-13  # largest residual for which no other answer is tried

@@ -1,7 +1,5 @@
 """Solvers by name: those of ldpopt, and plug-ins under the entry point ``ldpopt.solvers``."""
 
-from __future__ import annotations
-
 import math
 
 from ldpopt.errors import SolverNotFoundError
@@ -17,8 +15,10 @@ register(GROUP, "cbc", "ldpopt.solvers.cbc_:Cbc")
 register(GROUP, "cvxpy", "ldpopt.solvers.cvxpy_:Cvxpy")
 
 
-def find(name: str) -> Solver:
+def find(name: str | Solver) -> Solver:
     """Return the solver of a name such as ``"highs"`` or ``"cvxpy:CLARABEL"``.
+
+    A solver that is given itself runs in this process: a time limit is left to the solver.
 
     Raises
     ------
@@ -26,6 +26,8 @@ def find(name: str) -> Solver:
         If there is no such solver; the message names the known ones, or the package to install. Solvers inside a
         package, such as those of cvxpy, are checked when they solve.
     """
+    if isinstance(name, Solver):
+        return name if isinstance(name, Guarded) else Guarded(require_solver(name), "")
     head, _, detail = name.partition(":") if isinstance(name, str) else ("", "", "")
     own = registered(GROUP)
     if head in own:
@@ -35,7 +37,8 @@ def find(name: str) -> Solver:
         others = plug_ins(GROUP)
         if head not in others:
             names = f"auto, {', '.join(sorted({*own, *others}))}, or cvxpy:SOLVER"
-            raise SolverNotFoundError(f"there is no solver {short_repr(name)}", do=f"name one of {names}")
+            do = f"name one of {names}; or pass an instance of a class derived from ldpopt.solvers.Solver"
+            raise SolverNotFoundError(f"there is no solver {short_repr(name)}", do=do)
         address = getattr(others[head], "value", "").partition("[")[0].strip()
         factory = others[head].load()
     solver = require_solver(factory(detail) if detail else factory())

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, SolverNotFoundError
-from ldpopt.foundation.numbers import short_repr
-from ldpopt.solvers.outcome import Arrays, Outcome, Status
+from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.solvers.program import LinearProgram
+
+Arrays = dict[str, NDArray[Any]]
 
 
 class Feature(Enum):
@@ -103,3 +106,41 @@ def _require_numbers(solver: Solver, name: str, given: Any, size: int) -> None:
 def _wrong(solver: Solver, what: str) -> LdpoptError:
     do = "test it with ldpopt.testing.check_solver"
     return LdpoptError(f"solve() of the solver {solver.name!r} returned {what}", do=do)
+
+
+class Status(Enum):
+    """How a solve ended. OPTIMAL is the solver's claim; the certificate checks it."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    LIMIT = "limit"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a solve.
+
+    Attributes
+    ----------
+    status : Status
+        How the solve ended.
+    raw_status : str
+        The status in the words of the solver.
+    point : float array or None, shape (columns,)
+        Best point found.
+    row_duals : float array or None, shape (rows,)
+        Change of the optimal value for each unit by which a row's active bound is raised.
+    column_duals : float array or None, shape (columns,)
+        The same for column bounds: the reduced costs.
+    warm_start : object
+        Final state of the solver, in its own format, from which a later solve can start.
+    """
+
+    status: Status
+    raw_status: str
+    point: Float | None = None
+    row_duals: Float | None = None
+    column_duals: Float | None = None
+    warm_start: Any = None

@@ -1,7 +1,5 @@
 """certify(solution): the certificate that a solver's duals prove; nothing in their translation is trusted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -86,14 +84,10 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
     pairs, others = _split_blocks(blocks, is_tied=bool(blocks) and problem.ties() is not None)
     form = program.structure.form
     row_sums = named["row_sum"] if form == "compact" else None
-    worst_case = _worst_case(problem, np.abs(named["worst_case"])) if "worst_case" in named else None
+    worst_case = np.abs(named["worst_case"]) if "worst_case" in named else None
+    if worst_case is not None and (counted := np.where(may_be_worst(problem), worst_case, 0.0)).any():
+        worst_case = counted  # rounding errors at other inputs would count with their true gains
     return Multipliers(form, row_sums, worst_case, PairRows.joined(pairs), tuple(others))
-
-
-def _worst_case(problem: Problem, weights: Float) -> Float:
-    """Weights of the inputs that may be the worst case; rounding errors at others would count with their true gains."""
-    counted = np.where(may_be_worst(problem), weights, 0.0)
-    return counted if counted.any() else weights
 
 
 def _split_blocks(

@@ -18,8 +18,6 @@ The same polytope has forms that are tested against each other:
 bound proved for the program, its floats read exactly, holds for the problem.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -102,7 +100,7 @@ def _pairwise_size(ties: Ties | None, n: int, m: int) -> tuple[float, float]:
     """Rows and non-zeros of the privacy constraints in the pairwise form; without ties, those of all pairs."""
     if ties is None:
         return n * (n - 1) * float(m) + n * m, n * (n - 1) * 2.0 * m + n * m
-    pairs, zeros = _n_pairs(ties), n * m - _n_allowed(ties, m)
+    pairs, zeros = _n_pairs(ties), 0 if ties.owner is None else n * m - int(np.count_nonzero(ties.allowed(m)))
     if ties.is_shared:
         events = 2.0**m if m < 1000 else np.inf
         return pairs * (events - 2) + zeros, pairs * m * events + zeros
@@ -208,10 +206,6 @@ def _ties_of(problem: Problem, form: ProgramForm) -> Ties | None:
 
 def _n_pairs(ties: Ties) -> float:
     return float(np.count_nonzero(ties.capped_inputs()) * (ties.n - 1) if ties.first is None else len(ties.first))
-
-
-def _n_allowed(ties: Ties, m: int) -> int:
-    return ties.n * m if ties.owner is None else int(np.count_nonzero(ties.allowed(m)))
 
 
 def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:

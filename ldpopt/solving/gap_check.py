@@ -2,26 +2,39 @@
 
 The gap is that of the certificate, by the same computation in integers. For large programs with an expected value it is
 computed in floats; for a worst case floats are too inaccurate, so integers are always used.
+
+A small problem with a gap is solved again (`polish`), as often happens for worst cases: rounding and repair cost each
+input a little, and a worst case has the value of the input that lost most. First worst-case rows are raised by those
+losses, so that after the repair all inputs lose equally. Then other methods are tried: interior points keep ratios that
+a simplex method rounds to zero, and row generation ends at a vertex where an interior point stalls.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from ldpopt.certificate.program_bound import bound
 from ldpopt.certificate.program_certificate import STAKE_SHARE, distance_to, relative_gap
-from ldpopt.errors import CertificateError
+from ldpopt.errors import CertificateError, NotRepresentableError
+from ldpopt.foundation.deadline import OutOfTimeError
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.certify import read_multipliers
-from ldpopt.solving.methods.method import RawSolution
+from ldpopt.solving.formulation import worst_case_utility
+from ldpopt.solving.log import LOG
+from ldpopt.solving.methods.method import Method, RawSolution, Task, optimal_point, solver_named
 from ldpopt.solving.solution import value_of
 
+POLISHED_GAP = 3e-10  # relative gap after the repair up to which nothing more is tried
+SMALL_OPTIMAL_GAP = 1e-9  # largest relative gap of a small problem's answer that is called optimal
+MAX_NONZEROS = 30_000  # largest number of non-zeros of a program that is solved again
+MAX_ROUNDS = 16  # largest number of rounds of row generation in a second solve
+# Multiple of the repair's cost by which worst-case rows are raised: the second repair costs about the same
+REPAIR_SHARE = 2.0
 OPTIMAL_GAP = 1e-6  # largest relative gap of an answer that is called optimal, unless a larger one was requested
 EXACT_NONZEROS = 500_000  # non-zeros of a program with an expected value up to which the gap is computed in integers
 # Multipliers are rounded to multiples of this number, so that those below about 1e-310 prove nothing
@@ -116,3 +129,54 @@ def _largest_sum(weights: Float, lower: Float, upper: Float, at: Float) -> float
     ends = np.where(weights > 0, upper, lower)
     margin = np.abs(weights) * np.maximum(1.0, np.abs(at))
     return float(np.where(weights == 0, 0.0, np.where(np.isfinite(ends), weights * ends, weights * at + margin)).sum())
+
+
+def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolution:
+    """Solve a small problem again by these methods if the repaired channel has a gap; return the better answer."""
+    gap = raw.gap
+    if gap is None or not gap > POLISHED_GAP or raw.program.nnz > MAX_NONZEROS:
+        return raw
+    for answer in _other_answers(raw, task, methods):
+        other = repair_and_measure(answer, task.problem)
+        LOG.info("gap %.1e after the repair; solved again by %s: gap %s", gap, other.solver, other.gap)
+        if other.gap is not None and other.gap < gap:
+            raw, gap = other, other.gap
+        if gap <= POLISHED_GAP:
+            break
+    return check_gap(raw, SMALL_OPTIMAL_GAP)
+
+
+def _other_answers(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> Iterator[RawSolution]:
+    """Answers with raised rows and by other methods; one that refuses or fails is left out."""
+    raised = _with_raised_rows(raw, task)
+    if raised is not None:
+        yield raised
+    for method in methods:
+        if method.name.startswith(raw.solver) or not method.suits(task.form, task.limits):
+            continue
+        try:
+            answer = method.solve(replace(task, limits=replace(task.limits, generation_rounds=MAX_ROUNDS)))
+        except (NotRepresentableError, OutOfTimeError):
+            continue
+        if isinstance(answer, RawSolution) and answer.outcome.status is Status.OPTIMAL:
+            yield answer
+
+
+def _with_raised_rows(raw: RawSolution, task: Task) -> RawSolution | None:
+    """The optimum of a worst case whose rows are raised by the repair's cost; its multipliers stay those of ``raw``."""
+    problem, program = task.problem, raw.program
+    if problem.prior is not None or raw.channel is None or raw.repaired is None:
+        return None
+    sign = 1.0 if problem.utility.sense == "gain" else -1.0
+    cost = sign * (worst_case_utility(problem) * (raw.channel - raw.repaired.mechanism.channel)).sum(axis=1)
+    shift = sign * REPAIR_SHARE * np.maximum(cost, 0.0) / program.objective[-1]
+    span = next(span for span in program.rows if span.name == "worst_case")
+    lower, upper = program.row_lower.copy(), program.row_upper.copy()
+    lower[span.slice] -= shift
+    upper[span.slice] -= shift
+    raised: LinearProgram = replace(program, row_lower=lower, row_upper=upper)
+    outcome = solver_named("highs").solve(raised, time_limit=task.deadline.left)
+    point = optimal_point(outcome)
+    if point is None:
+        return None
+    return replace(raw, outcome=replace(raw.outcome, point=point), channel=program.structure.channel(point))

@@ -1,7 +1,5 @@
 """The measured sizes from which one method is faster than another."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from ldpopt.foundation.numbers import real_number
@@ -24,6 +22,8 @@ class Limits:
         Largest number of restricted programs that sifting solves; 3 to 12 are usual.
     graph_entries : int
         Entries from which the interior point by outputs beats simplex on a graph or metric.
+    graph_nonzeros : int
+        Non-zeros of the privacy rows from which it does so with fewer entries, as for a metric.
     rays_entries : int
         Entries from which rays beat that interior point.
     graph_numbers : float
@@ -54,6 +54,7 @@ class Limits:
     least_beta: float = 1e-9
     sifting_rounds: int = 60
     graph_entries: int = 1500
+    graph_nonzeros: int = 5000
     rays_entries: int = 4000
     graph_numbers: float = 2.5e8
     rays_pivots: float = 500
@@ -67,7 +68,6 @@ class Limits:
     rough_rounds: int = 25
 
     def __post_init__(self) -> None:
-        """Check that every threshold is a number."""
         for field in fields(self):
             real_number(getattr(self, field.name), field.name, 0)
 

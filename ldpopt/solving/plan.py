@@ -1,7 +1,5 @@
 """The plan: which method solves a problem, and why. This is the only place where a method is chosen."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Literal, get_args
 
@@ -10,7 +8,9 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.problem.problem import Problem
+from ldpopt.solvers import Solver
 from ldpopt.solving.limits import LIMITS, Limits
+from ldpopt.solving.log import Step
 from ldpopt.solving.methods.direct import Direct
 from ldpopt.solving.methods.event_interior import EventInteriorPoint
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
@@ -19,7 +19,6 @@ from ldpopt.solving.methods.output_sifting import OutputSifting
 from ldpopt.solving.methods.rays.method import Rays
 from ldpopt.solving.methods.row_generation import RowGeneration
 from ldpopt.solving.problem_form import ProblemForm
-from ldpopt.solving.step import Step
 
 SolveForm = Literal["compact", "pairwise", "sifted"]
 
@@ -39,7 +38,7 @@ POLISHING_METHODS: tuple[Method, ...] = (GraphInteriorPoint(), EventInteriorPoin
 
 def plan(
     problem: Problem,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     form: SolveForm | None = None,
     limits: Limits = LIMITS,
     deadline: Deadline = NO_LIMIT,
@@ -50,7 +49,7 @@ def plan(
     ----------
     problem : Problem
         The problem.
-    solver : str
+    solver : str or Solver
         ``"auto"`` chooses by structure and size; any other name plans the method that uses this solver; default:
         ``"auto"``.
     form : {"compact", "pairwise", "sifted"}, optional
@@ -87,12 +86,13 @@ def plan(
         raise StatementError(f"unknown form {short_repr(form)}", do="use 'compact', 'pairwise' or 'sifted'")
     facts = ProblemForm.of(problem, deadline)
     if solver != "auto":
-        return (Step(_with_solver(facts, solver, form), f'solver="{solver}" was requested'),)
+        requested = f'solver="{solver}"' if isinstance(solver, str) else f"the solver {getattr(solver, 'name', solver)}"
+        return (Step(_with_solver(facts, solver, form), f"{requested} was requested"),)
     if form == "sifted":
         return (Step(OutputSifting(), 'form="sifted" was requested'),)
-    candidates = [method for method in _allowed(form) if method.suits(facts, limits)]
-    ranks = {method: method.rank(facts, limits) for method in candidates}
-    ranked = sorted((method for method in candidates if ranks[method] < inf), key=ranks.__getitem__)
+    ranks = {method: method.rank(facts, limits) for method in _allowed(form)}  # ranks take less time than suiting
+    candidates = [method for method, rank in ranks.items() if rank < inf and method.suits(facts, limits)]
+    ranked = sorted(candidates, key=ranks.__getitem__)
     if form is None and len(ranked) > 1 and facts.is_mutual and facts.pair_nonzeros > limits.direct_nonzeros:
         ranked = [method for method in ranked if not isinstance(method, Direct)]  # simplex would take hours
     return tuple(Step(method, method.because(facts, limits)) for method in ranked)
@@ -105,7 +105,7 @@ def _allowed(form: Form | None) -> tuple[Method, ...]:
     return tuple(method.restricted_to(form) for method in METHODS if form in method.forms)
 
 
-def _with_solver(facts: ProblemForm, solver: str, form: SolveForm | None) -> Method:
+def _with_solver(facts: ProblemForm, solver: str | Solver, form: SolveForm | None) -> Method:
     """The one method that uses this solver for this form."""
     if form == "sifted":
         return OutputSifting(solver)

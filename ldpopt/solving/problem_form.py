@@ -21,27 +21,14 @@ TIE_ARRAYS = 12  # floats that the interior point by outputs stores for each tie
 
 @dataclass(frozen=True, eq=False)
 class ProblemForm:
-    """Sizes, objective and ties of a problem.
+    """Sizes, objective and ties of a problem."""
 
-    Attributes
-    ----------
-    n, m : int
-        Numbers of inputs and outputs.
-    is_expected : bool
-        Whether the objective is an expected value, not a worst case.
-    has_side_rows : bool
-        Whether there are side constraints.
-    ties : Ties or None
-        The pairs of inputs that the notion ties output by output; None if the notion only has rows.
-    has_generated_rows : bool
-        Whether the compact program is a relaxation, to which violated rows of the notion are added.
-    """
-
-    n: int
-    m: int
-    is_expected: bool
-    has_side_rows: bool
-    ties: Ties | None
+    n: int  # number of inputs
+    m: int  # number of outputs
+    is_expected: bool  # whether the objective is an expected value, not a worst case
+    has_side_rows: bool  # whether there are side constraints
+    ties: Ties | None  # the pairs of inputs that the notion ties output by output; None if the notion only has rows
+    # whether the compact program is a relaxation, to which violated rows of the notion are added
     has_generated_rows: bool
 
     @classmethod

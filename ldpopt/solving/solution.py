@@ -88,7 +88,6 @@ class Solution(HasFacts):
         return math.nan if self.repaired is None else value_of(self.problem, self.repaired.mechanism.channel)
 
     def __repr__(self) -> str:
-        """Status, value and solver."""
         return f"Solution({self.status.value}, value={self.value:.12g}, solver={self.solver!r})"
 
     def facts(self, certificate: Certificate | None = None) -> Facts:

@@ -1,7 +1,5 @@
 """solve(problem): run the plan, repair the channel, and audit it."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from math import inf
@@ -13,19 +11,17 @@ from ldpopt.foundation.numbers import Float, positive_seconds, real_number
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.problem.problem import Problem
-from ldpopt.solvers import Status, find
+from ldpopt.solvers import Solver, Status, find
 from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.formulation import formulate, relaxed_form
-from ldpopt.solving.gap_check import OPTIMAL_GAP, check_gap, repair_and_measure
+from ldpopt.solving.gap_check import OPTIMAL_GAP, check_gap, polish, repair_and_measure
 from ldpopt.solving.limits import LIMITS, Limits
-from ldpopt.solving.log import LOG, log_to_stderr
+from ldpopt.solving.log import LOG, Step, log_to_stderr
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS, require_client
 from ldpopt.solving.plan import POLISHING_METHODS, SolveForm, plan
-from ldpopt.solving.polish import polish
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import Solution, value_of, with_constant_report
-from ldpopt.solving.step import Step
 
 FINAL = (Status.OPTIMAL, Status.INFEASIBLE)  # statuses after which no other method is tried
 NOTED_COST = 1e-6  # smallest relative cost of the repair that is noted
@@ -34,7 +30,7 @@ NOTED_COST = 1e-6  # smallest relative cost of the repair that is noted
 def solve(
     problem: Problem,
     *,
-    solver: str = "auto",
+    solver: str | Solver = "auto",
     time_limit: float | None = None,
     gap: float | None = None,
     form: SolveForm | None = None,
@@ -49,10 +45,10 @@ def solve(
     ----------
     problem : Problem
         The problem.
-    solver : str
+    solver : str or Solver
         ``"auto"`` follows the `plan`: HiGHS, or an interior point for large problems (about a thousand entries or
         more). Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or
-        a plug-in's name; default: ``"auto"``.
+        a plug-in's name, or an instance of `ldpopt.solvers.Solver`; default: ``"auto"``.
     time_limit : float, optional
         Seconds for the whole call; default: no limit.
     gap : float, optional
@@ -96,10 +92,8 @@ def solve(
     deadline = Deadline.after(positive_seconds(time_limit))
     began = time.perf_counter()
     if not isinstance(problem, Problem):
-        raise StatementError(
-            f"solve() takes a Problem, not a {type(problem).__name__}",
-            do="pass a Problem, or an array and a notion by Problem(...)",
-        )
+        what = f"solve() takes a Problem, not a {type(problem).__name__}"
+        raise StatementError(what, do="pass a Problem, or an array and a notion by Problem(...)")
     if gap is not None and not 0 < (gap := real_number(gap, "gap")) < 1:
         raise StatementError(f"gap = {gap} is not between 0 and 1", do="give a relative gap such as 1e-3")
     if executor is not None:
@@ -116,7 +110,7 @@ def solve(
 
 def _solve(
     problem: Problem,
-    solver: str,
+    solver: str | Solver,
     time_limit: float | None,
     gap: float | None,
     form: SolveForm | None,
@@ -133,7 +127,8 @@ def _solve(
         if executor is not None and not raw.used_executor:
             step_notes.append(f"the executor was not used: it is for metrics of at least {LEAST_INPUTS} inputs")
     except OutOfTimeError as error:
-        ended = _out_of_time(problem, f"the time limit of {time_limit:.3g} s was over while {error}")
+        message = f"the time limit of {time_limit:.3g} s was over while {error}"
+        ended = Solution(problem, Status.LIMIT, message, "no solver", 0.0, {}, {}, _notes(problem))
         return with_constant_report(ended, problem)
     if solver == "auto" and not options and gap is None and not deadline.is_over:
         raw = _failed_as_limit(polish(raw, task, POLISHING_METHODS))
@@ -142,7 +137,7 @@ def _solve(
         solution = replace(solution, conflict=_conflict(problem, solver, deadline))
     if raw.repaired is None or raw.channel is None:
         return with_constant_report(solution, problem)
-    notes = (*solution.notes, *_cost_of_repair(problem, raw.channel, raw.repaired))
+    notes = (*_few_reports(raw.repaired), *solution.notes, *_cost_of_repair(problem, raw.channel, raw.repaired))
     return replace(solution, repaired=raw.repaired, notes=notes)
 
 
@@ -241,26 +236,13 @@ def _solution(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Sol
     )
 
 
-def _out_of_time(problem: Problem, message: str) -> Solution:
-    """The solution if the time limit is over before any method could start."""
-    return Solution(problem, Status.LIMIT, message, "no solver", 0.0, {}, {}, _notes(problem))
-
-
-def _conflict(problem: Problem, solver: str, deadline: Deadline) -> tuple[str, ...]:
+def _conflict(problem: Problem, solver: str | Solver, deadline: Deadline) -> tuple[str, ...]:
     """Constraints that conflict with privacy: each is left out in turn, and dropped if the rest is still infeasible."""
     backend = find("highs" if solver in ("auto", "interior") else solver)
     needed = list(problem.constraints)
     for block in problem.constraints:
         rest = [other for other in needed if other is not block]
-        trial = Problem(
-            problem.prior,
-            problem.utility,
-            problem.privacy,
-            inputs=problem.inputs,
-            outputs=problem.outputs,
-            objective=problem.objective,
-            constraints=rest,
-        )
+        trial = replace(problem, constraints=tuple(rest))
         program = formulate(trial, relaxed_form(trial))
         if backend.solve(program, time_limit=deadline.left).status is Status.INFEASIBLE:
             needed = rest
@@ -284,6 +266,15 @@ def _notes(problem: Problem) -> tuple[str, ...]:
             "which is more private and costs at most 2**-53 per entry"
         )
     return (*notes, *problem.privacy.notes(problem.inputs))
+
+
+def _few_reports(fixed: Repaired) -> tuple[str, ...]:
+    """Note that frequencies cannot be estimated if fewer reports are used than there are answers."""
+    n, used = len(fixed.mechanism.inputs), int((fixed.mechanism.channel > 0).any(axis=0).sum())
+    if used >= n:
+        return ()
+    reports = "1 report is" if used == 1 else f"{used} reports are"
+    return (f"{reports} used for {n} answers: frequencies cannot be estimated from them; `design` finds what can",)
 
 
 def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[str, ...]:

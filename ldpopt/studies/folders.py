@@ -1,7 +1,5 @@
 """Surveys in folders of Parquet files: privatized and counted file by file, in worker processes or on a cluster."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import uuid
@@ -19,7 +17,7 @@ from ldpopt.estimation.reports import count_file
 from ldpopt.foundation.files import file_errors
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.mechanism.keyed import Keyed
-from ldpopt.mechanism.privatizing import privatize_file
+from ldpopt.mechanism.privatizing import columns_of_answers, privatize_file
 from ldpopt.mechanism.questions import Question
 from ldpopt.mechanism.sampling import Random, child_seed, seed_of
 from ldpopt.processes.pool import run
@@ -93,7 +91,7 @@ def privatize_folder(
         After Ctrl-C or SIGTERM; finished files are kept.
     """
     survey = survey_of(questions)
-    columns, kept = survey.questions, survey.kept(keep)
+    columns, kept = survey.asked, survey.kept(keep)
     keyed = Keyed.read(key, id, rng)
     answers, reports = Path(source), Path(target)
     names = _names(answers)
@@ -103,7 +101,7 @@ def privatize_folder(
     before = {name: read_origin(str(answers / name)) for name in names}
     for name, origin in before.items():
         if origin is not None and not again:
-            require_raw(origin, columns, _schema(answers / name).names, str(answers / name))
+            require_raw(origin, columns_of_answers(columns), _schema(answers / name).names, str(answers / name))
     with file_errors("cannot write the folder", reports):
         (reports / PARTS).mkdir(parents=True, exist_ok=True)
     new = origin_of_reports(columns, kept, keyed, survey.one_question)

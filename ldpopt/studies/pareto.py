@@ -1,7 +1,5 @@
 """Pareto front of two groups of inputs: what one group loses where the other one gains, by linear programs."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 

@@ -251,17 +251,9 @@ def simulate(
     >>> abs(found.mean - found.expected) < 4 * found.std_error
     True
     """
-    grid = simulate_grid(
-        {"": Setting(mechanism, prior, utility)},
-        [population],
-        repeats=repeats,
-        confidence=confidence,
-        rng=rng,
-        jobs=jobs,
-        executor=executor,
-        checkpoint=checkpoint,
-        progress=progress,
-    )
+    how: Any = {"repeats": repeats, "confidence": confidence, "rng": rng, "checkpoint": checkpoint}
+    settings = {"": Setting(mechanism, prior, utility)}
+    grid = simulate_grid(settings, [population], **how, jobs=jobs, executor=executor, progress=progress)
     return next(iter(grid.cells.values()))
 
 
@@ -317,9 +309,8 @@ def simulate_grid(
     repeats = whole_number(repeats, "repeats", 2)
     normal_quantile(confidence)
     if not settings or not sizes:
-        raise StatementError(
-            "a simulation without settings or people", do="pass at least one setting and one number of people"
-        )
+        what = "a simulation without settings or people"
+        raise StatementError(what, do="pass at least one setting and one number of people")
     models = {name: _Model.of(Setting(*setting)) for name, setting in settings.items()}
     for model in models.values():
         n_bytes = 24 * max(sizes) + 16 * repeats * len(model.weights)
@@ -413,7 +404,7 @@ def _estimates(mechanism: Mechanism, reports: Any) -> list[float]:
     """Estimated shares of the answers, from reports that are positions of outputs."""
     seen = np.bincount(reports, minlength=len(mechanism.outputs)).tolist()
     shares: list[float] = estimate_frequencies(
-        mechanism, dict(zip(mechanism.outputs, seen, strict=True))
+        mechanism, dict(zip(mechanism.outputs, seen, strict=True)), check_fit=False
     ).values.tolist()
     return shares
 

@@ -297,9 +297,8 @@ def _with_delta(privacy: Any, delta: float) -> Any:
     has_delta = is_dataclass(privacy) and any(entry.name == "delta" and entry.init for entry in fields(privacy))
     if not has_delta or isinstance(privacy, type):
         what = f"{short_repr(privacy)} has no delta to sweep"
-        raise StatementError(
-            what, do="use a notion with a delta, such as ApproximateLDP (in a model file: kind = 'approximate')"
-        )
+        do = "use a notion with a delta, such as ApproximateLDP (in a model file: kind = 'approximate')"
+        raise StatementError(what, do=do)
     return replace(privacy, delta=delta)
 
 

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
 from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.record import Design
-from ldpopt.designing.saving import design_of, load_design
+from ldpopt.designing.record import Design, ProvedDesign
+from ldpopt.designing.saving import load_design
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.files import finite_or_none, labels_of, made_by, require_digest
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
+from ldpopt.problem.workload import Workload
+from ldpopt.surveys.joint import JointQuestion, read_joint
 
 if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
@@ -35,6 +37,8 @@ def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
         "epsilon": finite_or_none(survey.epsilon),
         "stated_epsilon": None if survey.limit is None else survey.limit.text,
         "weights": survey.weights,
+        **({"words": words} if (words := survey.words.to_dict()) else {}),
+        **({} if survey.joint is None else {"joint": survey.joint.certificate.to_dict()}),
         "questions": {name: _question_to_dict(question) for name, question in survey.questions.items()},
     }
     with replacing(path) as stream:
@@ -50,6 +54,9 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         questions = {key: _question_from_dict(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
         options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
+        options["words"] = data.get("words")
+        if data["scheme"] == "joint":
+            questions = JointQuestion.of(questions, read_joint(data["joint"], questions, f"{name}: joint"))
         return survey(questions, epsilon=data["stated_epsilon"], **options)
 
 
@@ -61,9 +68,14 @@ def read_source(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyD
 def _question_to_dict(question: Question) -> dict[str, Any]:
     """A question as JSON data: treatment of missing answers, digest, and mechanism or design."""
     answer = None if question.missing_answer is None else plain_labels([question.missing_answer])[0]
-    randomizer: Any = question.randomizer
-    data: dict[str, Any] = {"missing": question.missing, "missing_answer": answer, "digest": randomizer.digest}
     source = question.source
+    data: dict[str, Any] = {"missing": question.missing, "missing_answer": answer}
+    if isinstance(source, Workload):
+        answers = {"inputs": plain_labels(source.inputs), "names": plain_labels(source.names)}
+        rows = None if source.unit == 1 else source.matrix.tolist()
+        return data | {"answers": {**answers, "rows": rows}}
+    randomizer: Any = question.randomizer
+    data["digest"] = randomizer.digest
     if isinstance(source, FrequencyDesign):
         return data | {"sets": source.certificate.to_dict()}
     if isinstance(source, Design):
@@ -74,12 +86,18 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
 def _question_from_dict(entry: Any, where: str) -> Question:
     """Read what `_question_to_dict` returned."""
     source: Any
+    answer = entry["missing_answer"]
+    instead = None if answer is None else labels_of([answer])[0]
+    if "answers" in entry:
+        inputs, names, rows = (entry["answers"][key] for key in ("inputs", "names", "rows"))
+        labels = labels_of(inputs)
+        workload = Workload.frequencies(labels) if rows is None else Workload(rows, labels, labels_of(names))
+        return Question(workload, entry["missing"], instead)
     if "sets" in entry or "design" in entry:
-        source = design_of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
+        source = ProvedDesign.of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
     else:
         table = entry["mechanism"]
         source = Mechanism(table["channel"], labels_of(table["inputs"]), labels_of(table["outputs"]))
-    answer = entry["missing_answer"]
-    question = Question(source, entry["missing"], None if answer is None else labels_of([answer])[0])
+    question = Question(source, entry["missing"], instead)
     require_digest(entry["digest"], question.randomizer.digest, where)
     return question

@@ -1,4 +1,4 @@
-r"""Comparison of the schemes of a survey: reports on all questions, on one, or on one hidden among fake data.
+r"""Comparison of the schemes of a survey: reports on all questions, on one, on one among fake data, or joint ones.
 
 Per person, and for a frequency ``f`` of a question with the best protocol ``(p, q)`` for its labels, the variance is
 
@@ -6,13 +6,16 @@ Per person, and for a frequency ``f`` of a question with the best protocol ``(p,
 
 with the budget :math:`\epsilon / d` and ``a = 0`` if everybody answers all ``d`` questions, with the budget
 :math:`\epsilon` and ``a = 1`` if one is drawn for each person. With fake data ``a = 2`` and ``s`` becomes
-:math:`s / d + (1 - 1/d) \bar s`, where :math:`\bar s` is the share of random reports that support the label.
+:math:`s / d + (1 - 1/d) \bar s`, where :math:`\bar s` is the share of random reports that support the label. A joint
+report has the variance of its estimator: for yes/no questions that of an answer that a share of the reports has, for
+others that of a design.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,9 +24,13 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.frequencies.subset_selection import SubsetSelection
+from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
+from ldpopt.problem.workload import Workload
+from ldpopt.surveys.joint import MAX_COMBINATIONS, JointQuestion, is_yes_no, joint_source
 
-SCHEMES = ("split", "one_question", "fake_data")
+SCHEMES = ("split", "one_question", "fake_data", "joint")
+CLEARLY = 1e-4  # share of the variance that a scheme has to save to be preferred to a simpler one
 
 
 @dataclass(frozen=True)
@@ -38,10 +45,14 @@ class SchemeComparison:
         Of a person, over all reports.
     variances : dict scheme -> dict question -> float
         Variance of one person's contribution to a frequency, averaged over the labels; divide by the number of people.
+    joint : JointQuestion or None
+        The joint report; None, as its variances, for one question or more than 64 combinations of answers of which not
+        all are yes or no.
     """
 
     epsilon: Budget
     variances: dict[str, dict[str, float]]
+    joint: JointQuestion | None = None
 
     @property
     def average(self) -> dict[str, float]:
@@ -50,14 +61,16 @@ class SchemeComparison:
 
     @property
     def best(self) -> str:
-        """The scheme with the smallest average; the simplest of equal ones."""
-        return min(self.average, key=self.average.__getitem__)
+        """The scheme with the smallest average; the simplest of nearly equal ones."""
+        average = self.average
+        limit = min(average.values()) * (1 + CLEARLY)
+        return next(scheme for scheme, found in average.items() if found <= limit)
 
     @property
     def why(self) -> str:
         """The reason, in a sentence."""
         average, best = self.average, self.best
-        others = ", ".join(f"{average[name] / average[best]:.3g} times for {name}" for name in SCHEMES if name != best)
+        others = ", ".join(f"{average[name] / average[best]:.3g} times for {name}" for name in average if name != best)
         count = len(self.variances[best])
         return f"{best}: at epsilon {float(self.epsilon):.3g} a person and {count} questions the variance is {others}"
 
@@ -99,16 +112,22 @@ def compare_schemes(
     if not isinstance(questions, Mapping) or not questions:
         raise StatementError("there are no questions", do='pass {"name": labels, ...}')
     budget, count = Budget(epsilon), len(questions)
-    found: dict[str, dict[str, float]] = {scheme: {} for scheme in SCHEMES}
+    found: dict[str, dict[str, float]] = {scheme: {} for scheme in SCHEMES[:3]}
+    parts, guesses, joint = {}, [], None
     for name, labels in questions.items():
         whole, part = SubsetSelection(labels, budget), SubsetSelection(labels, float(budget) / count)
         given = None if priors is None else priors.get(name)
         size = len(whole.inputs)
         shares = np.full(size, 1 / size) if given is None else read_prior(given, tuple(whole.inputs))[0]
+        parts[name] = Question(Workload.frequencies(whole.inputs))
+        guesses.append(shares)
         found["split"][name] = _variance(part, shares, 1, False)
         found["one_question"][name] = _variance(whole, shares, count, False)
         found["fake_data"][name] = _variance(whole, shares, count, True)
-    return SchemeComparison(budget, found)
+    if count > 1 and (is_yes_no(parts) or prod(map(len, guesses)) <= MAX_COMBINATIONS):
+        joint = JointQuestion.of(parts, joint_source(parts, budget))
+        found["joint"] = {name: float(joint.variances(name, guesses).mean()) for name in parts}
+    return SchemeComparison(budget, found, joint)
 
 
 def _variance(protocol: SubsetSelection, frequencies: Float, count: int, fake: bool) -> float:

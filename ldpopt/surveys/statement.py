@@ -27,6 +27,8 @@ from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.files import read_source
+from ldpopt.surveys.form import FormSection, FormWords, QuestionWords, require_words
+from ldpopt.surveys.joint import JointQuestion
 from ldpopt.surveys.schemes import compare_schemes
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ class QuestionSection(Section):
     share: float | None = Field(default=None, gt=0, le=1)
     missing: Literal["refuse", "answer", "leave"] = "refuse"
     missing_label: Label | None = None
+    text: str = ""
+    answers: dict[str, str] = Field(default_factory=dict)
 
     @property
     def missing_answer(self) -> Label | None:
@@ -57,18 +61,23 @@ class QuestionSection(Section):
         return "no answer" if self.missing_label is None else self.missing_label
 
     @property
-    def answers(self) -> list[Any]:
+    def inputs(self) -> list[Any]:
         """Labels of the answers, with the one for a missing answer."""
         labels: list[Any] = list(self.labels if self.labels is not None else self.prior or ())
         extra = self.missing_answer
         return labels if extra is None or extra in labels else [*labels, extra]
 
     @property
+    def page_words(self) -> QuestionWords:
+        """Words of the question on the page for respondents."""
+        return QuestionWords(text=self.text, answers=self.answers)
+
+    @property
     def weights(self) -> Any:
         """The prior by label; keys of a TOML table are text."""
         if not isinstance(self.prior, dict):
             return self.prior
-        found = {str(label): label for label in self.answers}
+        found = {str(label): label for label in self.inputs}
         return {found.get(key, key): weight for key, weight in self.prior.items()}
 
 
@@ -78,8 +87,9 @@ class SurveySection(Section):
     title: str = ""
     source: str = ""
     epsilon: float | str | None = None
-    scheme: Literal["split", "one_question", "fake_data", "best"] = "split"
+    scheme: Literal["split", "one_question", "fake_data", "joint", "best"] = "split"
     weights: str | None = None
+    form: FormSection = FormSection()
     question: dict[str, QuestionSection] = Field(min_length=1)
 
 
@@ -97,18 +107,32 @@ class UnsolvedSurvey:
     why: str = ""
     budgets: dict[str, Budget] = field(default_factory=dict)
     sources: dict[str, Any] = field(default_factory=dict)
+    joint: Any = None
 
     def solve(self, survey: type[Survey]) -> Survey:
         """Find the best mechanism for each question, and return the survey."""
-        questions: dict[str, Question] = {}
+        questions: Any = {}
         for name, section in self.section.question.items():
             with self.page.at("question", name):
-                source = self.sources[name] if name in self.sources else _solve(section, self.budgets[name])
+                if self.scheme == "joint":
+                    source: Any = _workload(section)
+                else:
+                    source = self.sources[name] if name in self.sources else _solve(section, self.budgets[name])
                 missing: Any = "leave_out" if section.missing == "leave" else "refuse"
                 questions[name] = Question(source, missing, section.missing_answer)
-        options: dict[str, Any] = {"title": self.section.title, "weights": self.section.weights}
+            with self.page.at("question", name, "answers"):
+                require_words(section.page_words, questions[name])
+        options: dict[str, Any] = {"title": self.section.title, "weights": self.section.weights, "words": self._words()}
         with self.page.at("epsilon"):
+            if self.joint is not None:
+                questions = JointQuestion.of(questions, self.joint.source)
             return survey(questions, epsilon=self.section.epsilon, scheme=self.scheme, **options)
+
+    def _words(self) -> dict[str, Any]:
+        """Words of the page for respondents, as `Survey` takes them."""
+        asked = {name: question.page_words for name, question in self.section.question.items()}
+        asked = {name: words for name, words in asked.items() if words.text or words.answers}
+        return FormWords(**self.section.form.model_dump(), questions=asked).to_dict()
 
     def warnings(self, survey: Survey) -> list[str]:
         """Return a warning for each question whose frequencies cannot be estimated."""
@@ -128,13 +152,18 @@ def read_survey(path: str | os.PathLike[str]) -> UnsolvedSurvey:
         _require_one_definition(page, name, question)
     with page.at("epsilon"):
         total = None if survey.epsilon is None else Budget(survey.epsilon)
-    scheme, why = _best_scheme(page, survey, total) if survey.scheme == "best" else (survey.scheme, "")
+    scheme, why, joint = (survey.scheme, "", None)
+    if scheme == "best":
+        scheme, why, joint = _best_scheme(page, survey, total)
+    elif scheme == "joint":
+        _require_whole_budget(page, survey, total, "a joint report", "has no joint report", ("utility",))
     sources = {}
     for name, question in survey.question.items():
         if question.mechanism is not None:
             with page.at("question", name, "mechanism"):
                 sources[name] = _read_mechanism(page, name, question.mechanism)
-    return UnsolvedSurvey(page, survey, scheme, why, _divide_budget(page, survey, total, scheme, sources), sources)
+    budgets = _divide_budget(page, survey, total, scheme, sources)
+    return UnsolvedSurvey(page, survey, scheme, why, budgets, sources, joint)
 
 
 def _require_one_definition(page: Page, name: str, question: QuestionSection) -> None:
@@ -169,20 +198,31 @@ def _read_mechanism(page: Page, name: str, path: str) -> Any:
         raise page.error(("question", name, "mechanism"), f"{path}: {error.what}", error.do) from None
 
 
-def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tuple[str, str]:
-    """Return the scheme of least variance, and the reason for it."""
+def _require_whole_budget(
+    page: Page, survey: SurveySection, total: Budget | None, what: str, why: str, others: tuple[str, ...] = ()
+) -> None:
+    """Refuse questions with their own mechanisms or budgets, and a survey without a budget."""
     if total is None:
-        raise page.error(("scheme",), "the best scheme depends on the budget of a person", "set epsilon at the top")
+        raise page.error(("scheme",), f"{what} depends on the budget of a person", "set epsilon at the top")
     for name, question in survey.question.items():
-        own = next((key for key in ("mechanism", "epsilon", "share") if getattr(question, key) is not None), None)
+        keys = ("mechanism", "epsilon", "share", *others)
+        own = next((key for key in keys if getattr(question, key) is not None), None)
         if own is not None:
-            do = "remove it, or name a scheme"
-            raise page.error(("question", name, own), f"a question with its own {own} fits one scheme only", do)
-    labels = {name: question.answers for name, question in survey.question.items()}
+            do = "remove it, or name another scheme"
+            raise page.error(("question", name, own), f"a question with its own {own} {why}", do)
+
+
+def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tuple[str, str, Any]:
+    """Return the scheme of least variance, the reason for it, and the joint report if that is the best one."""
+    _require_whole_budget(page, survey, total, "the best scheme", "fits one scheme only")
+    assert total is not None
+    labels = {name: question.inputs for name, question in survey.question.items()}
     priors = {name: question.weights for name, question in survey.question.items() if question.prior is not None}
     with page.at("question"):
         found = compare_schemes(labels, total, priors=priors)
-    return found.best, found.why
+    # The joint report that was compared is about frequencies; other numbers need their own.
+    is_same = all(question.workload in (None, "frequencies") for question in survey.question.values())
+    return found.best, found.why, found.joint if found.best == "joint" and is_same else None
 
 
 def _divide_budget(
@@ -222,12 +262,17 @@ def _divide_budget(
 
 def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | Design | FrequencyDesign:
     """Return the best mechanism for the utility of a question, or the best design for its workload."""
-    labels, privacy = question.answers, PureLDP(epsilon)
+    labels, privacy = question.inputs, PureLDP(epsilon)
     if question.utility is not None:
         prior = [1 / len(labels)] * len(labels) if question.prior is None else question.weights
         return solve(Problem(prior, question.utility, privacy, inputs=labels)).mechanism
+    return design(_workload(question), privacy, weights=question.weights)
+
+
+def _workload(question: QuestionSection) -> Workload:
+    """Return the numbers of a question that are estimated."""
+    labels = question.inputs
     if question.workload == "mean":
-        workload = Workload.mean(labels if question.values is None else question.values, inputs=labels)
-    else:
-        workload = getattr(Workload, question.workload or "frequencies")(labels)
-    return design(workload, privacy, weights=question.weights)
+        return Workload.mean(labels if question.values is None else question.values, inputs=labels)
+    found: Workload = getattr(Workload, question.workload or "frequencies")(labels)
+    return found

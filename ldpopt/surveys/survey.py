@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -27,12 +28,15 @@ from ldpopt.mechanism.privatizing import privatize_file, privatize_frame
 from ldpopt.mechanism.questions import OneQuestion, Question
 from ldpopt.mechanism.sampling import Random
 from ldpopt.problem.problem import Problem
+from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
 from ldpopt.surveys.files import read_survey_file, write_survey_file
+from ldpopt.surveys.form import FormWords, form_of
+from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source
 from ldpopt.surveys.schemes import SCHEMES
 from ldpopt.tables.coding import Missing
 
-Scheme = Literal["split", "one_question", "fake_data"]
+Scheme = Literal["split", "one_question", "fake_data", "joint"]
 
 
 class Survey:
@@ -44,32 +48,38 @@ class Survey:
 
     if one question is drawn for each person, it is :math:`\epsilon = \max_i \epsilon_i`. With ``"one_question"`` the
     other questions get no report; with ``"fake_data"`` they get the report of a random answer, so that nobody sees
-    which question was drawn. Theory: docs, "Surveys".
+    which question was drawn. With ``"joint"`` a person has one report on all questions together, drawn by the mechanism
+    that is best for all of them, in the column ``joint report``. Theory: docs, "Surveys".
 
     Parameters
     ----------
     questions : mapping name -> Mechanism, design, Problem or Question
         By the name of the column. A problem is solved. A `Question` also defines what is done with missing answers,
-        which are refused by default.
+        which are refused by default. For a joint report, the answers: labels, their number, or a `Workload`.
     epsilon : float or str, optional
-        Largest budget of a person, in nats; default: the one that the questions need.
-    scheme : {"split", "one_question", "fake_data"}
+        Largest budget of a person, in nats; default: the one that the questions need. A joint report needs it.
+    scheme : {"split", "one_question", "fake_data", "joint"}
         Which questions a person's reports are about. Default: ``"split"``.
     title : str
         What the survey is about; default: ``""``.
     weights : str, optional
         Column of survey weights, which is kept in files of reports, unprotected; default: none.
+    words : mapping, optional
+        Words of the page for respondents, with the keys of ``[form]`` in a survey file, and
+        ``{"questions": {name: {"text": ..., "answers": {label: words}}}}``; default: none.
 
     Attributes
     ----------
     questions : dict name -> Question
         Mechanism or design of each question, and how missing answers are treated.
+    joint : JointQuestion or None
+        The joint report, with its ``certificate``; None for other schemes.
 
     Raises
     ------
     StatementError
-        If there are no questions, a name is not text, a question is of another type, or a person would spend more than
-        ``epsilon``.
+        If there are no questions, a name is not text, a question is of another type, words are for something unknown,
+        or a person would spend more than ``epsilon``.
 
     Examples
     --------
@@ -87,20 +97,26 @@ class Survey:
         scheme: Scheme = "split",
         title: str = "",
         weights: str | None = None,
+        words: Mapping[str, Any] | None = None,
     ) -> None:
-        if not isinstance(questions, Mapping) or not questions:
+        if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError("a survey needs questions", do='pass {"name": mechanism, ...}')
         if scheme not in SCHEMES:
             raise StatementError(f"unknown scheme {short_repr(scheme)}", do=nearest(scheme, SCHEMES))
         self.title, self.scheme, self.weights = title, scheme, weights
-        self.questions = {name: _read_question(name, question) for name, question in questions.items()}
-        if weights in self.questions:
+        self.limit = None if epsilon is None else Budget(epsilon)
+        self.joint: JointQuestion | None = None
+        if scheme == "joint":
+            self.joint = _read_joint(questions, self.limit)
+        parts = questions if self.joint is None else self.joint.parts
+        self.questions = {name: _read_question(name, question) for name, question in parts.items()}
+        if weights in self.questions or weights in self.asked:
             raise StatementError(f"the column {weights!r} of the weights is a question", do="name another column")
         self.one_question: OneQuestion | None = None
-        if scheme != "split" and len(self.questions) > 1:
+        if scheme in ("one_question", "fake_data") and len(self.questions) > 1:
             self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
             self._require_fake_data_possible()
-        self.limit = None if epsilon is None else Budget(epsilon)
+        self.words = FormWords.read(words or {}, self.questions)
         self._require_budget()
 
     def _require_fake_data_possible(self) -> None:
@@ -160,19 +176,59 @@ class Survey:
         """
         write_survey_file(self, path)
 
+    def form(self, wave: int | None = None) -> dict[str, Any]:
+        r"""Return what a respondent's device needs to draw the reports, as JSON data.
+
+        .. math:: P(y \mid x) = K_{xy} / 2^{53}, \qquad K_{xy} \text{ the audited masses}
+
+        Parameters
+        ----------
+        wave : int, optional
+            Number of this repetition of the survey, ``1 <= wave <= 1000``; default: that of its words, else 1.
+
+        Returns
+        -------
+        dict
+            ``format``, ``title``, ``scheme``, ``odds`` (the exact ratio as text), ``wave`` from 2 on, and for each
+            question its ``answers`` and ``reports`` as in a table of text with ``masses``, or the law of a ``set``.
+
+        Raises
+        ------
+        StatementError
+            If the odds are infinite, the survey has weights, or a question has more than 500 answers, more than 200,000
+            masses, or two answers with the same text.
+
+        Notes
+        -----
+        O(answers times reports). Neither the proof nor the estimator is part of it. Source: docs, "Fieldwork".
+
+        Examples
+        --------
+        >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+        >>> form = Survey({"smokes": coin}).form()
+        >>> form["odds"], form["questions"]["smokes"]["masses"][0]
+        ('3', [6755399441055744, 2251799813685248])
+        """
+        return form_of(self, wave)
+
     def __repr__(self) -> str:
-        scheme = "" if self.one_question is None else f", {self.scheme}"
+        scheme = "" if self.one_question is None and self.joint is None else f", {self.scheme}"
         return f"Survey({', '.join(self.questions)}: epsilon {self.epsilon:.6g}{scheme})"
+
+    @property
+    def asked(self) -> dict[str, Question]:
+        """Questions by the columns of their reports: the joint one, or all."""
+        return self.questions if self.joint is None else {JOINT: self.joint}
 
     @cached_property
     def epsilon(self) -> float:
-        """Audited budget of a person in nats: the sum over the questions, or the largest if one is drawn."""
-        return epsilon_of_person(self.budgets.values(), self.one_question)
+        """Audited budget of a person in nats: the sum over the reports, or the largest if one question is drawn."""
+        return epsilon_of_person([question.epsilon for question in self.asked.values()], self.one_question)
 
     @cached_property
     def odds(self) -> Fraction | float:
         """Largest ratio of the probabilities of a person's reports under other answers, exactly; perhaps infinite."""
-        each = [question.randomizer.odds for question in self.questions.values()]
+        each = [question.randomizer.odds for question in self.asked.values()]
         if any(ratio is None for ratio in each):
             return math.inf
         found = [ratio for ratio in each if ratio is not None]
@@ -180,19 +236,24 @@ class Survey:
 
     @cached_property
     def budgets(self) -> dict[str, float]:
-        """Audited epsilon of each question; infinite if its mechanism is not private for any epsilon."""
-        return {name: question.epsilon for name, question in self.questions.items()}
+        """Audited epsilon of each question; infinite if its mechanism is not private for any epsilon.
+
+        Of a joint report, that of all questions together.
+        """
+        return {name: (self.joint or question).epsilon for name, question in self.questions.items()}
 
     @cached_property
     def randomizers(self) -> dict[str, Any]:
         """What draws the reports of each column: with fake data, a mixture of the mechanism and random reports."""
-        drawn: dict[str, Any] = {name: question.randomizer for name, question in self.questions.items()}
+        drawn: dict[str, Any] = {name: question.randomizer for name, question in self.asked.items()}
         one = self.one_question
         return drawn if one is None else {name: one.randomizer(each) for name, each in drawn.items()}
 
     @property
     def sources(self) -> dict[str, Any]:
-        """The mechanism or design by which each question is estimated; with fake data always a mechanism."""
+        """The mechanism or design by which each column is estimated; with fake data always a mechanism."""
+        if self.joint is not None:
+            return {JOINT: self.joint.source}
         has_fake_data = self.one_question is not None and self.one_question.fake_data
         return {
             name: self.randomizers[name] if has_fake_data or not _is_design(question.source) else question.source
@@ -207,6 +268,8 @@ class Survey:
     @property
     def columns(self) -> dict[str, tuple[ReportSource, Missing]]:
         """What drew each column, and how missing reports are treated: left out if not all questions are drawn."""
+        if self.joint is not None:
+            return {JOINT: (self.joint.source, self.joint.missing)}
         has_all_reports = self.one_question is None or self.one_question.fake_data
         return {
             name: (source_of(self.randomizers[name], name), question.missing if has_all_reports else "leave_out")
@@ -225,10 +288,12 @@ class Survey:
         prior : array_like or mapping, optional
             A guess of the distribution of answers; default: for each number the worst one.
         """
+        if self.joint is not None:
+            return self.joint.precision(name, confidence, prior)
         found = precision(self.sources[name], confidence=confidence, prior=prior)
         if self.one_question is None or self.one_question.fake_data:
             return found
-        return Precision(found.names, found.variances * self.one_question.count, found.quantile)
+        return replace(found, variances=found.variances * self.one_question.count)
 
     def privatize(self, table: Any, *, rng: Random = None, key: Any = None, id: Any = None, again: bool = False) -> Any:
         """Replace the columns of all questions in a dataframe by reports; other columns stay, unprotected.
@@ -257,7 +322,7 @@ class Survey:
         StatementError
             If a column is not there, an entry is not an answer, or an answer is missing that must not be.
         """
-        return privatize_frame(table, self.questions, rng, Keyed.read(key, id, rng), self.one_question, again)
+        return privatize_frame(table, self.asked, rng, Keyed.read(key, id, rng), self.one_question, again)
 
     def privatize_file(
         self,
@@ -278,7 +343,7 @@ class Survey:
         return privatize_file(
             source,
             target,
-            self.questions,
+            self.asked,
             keep=self.kept(keep),
             rng=rng,
             keyed=Keyed.read(key, id, rng),
@@ -291,7 +356,7 @@ class Survey:
         return (*keep, *(() if self.weights is None or self.weights in keep else (self.weights,)))
 
     def count(self, table: Any, *, weights: Any = None) -> dict[str, Counts]:
-        """Count the reports of each question in a dataframe or file.
+        """Count the reports in each column of a dataframe or file: those of a question, or joint reports.
 
         Parameters
         ----------
@@ -305,18 +370,30 @@ class Survey:
         StatementError
             If a column is not there, or an entry is not a report of its question.
         """
+        return self._count(self.columns, table, weights)
+
+    def _count(
+        self, columns: Mapping[str, tuple[ReportSource, Missing]], table: Any, weights: Any
+    ) -> dict[str, Counts]:
+        """Count the reports in columns of a dataframe or file; see `count`."""
         weights = self.weights if weights is None else weights
         if isinstance(table, (str, os.PathLike)):
             if weights is not None and not isinstance(weights, str):
                 raise StatementError("weights of a file are a column of it", do="pass weights= by name")
-            return count_file(os.fspath(table), self.columns, weights)
+            return count_file(os.fspath(table), columns, weights)
         return {
             name: Counts.of(source, table, column=name, weights=weights, missing=missing)
-            for name, (source, missing) in self.columns.items()
+            for name, (source, missing) in columns.items()
         }
 
     def estimate(
-        self, table: Any, *, weights: Any = None, confidence: float = 0.95, simultaneous: bool = False
+        self,
+        table: Any,
+        *,
+        weights: Any = None,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        check_fit: bool = True,
     ) -> dict[str, Estimate]:
         """Estimate every question: frequencies of the answers, or the numbers that a design is for.
 
@@ -330,6 +407,9 @@ class Survey:
             Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
         simultaneous : bool
             Whether the intervals of one question hold at once (Bonferroni); default: ``False``.
+        check_fit : bool
+            Whether reports that hardly come from their mechanism cause a warning (p-value below 1e-3) or an error
+            (below 1e-6); see `Estimate.fit`. Default: ``True``.
 
         Returns
         -------
@@ -343,25 +423,81 @@ class Survey:
         """
         counts = self._counts(table) if isinstance(table, Mapping) else self.count(table, weights=weights)
         return {
-            name: self.estimate_question(name, counts[name], confidence, simultaneous=simultaneous)
+            name: self.estimate_question(
+                name, counts[self.column_of(name)], confidence, simultaneous=simultaneous, check_fit=check_fit
+            )
             for name in self.questions
         }
 
+    def column_of(self, name: str) -> str:
+        """Return the column with the reports on a question."""
+        return name if self.joint is None else JOINT
+
     def estimate_question(
-        self, name: str, counts: Counts, confidence: float = 0.95, *, simultaneous: bool = False
+        self,
+        name: str,
+        counts: Counts,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
     ) -> Estimate:
         """Estimate one question from the counts of its reports; see `estimate`."""
+        how: dict[str, Any] = {"simultaneous": simultaneous, "check_fit": check_fit}
+        if self.joint is not None:
+            return self.joint.estimate(name, counts, confidence, **how)
         source = self.sources[name]
         if isinstance(source, Mechanism):
-            return estimate_frequencies(source, counts, confidence=confidence, simultaneous=simultaneous)
-        found: Estimate = source.estimate(counts, confidence, simultaneous=simultaneous)
+            return estimate_frequencies(source, counts, confidence=confidence, **how)
+        found: Estimate = source.estimate(counts, confidence, **how)
+        return found
+
+    def estimate_pair(
+        self,
+        table: Any,
+        name: str,
+        other: str,
+        *,
+        weights: Any = None,
+        confidence: float = 0.95,
+        simultaneous: bool = False,
+        check_fit: bool = True,
+    ) -> Estimate:
+        """Estimate the table of two questions from joint reports: the share of each pair of answers.
+
+        Parameters
+        ----------
+        table : dataframe, or path of a file
+            Reports, as `privatize` returned or wrote them.
+        name, other : str
+            The questions.
+        weights, confidence, simultaneous, check_fit
+            As in `estimate`; default: ``None``, ``0.95``, ``False`` and ``True``.
+
+        Returns
+        -------
+        Estimate
+            For each answer to the first question in turn, all answers to the second.
+
+        Raises
+        ------
+        StatementError
+            If the scheme is another one, a question is unknown, or the reports do not show how two answers depend on
+            each other: for small budgets the best report is about one question.
+        """
+        if self.joint is None:
+            what = f"in the scheme {self.scheme!r} no report is about two questions"
+            raise StatementError(what, do="use the scheme 'joint'")
+        source = self.joint.pair(name, other)
+        counts = self._count({JOINT: (source, self.joint.missing)}, table, weights)[JOINT]
+        found: Estimate = source.estimate(counts, confidence, simultaneous=simultaneous, check_fit=check_fit)
         return found
 
     def _counts(self, counts: Mapping[str, Any]) -> dict[str, Counts]:
         """Return counts of each question after checking that they are of its mechanism."""
         for name in counts:
-            if name not in self.questions:
-                raise StatementError(f"counts of {name!r}, which is not a question", do=nearest(name, self.questions))
+            if name not in self.asked:
+                raise StatementError(f"counts of {name!r}, which is not a question", do=nearest(name, self.asked))
         for name, randomizer in self.randomizers.items():
             if not isinstance(counts.get(name), Counts):
                 raise StatementError(f"there are no counts of question {name!r}", do="pass what survey.count returned")
@@ -379,6 +515,9 @@ def _read_question(name: Any, given: Any) -> Question:
         raise StatementError(f"the name {name!r} of a question is not text", do="name the column")
     if isinstance(given, Question):
         return given
+    if isinstance(given, (Workload, list, tuple, range)):
+        what, do = f"question {name!r} has answers, and no mechanism", "pass a mechanism or design, or scheme='joint'"
+        raise StatementError(what, do=do)
     source = solve(given) if isinstance(given, Problem) else given
     if not _is_design(source) and not isinstance(source, Mechanism):
         source = getattr(source, "mechanism", None)
@@ -386,3 +525,28 @@ def _read_question(name: Any, given: Any) -> Question:
         what = f"question {name!r} is a {type(given).__name__}"
         raise StatementError(what, do="pass a mechanism, a design, a problem or a Question")
     return Question(source)
+
+
+def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
+    """Return the joint report on questions that are given by their answers, or one that was found before."""
+    if isinstance(questions, JointQuestion):
+        return questions
+    if epsilon is None:
+        raise StatementError("a joint report needs the budget of a person", do="pass epsilon=")
+    if len(questions) < 2:
+        raise StatementError("one question has no joint report", do="use the scheme 'split'")
+    parts = {}
+    for name, given in questions.items():
+        answers, policy = (given.source, given) if isinstance(given, Question) else (given, None)
+        if not isinstance(name, str) or name == JOINT:
+            raise StatementError(
+                f"the name {name!r} of a question is not possible", do="name the column of the answers"
+            )
+        if hasattr(answers, "randomizer") or isinstance(answers, Problem):
+            what = f"question {name!r} has a mechanism of its own"
+            raise StatementError(what, do="pass its answers or a Workload: the joint report is found for all questions")
+        workload = answers if isinstance(answers, Workload) else Workload.frequencies(answers)
+        parts[name] = (
+            Question(workload) if policy is None else Question(workload, policy.missing, policy.missing_answer)
+        )
+    return JointQuestion.of(parts, joint_source(parts, epsilon))

@@ -103,11 +103,9 @@ class MissingAnswers:
         """Refuse a column with missing entries."""
         if self.count:
             are, first = (f"{self.kind} is", "") if self.count == 1 else (f"{self.kind}s are", "the first in ")
-            raise StatementError(
-                f"{self.count:,} {are} missing",
-                where=f"{self.where}, {first}row {self.first}",
-                do="give a missing answer an input of its own, or leave it out, which shows who did not answer",
-            )
+            what = f"{self.count:,} {are} missing"
+            do = "give a missing answer an input of its own, or leave it out, which shows who did not answer"
+            raise StatementError(what, where=f"{self.where}, {first}row {self.first}", do=do)
 
 
 def require_policy(missing: Any) -> None:
@@ -121,9 +119,8 @@ def require_labels_in(kind: pa.DataType, where: str) -> None:
     from ldpopt.foundation.optional import pyarrow as pa
 
     if pa.types.is_nested(kind):
-        raise StatementError(
-            f"the entries are of type {short_repr(str(kind))}, not labels", where=where, do="pass a column of labels"
-        )
+        what = f"the entries are of type {short_repr(str(kind))}, not labels"
+        raise StatementError(what, where=where, do="pass a column of labels")
 
 
 def is_text(kind: pa.DataType) -> bool:

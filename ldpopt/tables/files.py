@@ -1,4 +1,4 @@
-"""Read and write tables in files, CSV or Parquet by the ending, in batches; a file is written whole or not at all."""
+"""Read and write tables in batches, CSV or Parquet, and read databases; a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from ldpopt.foundation.files import readable, replacing
 from ldpopt.foundation.labels import NUMBER, suggestion
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.tables.csv_ import CsvRows, as_csv
-from ldpopt.tables.origin import KEY, remove_beside, text_of_origin, write_beside
+from ldpopt.tables.database import ID, DatabaseRows, is_database, reading_database
+from ldpopt.tables.origin import KEY, read_origin, remove_beside, text_of_origin, write_beside
 from ldpopt.tables.parquet import ENDINGS as PARQUET_ENDINGS
 from ldpopt.tables.parquet import ParquetFile, ParquetRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Rows = CsvRows | ParquetRows
+Rows = CsvRows | ParquetRows | DatabaseRows
 Kind = Literal["csv", "parquet"]
 
 CSV_ENDINGS = ("", ".csv", ".txt")
@@ -54,7 +55,11 @@ def require_other_file(source: str, target: str) -> None:
 
 @contextmanager
 def reading(path: str) -> Iterator[Rows]:
-    """Open a table in a file, or on stdin if the path is ``-``."""
+    """Open a table in a file, in a database by its address, or on stdin if the path is ``-``."""
+    if is_database(path):
+        with reading_database(path) as rows:
+            yield rows
+        return
     if os.path.isdir(path):
         do = "name a file in it; ldpopt.privatize_folder takes a folder of Parquet files"
         raise ModelFileError("cannot read the table: it is a folder", where=path, do=do)
@@ -123,6 +128,18 @@ def writing(
         remove_beside(path)  # only now: if the table is not written, the old one keeps its origin
     if origin is not None:
         write_beside(path, origin)
+
+
+def copy_reports(source: str, target: str) -> int:
+    """Write the reports of a database to a file, with their origin and without their ids; return their number."""
+    count = 0
+    with reading(source) as rows:
+        places = [place for place, name in enumerate(rows.columns) if name != ID]
+        with writing(target, rows.fields(places), read_origin(source)) as write:
+            for batch in rows.batches((), places):
+                write(batch)
+                count += len(batch[0])
+    return count
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The origin of reports, such as mechanism and key: in the metadata of a Parquet file, in a file beside a CSV file."""
+"""The origin of reports, such as mechanism and key: in a Parquet file or a database, or beside a CSV file."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from ldpopt.errors import ModelFileError
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.numbers import short_repr
+from ldpopt.tables.database import is_database, origin_in_database, without_password
 from ldpopt.tables.parquet import ENDINGS
 
 FORMAT = "ldpopt reports 1"
@@ -27,7 +28,10 @@ def text_of_origin(origin: dict[str, Any]) -> str:
 
 
 def read_origin(path: str) -> dict[str, Any] | None:
-    """Read the origin of a file of reports; None if it has none."""
+    """Read the origin of reports in a file or database; None if there is none."""
+    if is_database(path):
+        found = origin_in_database(path)
+        return None if found is None else _checked(found, without_password(path))
     if path == "-" or not os.path.isfile(path):
         return None
     if _is_parquet(path):

@@ -1,7 +1,5 @@
 """Synthetic cities: clustered places with a prior, for tests and benchmarks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

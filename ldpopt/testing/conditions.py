@@ -1,7 +1,5 @@
 """Parts of every conformance check: its choice by name, its conditions, the report of what failed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from ldpopt.errors import StatementError

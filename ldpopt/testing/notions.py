@@ -4,8 +4,6 @@ A plug-in's own test is one line, ``check_notion(MyNotion(1.0))``; pytest is not
 and table are compared with each other on small problems, and each failure is described in words.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, is_dataclass

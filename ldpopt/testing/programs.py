@@ -1,7 +1,5 @@
 """Small programs with known answers, written by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -6,8 +6,6 @@ for a less accurate solver: `repair` and `certify` make results exact, but statu
 solver for channels may raise `NotRepresentableError` for any other program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -126,6 +124,8 @@ def check_solver(
             continue
         except AssertionError as error:
             failures.append(f"  {title}: {error}")
+        except Exception as error:  # of the solver itself: every check has to be named
+            failures.append(f"  {title}: the solver raised {type(error).__name__}: {error}")
     require_none(failures, f"solver {found.name!r}")
 
 

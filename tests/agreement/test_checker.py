@@ -16,7 +16,7 @@ import pytest
 
 import ldpopt as lo
 import ldpopt_check as checker
-from builders import run_cli, thorough_or
+from builders import run_cli, sample_or_all, thorough_or
 from checker_cases import designs, saved
 from ldpopt import load_design
 from ldpopt.certificate import recheck
@@ -196,7 +196,7 @@ def test_tampering_has_the_same_verdict_in_the_library(tmp_path: Path, name: str
     if data["format"] != checker.FORMATS[0]:
         pytest.skip("the library writes an older format")
     path = tmp_path / "design.json"
-    for what, other, is_false in tamperings(data):
+    for what, other, is_false in sample_or_all(tamperings(data), 12):
         assert rechecked(other, path) != is_false, what
         assert not rechecked({**other, "digest": data["digest"]}, path), what
 

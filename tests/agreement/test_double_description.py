@@ -91,13 +91,6 @@ def test_four_by_four_has_904():
     assert {polytope.point(channel) for channel in channels} == by_ppl(polytope)
 
 
-@pytest.mark.parametrize("epsilon", RATIOS)
-def test_three_inputs_by_number_of_used_columns(epsilon):
-    channels = list(halfspaces(PureLDP(epsilon), 3).channels)
-    columns = Counter(sum(any(column) for column in zip(*channel, strict=True)) for channel in channels)
-    assert columns == {1: 3, 2: 18, 3: 12}
-
-
 @pytest.mark.parametrize("form", ["entry", "event"])
 @pytest.mark.parametrize("alpha, delta", [(F(11, 10), F(1, 5)), (F(3), F(1, 10))])
 def test_the_eight_binary_points(form, alpha, delta):

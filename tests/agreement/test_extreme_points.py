@@ -56,9 +56,3 @@ def test_the_closed_form_with_delta_is_the_best_point_exactly():
         for prior in ([0.5, 0.25, 0.25], [0.625, 0.25, 0.125], [1.0, 0.0, 0.0]):
             best = extreme_points(notion, 3).best(lo.Problem(prior, "identity", notion))
             assert best.value == lo.closed_forms.top_k(prior, "log(3)", 0.25).exact_value()[0]
-
-
-def test_event_wise_and_entry_wise_differ_from_three_outputs_on():
-    counts = [extreme_points(lo.ApproximateLDP("log(3)", 0.1, form), 3).count for form in ("entry", "event")]
-    assert counts == [357, 393]
-    assert extreme_points(lo.ApproximateLDP("log(7/2)", 0.1, "entry"), 3).count == 357

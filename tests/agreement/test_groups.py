@@ -60,7 +60,7 @@ def test_a_cover_raises_every_price_and_is_distributed_in_groups(n, m, has_group
         assert taken == pytest.approx(groups.distributed(groups.summed(taken)), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.3, marks=pytest.mark.long), 1.0])
 def test_rounds_with_groups_prove_a_bound_and_end_at_the_optimum(monkeypatch, epsilon):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     monkeypatch.setattr(coarse, "GROUPED", 20)
@@ -204,7 +204,7 @@ def test_without_time_one_column_fills_the_rows():
     assert is_in_cone(found, table)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_rounds_with_groups_end_near_the_optimum(monkeypatch, seed):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 40)
     monkeypatch.setattr(coarse, "GROUPED", 40)

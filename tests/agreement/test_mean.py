@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-import ldpopt as lo
 from builders import thorough_or
 from ldpopt import mean
 
@@ -180,26 +179,6 @@ def test_designed_is_better_than_all_on_the_same_grid(epsilon):
     for rival in (mean.Duchi(epsilon), mean.Piecewise(epsilon), mean.Hybrid(epsilon)):
         assert best.grid_variance <= rival.variance(best.values).max() * (1 + 1e-9)
         assert best.worst_case_variance <= rival.worst_case_variance
-
-
-@pytest.mark.parametrize("epsilon", [0.7, 2.0])
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_black_box_audit_agrees(kind, epsilon):
-    protocol = kind(epsilon)
-    low, high = protocol.domain
-    box = lambda x, size, rng: protocol.privatize(np.full(size, x), rng=rng)  # noqa: E731
-    bound = lo.audit_sampler(box, low, high, draws=100_000, confidence=0.999, rng=3)
-    assert 0.5 * epsilon < bound <= epsilon
-
-
-@pytest.mark.parametrize("epsilon, delta1, share", [(1.0, 1.0, 0.0), (1.0, 0.5, 0.0), (1.0, 0.3, 1.0), (0.3, 0.5, 0.5)])
-def test_the_black_box_audit_finds_the_optimized_intervals_out(epsilon, delta1, share):
-    """Points of the paper's range, delta2 from delta1 / E to delta1: both audits are above the nominal budget."""
-    protocol = mean.RandomCensoring(epsilon, delta1, delta1 * (math.exp(-epsilon) * (1 - share) + share))
-    box = lambda x, size, rng: protocol.privatize(np.full(size, x), rng=rng)  # noqa: E731
-    found = lo.audit_sampler(box, 0.0, 1.0, draws=100_000, confidence=0.999, rng=3)
-    assert epsilon < found <= protocol.audit().epsilon
-    assert protocol.audit().verdict == "violated"
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 36, 101])

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import shortest_path
 import ldpopt as lo
 from builders import cases
 from ldpopt.auditing import row_ratios, tied_pairs
-from ldpopt.mechanism import raising
+from ldpopt.mechanism import rounding
 from ldpopt.mechanism.repair import repair
 from ldpopt.solving.methods.rays.cone import Cone
 
@@ -84,9 +84,9 @@ def test_columns_are_raised_as_by_plain_loops(n, m, seed, slack, is_whole):
     ties = lo.MetricDP.of_points(0.7, np.arange(n)[:, None]).ties(range(n))
     ratio = np.exp(-0.7 * ties.distance)
     plain = raised_plainly(values, ties, ratio, slack, is_whole)
-    assert np.array_equal(raising.raised(values, ties, ratio, slack, is_whole=is_whole), plain)
+    assert np.array_equal(rounding.raised(values, ties, ratio, slack, is_whole=is_whole), plain)
     table = np.full((n, n, m), slack)
-    assert np.array_equal(raising.raised(values, ties, ratio, table, is_whole=is_whole), plain)
+    assert np.array_equal(rounding.raised(values, ties, ratio, table, is_whole=is_whole), plain)
 
 
 @cases(20)
@@ -97,7 +97,7 @@ def test_repairs_agree(n, m, seed):
     found = []
     for entries in (0, np.inf):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(raising, "PRODUCT_ENTRIES", entries)
+            patch.setattr(rounding, "PRODUCT_ENTRIES", entries)
             found.append(repair(channel, privacy).mechanism.channel)
     assert (found[0] == found[1]).all()
 

@@ -1,71 +1,83 @@
-"""Pivots with a table of losses, plain as in tests/plain, against the definition: which tie stops a subtree."""
+"""Trees of tight ties against their definition: rays, best costs, prices and multipliers, in tables and in rows."""
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 import ldpopt as lo
 from builders import cases
+from ldpopt.native import reroot
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.trees import Trees
-from plain.pivots import _pivot, _stop
-from plain.trees import Lengths, build, count_tie, list_subtree, load_tree, new_workspace, sum_costs
 
 
-def counted(tree):
-    """At how many ties of the tree each node is the lower one, and the higher one."""
-    lower, higher = np.zeros(len(tree.parent), int), np.zeros(len(tree.parent), int)
-    for x in range(len(tree.parent)):
-        if x != tree.root:
-            low, high = (x, tree.parent[x]) if tree.side[x] < 0 else (tree.parent[x], x)
-            lower[low] += 1
-            higher[high] += 1
-    return lower, higher
-
-
-@cases(30)
-@given(st.integers(3, 40), st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 3.0]), st.booleans())
-def test_the_compared_nodes_stop_a_subtree_as_soon_as_all_nodes(n, seed, epsilon, is_grid):
+def random_cone(n, seed, kind):
+    """Points in the plane or on a grid, a graph, or a table with missing ties."""
     rng = np.random.default_rng(seed)
-    points = rng.permutation(100)[:n, None] // [1, 10] % 10.0 if is_grid else rng.normal(0, 3, (n, 2))
+    if kind == "graph":
+        graph = nx.path_graph(n)
+        graph.add_edges_from(rng.integers(n, size=(n, 2)))
+        graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+        return Cone.of(lo.GraphDP(0.8, graph).ties(range(n)))
+    points = rng.permutation(100)[:n, None] // [1, 10] % 10.0 if kind == "grid" else rng.normal(0, 3, (n, 2))
     distance = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
-    first, second = np.nonzero(distance > 0)
-    cone = Cone(n, first, second, epsilon * distance[first, second], is_of_metric=True)
-    assert cone.is_metric
-    root = int(rng.integers(n))
-    trees = Trees(cone, np.array([root]))
-    trees.improve(rng.standard_normal((1, n)) + 0.3, np.zeros(n), most=int(rng.integers(3 * n)))
-    tree = load_tree(root, trees.parent[0], trees.side[0], new_workspace(n))
-    lengths = Lengths.of(cone.lengths)
-    build(tree, lengths)
-    tree.own[:] = rng.standard_normal(n)
-    for at in range(n - 1, 0, -1):
-        sum_costs(tree.order[at], tree.parent[tree.order[at]], tree)
-    for top in rng.permutation(n):
-        if top == root:
-            continue
-        assert (tree.lower, tree.higher) == tuple(pytest.approx(ones) for ones in counted(tree))
-        sign, left = -int(tree.side[top]), int(tree.parent[top])
-        moving = tree.order[: list_subtree(top, tree.first, tree.after, tree.order)].copy()
-        staying = np.setdiff1d(np.arange(n), moving)
-        room = cone.lengths.table[np.ix_(moving, staying)]
-        room = room - sign * (tree.log[moving][:, None] - tree.log[staying])
-        tree.inside[moving] = True
-        count_tie(top, left, -sign, -1, tree.lower, tree.higher)
-        step, node, outside = _stop(sign, len(moving), tree, lengths)
-        count_tie(top, left, -sign, 1, tree.lower, tree.higher)
-        tree.inside[moving] = False
-        assert step == pytest.approx(max(room.min(), 0.0), abs=1e-9)
-        assert node in moving
-        assert outside in staying
-        tied = cone.lengths.table[node, outside] - sign * (tree.log[node] - tree.log[outside])
-        assert tied == pytest.approx(step, abs=1e-9)
-        before = tree.log.copy()
-        _pivot(top, tree, lengths)
-        assert tree.log - before == pytest.approx(np.where(np.isin(np.arange(n), moving), sign * step, 0.0))
-        assert np.abs(tree.log).max() <= tree.extent[0]
-        assert not tree.inside.any()
+    if kind == "holes":
+        is_far = rng.random((n, n)) < 0.3
+        distance[(is_far | is_far.T) & (np.abs(np.subtract.outer(range(n), range(n))) > 1)] = 0.0
+    first, second = np.nonzero(distance)
+    return Cone(n, first, second, distance[first, second], is_of_metric=kind in ("plane", "grid"))
+
+
+def least_cost(costs, root, cone):
+    """Least cost of a column of the cone whose entry at the root is 1."""
+    rows = np.zeros((len(cone.first), cone.n))
+    rows[np.arange(len(rows)), cone.first] = np.exp(-cone.loss)
+    rows[np.arange(len(rows)), cone.second] = -1.0
+    bounds = [(1.0, 1.0) if x == root else (0.0, None) for x in range(cone.n)]
+    return linprog(costs, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=bounds, method="highs").fun
+
+
+@cases(60)
+@given(
+    st.integers(3, 40),
+    st.integers(0, 10**6),
+    st.sampled_from(["plane", "grid", "graph", "holes"]),
+    st.sampled_from([1, 3, 10, None]),
+)
+def test_pivots_lead_to_the_best_ray_of_tight_ties(n, seed, kind, most):
+    cone, rng = random_cone(n, seed, kind), np.random.default_rng(seed)
+    roots, costs, sums = rng.integers(n, size=4), rng.standard_normal((4, n)) + 0.3, 0.1 * rng.standard_normal(n)
+    trees, outputs = Trees(cone, roots), np.arange(4)
+    is_best = trees.improve(costs, sums, most=most)
+    assert is_best.all() or trees.pivots >= most
+    loss = np.full((n, n), np.inf)
+    loss[cone.first, cone.second] = cone.loss
+    rays, prices = trees.rays(outputs), trees.prices(costs, sums)
+    assert prices.total == pytest.approx(rays.sum(axis=1))
+    remaining = costs - sums
+    size = (np.abs(remaining) * rays).sum(axis=1)
+    for y, (root, ray, parent, side) in enumerate(zip(roots, rays, trees.parent, trees.side, strict=True)):
+        others = np.delete(np.arange(n), root)
+        above = parent[others]
+        assert ray[root] == 1.0
+        assert (parent[root], side[root]) == (root, 0)
+        assert ray[others] == pytest.approx(ray[above] * np.exp(side[others] * loss[others, above]), rel=1e-12)
+        assert (ray[:, None] <= np.exp(loss) * ray * (1 + 1e-9)).all()
+        least = least_cost(remaining[y], root, cone)
+        cost = remaining[y] @ ray
+        assert cost >= least - 1e-7 * size[y]
+        rest = np.where(np.arange(n) == root, 0.0, prices.share)  # costs that the price leaves
+        assert prices.least[y] <= least_cost(remaining[y] - rest, root, cone) + 1e-7 * size[y]
+        if is_best[y]:
+            assert [cost, prices.least[y]] == pytest.approx([least, least], abs=1e-7 * size[y])
+        # From another root the ray is the same up to its unit.
+        reroot(n // 2, parent, side)
+    moved = Trees.copy(trees)
+    moved.roots = np.full(4, n // 2)
+    assert moved.rays(outputs) == pytest.approx(rays / rays[:, [n // 2]], rel=1e-9)
 
 
 def test_all_nodes_are_compared_if_ties_are_missing():

@@ -52,6 +52,9 @@ def test_views_bound_the_exact_price_on_both_sides(n, seed, epsilon, gap, covers
         assert ((costs * rays).sum(axis=1) >= least - slack).all()
         assert (rays[:, :, None] >= np.exp(-loss) * rays[:, None, :] * (1 - 1e-9)).all()
         assert rays[everything, roots] == pytest.approx(1.0)
+        if not views.seen.all():  # the smallest entries in the cone above those of the seen inputs
+            over = np.where(views.seen[:, None, :], rays[:, None, :] * np.exp(-loss), 0.0).max(axis=2)
+            assert rays == pytest.approx(over, rel=1e-9)
         # Each price is proved, or its ray's price is at most half of the proved one.
         is_proved = proved.least >= -gap * views.unproved - slack
         assert (is_proved | (price <= 0.5 * proved.least + slack)).all()

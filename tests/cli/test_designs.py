@@ -50,7 +50,7 @@ def test_the_design_file_serves_the_whole_survey(folder: Path) -> None:
 
 
 def test_frequencies_of_many_answers_have_sets_as_reports(folder: Path) -> None:
-    labels = [f"class {k}" for k in range(30)]
+    labels = [f"class {k}" for k in range(21)]
     Path("many.toml").write_text(
         f'[alphabet]\ninputs = {json.dumps(labels)}\n[workload]\nkind = "frequencies"\n'
         '[privacy]\nkind = "pure"\nepsilon = 1\n'
@@ -62,7 +62,7 @@ def test_frequencies_of_many_answers_have_sets_as_reports(folder: Path) -> None:
     Path("many.csv").write_text("answer\n" + "\n".join(answers) + "\n")
     cli_output("privatize", "design.json", "many.csv", "-c", "answer", "-o", "reports.csv", "--seed", 1)
     found = cli_json("estimate", "design.json", "reports.csv", "-c", "answer")["estimates"]
-    assert len(found) == 30
+    assert len(found) == 21
     for place, entry in enumerate(found):
         assert abs(entry["estimate"] - (place < 3) / 3) <= 5 * entry["std_error"] + 0.03
     Path("bad.csv").write_text("answer\n1 2 x\n")
@@ -73,7 +73,6 @@ def test_frequencies_of_many_answers_have_sets_as_reports(folder: Path) -> None:
         refused = run_cli(*verb)
         assert refused.exit_code == 2
         assert "too many possible reports" in refused.stderr
-    cli_output("plot", "design.json", "--kind", "design", "-o", "out.png")
     Path("design.json").write_text(Path("design.json").read_text().replace('"bound": "', '"bound": "9'))
     assert run_cli("certify", "design.json").exit_code == 1
 

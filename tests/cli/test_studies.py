@@ -11,8 +11,7 @@ import pytest
 
 from builders import cli_json, run_cli
 from ldpopt import Mechanism
-from ldpopt.studies.experiment import compare_means
-from ldpopt.studies.resampling import Resampled, protocols
+from ldpopt.studies.experiment import Resampled, compare_means, protocols
 from ldpopt.studies.simulate import simulate
 
 MODELS = Path(__file__).parents[2] / "models"

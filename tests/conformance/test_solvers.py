@@ -91,6 +91,24 @@ def test_a_plug_in_passes_by_name_and_serves_solve(with_scipy):
     assert lo.certify(answer).relative_gap < 1e-9
 
 
+def test_an_instance_serves_solve_without_a_name_in_a_package():
+    problem, mine = lo.Problem([0.5, 0.3, 0.2], privacy=lo.PureLDP(1.0)), Scipy()
+    found = lo.solve(problem, solver=mine)
+    assert found.value == pytest.approx(lo.solve(problem).value, abs=1e-9)
+    assert lo.plan(problem, solver=mine)[0].because == f"the solver {mine.name} was requested"
+
+
+def test_every_check_is_named_if_a_solver_raises():
+    class Broken(solvers.Solver):
+        name = "broken"
+
+        def solve(self, program, *, time_limit=None, **options):
+            raise KeyError("no such thing")
+
+    with pytest.raises(AssertionError, match="infeasible: the solver raised KeyError"):
+        check_solver(Broken(), only=["infeasible"])
+
+
 def test_a_plug_in_serves_row_generation_and_worst_cases(with_scipy):
     notion = lo.ApproximateLDP(0.5, 0.1)
     problem = lo.Problem(None, lo.utility.absolute_error(range(4)), notion, objective="worst_case")

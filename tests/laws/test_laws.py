@@ -139,22 +139,6 @@ def test_the_optimum_grows_with_delta(problem, one, other):
     assert less <= more + GAP
 
 
-@cases(40)
-@given(problems(most=6), st.randoms(use_true_random=False))
-def test_names_and_order_do_not_matter(problem, random):
-    n, m = problem.utility.shape
-    x, y = random.sample(range(n), n), random.sample(range(m), m)
-    matrix = problem.utility.matrix[np.ix_(x, y)]
-    privacy = problem.privacy
-    if isinstance(privacy, lo.GraphDP):
-        privacy = lo.GraphDP(privacy.epsilon, nx.relabel_nodes(privacy.graph, {old: k for k, old in enumerate(x)}))
-    if isinstance(privacy, lo.MetricDP):
-        privacy = lo.MetricDP(privacy.epsilon, privacy.distance[np.ix_(x, x)])
-    prior = None if problem.prior is None else problem.prior[x]
-    utility = lo.Utility(matrix, problem.utility.sense)
-    assert abs(value(problem) - value(problem, prior=prior, utility=utility, privacy=privacy)) <= GAP
-
-
 @st.composite
 def channels(draw, n=None):
     n, m = n or draw(st.integers(1, 5)), draw(st.integers(1, 5))

@@ -156,23 +156,3 @@ def test_refinement_goes_by_label():
         lo.find_refinement(first, np.eye(2))
     with pytest.raises(MechanismError):
         lo.find_refinement(first, [[0.5, 0.4], [0.5, 0.5]])
-
-
-def test_libqif_agrees():
-    qif = pytest.importorskip("qif")
-    for seed in range(6):
-        channel, prior, rule, gain = drawn(seed, 4, 5)
-        matrix, after = channel.channel, channel.then(rule)
-        measures, uniform = qif.measure, channel.shannon_capacity()
-        found = channel.leakage(prior)
-        assert found.posterior_vulnerability == pytest.approx(measures.bayes_vuln.posterior(prior, matrix))
-        assert channel.bayes_capacity == pytest.approx(measures.bayes_vuln.mult_capacity(matrix))
-        leakage = channel.leakage(prior, gain)
-        assert leakage.multiplicative == pytest.approx(measures.g_vuln.mult_leakage(gain.T.copy(), prior, matrix))
-        bits = measures.shannon.add_leakage(prior, matrix)
-        assert channel.mutual_information(prior) == pytest.approx(bits * math.log(2))
-        assert uniform.value == pytest.approx(measures.shannon.add_capacity(matrix)[0] * math.log(2), abs=1e-6)
-        other = drawn(seed + 50, 4, 3)[0]
-        is_refined = bool(qif.refinement.refined_by(matrix, other.channel))
-        assert (lo.find_refinement(channel, other).verdict == "refined") == is_refined
-        assert lo.find_refinement(channel, after).verdict == "refined"

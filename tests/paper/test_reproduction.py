@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from builders import THOROUGH, load_script, seconds
+from builders import load_script, seconds
 
 pytest.importorskip("matplotlib", reason='the scripts draw; pip install "ldpopt[plot]"')
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "papers"
-SHORT_PARTS = ("introduction", "numbers_of_zhou", "theory_of_liu_zhou", "arithmetic_of_liu_zhou", "beyond_wu")
 
 
 def run_all(folder: Path, *options: str) -> str:
@@ -41,18 +40,14 @@ def results(page: Path) -> dict[str, list[str]]:
     return {line[0]: line[1:] for line in lines if len(line) == 4 and line[0][0] in "ZWRB"}
 
 
+@pytest.mark.long
 def test_printed_values_and_ours_are_as_documented(tmp_path: Path) -> None:
-    """Of rows that a long part completes, or that depend on the size of a run, only the thorough set sees all."""
-    printed = run_all(tmp_path, "--quick", *(() if THOROUGH else ("--only", *SHORT_PARTS)))
-    assert ("MISSING" in printed) is not THOROUGH
+    assert "MISSING" not in run_all(tmp_path, "--quick")
     found, documented = results(tmp_path / "rows.md"), results(ROOT / "docs" / "papers.md")
     assert found.keys() == documented.keys() == set(load_script(FOLDER / "rows.py").ROWS)
-    complete = {key for key, (_, places, _) in found.items() if places == documented[key][1]}
-    if THOROUGH:
-        assert complete == documented.keys()
-        complete -= {"R18", "R19", "R20", "R21", "R23", "R24"}  # they depend on the size of the run or on the machine
-    assert len(complete) > 60
-    assert {key: found[key] for key in complete} == {key: documented[key] for key in complete}
+    assert {key for key, (_, places, _) in found.items() if places == documented[key][1]} == documented.keys()
+    fixed = documented.keys() - {"R18", "R19", "R20", "R21", "R23", "R24"}  # these depend on the run or the machine
+    assert {key: found[key] for key in fixed} == {key: documented[key] for key in fixed}
 
 
 def test_a_finished_part_is_kept_until_something_changes(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import THOROUGH, load_script
+from builders import load_script
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("typed_script.py")
@@ -25,15 +25,13 @@ ldpopt.plot(found).no_such_method()  # line 8
 ldpopt.slove(problem)  # line 9
 """
 
-slow = pytest.mark.skipif(not THOROUGH, reason="in the thorough set: a checker reads all of the package")
-
 
 def test_the_script_runs(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     load_script(SCRIPT).main(tmp_path)
 
 
-@slow
+@pytest.mark.long
 @pytest.mark.parametrize("script", ["right", "wrong"])
 def test_mypy_strict(script: str, tmp_path: Path) -> None:
     pytest.importorskip("mypy")
@@ -41,7 +39,7 @@ def test_mypy_strict(script: str, tmp_path: Path) -> None:
     assert lines_of_errors(output, ": error:") == ([] if script == "right" else [7, 8, 9]), output
 
 
-@slow
+@pytest.mark.long
 @pytest.mark.parametrize("script", ["right", "wrong"])
 def test_pyright(script: str, tmp_path: Path) -> None:
     pyright = shutil.which("pyright") or pytest.skip("pyright is not installed")

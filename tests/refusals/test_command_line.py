@@ -221,13 +221,6 @@ def test_a_bad_table_leaves_the_old_reports(folder: Path, table: str, words: tup
     assert run_cli("privatize", "coin.json", "bad.csv", "-c", "answer", "-o", "-").stdout == ""
 
 
-def test_an_answer_is_quoted_only_on_request(folder: Path) -> None:
-    Path("bad.csv").write_text("answer\nYES\n")
-    command = ("privatize", "coin.json", "bad.csv", "-c", "answer", "-o", "out.csv")
-    assert "did you mean" not in run_cli(*command).stderr
-    assert "did you mean 'yes'?" in run_cli(*command, "--show-values").stderr
-
-
 def test_kinds_of_privacy_are_listed_once(folder: Path, coin: str) -> None:
     Path("model.toml").write_text(coin.replace('"pure"', '"prue"'))
     assert run_cli("check", "model.toml").stderr.count("pure") == 2  # did you mean, and in the list

@@ -1,16 +1,44 @@
-"""The interface of methods for designs: which problems a method suits, and how it solves one."""
+"""The interface of methods for designs: the sizes up to which one is used, and how it solves a problem."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
-from ldpopt.certificate.design_bound import Bound
+from ldpopt.certificate.design_bound import LISTED, Bound
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.limits import DESIGN_LIMITS, DesignLimits
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, real_number
 from ldpopt.frequencies.subset_selection import SubsetSelection
+
+
+@dataclass(frozen=True)
+class DesignLimits:
+    """Thresholds for the choice of a method; `plan_design` and `design` accept other values.
+
+    Attributes
+    ----------
+    listed_answers : int
+        Most answers whose sets are all priced; beyond, the bound is from a relaxation.
+    product_answers : int
+        Most answers of a product alphabet.
+    second_answers : int
+        Most answers for which a second method is tried after one that ended above the gap.
+    large_epsilon : float
+        Budget in nats from which rounding errors can make a design worse than randomized response.
+    """
+
+    listed_answers: int = LISTED
+    product_answers: int = 4096
+    second_answers: int = 50
+    large_epsilon: float = 10.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            real_number(getattr(self, field.name), field.name, 0)
+
+
+DESIGN_LIMITS = DesignLimits()  # as measured on two cores (docs/measurements/estimation.md)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,5 @@
 """Additive noise for linear queries with one to three integer answers, by the word metric of the query's columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -76,14 +74,12 @@ class LatticeNoise:
         self.epsilon = Budget(epsilon)
         self._decay_numerator = round_decay_up(self.epsilon)
         if self._decay_numerator >= TOTAL:
-            raise StatementError(
-                f"epsilon = {self.epsilon!r} is too small: the noise would not be finite", do="choose a larger epsilon"
-            )
+            what = f"epsilon = {self.epsilon!r} is too small: the noise would not be finite"
+            raise StatementError(what, do="choose a larger epsilon")
         self.words = WordMetric(columns, widening, norm)
         self.tail: Tail = self.words.tail()
 
     def __repr__(self) -> str:
-        """Budget, columns and start of the tail."""
         return f"LatticeNoise({self.words!r}, epsilon={self.epsilon!r}, tail from {self.tail.start})"
 
     @property
@@ -205,10 +201,8 @@ class LatticeNoise:
         """
         size = read_size(size)
         if (TOTAL - self._decay_numerator) * (MAX_MEAN_LEVEL >> 5 * (self.dimension - 1)) < TOTAL:
-            raise StatementError(
-                f"the average level of a draw is {TOTAL / (TOTAL - self._decay_numerator):.3g}, too many points",
-                do="state a larger epsilon",
-            )
+            what = f"the average level of a draw is {TOTAL / (TOTAL - self._decay_numerator):.3g}, too many points"
+            raise StatementError(what, do="state a larger epsilon")
         source = bit_source(rng)
         levels = np.zeros(size, dtype=np.int64)
         waiting = np.arange(size)
@@ -219,10 +213,9 @@ class LatticeNoise:
         for level in np.unique(levels):
             points = self.words.layer(int(level))
             if len(points) != self.size(int(level)):
-                raise NotRepresentableError(
-                    f"layer {level} has {len(points)} points instead of {self.size(int(level))}",
-                    do="choose a larger epsilon: the layers of these columns do not grow as their first ones do",
-                )
+                what = f"layer {level} has {len(points)} points instead of {self.size(int(level))}"
+                do = "choose a larger epsilon: the layers of these columns do not grow as their first ones do"
+                raise NotRepresentableError(what, do=do)
             here = np.flatnonzero(levels == level)
             drawn[here] = points[uniform_below(len(points), len(here), source)]
         return drawn[:, 0] if self.dimension == 1 else drawn

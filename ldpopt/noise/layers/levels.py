@@ -1,7 +1,5 @@
 """Optimal levels for given layers: problems (5)-(7) of Wu, Xia and He as a linear-fractional program."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 
@@ -192,10 +190,9 @@ def charnes_cooper(
     count = len(m)
     z = -np.arange(count) if levels is None else np.asarray(levels, dtype=np.int64)
     if z.shape != m.shape or (np.abs(np.diff(z)) > 1).any():
-        raise StatementError(
-            "levels must be one number per layer, in steps of at most one",
-            do="give numbers from 0 down, one for each measure, whose neighbors differ by at most 1",
-        )
+        what = "levels must be one number per layer, in steps of at most one"
+        do = "give numbers from 0 down, one for each measure, whose neighbors differ by at most 1"
+        raise StatementError(what, do=do)
     scale = np.exp(float(budget) * (z - z[m > 0].max()).clip(max=0))
     step = np.arange(count - 1)
     pairs = np.stack([step, step + 1], axis=1)
@@ -233,18 +230,12 @@ def _read_layers(measures: ArrayLike, moments: ArrayLike, epsilon: float | str) 
     if not budget:
         raise StatementError("at epsilon = 0 all levels have the same weight", do="state epsilon > 0")
     if m.ndim != 1 or m.shape != q.shape or not m.size:
-        raise StatementError(
-            f"measures have shape {m.shape} and moments {q.shape}: both must be (T,), T >= 1",
-            do="give one number for each layer in both",
-        )
+        what = f"measures have shape {m.shape} and moments {q.shape}: both must be (T,), T >= 1"
+        raise StatementError(what, do="give one number for each layer in both")
     if not (np.isfinite(m).all() and np.isfinite(q).all() and (m >= 0).all() and (q >= 0).all() and m.any()):
-        raise StatementError(
-            "measures and moments must be finite and non-negative, at least one measure positive",
-            do="correct the sizes of the layers",
-        )
+        what = "measures and moments must be finite and non-negative, at least one measure positive"
+        raise StatementError(what, do="correct the sizes of the layers")
     if q[m == 0].any():
-        raise StatementError(
-            f"layer {int(np.argmax((m == 0) & (q > 0)))} has a loss but no measure",
-            do="give the layer a positive measure, or no moment",
-        )
+        what = f"layer {int(np.argmax((m == 0) & (q > 0)))} has a loss but no measure"
+        raise StatementError(what, do="give the layer a positive measure, or no moment")
     return budget, m, q

@@ -193,9 +193,8 @@ def _read_utility(
     first = np.unique(truth, return_index=True)[1]
     matrix = utility.to(inputs, inputs).matrix
     if (matrix != matrix[:, first[truth]]).any():
-        raise StatementError(
-            "nodes with the same query value have different columns in the utility", do="give one column for each value"
-        )
+        what = "nodes with the same query value have different columns in the utility"
+        raise StatementError(what, do="give one column for each value")
     return Utility(matrix[:, first], utility.sense)
 
 

@@ -30,22 +30,12 @@ WINDOW_NATS = 40.0  # layers times epsilon beyond which the remaining noise does
 
 @dataclass(frozen=True)
 class EdgeLoss:
-    """Privacy loss of normalized weights along the edges of the graph, at any budget.
+    """Privacy loss of normalized weights along the edges of the graph, at any budget."""
 
-    Attributes
-    ----------
-    levels : int array, shape (n, m)
-        Layer numbers.
-    first, second : int arrays, shape (directed edges,)
-        Ends of the edges, both ways.
-    increase : int array, shape (directed edges,)
-        ``max_r levels[second, r] - levels[first, r]``, at most 1 by Lemma 1.
-    """
-
-    levels: Int
-    first: Int
+    levels: Int  # layer numbers, shape (n, m)
+    first: Int  # ends of the edges, both ways, shape (directed edges,)
     second: Int
-    increase: Int
+    increase: Int  # ``max_r levels[second, r] - levels[first, r]``, at most 1 by Lemma 1, shape (directed edges,)
 
     @classmethod
     def of(cls, levels: Int, pairs: tuple[Int, Int]) -> EdgeLoss:
@@ -95,10 +85,8 @@ def normalize(case: RepairInput) -> Float:
     """Normalize the weights; if that exceeds epsilon, it raises."""
     loss = case.edges.loss(case.budget)
     if loss > case.budget * (1 + 1e-12):
-        raise PrivacyViolationError(
-            f"the normalizers differ: the normalized weights need epsilon = {loss:.6g}, not {case.budget:.6g}",
-            do='use repair="best"',
-        )
+        what = f"the normalizers differ: the normalized weights need epsilon = {loss:.6g}, not {case.budget:.6g}"
+        raise PrivacyViolationError(what, do='use repair="best"')
     return normalized(case.levels, case.budget)
 
 
@@ -137,7 +125,9 @@ def balls(case: RepairInput) -> Float:
 
 def _set_distances(case: RepairInput) -> list[Int]:
     """Return the hop distances to growing sets of the best inputs of each value: per value an array (n, sets)."""
-    hops, gain = _hop_distances(case), case.problem.utility.gain
+    problem, gain, hops = case.problem, case.problem.utility.gain, case.levels
+    if case.value is not None:
+        hops = hop_distances(problem.privacy.graph, problem.inputs).astype(np.int64)
     n, m = case.levels.shape
     max_sets = max(3, MAX_BALL_ENTRIES // (n * m))
     found = []
@@ -148,12 +138,6 @@ def _set_distances(case: RepairInput) -> list[Int]:
             ends = ends[np.unique(np.linspace(0, len(ends) - 1, max_sets).astype(int))]
         found.append(np.minimum.accumulate(hops[:, order], axis=1)[:, ends])
     return found
-
-
-def _hop_distances(case: RepairInput) -> Int:
-    if case.value is None:
-        return case.levels
-    return hop_distances(case.problem.privacy.graph, case.problem.inputs).astype(np.int64)
 
 
 def _best_column_weights(case: RepairInput, columns: Float, reports: Int) -> Float:
@@ -200,15 +184,11 @@ def layer_program(case: RepairInput) -> Float:
         classes = finer
     count = int(classes.max(initial=-1)) + 1
     if m == n:
-        raise NotRepresentableError(
-            "each input has its own value: the best mechanism by layers is the optimum itself",
-            do="solve the problem, or choose another repair",
-        )
+        what = "each input has its own value: the best mechanism by layers is the optimum itself"
+        raise NotRepresentableError(what, do="solve the problem, or choose another repair")
     if not count:
-        raise NotRepresentableError(
-            f"the query has {m} values: too many for the linear program of layers",
-            do="choose another repair, or group the values",
-        )
+        what = f"the query has {m} values: too many for the linear program of layers"
+        raise NotRepresentableError(what, do="choose another repair, or group the values")
     weights = np.bincount(classes, case.prior)
     gain = np.zeros((count, m))
     np.add.at(gain, classes, case.prior[:, None] * problem.utility.gain)
@@ -237,14 +217,11 @@ def _integer_values(inputs: tuple[Hashable, ...], value: Value | None) -> Int:
     rows = [entry if isinstance(entry, tuple) else (entry,) for entry in entries]
     whole = all(is_whole(part) for row in rows for part in row)
     if not whole or len({len(row) for row in rows}) > 1 or not rows[0]:
-        raise NotRepresentableError(
-            "the values are neither integers nor tuples of integers: noise on a group is not defined",
-            do="choose another repair, or number the values",
-        )
+        what = "the values are neither integers nor tuples of integers: noise on a group is not defined"
+        raise NotRepresentableError(what, do="choose another repair, or number the values")
     if max(abs(int(part)) for row in rows for part in row) > 2**52:
-        raise NotRepresentableError(
-            "the values lie beyond 2**52: the window would be too large", do="choose another repair, or smaller numbers"
-        )
+        what = "the values lie beyond 2**52: the window would be too large"
+        raise NotRepresentableError(what, do="choose another repair, or smaller numbers")
     values = np.array(rows, dtype=np.int64)
     return np.asarray(values - values.min(axis=0))
 
@@ -258,10 +235,8 @@ def _torus_noise(values: Int, case: RepairInput) -> tuple[tuple[int, ...], Float
     # If the budget needs more points than allowed, a smaller torus is as private and slightly less useful.
     shape = tuple(np.minimum(wanted, np.maximum(2 * extent, int(MAX_WINDOW_POINTS ** (1 / d)))).tolist())
     if float(np.prod(np.array(shape, dtype=float))) * len(values) > 1000 * MAX_WINDOW_POINTS:
-        raise NotRepresentableError(
-            f"a window of {' x '.join(map(str, shape))} points is too large",
-            do="choose another repair, or a larger epsilon",
-        )
+        what = f"a window of {' x '.join(map(str, shape))} points is too large"
+        raise NotRepresentableError(what, do="choose another repair, or a larger epsilon")
     level = np.full(shape, -1, dtype=np.int64)
     level[(0,) * d] = number = 0
     front = np.zeros((1, d), dtype=np.int64)

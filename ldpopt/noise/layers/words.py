@@ -1,7 +1,5 @@
 """The word metric of integer steps: how many additions and subtractions of columns lead from a ball to a point."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,7 +88,6 @@ class WordMetric:
         self._points = len(self._layers[0])
 
     def __repr__(self) -> str:
-        """Number of columns, widening, and number of layers listed so far."""
         ball = f", widening={float(self.widening):g}, norm={self.norm:g}" if self.widening else ""
         return (
             f"WordMetric({len(self.columns)} columns in dimension {self.dimension}{ball}, {len(self._layers)} layers)"
@@ -234,9 +231,8 @@ def _read_columns(columns: Any) -> tuple[Int, int]:
         raise StatementError("a column is 2**20 or larger: too many layers", do="use a coarser unit")
     array = np.unique(array[array.any(axis=1)], axis=0)
     if not len(array):
-        raise StatementError(
-            "all columns are zero: no record changes the answer", do="give at least one column that is not zero"
-        )
+        what = "all columns are zero: no record changes the answer"
+        raise StatementError(what, do="give at least one column that is not zero")
     return array, array.shape[1]
 
 

@@ -9,15 +9,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.privacy import TiedNotion
-from ldpopt.privacy.cones.columns import Columns
-from ldpopt.privacy.cones.lengths import Int, lengths_of
-from ldpopt.privacy.cones.vertices import MAX_RAYS, vertices
+from ldpopt.privacy.cones.vertices import MAX_RAYS, Int, lengths_of, vertices
 from ldpopt.privacy.ties import Ties
 
 ZERO = -1  # marks an entry that is 0: the answer never gives the report
@@ -25,24 +24,13 @@ ZERO = -1  # marks an entry that is 0: the answer never gives the report
 
 @dataclass(frozen=True, eq=False)
 class Rays:
-    r"""Columns ``exp(-epsilon unit below)``, one for each extreme ray.
+    r"""Columns ``exp(-epsilon unit below)``, one for each extreme ray."""
 
-    Attributes
-    ----------
-    budget : Budget
-        epsilon.
-    unit : Fraction
-        Distance of 1 in ``below``.
-    below : int array, shape (k, n)
-        Logarithms: an entry is ``exp(-epsilon unit below)``, and the largest one is 1; ``ZERO`` marks an entry 0.
-    nearest : int
-        Length of the shortest tie.
-    """
-
-    budget: Budget
-    unit: Fraction
+    budget: Budget  # epsilon
+    unit: Fraction  # distance of 1 in ``below``
+    # Logarithms, shape (k, n): an entry is ``exp(-epsilon unit below)``, the largest is 1; ``ZERO`` marks an entry 0
     below: Int
-    nearest: int = 1
+    nearest: int = 1  # length of the shortest tie
 
     @cached_property
     def depth(self) -> float:
@@ -88,10 +76,8 @@ def cone_ties(privacy: Any, inputs: Sequence[Hashable]) -> Ties:
     ties = privacy.definition(inputs) if isinstance(privacy, TiedNotion) else None
     is_cone = ties is not None and ties.delta == 0 and ties.owner is None and not ties.is_shared
     if ties is None or not is_cone or not (ties.is_mutual or ties.first is None):
-        raise NotRepresentableError(
-            f"designs are not known for {short_repr(privacy)}: its columns do not form a cone",
-            do="use PureLDP, GraphDP, MetricDP or OneSided",
-        )
+        what = f"designs are not known for {short_repr(privacy)}: its columns do not form a cone"
+        raise NotRepresentableError(what, do="use PureLDP, GraphDP, MetricDP or OneSided")
     return ties
 
 
@@ -100,10 +86,8 @@ def _one_sided(ties: Ties, most: int) -> Rays:
     assert ties.capped is not None
     sensitive = np.flatnonzero(ties.capped)
     if len(sensitive) > np.log2(most):
-        raise NotRepresentableError(
-            f"the cone of {len(sensitive)} sensitive answers has 2**{len(sensitive)} extreme rays",
-            do="merge sensitive answers into at most 16",
-        )
+        what = f"the cone of {len(sensitive)} sensitive answers has 2**{len(sensitive)} extreme rays"
+        raise NotRepresentableError(what, do="merge sensitive answers into at most 16")
     sets = np.arange(1, 2 ** len(sensitive))
     below = np.ones((len(sets), ties.n), np.int64)
     below[:, sensitive] = 1 - ((sets[:, None] >> np.arange(len(sensitive))) & 1)
@@ -116,8 +100,43 @@ def require_weights(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> N
     silent = np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)
     if len(silent):
         x = int(np.argmax(rays.below[silent[0]] != ZERO))
-        raise StatementError(
-            f"answer {inputs[x]!r} and all answers that it is protected against have weight 0",
-            where="the weights",
-            do="give it a positive weight: reports may reveal it",
-        )
+        what = f"answer {inputs[x]!r} and all answers that it is protected against have weight 0"
+        raise StatementError(what, where="the weights", do="give it a positive weight: reports may reveal it")
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Columns ``base + spread * shape`` of a cone, with entries of the shapes from 0 to 1.
+
+    For staircase columns the shapes are indicators of sets, ``base`` is ``e**-epsilon`` and ``spread`` is
+    ``1 - e**-epsilon``.
+    """
+
+    shapes: Float
+    base: float
+    spread: float
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    @property
+    def vectors(self) -> Float:
+        """The columns, one in each row."""
+        return self.base + self.spread * self.shapes
+
+    def mass(self, r: Float) -> Float:
+        """Mass ``r.v`` of each column ``v``."""
+        return np.asarray(self.base + self.spread * (self.shapes @ r))
+
+    def scores(self, r: Float) -> Float:
+        """Score vectors ``v / (r.v) - 1``, without cancellation."""
+        centered = self.shapes - (self.shapes @ r)[:, None]
+        return np.asarray(centered * (self.spread / self.mass(r))[:, None])
+
+    def take(self, positions: NDArray[np.int64]) -> Columns:
+        """The columns at some positions."""
+        return Columns(self.shapes[positions], self.base, self.spread)
+
+    def with_more(self, shapes: Float) -> Columns:
+        """These columns and columns of other shapes."""
+        return Columns(np.vstack([self.shapes, shapes]), self.base, self.spread)

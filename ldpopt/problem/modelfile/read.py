@@ -1,7 +1,5 @@
 """Reading of model files: each error names file, key and line."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from functools import cached_property

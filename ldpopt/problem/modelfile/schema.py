@@ -294,9 +294,8 @@ def numbers_of_labels(given: Any, labels: Labels, name: str) -> Any:
             raise StatementError(f"{name} is missing, and the labels are not numbers", do=f"add {name}")
         return numbers
     if len(given) != len(labels):
-        raise StatementError(
-            f"{name} has {len(given)} entries for {len(labels)} labels", do="give one entry for each label"
-        )
+        what = f"{name} has {len(given)} entries for {len(labels)} labels"
+        raise StatementError(what, do="give one entry for each label")
     return given
 
 

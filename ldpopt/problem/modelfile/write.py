@@ -1,7 +1,5 @@
 """Writing of model files: tables of a problem, and their text."""
 
-from __future__ import annotations
-
 import math
 import os
 import re
@@ -51,17 +49,14 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
         raise StatementError(what, do="pass solution.problem" if hasattr(problem, "problem") else "pass a Problem")
     text = format_tables(_tables(problem))
     if len(text) > LARGEST_FILE:
-        raise StatementError(
-            f"the model takes {len(text):,} bytes; a model file has at most {LARGEST_FILE:,}",
-            do="describe large arrays by their kinds, such as a metric by its points",
-        )
+        what = f"the model takes {len(text):,} bytes; a model file has at most {LARGEST_FILE:,}"
+        raise StatementError(what, do="describe large arrays by their kinds, such as a metric by its points")
     try:
         with replacing(path) as stream:
             stream.write(text)
     except UnicodeEncodeError as error:
-        raise ModelFileError(
-            f"cannot write the model: {error}", where=os.fspath(path), do="name a file that can be written"
-        ) from None
+        what = f"cannot write the model: {error}"
+        raise ModelFileError(what, where=os.fspath(path), do="name a file that can be written") from None
 
 
 def _tables(model: Model) -> dict[str, Any]:
@@ -208,9 +203,8 @@ def format_value(value: Any, *, flat: bool = False) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)) and math.isfinite(value):
         return repr(value)
-    raise StatementError(
-        f"{short_repr(value)} cannot be written to a model file", do="use numbers, text, lists and tables only"
-    )
+    what = f"{short_repr(value)} cannot be written to a model file"
+    raise StatementError(what, do="use numbers, text, lists and tables only")
 
 
 def _list(values: Sequence[Any], *, flat: bool) -> str:

@@ -88,7 +88,5 @@ def _structure(program: LinearProgram) -> Structure:
     """The numbers of a plain compact program; other programs are refused."""
     if isinstance(program, ChannelProgram) and program.is_plain_compact:
         return program.structure
-    raise NotRepresentableError(
-        "the interior point solves compact programs: one constraint for all pairs, an expected value, no side rows",
-        do='use solver="highs"',
-    )
+    what = "the interior point solves compact programs: one constraint for all pairs, an expected value, no side rows"
+    raise NotRepresentableError(what, do='use solver="highs"')

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ldpopt.certificate.program_bound import Form
+from ldpopt.solvers import Solver
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, optimal_point, solver_named
@@ -14,7 +15,7 @@ from ldpopt.solving.problem_form import ProblemForm
 class Direct(Method):
     """Give the whole program to a solver of linear programs."""
 
-    solver: str = "highs"  # name of the solver, as in `ldpopt.solvers.find`
+    solver: str | Solver = "highs"  # a solver, or its name as in `ldpopt.solvers.find`
     program_form: Form | None = None  # form of the program; None: the default form of the problem
 
     name: ClassVar[str] = "direct"

@@ -38,14 +38,15 @@ class GraphInteriorPoint(Method):
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
         """First, or after rays, for a large channel."""
-        return 0.5 if form.entries >= limits.graph_entries else inf
+        is_large = form.entries >= limits.graph_entries or form.pair_nonzeros >= limits.graph_nonzeros
+        return 0.5 if is_large else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """The reason names the size of the channel."""
-        return (
-            f"the constraints tie neighbors output by output, and with {form.entries} entries "
-            f"(from {limits.graph_entries} on) this is faster than simplex"
-        )
+        """The reason names the size of the channel, or of the program."""
+        size = f"{form.entries} entries (from {limits.graph_entries} on)"
+        if form.entries < limits.graph_entries:
+            size = f"{form.pair_nonzeros:.0f} non-zeros of privacy rows (from {limits.graph_nonzeros} on)"
+        return f"the constraints tie neighbors output by output, and with {size} this is faster than simplex"
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
         """Follow the central path; at a limit, and on numerical failure, the answer is the best point so far."""

@@ -96,8 +96,8 @@ def optimal_point(outcome: Outcome) -> Float | None:
     return outcome.point if outcome.status is Status.OPTIMAL else None
 
 
-def solver_named(name: str) -> Solver:
-    """The solver with a name; the interior point is returned without a search through installed packages."""
+def solver_named(name: str | Solver) -> Solver:
+    """The solver with a name, or itself; the interior point is returned without a search through installed packages."""
     if name != "interior":
         return find(name)
     from ldpopt.solving.interior.compact import Interior

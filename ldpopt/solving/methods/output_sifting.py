@@ -18,7 +18,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
-from ldpopt.solvers import Feature, Outcome, Status
+from ldpopt.solvers import Feature, Outcome, Solver, Status
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.interior.pricing import best_bound, project_to_private
@@ -50,7 +50,7 @@ class OutputSifting(Method):
     A solver that can stop at a gap solves each round only as accurately as needed, and starts from the last round.
     """
 
-    solver: str = "interior"
+    solver: str | Solver = "interior"
 
     name: ClassVar[str] = "output sifting"
     forms: ClassVar[frozenset[str]] = frozenset({"sifted"})
@@ -171,7 +171,7 @@ class _Round:
 class _Sifting:
     """One run: the outputs in use, the accuracy of the next round, and the last round."""
 
-    def __init__(self, task: Task, solver: str) -> None:
+    def __init__(self, task: Task, solver: str | Solver) -> None:
         self.task, self.solver = task, solver_named(solver)
         self.whole = SiftingProblem.of(task.problem)
         self.has_gap = Feature.GAP in self.solver.features

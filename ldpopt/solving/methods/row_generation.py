@@ -15,7 +15,7 @@ import numpy as np
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.problem.problem import Problem
-from ldpopt.solvers import Feature, Outcome, Status
+from ldpopt.solvers import Feature, Outcome, Solver, Status
 from ldpopt.solving.formulation import add_rows, formulate, relaxed_form
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.log import LOG
@@ -33,7 +33,7 @@ LOOSE_GAP = 1e-6  # relative gap that the interior point must reach on a large p
 class RowGeneration(Method):
     """Generate violated rows of a notion that has too many rows to list."""
 
-    solver: str = "highs"  # a solver of linear programs; one with warm starts continues from its last basis
+    solver: str | Solver = "highs"  # a solver of linear programs; one with warm starts continues from its last basis
     may_switch: bool = False  # whether large event-wise problems switch to the interior point for events
 
     name: ClassVar[str] = "row generation"
@@ -60,7 +60,7 @@ class RowGeneration(Method):
 class _Generation:
     """One run: the program so far, the inner point, and the rows added."""
 
-    def __init__(self, task: Task, solver: str, may_switch: bool) -> None:
+    def __init__(self, task: Task, solver: str | Solver, may_switch: bool) -> None:
         self.task, self.solver, self.may_switch = task, solver_named(solver), may_switch
         self.problem = task.problem
         self.program = formulate(task.problem, relaxed_form(task.problem), task.deadline)

@@ -5,20 +5,12 @@ and of all methods for the optimum, and whether one channel refines another.
 """
 
 from ldpopt.studies.literature.comparison import Comparison, ComparisonRow
-from ldpopt.studies.literature.exponential import exponential, sharpened_exponential
+from ldpopt.studies.literature.exponential import exponential, sharpened_exponential, tight_constraints
 from ldpopt.studies.literature.methods import compare
 from ldpopt.studies.literature.planar_laplace import planar_laplace
 from ldpopt.studies.literature.refinement import Refinement, find_refinement
-from ldpopt.studies.literature.tight import tight_constraints
 
 __all__ = [
-    "Comparison",
-    "ComparisonRow",
-    "Refinement",
-    "compare",
-    "exponential",
-    "find_refinement",
-    "planar_laplace",
-    "sharpened_exponential",
-    "tight_constraints",
-]
+    "Comparison", "ComparisonRow", "Refinement", "compare", "exponential", "find_refinement", "planar_laplace",
+    "sharpened_exponential", "tight_constraints",
+]  # fmt: skip

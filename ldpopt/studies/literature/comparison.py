@@ -129,7 +129,6 @@ class Comparison(HasFacts):
         return bool(others) and sign * others[0].difference > ROUNDING * abs(others[0].value - others[0].difference)
 
     def __repr__(self) -> str:
-        """The facts as text."""
         return self.summary()
 
     def facts(self) -> Facts:

@@ -1,4 +1,4 @@
-"""The exponential mechanism, with the factor of its proof and with the largest one that is private."""
+"""The exponential mechanism, with the factor of its proof and the largest private one; and with tight constraints."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import Ties
-from ldpopt.studies.literature.problems import exactly_private, read_problem, require_mutual_ties
+from ldpopt.studies.literature.problems import distances, exactly_private, read_problem, require_mutual_ties
 
+ROUNDING = 1e-12  # share of the largest weight down to which negative weights are rounding errors
 BLOCK = 1 << 22  # number of differences of gains that are computed at once
 MAX_DOUBLINGS = 60  # number of doublings of the factor after which it counts as infinite: the best report is certain
 BISECTIONS = 60  # halvings of the interval of the factor: its relative width is then below the accuracy of floats
@@ -154,3 +156,51 @@ class _Scores:
         log_sum = factor * top + np.log(np.exp(factor * (self.gain - top[:, None])).sum(axis=1))
         loss = factor * self.rise + log_sum[self.second] - log_sum[self.first]
         return float((loss / self.distance).max())
+
+
+def tight_constraints(problem: Any) -> Mechanism:
+    r"""Let every pair of inputs have the ratio ``exp(epsilon d)`` at the report of one of them.
+
+    .. math:: P(x, y) = w_y e^{-\epsilon d(x, y)}, \qquad \sum_y w_y e^{-\epsilon d(x, y)} = 1 \text{ for all } x
+
+    Parameters
+    ----------
+    problem : Problem or MetricDP
+        Pure, graph or metric privacy; d is the hop distance of a graph, and 1 for pure privacy.
+
+    Returns
+    -------
+    Mechanism
+        Exactly private, shape ``(n, n)``: reports are inputs. For pure privacy it is randomized response.
+
+    Raises
+    ------
+    NotRepresentableError
+        If a weight ``w`` is negative, which happens for small epsilon, or for the reasons of `exponential`.
+
+    Notes
+    -----
+    O(n^3). It needs no prior. `closed_forms.kernel` says when it exists and is optimal for the identity.
+
+    References
+    ----------
+    Chatzikokolakis, ElSalamony and Palamidessi 2017, section 3.
+
+    Examples
+    --------
+    >>> from ldpopt import PureLDP, Problem
+    >>> tight_constraints(Problem([0.2, 0.8], "identity", PureLDP("log(3)"))).channel.round(9).tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+    """
+    problem = read_problem(problem)
+    ties = require_mutual_ties(problem)
+    kernel = np.exp(-float(ties.budget) * distances(ties))
+    try:
+        weights = np.linalg.solve(kernel, np.ones(len(kernel)))
+    except np.linalg.LinAlgError:
+        raise NotRepresentableError("the matrix exp(-epsilon d) is singular", do="use a larger epsilon") from None
+    worst = int(np.argmin(weights))
+    if not weights[worst] >= -ROUNDING * np.abs(weights).max():
+        what = f"it does not exist at this epsilon: its weight of {problem.inputs[worst]!r} is {weights[worst]:.3g}"
+        raise NotRepresentableError(what, do="use a larger epsilon")
+    return exactly_private(problem, kernel * np.maximum(weights, 0.0), problem.inputs)

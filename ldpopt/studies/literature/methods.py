@@ -1,7 +1,5 @@
 """All methods for one problem: closed forms, solvers, extreme points, mechanisms of the literature."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,9 +20,8 @@ from ldpopt.solving.formulation import default_form, size
 from ldpopt.solving.solution import Solution, value_of
 from ldpopt.solving.solve import solve
 from ldpopt.studies.literature.comparison import LITERATURE, Comparison, ComparisonRow, completed
-from ldpopt.studies.literature.exponential import exponential, sharpened_exponential
+from ldpopt.studies.literature.exponential import exponential, sharpened_exponential, tight_constraints
 from ldpopt.studies.literature.planar_laplace import planar_laplace
-from ldpopt.studies.literature.tight import tight_constraints
 
 REMAPPED = ", remapped"  # end of the name of a mechanism whose reports are replaced by what is best for the prior
 MAX_PAIRWISE_NONZEROS = 200_000  # largest number of non-zeros for which the pairwise form is solved too
@@ -227,10 +224,8 @@ def _evaluated(problem: Problem, mechanism: Mechanism) -> dict[str, Any]:
     place = {label: y for y, label in enumerate(problem.outputs)}
     unknown = next((label for label in mechanism.outputs if label not in place), None)
     if unknown is not None:
-        raise StatementError(
-            f"report {unknown!r} of the mechanism is not an output of the problem",
-            do="pass a mechanism for the same problem",
-        )
+        what = f"report {unknown!r} of the mechanism is not an output of the problem"
+        raise StatementError(what, do="pass a mechanism for the same problem")
     channel = np.zeros(problem.utility.shape)
     channel[:, [place[label] for label in mechanism.outputs]] = mechanism.channel
     return {"value": value_of(problem, channel), "mechanism": mechanism}

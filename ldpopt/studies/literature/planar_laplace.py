@@ -6,8 +6,6 @@ what flows in through its walls, and 1 more in the cell of the source. Walls lie
 source, with :math:`t = h \sinh u` along the line, the flow is :math:`\frac{1}{2\pi} \int S(h \cosh u) / \cosh u \, du`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations

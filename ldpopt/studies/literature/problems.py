@@ -1,7 +1,5 @@
 """Shared by the mechanisms of the literature: reading a problem and its distances, and an exactly private result."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -32,16 +30,13 @@ def require_mutual_ties(problem: Problem) -> Ties:
     """Return the ties of a problem whose notion ties pairs of inputs both ways, for all outputs, without a delta."""
     if problem.constraints:
         names = ", ".join(block.name for block in problem.constraints)
-        raise NotRepresentableError(
-            f"it does not satisfy side constraints ({names})", do="remove them from the problem"
-        )
+        what = f"it does not satisfy side constraints ({names})"
+        raise NotRepresentableError(what, do="remove them from the problem")
     ties = problem.ties()
     kind = type(problem.privacy).__name__
     if ties is None or ties.delta or not ties.is_mutual:
-        raise NotRepresentableError(
-            f"it is for notions that bound the ratios of pairs both ways, and the notion is {kind}",
-            do="use PureLDP, GraphDP or MetricDP",
-        )
+        what = f"it is for notions that bound the ratios of pairs both ways, and the notion is {kind}"
+        raise NotRepresentableError(what, do="use PureLDP, GraphDP or MetricDP")
     return ties
 
 

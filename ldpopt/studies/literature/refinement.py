@@ -1,7 +1,5 @@
 """Refinement of channels: whether the reports of one can be computed from those of another."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal

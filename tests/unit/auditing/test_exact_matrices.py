@@ -54,6 +54,10 @@ def test_floats_of_all_sizes_are_read_exactly():
         kept = [v for v, other in zip(row, [1.0, 0.0], strict=True) if v or other]
         assert [Fraction(int(v), found.denominator) for v in found.whole[0]] == list(map(Fraction, kept))
         assert not found.is_rounded
+    for least, kind in ((2.0**-9, np.int64), (2.0**-10, object)):  # from 1 down to 2**-9, integers have 63 - 1 bits
+        found = exact(np.array([[1 - least, least], [1.0, 0.0]]))
+        assert found.whole.dtype == kind
+        assert [Fraction(int(v), found.denominator) for v in found.whole.flat] == [1 - Fraction(least), least, 1, 0]
     third = exact([[Fraction(1, 3), Fraction(2, 3)], [Fraction(1, 6), Fraction(5, 6)]])
     assert (third.whole.tolist(), third.denominator, third.is_rounded) == ([[2, 4], [1, 5]], 6, True)
 
@@ -67,13 +71,6 @@ def test_rationals_too_small_for_floats_are_used():
 
 def test_mixed_floats_and_rationals_are_read_as_floats():
     assert not exact(np.array([[Fraction(1, 3), 2 / 3]], dtype=object)).is_rounded
-
-
-def test_floats_are_read_exactly():
-    floats = np.array([[0.1, 0.9 - 2**-60, 2.0**-60], [5e-324, 1.0, 0.0]])
-    matrix = exact(floats)
-    expected = [[Fraction(v) for v in row] for row in floats.tolist()]
-    assert [[Fraction(int(v), matrix.denominator) for v in row] for row in matrix.entries] == expected
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import ldpopt_check as checker
+from builders import sample_or_all, thorough_or
 from checker_cases import designs, refused, saved, tabled, third
 from ldpopt_check import UNIT, NotCheckedError, Notion
 from tampering import tamperings, with_digest
@@ -62,12 +63,12 @@ def test_the_error_is_that_of_the_estimator_that_is_used(data: Any, name: str) -
 def test_false_claims_are_refused_and_true_ones_need_a_new_digest(data: Any, name: str) -> None:
     """A false claim with a new digest too; a true one for its old digest only."""
     counted = {False: 0, True: 0}
-    for what, other, is_false in tamperings(data):
+    for what, other, is_false in sample_or_all(tamperings(data), 30):
         assert refused(checker.check_design, {**other, "digest": data["digest"]}), what
         assert refused(checker.check_design, other) == is_false, what
         counted[is_false] += 1
-    assert counted[True] >= 40
-    assert counted[False] >= 1
+    assert counted[True] >= thorough_or(15, 40)
+    assert counted[False] >= thorough_or(0, 1)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -294,11 +295,12 @@ def test_checks_that_take_too_long_are_not_made(tmp_path: Path, capsys: Any) -> 
 
 
 ABSURD: list[Any] = ["1e999999999", "9" * 4000 + "/1", "1/" + "7" * 4000, "log(1e9999)", {"a": {}}, [[[]]]]
+ABSURD_CASES = ["sets", "cycle", "line", "mean", "alike", "frequencies", "one_sided"]
 ABSURD += [1e308, 5e-324, -1e308, 10**399]
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("name", ["sets", "cycle", "line", "mean", "alike", "frequencies", "one_sided"])
+@pytest.mark.parametrize("name", sample_or_all(ABSURD_CASES, 3))
 def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
     data = third(json.loads(saved(name)))
 

@@ -9,7 +9,7 @@ import pytest
 
 from ldpopt import PureLDP, Workload, design
 from ldpopt.designing import literature
-from ldpopt.designing.factorization import factorization
+from ldpopt.designing.literature import factorization
 from ldpopt.designing.realize import left_inverse
 from ldpopt.errors import NotRepresentableError
 from ldpopt.frequencies import LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding

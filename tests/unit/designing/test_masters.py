@@ -31,7 +31,7 @@ def notions(epsilon):
     ]
 
 
-@pytest.mark.parametrize("epsilon", thorough_or([1e-4, 1e-2, 1, 8, 40], [1e-4, 1e-3, 1e-2, 1, 4, 8, 25, 40]))
+@pytest.mark.parametrize("epsilon", thorough_or([1e-4, 1, 40], [1e-4, 1e-3, 1e-2, 1, 4, 8, 25, 40]))
 @pytest.mark.parametrize("rows", [np.arange(4.0)[None], np.eye(4), PREFIX, np.eye(4)[:1]])
 @pytest.mark.parametrize("objective", ["average", "worst_case"])
 def test_every_budget_and_notion_ends_in_a_design(epsilon, rows, objective):
@@ -109,7 +109,7 @@ def test_a_direction_without_information_costs_much_only_if_the_workload_needs_i
     assert np.allclose(half @ half.T, [[1 / 6, 0], [0, 0]])
 
 
-@pytest.mark.parametrize("n, epsilon", [(24, 3.0), (24, 3.5), (30, 4.0), (24, 6.0)])
+@pytest.mark.parametrize("n, epsilon", thorough_or([(24, 3.0)], [(24, 3.0), (24, 3.5), (30, 4.0), (24, 6.0)]))
 def test_bounds_of_the_relaxation_do_not_depend_on_one_start(n, epsilon):
     # The multiplier of the sizes of sets was divided by n**2 in each round: gaps of 0.42, 0.09, 0.32.
     made = design(Workload.prefix(n), PureLDP(epsilon), gap=1e-3)

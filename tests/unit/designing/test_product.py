@@ -76,6 +76,7 @@ def test_two_way_marginals_of_many_attributes():
     check(made)
 
 
+@pytest.mark.long
 def test_the_worst_case_of_marginals_is_their_average():
     workload = Workload.marginals((2,) * 5, 2)
     average, worst = (design(workload, PureLDP(1.0), objective=name) for name in ("average", "worst_case"))

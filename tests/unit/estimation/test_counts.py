@@ -210,12 +210,6 @@ def test_sets_in_a_column_are_counted_as_those_in_an_array(ending, tmp_path):
             assert Counts.of(protocol, table, column="a", weights=weights) == protocol.count(sets, weights=numbers)
 
 
-def test_a_design_reads_a_column_as_its_mechanism_does(tmp_path):
-    best = design(Workload.frequencies(["a", "b", "c"]), PureLDP(1.0))
-    frame = pd.DataFrame({"a": best.mechanism.sample(["a", "b", "c"] * 30, rng=1)})
-    assert Counts.of(best, frame, column="a") == Counts.of(best.mechanism, frame, column="a")
-
-
 def test_reports_without_a_form_in_tables_are_refused():
     with pytest.raises(StatementError, match="the reports of a protocol are not a column of a table"):
         Counts.of(UnaryEncoding(LABELS, 1.0), pd.DataFrame({"a": [1]}), column="a")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from builders import thorough_or
-from ldpopt import Mechanism, PureLDP, Workload, design
+from ldpopt import Mechanism, PureLDP, Survey, Workload, design, estimate_frequencies
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.fit import goodness_of_fit
-from ldpopt.frequencies import FrequencyProtocol
+from ldpopt.frequencies import FrequencyProtocol, UnaryEncoding
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 KINDS = FrequencyProtocol.PUBLISHED
@@ -65,3 +65,40 @@ def test_counts_without_a_p_value_are_refused():
         goodness_of_fit(COIN, [])
     with pytest.raises(StatementError, match="weighted"):
         goodness_of_fit(COIN, Counts.of(COIN, ["no"], weights=[2.0]))
+
+
+class TestFitOfEstimates:
+    """Estimates of reports that hardly come from their mechanism are refused, or come with a warning."""
+
+    def test_raw_answers_are_refused_unless_the_check_is_off(self):
+        reports = {"no": 990, "yes": 10}
+        with pytest.raises(StatementError, match=r"do not look like reports .* \(p-value \d+e-\d+\)"):
+            estimate_frequencies(COIN, reports)
+        found = estimate_frequencies(COIN, reports, check_fit=False)
+        assert found.fit == goodness_of_fit(COIN, reports) < 1e-100
+        assert found.norm_sub().fit == found.fit
+
+    def test_doubtful_reports_have_a_warning(self):
+        reports = {"no": 815, "yes": 185}  # p-value between 1e-6 and 1e-3
+        assert 1e-6 < goodness_of_fit(COIN, reports) < 1e-3
+        with pytest.warns(UserWarning, match="p-value"):
+            estimate_frequencies(COIN, reports)
+
+    def test_a_design_and_a_protocol_and_a_survey_refuse_as_well(self):
+        weak, strong = (design(Workload.frequencies(["a", "b", "c"]), PureLDP(e)) for e in (1.0, 3.0))
+        reports = strong.mechanism.privatize(["a"] * 900, rng=1)
+        with pytest.raises(StatementError, match="p-value"):
+            weak.estimate(reports)
+        assert strong.estimate(reports).fit == 1.0
+        bits = UnaryEncoding(["a", "b", "c"], 1.0)
+        with pytest.raises(StatementError, match="p-value"):
+            bits.estimate(np.tile([True, False, False], (900, 1)))
+        survey = Survey({"q": COIN})
+        counts = {"q": Counts.of(COIN, {"no": 990, "yes": 10})}
+        with pytest.raises(StatementError, match="p-value"):
+            survey.estimate(counts)
+        assert survey.estimate(counts, check_fit=False)["q"].fit < 1e-100
+
+    def test_weighted_reports_have_no_p_value(self):
+        counts = Counts.of(COIN, ["no"] * 99 + ["yes"], weights=np.full(100, 10.0))
+        assert estimate_frequencies(COIN, counts).fit is None

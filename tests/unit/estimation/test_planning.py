@@ -92,3 +92,13 @@ def test_a_mechanism_without_information_is_refused():
         plan_sample(Mechanism([[0.5, 0.5], [0.5, 0.5]]), half_width=0.1)
     with pytest.raises(StatementError, match="cannot draw reports"):
         plan_sample("coin", half_width=0.1)
+
+
+def test_half_widths_are_shares_or_percentages_and_never_wider_than_the_number():
+    assert plan_sample(COIN, half_width="2%") == plan_sample(COIN, half_width=0.02)
+    with pytest.raises(StatementError, match=r"half-width 5 is not below 1, (.|\n)*; did you mean 0\.05"):
+        plan_sample(COIN, half_width=5)
+    mean = design(Workload.mean([0.0, 10.0]), PureLDP(1.0))
+    assert plan_sample(mean, half_width=5) == plan_sample(mean, half_width="50%")
+    with pytest.raises(StatementError, match="not below 10"):
+        plan_sample(mean, half_width=10)

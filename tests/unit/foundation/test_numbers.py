@@ -189,3 +189,24 @@ def test_only_near_names_are_suggested(name, meant):
     known = ["epsilon", "delta", "yes"]
     assert suggestion(name, known) == (f"did you mean {meant!r}? " if meant else "")
     assert nearest(name, known).endswith("known: epsilon, delta, yes")
+
+
+@pytest.mark.parametrize(
+    "values, where",
+    [
+        ([[1, 2], [3]], "row 1 has 1 entries, row 0 has 2"),
+        ([1, "half"], "entry 1 is of type str"),
+        ([[1, 2], [3, True]], "entry 1, 1 is of type bool"),
+        (lambda: 1, "all of it is of type function"),
+        (np.array([1.0, None]), "entry 1 is of type NoneType"),
+    ],
+)
+def test_the_entry_that_is_no_number_is_named_and_not_quoted(values, where):
+    with pytest.raises(StatementError) as error:
+        numbers.real_array(values, "table")
+    assert error.value.where == where
+
+
+@pytest.mark.parametrize("text, share", [("5%", 0.05), (" 2.5 %", 0.025), ("5", None), ("x%", None), ("5%5", None)])
+def test_percentages(text, share):
+    assert numbers.percentage(text) == share

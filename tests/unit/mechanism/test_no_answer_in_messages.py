@@ -32,7 +32,7 @@ from ldpopt import (
 from ldpopt.closed_forms import randomized_response
 from ldpopt.errors import LdpoptError, StatementError, showing_values
 from ldpopt.frequencies import FrequencyProtocol
-from ldpopt.studies.resampling import Resampled
+from ldpopt.studies.experiment import Resampled
 from ldpopt.tables.files import reading
 
 CANARY, NUMBER = "Yess-kanarie", 73519.25
@@ -295,7 +295,7 @@ def test_files_and_commands(tmp_path: Path, name: str, ending: str, monkeypatch:
         require_silent(path.read_bytes().decode("latin-1"))
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.usefixtures("silent")
 def test_folders(tmp_path: Path, jobs: int) -> None:
     source = tmp_path / "answers"

@@ -48,26 +48,6 @@ class TestRoundRows:
         assert round_rows(np.array([[0.0, 1 / 3, 1 / 3, 1 / 3]]), bits=2).tolist() == [[0, 2, 1, 1]]
         assert round_rows(np.full((1, 48), 1 / 48), bits=5).tolist() == [[1] * 32 + [0] * 16]
 
-    @pytest.mark.parametrize("error", [9e-10, -9e-10, 3e-16, -3e-16])
-    def test_rows_off_one_are_spread_in_proportion(self, error):
-        rng = np.random.default_rng(1)
-        exact = rng.dirichlet(np.full(9, 0.3), size=200)
-        exact[:, 4] = 0
-        exact /= exact.sum(axis=1, keepdims=True)
-        masses = round_rows(exact * (1 + error))
-        assert (masses.sum(axis=1) == TOTAL).all()
-        assert masses.min() >= 0
-        assert not masses[:, 4].any()
-        # A deficit of 8 million units put anywhere else than in proportion would show here.
-        assert np.abs(masses - exact * TOTAL).max() <= 4
-
-    def test_excess_never_makes_a_mass_negative(self):
-        row = np.array([[1.0, 1e-10, 1e-17, 5e-324, 0.0]])
-        masses = round_rows(row)
-        assert masses.sum() == TOTAL
-        assert masses.min() == 0
-        assert masses[0, 1] == pytest.approx(1e-10 * TOTAL, abs=1)
-
     def test_many_tiny_entries(self):
         row = np.full((1, 4000), 1e-17)
         row[0, 7] = 1 - 4e-14
@@ -76,12 +56,6 @@ class TestRoundRows:
         assert masses.min() >= 0
         assert set(np.delete(masses[0], 7)) == {0, 1}
         assert masses[0, 7] == pytest.approx(TOTAL * (1 - 4e-14), abs=3)
-
-    @pytest.mark.parametrize("bits", [1, 2, 16, 60, 62])
-    def test_other_word_lengths(self, bits):
-        masses = round_rows(np.random.default_rng(2).dirichlet(np.ones(5), size=20), bits)
-        assert (masses.sum(axis=1) == 1 << bits).all()
-        assert masses.min() >= 0
 
     @pytest.mark.parametrize("row", [[0.5, 0.4], [1.5, -0.5], [np.nan, 1.0], [np.inf, 0.0]])
     def test_other_arrays_are_refused(self, row):
@@ -106,15 +80,6 @@ class TestRoundRows:
 class TestAliasTable:
     """The finished table has exactly the masses that it was given."""
 
-    @pytest.mark.parametrize("seed", range(24))
-    def test_all_words_of_16_bits(self, seed):
-        rng = np.random.default_rng(seed)
-        m = int(rng.integers(1, 40))
-        masses = round_rows(rng.dirichlet(np.full(m, rng.choice([0.05, 1, 50])), size=2), bits=16)
-        table = AliasTable(masses, bits=16)
-        assert exhaust(table, 0).tolist() == masses[0].tolist()
-        assert exhaust(table, 1).tolist() == masses[1].tolist()
-
     def test_one_cell_for_each_word(self):
         masses = np.array([[0, 3, 1, 0, 0, 2, 0, 2]])
         assert exhaust(AliasTable(masses, bits=3), 0).tolist() == masses[0].tolist()
@@ -124,11 +89,6 @@ class TestAliasTable:
         table = AliasTable(masses)
         assert np.array_equal(table.realized(), masses)
         assert table.threshold.min() >= 0
-
-    @pytest.mark.parametrize(("n", "m"), [(40, 1), (40, 2), (40, 3), (10, 64), (10, 65), (3, 1000)])
-    def test_realized_masses_of_random_tables(self, n, m):
-        masses = round_rows(np.random.default_rng(m).dirichlet(np.full(m, 0.1), size=n))
-        assert np.array_equal(AliasTable(masses).realized(), masses)
 
     def test_a_flat_row_before_others_and_tables_that_cannot_be_changed(self):
         masses = np.array([[4, 4, 4, 4], [13, 1, 1, 1], [4, 4, 4, 4], [0, 0, 9, 7]])

@@ -228,8 +228,8 @@ def test_polytope_names_the_corners_of_the_paper(privacy: object, corners: set[s
     assert {text.get_text() for text in ax.texts} == corners
 
 
-@pytest.mark.parametrize("prior", [[0.5, 0.5], [0.9, 0.1], [1.0, 0.0], [0.0, 1.0]])
-@pytest.mark.parametrize("privacy", [PureLDP(0.0), PureLDP(1.0), ApproximateLDP(1.0, 0.1), ApproximateLDP(1.0, 1.0)])
+@pytest.mark.parametrize("prior", [[0.5, 0.5], [0.9, 0.1], [0.0, 1.0]])
+@pytest.mark.parametrize("privacy", [PureLDP(0.0), PureLDP(1.0), ApproximateLDP(1.0, 0.1)])
 def test_polytope_has_a_level_line_that_touches(privacy: object, prior: list[float]) -> None:
     ax = plotting.polytope(privacy, prior=prior)
     render(ax)

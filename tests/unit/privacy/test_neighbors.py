@@ -104,18 +104,6 @@ def test_layers_agree_with_the_recursion(n: int, density: float, seed: int) -> N
         assert [set(layer) for layer in bfs_partition(graph, source)] == literal_layers(graph, source)
 
 
-@given(st.integers(2, 8), st.integers(0, 999))
-def test_layer_numbers_of_neighbors_differ_by_at_most_one(n: int, seed: int) -> None:
-    """Lemma 1 of Wu, Xia and He, for query values that several databases may share."""
-    graph = nx.gnp_random_graph(n, 0.4, seed=seed)
-    values = np.random.default_rng(seed).integers(0, 4, n).tolist()
-    for x, other in graph.edges:
-        here = {v: t for t, layer in enumerate(bfs_partition(graph, x, lambda node: values[node])) for v in layer}
-        there = {v: t for t, layer in enumerate(bfs_partition(graph, other, lambda node: values[node])) for v in layer}
-        assert here.keys() == there.keys()
-        assert all(abs(here[value] - there[value]) <= 1 for value in here)
-
-
 def test_layers_have_the_values_first_met_at_their_distance() -> None:
     line = path(range(5))
     assert bfs_partition(line, 0, {0: "p", 1: "p", 2: "q", 3: "p", 4: "r"}) == (

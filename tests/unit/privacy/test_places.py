@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases
 from ldpopt.errors import StatementError
-from ldpopt.privacy.implied_pairs import unimplied_pairs
 from ldpopt.privacy.places import EARTH_RADIUS
 
 
@@ -74,33 +73,6 @@ def test_only_the_edges_of_a_network_are_not_implied(n, seed):
     ties = privacy.ties(list(roads.nodes))
     names = list(roads.nodes)
     assert all(roads.has_edge(names[x], names[k]) for x, k in zip(ties.first, ties.second, strict=True))
-
-
-@cases(30)
-@given(st.integers(1, 40), st.integers(0, 10**6), st.sampled_from(["plane", "grid", "thirds", "closure"]))
-def test_implied_pairs_by_their_definition(n, seed, kind):
-    from fractions import Fraction
-
-    rng = np.random.default_rng(seed)
-    if kind == "closure":
-        distance = np.triu(rng.integers(1, 5, (n, n)), 1).astype(float)
-        distance += distance.T
-        for k in range(n):
-            distance = np.minimum(distance, distance[:, k : k + 1] + distance[k])
-        np.fill_diagonal(distance, 0.0)
-    else:
-        places = rng.random((n, 2)) if kind == "plane" else np.stack(np.divmod(rng.permutation(64)[:n], 8), 1)
-        places = places / 3 if kind == "thirds" else places
-        distance = np.asarray(lo.MetricDP.of_points(1.0, places, "manhattan" if seed % 2 else "euclidean").distance)
-    first, second = unimplied_pairs(distance)
-    exact = [[Fraction(float(d)) for d in row] for row in distance]
-    expected = {
-        (x, k)
-        for x in range(n)
-        for k in range(n)
-        if x != k and not any(exact[x][z] + exact[z][k] <= exact[x][k] for z in range(n) if z not in (x, k))
-    }
-    assert set(zip(first.tolist(), second.tolist(), strict=True)) == expected
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.documents import Entry
 from ldpopt.problem.plain import from_plain, plain
 
-OUTSIDE = {"name": "x", "rows": [[[5, 0, 1.0]]], "lower": [0], "upper": [1]}
 CELLS = [(0, "a"), (0, "b"), (1, "a")]
 PROBLEM = lo.Problem(
     [0.1, 0.2, 0.7],

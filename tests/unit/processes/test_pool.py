@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from builders import seconds
+from builders import sample_or_all, seconds
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import Lost, run
@@ -144,7 +144,9 @@ print(found.interrupted, len(found.results))
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "number", sample_or_all([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], 1), ids=lambda one: one.name
+)
 def test_a_run_that_is_ended_leaves_its_points_and_no_process(number: signal.Signals, tmp_path: Path) -> None:
     code = PARENT.format(folder=str(Path(__file__).parent))
     with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as parent:

@@ -110,12 +110,6 @@ def test_limits_of_another_kind_are_refused():
         lo.Limits(sifting_entries="x")
 
 
-def test_an_unknown_form_is_refused():
-    for form in ("dense", np.eye(2)):
-        with pytest.raises(StatementError, match="unknown form"):
-            lo.plan(of_size(3, lo.PureLDP(1.0)), form=form)
-
-
 class Refusing(Direct):
     def solve(self, task, start=None):
         raise NotRepresentableError("too large")

@@ -15,7 +15,6 @@ from ldpopt.errors import (
     InfeasibleError,
     LimitReachedError,
     NoSolutionError,
-    SolverOptionError,
     StatementError,
     UnboundedError,
 )
@@ -38,7 +37,7 @@ def test_a_solution_has_every_part(solver):
     assert set(answer.reduced_costs) == {"Q", "M"}
     assert answer.solver == f"{solver} (compact)"
     assert answer.runtime > 0
-    assert answer.notes == (f'direct: solver="{solver}" was requested',)
+    assert answer.notes[-1:] == (f'direct: solver="{solver}" was requested',)
     assert repr(answer).startswith("Solution(optimal, value=0.")
 
 
@@ -98,11 +97,6 @@ def test_every_other_status_has_its_error(status, error):
 
 def test_an_iteration_limit_gives_the_status_limit():
     assert solve(simple(), simplex_iteration_limit=0, presolve="off").status is Status.LIMIT
-
-
-def test_an_unknown_option_is_refused():
-    with pytest.raises(SolverOptionError, match="primal_tolerance"):
-        solve(simple(), primal_tolerance=1e-9)
 
 
 def test_only_problems_are_solved():

@@ -13,8 +13,7 @@ from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_statement import Statement, least_ratio
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.limits import DesignLimits
-from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
+from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.methods.product.sets import LISTED, generators, lifted, masks, orbit, placements, spaces
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget

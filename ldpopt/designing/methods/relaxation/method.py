@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from ldpopt.designing.column_generation import Optimum, gap_of
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.limits import DesignLimits
-from ldpopt.designing.methods.method import DesignMethod, DesignTask, RawDesign
+from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.methods.relaxation.columns import relaxed_average
 from ldpopt.designing.private_columns import Staircases
 from ldpopt.designing.realize import raw_design
@@ -19,7 +18,7 @@ from ldpopt.designing.symmetry import symmetry_group
 from ldpopt.designing.worst_case import least_weight, minimax_optimum, solve_minimax
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.privacy.cones.columns import Columns
+from ldpopt.privacy.cones.rays import Columns
 
 ROUNDS = 5  # limit on rounds for the worst case
 FIRST = 3.0  # gap of the first round, in multiples of the gap of the task; later rounds use half of that gap

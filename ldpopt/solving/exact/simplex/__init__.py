@@ -14,15 +14,6 @@ from ldpopt.solving.exact.simplex.canonical import CanonicalForm, canonical_form
 from ldpopt.solving.exact.simplex.standard_form import StandardForm, Variable, basis_of, standard_form
 
 __all__ = [
-    "BinaryBasis",
-    "CanonicalForm",
-    "MODEL_I",
-    "MODEL_II",
-    "StandardForm",
-    "Variable",
-    "basis_of",
-    "binary_standard_form",
-    "canonical_form",
-    "improve",
-    "standard_form",
-]
+    "BinaryBasis", "CanonicalForm", "MODEL_I", "MODEL_II", "StandardForm", "Variable", "basis_of",
+    "binary_standard_form", "canonical_form", "improve", "standard_form",
+]  # fmt: skip

@@ -1,7 +1,5 @@
 """The binary models of Zhou, Lu and Wu in the standard form of their paper, with the bases of its proof."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -116,6 +114,5 @@ def _require_ranges(weights: tuple[Any, ...], delta: Any, alpha: Any) -> None:
         raise StatementError(what, do="give alpha = e**epsilon >= 1")
     for weight in weights:
         if isinstance(weight, Fraction) and not 0 <= weight <= 1:
-            raise StatementError(
-                f"the prior weight {float(weight):g} is not a probability", do="give a share from 0 to 1"
-            )
+            what = f"the prior weight {float(weight):g} is not a probability"
+            raise StatementError(what, do="give a share from 0 to 1")

@@ -262,9 +262,8 @@ def _entering(table: CanonicalForm, leaving: int) -> int:
     steps = {j: sum(weight * form.matrix[r][j] for r, weight in weights) for j in outside}
     ratios = [(sigma[j] / step, j) for j, step in steps.items() if step < 0]
     if not ratios:
-        raise InfeasibleError(
-            f"no point satisfies the rows: {form.names[table.basis[leaving]]!r} cannot be raised to 0", do="relax a row"
-        )
+        what = f"no point satisfies the rows: {form.names[table.basis[leaving]]!r} cannot be raised to 0"
+        raise InfeasibleError(what, do="relax a row")
     return min(ratios)[1]
 
 

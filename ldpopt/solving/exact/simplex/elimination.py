@@ -33,10 +33,8 @@ def _triangularize(rows: list[Row], right: list[list[Any]], simplify: Simplify |
         r = min(remaining, key=lambda i: len(rows[i]))
         remaining.discard(r)
         if not rows[r]:
-            raise StatementError(
-                "the basis is singular: its columns are linearly dependent",
-                do="choose other columns (the bases of the binary models need epsilon > 0)",
-            )
+            what = "the basis is singular: its columns are linearly dependent"
+            raise StatementError(what, do="choose other columns (the bases of the binary models need epsilon > 0)")
         for k in rows[r]:
             within[k].discard(r)
         pivot = min(rows[r], key=lambda k: len(within[k]))

@@ -1,7 +1,5 @@
 """The standard form of the simplex method, of any linear program, and a solver's final basis in it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -94,10 +92,9 @@ class StandardForm:
         for column in basis:
             position = position_of.get(column) if isinstance(column, str) else int(column)
             if position is None or not 0 <= position < columns:
-                raise StatementError(
-                    f"unknown column {column!r} in the basis",
-                    do=f"name some of {', '.join(self.names[:8])}, ... or positions from 0 to {columns - 1}",
-                )
+                what = f"unknown column {column!r} in the basis"
+                do = f"name some of {', '.join(self.names[:8])}, ... or positions from 0 to {columns - 1}"
+                raise StatementError(what, do=do)
             found.append(position)
         if len(found) != rows or len(set(found)) < rows:
             what = f"a basis needs {rows} distinct columns, one per row; this one has {len(set(found))}"
@@ -222,10 +219,8 @@ class _Writer:
         self, program: LinearProgram, loose_rows: Collection[int] = (), loose_columns: Collection[int] = ()
     ) -> None:
         if program.shape[0] > MAX_ROWS:
-            raise NotRepresentableError(
-                f"the program has {program.shape[0]} rows; rational elimination stops at {MAX_ROWS}",
-                do="use certify(solution), which needs no basis",
-            )
+            what = f"the program has {program.shape[0]} rows; rational elimination stops at {MAX_ROWS}"
+            raise NotRepresentableError(what, do="use certify(solution), which needs no basis")
         self.program = program
         self.names: dict[str, int] = {}
         self.rows: list[Row] = []

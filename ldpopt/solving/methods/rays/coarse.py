@@ -13,8 +13,8 @@ import numpy as np
 
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.products import max_product
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import max_product
 from ldpopt.native import kernel_tree
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS

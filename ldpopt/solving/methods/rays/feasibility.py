@@ -20,8 +20,8 @@ import numpy as np
 
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.products import max_product
 from ldpopt.foundation.rows import Int
+from ldpopt.foundation.threads import max_product
 from ldpopt.solving.methods.rays.master import Groups
 
 COVERING_PASSES = 12  # number of times that a point of the covering program is scaled

@@ -1,0 +1,511 @@
+r"""Shuffled reports: what the reports of ``n`` people without names reveal about one of them.
+
+With the least probabilities :math:`m_y = \min_x P_{xy}` (the privacy blanket of Balle, Bell, Gascon and Nissim 2019),
+
+.. math:: \delta \le \sum_{y : m_y = 0} (P_{xy} - a P_{x'y})^+ + \frac1n E \Bigl( \sum_{i=1}^n V_i \Bigr)^+ ,
+
+where :math:`V_i` is :math:`(P_{xy} - a P_{x'y}) / m_y` with probability :math:`m_y`, and else 0. Any whole scores of the
+reports give a test, and so a lower bound. Proofs: docs, "Shuffled reports".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from fractions import Fraction
+from functools import cached_property, partial
+from math import ceil, erfc, exp, floor, log, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ldpopt.accounting.curve import PrivacyCurve, read_channel, read_pairs
+from ldpopt.accounting.law import ONE, Channel, Law, hull_law
+from ldpopt.accounting.product import UNIT, Atoms, atoms_of_law, multiplied, rounded
+from ldpopt.closed_forms.top_k import top_k
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.numbers import Float, real_number, whole_number
+from ldpopt.foundation.rows import Int
+from ldpopt.mechanism.mechanism import Mechanism
+
+TEN = 10**36  # masses of a tilted law are integers over this
+WIDTH = 76  # digits of a coefficient of a product
+LOST = 10**12  # mass at each end of a product that is not multiplied further
+MULTIPLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN).multiply
+RARE = 10**5  # reports that are rarer than one of so many in all are not counted in the blanket
+STEPS = 100  # candidates for the step of a lattice
+
+MAX_PEOPLE = 10**7
+MAX_EXACT = 200  # people with two answers and two reports for whom all data sets are compared
+LEAST_LOG = -60.0  # of a delta over another
+REACH = (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8)  # of the points of a law, in deviations
+
+
+@dataclass(frozen=True)
+class Sum:
+    r"""A sum of variables on whole numbers: the mass :math:`c\, q_s b^{-s}` at s, all numbers rounded one way."""
+
+    scale: Fraction  # c
+    base: Fraction  # b, at least 1
+    least: int  # the first s
+    masses: list[int]  # q, over 10**36
+    lost: Fraction  # mass q that is not listed, if masses are rounded up
+
+    def tails(self, first: int, last: int, *, up: bool) -> list[Fraction]:
+        """Probabilities that the sum is at least s, for s from ``first`` to ``last``."""
+        atoms = dict(self.weighted(first, up=up))
+        rest = self.lost * self.base**-first * TEN  # at least b**-s for every s from the first on
+        start = max(first, self.least)
+        total, found = (ceil(rest) if up else 0), []
+        for s in range(max(last, start + len(atoms) - 1), first - 1, -1):
+            total += atoms.get(s, 0)
+            if s <= last:
+                found.append(Fraction(total, TEN) * self.scale)
+        return found[::-1]
+
+    def weighted(self, first: int, *, up: bool) -> list[tuple[int, int]]:
+        """Positions from one on, and the masses there over ``10**36`` without the scale."""
+        first, (over, under) = max(first, self.least), self.base.as_integer_ratio()
+        share = rounded(TEN * under ** max(first, 0) * over ** max(-first, 0), over ** abs(first), up=up)
+        if first < 0:
+            share = rounded(TEN * over**-first, under**-first, up=up)
+        found = []
+        for s in range(first, self.least + len(self.masses)):
+            found.append((s, rounded(self.masses[s - self.least] * share, TEN, up=up)))
+            share = rounded(share * under, over, up=up)
+        return found
+
+
+def sum_of(masses: dict[int, Fraction], n: int, *, up: bool) -> Sum:
+    """The sum of n independent variables with masses at whole numbers, rounded up or down."""
+    base = _tilt(masses)
+    least, most = min(masses), max(masses)
+    weights = {s: _shortened(mass * base**s, up=up) for s, mass in masses.items() if mass}
+    total, first = _shortened(sum(weights.values(), Fraction(0))), [0] * (most - least + 1)
+    for s, w in weights.items():
+        first[s - least] = rounded(w.numerator * total.denominator * TEN, w.denominator * total.numerator, up=up)
+    square, scale = (least, first, Fraction(0)), total
+    found, factor = (0, [TEN], Fraction(0)), Fraction(1)
+    while n:
+        if n & 1:
+            found, factor = _joined(found, square, up=up), _shortened(factor * scale, up=up)
+        n >>= 1
+        if n:
+            square, scale = _joined(square, square, up=up), _shortened(scale * scale, up=up)
+    return Sum(factor, base, *found)
+
+
+def _tilt(masses: dict[int, Fraction]) -> Fraction:
+    """A number whose powers, as weights, center the masses at 0; 1 if their mean is not negative."""
+    s, p = np.array(list(masses), float), np.array([float(mass) for mass in masses.values()])
+    if s @ p >= 0 or s.max() <= 0:
+        return Fraction(1)
+    low, high = 0.0, 40 / s.max()
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (s * p) @ np.exp(middle * (s - s.max())) < 0 else (low, middle)
+    return Fraction(round(exp(low) * 2**40), 2**40)
+
+
+def _joined(left: tuple[int, list[int], Fraction], right: tuple[int, list[int], Fraction], *, up: bool) -> Any:
+    """The law of a sum of two variables: its first place, masses over ``10**36``, and the mass that is not listed."""
+    texts = ("".join(f"{mass:0{WIDTH}d}" for mass in reversed(part[1])) for part in (left, right))
+    count = len(left[1]) + len(right[1]) - 1
+    digits = str(MULTIPLY(*map(Decimal, texts))).zfill(WIDTH * count)
+    ends = range(len(digits), len(digits) - WIDTH * count, -WIDTH)
+    found = [rounded(int(digits[max(end - WIDTH, 0) : end]), TEN, up=up) for end in ends]
+    begin, end, lost = 0, len(found), 0
+    for places in (range(count), range(count - 1, -1, -1)):
+        own = 0
+        for place in places:
+            own += found[place]
+            if own > LOST:
+                break
+            lost, begin, end = lost + found[place], begin + (places.step > 0), end - (places.step < 0)
+    rest = (left[2] + right[2]) * Fraction(11, 10) + Fraction(lost, TEN)  # listed masses are at most 1.1
+    return left[0] + right[0] + begin, found[begin:end], Fraction(ceil(rest * TEN), TEN) if up else Fraction(0)
+
+
+def _shortened(value: Fraction, *, up: bool = True) -> Fraction:
+    """A positive number to 200 significant bits."""
+    shift = 200 + value.denominator.bit_length() - value.numerator.bit_length()
+    over, under = (value.numerator << max(shift, 0)), (value.denominator << max(-shift, 0))
+    return Fraction(rounded(over, under, up=up)) * (Fraction(1, 1 << shift) if shift >= 0 else 1 << -shift)
+
+
+def positive_part(values: list[Fraction], masses: list[Fraction], n: int, fineness: float) -> Fraction:
+    """Upper bound on the expected positive part of a sum of n variables; the rest of their mass is at 0."""
+    if not values or max(values) <= 0:
+        return Fraction(0)
+    floats, p = np.array([float(v) for v in values]), np.array([float(mass) for mass in masses])
+    step = _step(floats, p, n, fineness)
+    law: dict[int, Fraction] = {0: 1 - sum(masses, Fraction(0))}
+    for value, mass in zip(values, masses, strict=True):  # a value between two places is moved to both, with its mean
+        place, share = floor(value / step), value / step - floor(value / step)
+        for where, part in ((place, 1 - share), (place + 1, share)):
+            law[where] = law.get(where, Fraction(0)) + mass * part
+    found = sum_of(law, n, up=True)
+    atoms = found.weighted(1, up=True)
+    most = Fraction(n * max(law))  # of s b**-s, which is at most 1 / (e log b), and log b >= 1 - 1 / b
+    if found.base > 1:
+        most = min(most, found.base / (2 * (found.base - 1)))
+    listed = Fraction(sum(s * mass for s, mass in atoms), TEN)
+    return (listed + found.lost * most) * found.scale * step
+
+
+def _step(values: Float, masses: Float, n: int, fineness: float) -> Fraction:
+    """A step of which the values are multiples up to a small variance, so many to a standard deviation or more."""
+    low, high = 0.0, 40 / values.max()
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (
+            (middle, high) if (values * masses) @ np.exp(middle * (values - values.max())) < 0 else (low, middle)
+        )
+    weights = masses * np.exp(np.minimum(low * values, 40.0))
+    deviation = sqrt(float(weights @ values**2) / float(weights.sum() + max(1 - masses.sum(), 0)))
+    candidates = deviation / fineness * np.linspace(1.0, 0.5, STEPS)
+    parts = values / candidates[:, None]
+    excess = candidates**2 * (((parts - np.floor(parts)) * (np.ceil(parts) - parts)) @ weights)
+    return Fraction(float(candidates[int(excess.argmin())])).limit_denominator(1 << 40)
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffled:
+    """The shuffled reports of n people by one channel: three bounds, and what other modules ask of a source."""
+
+    channel: Channel
+    n: int
+
+    kind: ClassVar[str] = "shuffled"
+
+    @property
+    def certain(self) -> Fraction:
+        """Mass of reports that are impossible under another answer."""
+        return self.channel.laws[0].certain
+
+    @property
+    def odds(self) -> Fraction:
+        """The largest finite ratio of the probabilities of one report."""
+        return self.channel.odds
+
+    @cached_property
+    def laws(self) -> tuple[Law, Law]:
+        """An upper law from bounds at some points, and a law that reveals nothing."""
+        inner = {Fraction(exp(sign * reach * self.deviation)) for reach in REACH for sign in (1, -1)}
+        points = [Fraction(0), *sorted(a for a in inner if a < self.odds), self.odds]
+        bound = Exact(self) if self.is_exact else Blanket(self)
+        values = [Fraction(1), *(min(bound.excess(a), Fraction(1)) for a in points[1:-1]), self.certain]
+        return hull_law(points, values), Law((Fraction(1),), (Fraction(1),), Fraction(0))
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation of the logarithm of the ratio of the probabilities of all reports, about."""
+        rows = self.channel.counts / ONE
+        squares = (rows[self.channel.first] - rows[self.channel.second]) ** 2
+        spread = (squares / np.maximum(rows.min(axis=0), 1e-9)).sum(axis=1).max(initial=0.0)
+        return min(sqrt(float(spread) / self.n), log(self.odds)) or 1e-9
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all data sets can be compared."""
+        return self.channel.counts.shape == (2, 2) and self.n <= MAX_EXACT
+
+    def renyi(self, order: float) -> float:
+        """Upper bound on the Renyi divergence, in floats."""
+        return self.laws[0].renyi(order)
+
+    def plain(self) -> dict[str, Any]:
+        """The statement as JSON data."""
+        return {**self.channel.plain(), "kind": self.kind, "people": self.n}
+
+    @cached_property
+    def rows(self) -> list[tuple[list[int], list[int], list[int]]]:
+        """Distinct pairs of rows with the blanket, each as masses of the reports.
+
+        Masses of the first answer are rounded up, others down, which raises the bound: less blanket mass at values that
+        are larger by as much spreads them. So rows that differ by the rounding of their masses are not distinct.
+        """
+        counts = self.channel.counts
+        least = np.broadcast_to(counts.min(axis=0), counts[self.channel.first].shape)
+        parts = (counts[self.channel.first], True), (counts[self.channel.second], False), (least, False)
+        table = np.stack([_rough(values, up=up) for values, up in parts], axis=2).tolist()
+        distinct = {tuple(sorted(map(tuple, rows))) for rows in table}
+        return [tuple(map(list, zip(*rows, strict=True))) for rows in sorted(distinct)]  # type: ignore[misc]
+
+
+def _rough(masses: Int, *, up: bool) -> Int:
+    """Masses rounded up or down to about 36 significant bits."""
+    unit = np.left_shift(np.int64(1), np.maximum(np.frexp(masses.astype(float))[1] - 36, 0).astype(np.int64))
+    return (masses + (unit - 1 if up else 0)) // unit * unit
+
+
+@dataclass(frozen=True, eq=False)
+class _Bound:
+    """A bound on the excess of shuffled reports, which keeps the values that were computed."""
+
+    source: Shuffled
+    known: dict[Fraction, Fraction] = field(default_factory=dict)
+
+    def excess(self, a: Fraction) -> Fraction:
+        """Excess at ``a``."""
+        if a not in self.known:
+            self.known[a] = self._excess(a)
+        return self.known[a]
+
+    def _excess(self, a: Fraction) -> Fraction:
+        raise NotImplementedError
+
+    @property
+    def certain(self) -> Fraction:
+        """Mass of reports that are impossible under another answer."""
+        return self.source.certain
+
+    @cached_property
+    def floats(self) -> Atoms:
+        """Atoms of the upper law, in floats."""
+        return atoms_of_law(self.source.laws[0])
+
+
+class Blanket(_Bound):
+    """Upper bound by the privacy blanket; see the module."""
+
+    def _excess(self, a: Fraction) -> Fraction:
+        """The largest bound of all pairs of answers; only those that may be the worst get a fine lattice."""
+        fineness = 16 if self.source.n <= 1000 else 8 if self.source.n <= 20_000 else 4
+        rough = [(Fraction(1), 0)]
+        if len(self.source.rows) > 1:
+            rough = [(self._of_pair(rows, a, 1.5), k) for k, rows in enumerate(self.source.rows)]
+        best = Fraction(0)
+        for most, k in sorted(rough, reverse=True):
+            if most <= best:
+                break
+            best = max(best, min(most, self._of_pair(self.source.rows[k], a, fineness)))
+        return best
+
+    def _of_pair(self, rows: Sequence[list[int]], a: Fraction, fineness: float) -> Fraction:
+        """Upper bound of one pair of answers; a smaller blanket is one too, so reports that are very rare have none."""
+        merged: dict[tuple[int, int, int], int] = {}
+        alone = Fraction(0)
+        for p, q, least in zip(*rows, strict=True):
+            if least * self.source.n * RARE >= ONE:
+                merged[p, q, least] = merged.get((p, q, least), 0) + least
+            else:
+                alone += max((p - a * q) / ONE, Fraction(0))
+        values = [(p - a * q) / least for p, q, least in merged]
+        masses = [Fraction(mass, ONE) for mass in merged.values()]
+        return alone + positive_part(values, masses, self.source.n, fineness) / self.source.n
+
+
+class Tested(_Bound):
+    """What a test attains: all others give one answer, and the scores of all reports are added."""
+
+    def _excess(self, a: Fraction) -> Fraction:
+        """Excess of the event that the sum of the scores is above a level, rounded down."""
+        (p, q, others), n = self._worst, self.source.n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            exact = np.nan_to_num((p - float(a) * q) / others, nan=0.0, posinf=1e300, neginf=-1e300)
+        shares, exact = others / ONE, np.clip(exact, -1e6, 1e6)
+        deviation = sqrt(float(shares @ exact**2)) or 1.0
+        steps = deviation / (24 if n <= 20_000 else 8) * np.linspace(1.0, 0.5, 50 * STEPS)
+        tried = np.rint(np.clip(exact, -20 * deviation, 20 * deviation) / steps[:, None])
+        shifts = tried @ shares - float(shares @ exact) / steps  # of the mean by rounding
+        best = int(np.abs(shifts).argmin())
+        scores, level = tried[best].astype(int).tolist(), round(n * float(shifts[best]))
+        law: dict[int, Fraction] = {}
+        for score, mass in zip(scores, others.tolist(), strict=True):
+            law[score] = law.get(score, Fraction(0)) + Fraction(mass, ONE)
+        law = {score: mass for score, mass in law.items() if mass}
+        first, last = level + 1 - max(scores), level + 1 - min(scores)
+        tails = [sum_of(law, n - 1, up=up).tails(first, last, up=up) for up in (False, True)]
+        total = Fraction(0)
+        for score, over, under in zip(scores, p.tolist(), q.tolist(), strict=True):
+            gain = over - a * under
+            total += gain * tails[gain < 0][max(scores) - score]
+        return max(total / ONE, Fraction(0))
+
+    @cached_property
+    def _worst(self) -> tuple[Int, Int, Int]:
+        """Rows of a pair of answers, and of the answer of all others, with the most information for the test."""
+        counts, channel = self.source.channel.counts, self.source.channel
+        p, q = counts[channel.first], counts[channel.second]
+        best: tuple[float, int, int] = (-1.0, 0, 0)
+        for z, others in enumerate(counts):
+            spread = ((p - q) / ONE) ** 2 / np.maximum(others / ONE, 1e-9)
+            information = spread.sum(axis=1)
+            best = max(best, (float(information.max()), int(information.argmax()), z))
+        return p[best[1]], q[best[1]], counts[best[2]]
+
+
+class Exact(_Bound):
+    """The excess with two answers and two reports: the largest of all data sets, rounded up or down."""
+
+    is_upper = True
+
+    def _excess(self, a: Fraction) -> Fraction:
+        over, under = a.as_integer_ratio()
+        best = 0
+        for first, second in self._laws:
+            best = max(best, sum(max(under * p - over * q, 0) for p, q in zip(first, second, strict=True)))
+        return Fraction(best, under * UNIT)
+
+    @cached_property
+    def _laws(self) -> list[tuple[list[int], list[int]]]:
+        """For each pair and each number of others with the second answer, the laws of the number of second reports."""
+        channel, up, n = self.source.channel, self.is_upper, self.source.n
+        powers: dict[tuple[int, bool], list[list[int]]] = {}
+        for row in (0, 1):
+            base = [int(mass) * UNIT // ONE for mass in channel.counts[row]]
+            for way in (False, True):
+                powers[row, way] = [[UNIT]]
+                for _ in range(n):
+                    powers[row, way].append(multiplied(powers[row, way][-1], base, up=way))
+        found = []
+        for first, second in zip(channel.first.tolist(), channel.second.tolist(), strict=True):
+            for count in range(n):
+                laws = []
+                for row, way in ((first, up), (second, not up)):
+                    numbers = [n - 1 - count, count]
+                    numbers[row] += 1
+                    laws.append(multiplied(*(powers[k, way][numbers[k]] for k in (0, 1)), up=way))
+                found.append((laws[0], laws[1]))
+        return found
+
+
+class ExactBelow(Exact):
+    """The same, rounded down."""
+
+    is_upper = False
+
+
+class ShuffledCurve(PrivacyCurve):
+    """The curve of shuffled reports: every epsilon is found by bounds, each a sum over all people."""
+
+    def _crossing(self, limit: Fraction, most: float) -> float:
+        """Upper end of an interval with the least epsilon, by the rule of false position on logarithms."""
+        if not limit:
+            return most
+        low, high, ends = 0.0, most, [_log(self.delta(0.0), limit), LEAST_LOG]
+        guess, side = self._normal_epsilon(float(limit)), 0
+        for trial in range(60):
+            if high - low <= 1e-6 * high:
+                break
+            share = ends[0] / (ends[0] - ends[1]) if ends[1] > LEAST_LOG else 0.5
+            middle = low + (high - low) * min(max(share, 0.01), 0.99)
+            if trial < 2 and low < guess * (1.02, 0.97)[trial] < high:
+                middle = guess * (1.02, 0.97)[trial]
+            value = _log(self.delta(middle), limit)
+            new = 1 if value > 0 else -1
+            factor, side = 0.5 if new == side and ends[1] > LEAST_LOG else 1.0, new
+            if new > 0:
+                low, ends = middle, [value, ends[1] * factor]
+            else:
+                high, ends = middle, [ends[0] * factor, value]
+        return high
+
+    def _normal_epsilon(self, delta: float) -> float:
+        """The epsilon of normal variables with the same information, to start from."""
+        source = self.sources[0][0]
+        assert isinstance(source, Shuffled)
+        mu, low, high = source.deviation, 0.0, float(log(source.odds))
+        for _ in range(40):
+            middle = (low + high) / 2
+            above, below = (erfc((middle / mu + sign * mu / 2) / sqrt(2)) / 2 for sign in (-1, 1))
+            low, high = (middle, high) if above - exp(middle) * below > delta else (low, middle)
+        return high
+
+
+def _log(value: Fraction, limit: Fraction) -> float:
+    """Logarithm of a number over a limit."""
+    return max(log(value / limit), LEAST_LOG) if value else LEAST_LOG
+
+
+def shuffled(channel: Any, n: int, *, pairs: Any = None) -> PrivacyCurve:
+    r"""What the shuffled reports of n people reveal about one of them.
+
+    .. math:: \delta(\varepsilon) = \max \sum_h \max(\Pr[h \mid x] - e^\varepsilon \Pr[h \mid x'], 0)
+
+    over the numbers h of all reports, two answers of one person, and the answers of all others.
+
+    Parameters
+    ----------
+    channel : Mechanism, design or array of shape (n, m)
+        The channel by which each person reports.
+    n : int
+        Number of people who really report, from 1 to 10 000 000.
+    pairs : sequence of (answer, answer), or a notion, optional
+        The ordered pairs that are compared; default: all.
+
+    Returns
+    -------
+    PrivacyCurve
+        ``delta`` is an upper bound, proved for every data set; ``delta_lower`` is attained by people of whom all others
+        give one answer. With two answers and two reports of at most 200 people both are exact.
+
+    Raises
+    ------
+    StatementError
+        If ``n`` is not such a number.
+
+    Notes
+    -----
+    One delta takes a second for 10 000 people and ten for a million; an epsilon takes about ten of them. The shuffler
+    must be trusted, and reports must have no names, times or keys. Bound: Balle, Bell, Gascon and Nissim 2019.
+
+    Examples
+    --------
+    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]])
+    >>> round(shuffled(coin, 100).epsilon(1e-6), 4)
+    0.5295
+    """
+    mechanism = read_channel(channel)
+    source = Shuffled(Channel(mechanism.counts, *read_pairs(mechanism, pairs)), whole_number(n, "n", 1, MAX_PEOPLE))
+    bounds = (Exact(source), ExactBelow(source)) if source.is_exact else (Blanket(source), Tested(source))
+    return ShuffledCurve(*bounds, ((source, 1),), source.is_exact)
+
+
+def target(
+    n: int, epsilon: float | str, delta: float, family: int | Callable[[float], Any] = 2, *, most: float = 20.0
+) -> float:
+    r"""Largest local epsilon at which the shuffled reports of n people keep a promise ``(epsilon, delta)``.
+
+    Parameters
+    ----------
+    n : int
+        Number of people.
+    epsilon, delta : float
+        The promise; epsilon in nats, or such as ``"log(3)"``.
+    family : int, or callable
+        Number of answers of randomized response, or a function from an epsilon to a channel. Default: ``2``.
+    most : float
+        Largest local epsilon that is tried; default: ``20``.
+
+    Returns
+    -------
+    float
+        Within one part in a thousand; the promise is proved for the channel at this epsilon.
+
+    Raises
+    ------
+    StatementError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> 1.0 < target(100, 0.6, 1e-6) < 1.5
+    True
+    """
+    budget, limit = Budget(epsilon), Fraction(real_number(delta, "delta", 0, 1))
+    make = family if callable(family) else partial(_response, whole_number(family, "family", 2))
+    low, high = min(float(budget), most), most
+    if shuffled(make(high), n).delta(budget) <= limit:
+        return high
+    while high - low > 5e-4 * high:
+        middle = sqrt(low * high) if low else high / 2
+        low, high = (middle, high) if shuffled(make(middle), n).delta(budget) <= limit else (low, middle)
+    return low
+
+
+def _response(n: int, epsilon: float) -> Mechanism:
+    """Randomized response with n answers."""
+    return top_k(np.full(n, 1 / n), epsilon).mechanism

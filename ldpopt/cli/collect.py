@@ -1,0 +1,63 @@
+"""The command survey collect: a server that shows the page of a survey and keeps the reports."""
+
+import sys
+from datetime import date, datetime, time, timedelta
+from typing import Annotated
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.interrupts import raise_on_interrupt
+from ldpopt.cli.printing import say, show
+from ldpopt.cli.questions import read_survey_file
+
+
+def collect(
+    path: options.SurveyPath,
+    to: options.Database = "sqlite:///reports.db",
+    invited: Annotated[
+        bool, typer.Option("--invited", help="Keep a report only with an invitation of `ldpopt survey invite`.")
+    ] = False,
+    until: Annotated[
+        str | None, typer.Option(metavar="DATE", help="The last day, such as 2027-03-31, or a moment on it.")
+    ] = None,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0: any free one.")] = 8000,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0: to other machines, too.")
+    ] = "127.0.0.1",
+    json: options.Json = None,
+) -> None:
+    """Show the page of a survey to respondents, and keep the reports that their devices send.
+
+    A report is acknowledged when it is on the disk. The same message sent again is kept once. No time, no address and
+    nothing else about the sender is kept, and there is no access log. Ctrl-C ends the command.
+    """
+    from ldpopt.fieldwork.form_page import page
+    from ldpopt.fieldwork.service import serve
+    from ldpopt.fieldwork.store import Store
+    from ldpopt.tables.database import without_password
+
+    end = None if until is None else read_end(until)
+    survey = read_survey_file(path)
+    html = page(survey, to="reports")
+    with Store(to, survey, invited=invited) as store:
+        shown = without_password(to)
+
+        def started(address: str) -> None:
+            data = {"address": address, "database": shown, "form": store.digest, "reports": store.count()}
+            show(f"{address}: form {store.digest[:16]}, {store.count():,} reports in {shown}", data, json)
+            sys.stdout.flush()
+
+        raise_on_interrupt()
+        serve(store, html, host=host, port=port, until=end, started=started)
+        say(f"stopped; {store.count():,} reports in {shown}")
+
+
+def read_end(text: str) -> datetime:
+    """The moment after the last one: of a day its end, in the time zone of this machine unless the text has one."""
+    try:
+        if len(text) == len("2027-03-31"):
+            return datetime.combine(date.fromisoformat(text) + timedelta(days=1), time()).astimezone()
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"--until {text} is not a date such as 2027-03-31 or 2027-03-31T18:00") from None

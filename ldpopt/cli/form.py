@@ -1,0 +1,71 @@
+"""The command survey form: the page on which respondents draw their reports themselves."""
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ldpopt.cli.printing import refuse, require_writable, show
+from ldpopt.cli.questions import is_survey, read_survey_file
+from ldpopt.foundation.display import Facts
+from ldpopt.foundation.files import readable, replacing
+
+
+def form(
+    path: Annotated[
+        str, typer.Argument(metavar="SURVEY", help="A survey (TOML or JSON), or a mechanism or design (JSON).")
+    ],
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="The page, as HTML.")] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="URL", help="Where reports are sent, such as https://.../reports; '': nowhere."),
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option("--language", metavar="LANG", help="en, de, fr, or the language of the survey's words."),
+    ] = None,
+    check: Annotated[
+        str | None, typer.Option("--check", metavar="FILE", help="Require that FILE is this page, byte by byte.")
+    ] = None,
+    json: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Write digest and form to FILE; '-': to stdout.")
+    ] = None,
+    module: Annotated[
+        str | None, typer.Option("--module", metavar="FILE", help="Write draw.js, which draws a form in other pages.")
+    ] = None,
+) -> None:
+    """Write the page on which respondents draw their reports, on their own devices.
+
+    It is one file of HTML that can be mailed or put on any server. It draws with the masses that were audited, and
+    sends the reports and nothing else. The same survey gives the same page.
+    """
+    from ldpopt.fieldwork.form_page import draw_module, page
+    from ldpopt.surveys.files import read_source
+    from ldpopt.surveys.form import form_digest
+    from ldpopt.surveys.survey import Survey
+
+    if output is check is json is module is None:
+        raise typer.BadParameter("name the page to write with -o")
+    require_writable(output, None if json == "-" else json, module)
+    survey = read_survey_file(path) if is_survey(path) else Survey({Path(path).stem: read_source(path)})
+    asked = survey.form()
+    facts: list[Any] = [("form", form_digest(asked))]
+    if output is not None or check is not None:
+        text = page(survey, to, language).encode()
+        facts += [("page", hashlib.sha256(text).hexdigest()), ("bytes", len(text))]
+        if check is not None:
+            if readable(check).read_bytes() != text:
+                refuse(
+                    f"{check} is not the page of {path}", "write it again with -o, with the same --to and --language"
+                )
+            facts.append(f"{check}: the same page")
+    if output is not None:
+        with replacing(output, binary=True) as stream:
+            stream.write(text)
+        facts.append(f"{output}: open it in a browser")
+    if module is not None:
+        with replacing(module) as stream:
+            stream.write(draw_module())
+        facts.append(f"{module}: a module of JavaScript")
+    show(Facts("SHA-256", facts), {"digest": form_digest(asked), "form": asked}, json)

@@ -1,0 +1,37 @@
+"""The command survey invite: links to the page of a survey, each for one report."""
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from ldpopt.cli import options
+from ldpopt.cli.printing import require_writable, show
+from ldpopt.cli.questions import read_survey_file
+from ldpopt.foundation.files import write_csv
+
+
+def invite(
+    path: options.SurveyPath,
+    count: Annotated[int, typer.Argument(metavar="PEOPLE", help="Number of invitations.")],
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The links, one a line, as CSV.")],
+    page: Annotated[str, typer.Option(metavar="URL", help="Where the page is, such as https://survey.example.org/.")],
+    to: options.Database = "sqlite:///reports.db",
+    json: options.Json = None,
+) -> None:
+    """Write links to the page of a survey, each of which is good for one report.
+
+    Give every person one, and start `survey collect` with --invited. The invitation is the part of a link after #,
+    which browsers do not send with the request for a page. The database has hashes of unused invitations only.
+    """
+    from ldpopt.fieldwork.store import Store
+    from ldpopt.tables.database import without_password
+
+    require_writable(output)
+    if not urlsplit(page).scheme or "#" in page:
+        raise typer.BadParameter(f"--page {page} is not the address of a page, such as https://survey.example.org/")
+    with Store(to, read_survey_file(path), invited=True) as store:
+        links = [{"link": f"{page}#i={invitation}"} for invitation in store.invite(count)]
+    write_csv(links, output)
+    data = {"file": output, "invitations": len(links), "database": without_password(to)}
+    show(f"{output}: {len(links):,} links; give each person one, then delete the file", data, json)

@@ -1,0 +1,227 @@
+"""The page for respondents: one file of HTML that asks, draws the reports with the audited masses, and sends them."""
+
+import base64
+import hashlib
+import json
+import re
+import tomllib
+from fractions import Fraction
+from math import ceil, floor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+
+import jinja2
+
+from ldpopt.errors import StatementError
+from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import short_repr
+from ldpopt.surveys.form import form_digest
+from ldpopt.surveys.survey import Survey
+
+HERE = Path(__file__).parent
+LANGUAGES = tuple(sorted(path.stem for path in (HERE / "words").glob("*.toml")))
+MAX_BUTTONS = 12  # largest number of answers that are buttons; more are a menu
+PLACE = re.compile(r"\{(\w+)\}")
+USED_BY_SCRIPT = re.compile(r"\bwords\.(\w+)")
+# Where reports are sent: a page of the web, or a path on the server of this page
+WEB_ADDRESS = re.compile(r"https?://[\w.-]+(:\d{1,5})?(/[\w.~!$&*+=:@%/-]*)?(\?[\w.~!$&*+=:@%/?-]*)?", re.ASCII)
+PATH = re.compile(r"/?[\w.~-]+(/[\w.~-]+)*", re.ASCII)
+
+Words = dict[str, str]
+
+
+def page(survey: Survey, to: str | None = None, language: str | None = None) -> str:
+    r"""Return the page for respondents as HTML: it draws the reports on the device where the answers are given.
+
+    The page shows, rounded up, how far a report and all reports of a person can change the odds of two answers,
+
+    .. math:: \max_i e^{\epsilon_i}, \qquad \prod_i e^{\epsilon_i} .
+
+    Parameters
+    ----------
+    survey : Survey
+        Its ``words`` have the texts of questions and answers, consent and contact.
+    to : str, optional
+        Where the reports are sent: the address of a collector's ``/reports``, or a path on the server of the page.
+        Default: that of the survey's words; with ``""`` nothing is sent, and the respondent passes the report on.
+    language : str, optional
+        ``"en"``, ``"de"``, ``"fr"``, or the language that the survey has all words for. Default: that of the survey's
+        words.
+
+    Returns
+    -------
+    str
+        One file that loads nothing. The same survey gives the same text; `Survey.form` is inside it.
+
+    Raises
+    ------
+    StatementError
+        If the survey has no form, the address is none, or the language or a word is unknown.
+
+    Notes
+    -----
+    A content security policy admits the page's own script and style by their hashes, and connections to ``to`` only.
+    About 30 KB and the masses. Threats: docs, "What is promised"; source: docs, "Fieldwork".
+
+    Examples
+    --------
+    >>> from ldpopt import Mechanism, Survey
+    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+    >>> text = page(Survey({"smokes": coin}), to="https://collect.example.org/reports")
+    >>> text == page(Survey({"smokes": coin}), to="https://collect.example.org/reports"), "at most 3 times" in text
+    (True, True)
+    """
+    form, stated = survey.form(), survey.words
+    to = stated.to if to is None else to
+    words = read_words(stated.language if language is None else language, survey)
+    questions = [_question(name, asked, survey, words) for name, asked in form["questions"].items()]
+    script = _script()
+    style = (HERE / "page.css").read_text(encoding="utf-8")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; connect-src {_source(to)}; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+    )
+    digest = form_digest(form)
+    data = {
+        "form": form,
+        "digest": digest,
+        "to": to,
+        "shared": stated.shared,
+        "shown": [{key: question[key] for key in ("name", "text", "answers")} for question in questions],
+        "words": {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))},
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("page.html.j2").render(
+        language=stated.language if language is None else language,
+        title=survey.title or words["untitled"],
+        policy=policy,
+        style=style,
+        script=script,
+        data=json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
+        words=SimpleNamespace(**words),  # a word may have the name of a method of dict
+        promise=_promise(survey, words),
+        questions=questions,
+        consent=stated.consent,
+        contact=stated.contact,
+        to=to,
+        digest=digest,
+    )
+
+
+def draw_module() -> str:
+    """Return the module ``draw.js``, which draws the reports of a form in other pages."""
+    return (HERE / "draw.js").read_text(encoding="utf-8")
+
+
+def read_words(language: str, survey: Survey) -> Words:
+    """Return the words of a language, with those of the survey if it is in this language."""
+    known = next((one for one in (language, language.split("-")[0]) if one in LANGUAGES), None)
+    reference = _words_file("en")
+    found = {} if known is None else _words_file(known)
+    own = survey.words.words if language == survey.words.language else {}
+    for key, text in own.items():
+        if key not in reference:
+            raise StatementError(f"the page has no word {key!r}", where="form.words", do=nearest(key, reference))
+        if set(PLACE.findall(text)) != set(PLACE.findall(reference[key])):
+            places = " ".join(f"{{{place}}}" for place in PLACE.findall(reference[key])) or "no places in braces"
+            what = f"the word {key!r} lacks a place for a number, or has another"
+            raise StatementError(what, where="form.words", do=f"use {places}")
+    found |= own
+    missing = [key for key in reference if key not in found]
+    if missing:
+        what = f"the page has no language {short_repr(language)}: {len(missing)} words are missing, as {missing[0]!r}"
+        raise StatementError(what, do=f"use {', '.join(LANGUAGES)}, or give all words in [form.words]")
+    return found
+
+
+def _words_file(language: str) -> Words:
+    return tomllib.loads((HERE / "words" / f"{language}.toml").read_text(encoding="utf-8"))
+
+
+def _script() -> str:
+    """The script of the page: ``draw.js`` and ``page.js`` as one, since a page cannot import a part of itself."""
+    draw = re.sub(r"^export ", "", draw_module(), flags=re.MULTILINE)
+    return f'"use strict";\n(() => {{\n{draw}\n{(HERE / "page.js").read_text(encoding="utf-8")}}})();\n'
+
+
+def _hash(text: str) -> str:
+    """A text's hash as a content security policy has it."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _source(to: str) -> str:
+    """Where the page may connect to, as a content security policy has it."""
+    if not to:
+        return "'none'"
+    if WEB_ADDRESS.fullmatch(to):
+        parts = urlsplit(to)
+        return f"{parts.scheme}://{parts.netloc}{parts.path}"
+    if PATH.fullmatch(to):
+        return "'self'"
+    what = f"{short_repr(to)} is not an address that reports can be sent to"
+    raise StatementError(what, do='give one such as "https://collect.example.org/reports", or a path such as "reports"')
+
+
+def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) -> dict[str, Any]:
+    """What the template and the script show of a question."""
+    stated = survey.words.questions.get(name)
+    own = {} if stated is None else stated.answers
+    decline = asked["missing_answer"]
+    texts = {decline: words["no_answer"]} | own
+    answers = [texts.get(text, text) for text in asked["answers"]]
+    choices: list[tuple[Any, str]] = list(enumerate(answers))
+    choices.sort(key=lambda choice: asked["answers"][choice[0]] == decline)  # no answer comes last
+    hint = words["may_decline"] if decline is not None else ""
+    if asked["missing"] == "leave_out":
+        hint = words["may_leave_out"]
+        choices.append(("", words["leave_out"]))
+    return {
+        "name": name,
+        "text": (stated.text if stated else "") or name,
+        "answers": answers,
+        "choices": choices,
+        "is_menu": len(choices) > MAX_BUTTONS,
+        "hint": hint,
+    }
+
+
+def _promise(survey: Survey, words: Words) -> list[str]:
+    """The sentences of the promise, with numbers from the exact odds."""
+    each = max(Fraction(question.randomizer.odds or 0) for question in survey.questions.values())
+    total, count = Fraction(survey.odds), len(survey.questions)
+    found = [words["random"]]
+    if survey.one_question is not None:
+        found.append(words[survey.scheme].format(count=count))
+    bound = words["bound_one"] if each == total else words["bound_all"]
+    found.append(bound.format(odds=bound_text(each, words), total=bound_text(total, words)))
+    wave, waves = survey.words.wave, survey.words.waves or survey.words.wave
+    if waves > 1:
+        found.append(words["waves"].format(wave=wave, waves=waves, total=bound_text(total**waves, words)))
+    found += [words["unprotected"].format(question=_question_text(survey, name)) for name in survey.unprotected]
+    return [*found, words["estimates"]]
+
+
+def _question_text(survey: Survey, name: str) -> str:
+    stated = survey.words.questions.get(name)
+    return (stated.text if stated else "") or name
+
+
+def bound_text(ratio: Fraction, words: Words) -> str:
+    """A number of three digits that is not below the ratio, as the language writes numbers."""
+    if ratio > 10**15:
+        return f"10^{len(str(ceil(ratio) - 1))}"
+    digits = len(str(floor(ratio)))
+    places, unit = max(0, 3 - digits), Fraction(10) ** (digits - 3)
+    whole, rest = divmod(ceil(ratio / unit) * unit, 1)
+    fraction = str(int(rest * 10**places)).zfill(places).rstrip("0") if places else ""
+    text = f"{int(whole):,}".replace(",", words["thousands"])
+    return f"{text}{words['decimal']}{fraction}" if fraction else text

@@ -1,0 +1,103 @@
+"""Messages from devices: their JSON is read strictly, and each report is checked to be one that the survey can have."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ldpopt.foundation.files import parse_strictly
+from ldpopt.surveys.form import form_digest
+
+RANDOM = re.compile(r"[0-9a-f]{32}")  # an id or an invitation: 128 random bits
+POSITIONS = re.compile(r"[0-9]{1,6}( [0-9]{1,6})*")  # a set of answers
+SPARE_BYTES = 256  # room for other spaces in the JSON of a message
+
+
+class InvalidMessageError(ValueError):
+    """A message that is not a report of the survey; the reason quotes nothing of the message."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """The reports of one person, null where there is none, under the id that the device drew.
+
+    ``invitation`` has the hash of the invitation, None where no invitations are used.
+    """
+
+    id: str
+    reports: dict[str, str | None]
+    invitation: str | None = None
+
+
+def hash_of(invitation: str) -> str:
+    """What is kept of an invitation."""
+    return hashlib.sha256(invitation.encode()).hexdigest()
+
+
+class MessageReader:
+    """Reads the messages that a form makes; with ``invited``, each must have an invitation."""
+
+    def __init__(self, form: dict[str, Any], invited: bool) -> None:
+        self.digest, self._questions = form_digest(form), form["questions"]
+        self._keys = {"form", "id", "reports"} | ({"invitation"} if invited else set())
+        self._one_question = form["scheme"] == "one_question"
+        self._may_have_none = any(asked["missing"] == "leave_out" for asked in self._questions.values())
+        self._reports = {name: frozenset(asked.get("reports", ())) for name, asked in self._questions.items()}
+        longest = {name: _longest(asked) for name, asked in self._questions.items()}
+        # Devices do not escape letters, so no message is longer than this one.
+        message = {"form": self.digest, "id": 32 * "0", "reports": longest, "invitation": 32 * "0"}
+        self.max_bytes = len(json.dumps(message)) + SPARE_BYTES
+
+    def read(self, body: bytes) -> Message:
+        """Return the message in the body of a request; anything else is an `InvalidMessageError`."""
+        try:
+            found = parse_strictly(body)
+        except ValueError:
+            raise InvalidMessageError("the message is not JSON in UTF-8 with each key once") from None
+        if not isinstance(found, dict) or found.keys() != self._keys:
+            raise InvalidMessageError(f"the keys of the message are not {', '.join(sorted(self._keys))}")
+        if found["form"] != self.digest:
+            raise InvalidMessageError("the message is of another form")
+        for key in sorted(self._keys - {"form", "reports"}):
+            if not isinstance(found[key], str) or not RANDOM.fullmatch(found[key]):
+                raise InvalidMessageError(f"the {key} is not 32 hexadecimal digits")
+        self._require_reports(found["reports"])
+        invitation = found.get("invitation")
+        return Message(found["id"], found["reports"], None if invitation is None else hash_of(invitation))
+
+    def _require_reports(self, reports: Any) -> None:
+        """Refuse reports that no answers to the questions can give."""
+        if not isinstance(reports, dict) or reports.keys() != self._questions.keys():
+            raise InvalidMessageError("the reports are not of the questions of the form")
+        for name, report in reports.items():
+            if not self._is_possible(name, report):
+                raise InvalidMessageError(f"the report of {name!r} is not one that the question can have")
+        count = sum(report is not None for report in reports.values())
+        if self._one_question and (count > 1 or (count == 0 and not self._may_have_none)):
+            raise InvalidMessageError(f"{count} questions have a report, in a form that asks one")
+
+    def _is_possible(self, name: str, report: Any) -> bool:
+        """Whether a question can have this report."""
+        asked = self._questions[name]
+        if report is None:
+            return self._one_question or bool(asked["missing"] == "leave_out")
+        if not isinstance(report, str):
+            return False
+        if "set" not in asked:
+            return report in self._reports[name]
+        if not POSITIONS.fullmatch(report):
+            return False
+        places, law = list(map(int, report.split(" "))), asked["set"]
+        is_set = places == sorted(set(places)) and len(places) == law["size"] and places[-1] < law["count"]
+        return is_set and report == " ".join(map(str, places))
+
+
+def _longest(asked: dict[str, Any]) -> str:
+    """The longest report of a question as JSON has it."""
+    if "set" in asked:
+        law = asked["set"]
+        return " ".join(map(str, range(law["count"] - law["size"], law["count"])))
+    return str(max(asked["reports"], key=lambda report: len(json.dumps(report))))

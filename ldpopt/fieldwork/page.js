@@ -1,0 +1,214 @@
+// The page around draw.js: it asks, draws once, forgets the answers, keeps the report, and sends it.
+// Nothing on it depends on an answer but the mark of the answer itself.
+
+const byId = (id) => document.getElementById(id);
+const { form, digest, to, shared, shown, words } = JSON.parse(byId("data").textContent);
+const questions = byId("questions"), receipt = byId("receipt");
+const MAX_ROWS = 12, MAX_CELLS = 2000;  // longest list of a receipt, largest table of percentages
+
+// An invitation comes in the part of the address that no server sees, and leaves the address at once.
+const invitation = takeInvitation();
+const place = `ldpopt:${digest}${invitation ? `:${invitation}` : ""}`;
+let kept = { asked: asked(form), message: null, waiting: [] };  // never an answer
+
+function takeInvitation() {
+  const found = /^#i=([0-9a-f]{32})$/.exec(location.hash)?.[1];
+  try {
+    if (found) sessionStorage.setItem(`ldpopt:${digest}`, found);
+    if (found) history.replaceState(null, "", location.pathname + location.search);
+    return found ?? sessionStorage.getItem(`ldpopt:${digest}`);
+  } catch {
+    return found ?? null;  // without storage the address keeps the invitation
+  }
+}
+
+function keep(changes) {
+  kept = { ...kept, ...changes };
+  try {
+    localStorage.setItem(place, JSON.stringify(kept));
+  } catch {
+    byId("forgetful").hidden = false;
+  }
+}
+
+function recall() {
+  try {
+    kept = JSON.parse(localStorage.getItem(place)) ?? kept;
+  } catch {
+    byId("forgetful").hidden = false;
+  }
+}
+
+/** Do something while no other window of this page does. */
+const alone = (act) => (navigator.locks ? navigator.locks.request(place, act) : act());
+
+const newId = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** All that is sent: the digest of the form, a random number that stands for this message, and the reports. */
+const messageOf = (id, reports) => JSON.stringify({ form: digest, id, reports, ...(invitation && { invitation }) });
+
+// Words and numbers
+
+const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, key) => values[key]);
+
+function make(tag, ...children) {
+  const made = document.createElement(tag);
+  made.append(...children);
+  return made;
+}
+
+/** A probability in units of 2**-53 as a percentage of two digits. */
+function percent(mass) {
+  const hundredths = (100 * mass) / TOTAL, smallest = mass > 0 && hundredths < 0.05;
+  const text = hundredths >= 9.95 || mass === 0 ? hundredths.toFixed() : Math.max(0.1, hundredths).toFixed(1);
+  return (smallest ? "<" : "") + text.replace(".", words.decimal);
+}
+
+/** The probabilities, in units of 2**-53, that a set has the answer given, and another one. */
+function setMasses({ count, size, mass }) {
+  return { inside: percent(mass), other: percent((mass * (size - 1) + (TOTAL - mass) * size) / (count - 1)) };
+}
+
+/** The words of the answer whose text a report has, or else the report itself. */
+const reportWords = ({ answers }, { answers: texts }, report) => texts[answers.indexOf(report)] ?? report;
+
+// The odds, on demand: the whole table, never the row of an answer
+
+function oddsOf({ name, text, answers }) {
+  const question = form.questions[name], { set, masses, reports } = question;
+  const exact = make("details", make("summary", words.exact));
+  if (set) {
+    exact.append(make("pre", `${set.mass}`));
+    const sentence = fill(words.odds_set, { size: set.size, count: set.count, ...setMasses(set) });
+    return [make("h3", text), make("p", sentence), exact];
+  }
+  exact.append(make("pre", masses.map((row, x) => `${answers[x]}: ${row.join(" ")}`).join("\n")));
+  if (masses.length * reports.length > MAX_CELLS) return [make("h3", text), exact];
+  const heading = (scope, label) => Object.assign(make("th", label), { scope });
+  const head = reports.map((report) => heading("col", reportWords(question, { answers }, report)));
+  const rows = masses.map((row, x) =>
+    make("tr", heading("row", answers[x]), ...row.map((mass) => make("td", fill(words.percent, { number: percent(mass) })))));
+  const table = make("table", make("thead", make("tr", make("td"), ...head)), make("tbody", ...rows));
+  const wide = Object.assign(make("div", table), { className: "wide", tabIndex: 0, role: "region", ariaLabel: text });
+  return [make("h3", text), wide, exact];
+}
+
+// The receipt
+
+/** What a report is, and how often every answer gives it: the same words whatever the answer was. */
+function meaning({ name, text, answers }, report) {
+  const question = form.questions[name], { set, masses, reports } = question;
+  if (report === null) return [make("dt", text), make("dd", words.no_report)];
+  if (set) {
+    const list = report.split(" ").map((code) => answers[code]).join(", ");
+    return [make("dt", text), make("dd", fill(words.reported_set, { report: list, ...setMasses(set) }))];
+  }
+  const found = [make("dt", text), make("dd", fill(words.reported, { report: reportWords(question, { answers }, report) }))];
+  if (answers.length > MAX_ROWS) return found;
+  const column = reports.indexOf(report);
+  const shares = answers.map((answer, x) => make("li", fill(words.share, { answer, number: percent(masses[x][column]) })));
+  return [...found, make("dd", words.shares_of, make("ul", ...shares))];
+}
+
+function show(problem = null) {
+  const { message, waiting } = kept, isSent = !waiting.includes(message);
+  questions.hidden = message !== null;
+  receipt.hidden = message === null;
+  byId("outbox").hidden = waiting.length === 0;
+  byId("outbox-state").textContent = fill(words.waiting, { count: waiting.length });
+  byId("again").hidden = !to;
+  byId("file").href = "data:application/jsonl," + encodeURIComponent(waiting.map((one) => `${one}\n`).join(""));
+  for (const part of questions.querySelectorAll("[data-question]"))
+    part.hidden = !kept.asked.includes(shown[part.dataset.question].name);
+  const { reports } = JSON.parse(message ?? "{}");
+  byId("meaning").replaceChildren(...(reports ? shown.flatMap((question) => meaning(question, reports[question.name])) : []));
+  byId("message").textContent = message;
+  byId("told").textContent = isSent ? words.left : words.ready;
+  byId("state").textContent = problem ?? (isSent ? words.sent : to ? words.unsent : words.offline);
+}
+
+async function send() {
+  let problem = null;
+  for (const message of to ? kept.waiting : []) {
+    byId("state").textContent = words.sending;
+    try {
+      const answer = await fetch(to, { method: "POST", body: message, credentials: "omit", cache: "no-store",
+        redirect: "error", referrerPolicy: "no-referrer", headers: { "content-type": "text/plain" } });
+      recall();
+      if (answer.ok) keep({ waiting: kept.waiting.filter((one) => one !== message) });
+      else problem = fill(words.refused, { status: answer.status });
+    } catch {
+      problem = words.unsent;
+    }
+  }
+  show(problem);
+}
+
+// The questions
+
+/** The text of the answer to each question that is asked; null where there is none. */
+function given() {
+  const found = new FormData(questions);
+  return Object.fromEntries(shown.map(({ name }, place) => {
+    const code = found.get(`q${place}`);
+    return [name, code ? form.questions[name].answers[code] : null];
+  }));
+}
+
+/** Ask for what is missing. */
+function refuse(text, field) {
+  byId("incomplete").textContent = text;
+  byId("incomplete").hidden = false;
+  field.focus();
+}
+
+questions.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const answers = given(), consent = byId("consent");
+  const open = shown.findIndex(({ name }) =>
+    kept.asked.includes(name) && answers[name] === null && form.questions[name].missing === "refuse"
+    && form.questions[name].missing_answer === null);
+  if (open >= 0) return refuse(words.incomplete, questions.querySelector(`[name=q${open}]`));
+  if (consent && !consent.checked) return refuse(words.no_consent, consent);
+  await alone(() => {
+    recall();  // another window may have drawn meanwhile
+    if (kept.message !== null) return;
+    const message = messageOf(newId(), drawAll(form, answers, kept.asked));
+    keep({ message, waiting: [...kept.waiting, message] });  // before it is sent: what may have left is never drawn again
+  });
+  questions.reset();  // the answers are nowhere any more
+  show();
+  receipt.focus();
+  await send();
+});
+questions.addEventListener("change", () => { byId("incomplete").hidden = true; });
+byId("again").addEventListener("click", send);
+byId("copy").addEventListener("click", () => navigator.clipboard.writeText(kept.message));
+byId("odds").addEventListener("toggle", () => byId("odds-text").append(...shown.flatMap(oddsOf)), { once: true });
+byId("next").addEventListener("click", () => {
+  keep({ asked: asked(form), message: null });
+  show();
+  byId("title").focus();
+});
+addEventListener("online", send);
+addEventListener("pageshow", () => questions.reset());  // the browser may have filled in what was there before
+addEventListener("storage", ({ key }) => {
+  if (key !== place) return;
+  recall();
+  show();
+});
+
+requireForm(form);
+secureWords(1);  // refuses a browser without a secure generator
+recall();
+if (kept.message === null) keep({});  // a question that was drawn for this person is not drawn again
+questions.reset();
+byId("shape").textContent = JSON.stringify({ ...JSON.parse(messageOf("…", Object.fromEntries(shown.map(({ name }) => [name, "…"])))),
+  ...(invitation && { invitation: "…" }) });
+byId("copy").hidden = !navigator.clipboard;
+byId("next").hidden = !shared;
+byId("unready").hidden = true;
+questions.querySelector("button").disabled = false;
+show();
+if (kept.waiting.length) send();

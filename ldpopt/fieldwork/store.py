@@ -1,0 +1,216 @@
+"""The reports of a survey in a database: one row for each person, under a random id, and nothing else about them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.fieldwork.messages import Message, MessageReader, hash_of
+from ldpopt.foundation import optional
+from ldpopt.foundation.numbers import whole_number
+from ldpopt.mechanism.files import origin_of_reports
+from ldpopt.surveys.survey import Survey
+from ldpopt.tables.database import ABOUT, ID, REPORTS, database_errors, open_database, without_password
+from ldpopt.tables.origin import FORMAT
+
+MAX_INVITATIONS = 10_000_000  # largest number of invitations that are made at once
+MAX_NAME_BYTES = 63  # longest name of a column in PostgreSQL
+
+
+class Store:
+    """The reports of a survey in a database, SQLite or PostgreSQL, which is made if there is none.
+
+    Devices draw random ids, and rows are read in their order, which does not depend on when a report came. The database
+    has neither times nor addresses nor serial numbers, and only hashes of invitations, which are deleted when they are
+    used: nothing connects an invitation with a report.
+
+    Parameters
+    ----------
+    url : str
+        ``"sqlite:///FILE"`` or ``"postgresql+psycopg://USER@HOST/NAME"``.
+    survey : Survey
+        With a form; see `Survey.form`.
+    invited : bool
+        Whether each report needs an invitation; default: ``False``.
+
+    Attributes
+    ----------
+    digest : str
+        Digest of the form, 64 hexadecimal digits.
+
+    Raises
+    ------
+    StatementError
+        If the survey has no form, or the name of a question cannot be that of a column.
+    ModelFileError
+        If the database cannot be used, or has the reports of another survey or wave.
+
+    Notes
+    -----
+    O(1) per report. Source: docs, "Fieldwork".
+
+    Examples
+    --------
+    >>> import tempfile, ldpopt
+    >>> survey = Survey({"smokes": ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])})
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/reports.db", survey) as store:
+    ...     message = {"form": store.digest, "id": 32 * "0", "reports": {"smokes": "yes"}}
+    ...     store.add([store.read(json.dumps(message).encode())] * 2), store.count()
+    ([True, True], 1)
+    """
+
+    def __init__(self, url: str, survey: Survey, *, invited: bool = False) -> None:
+        sa = optional.sqlalchemy
+        form = survey.form()
+        self._reader = MessageReader(form, invited)
+        self.digest, self.invited = self._reader.digest, invited
+        self._where = without_password(url)
+        _require_columns(form["questions"])
+        self._engine = open_database(url, new=True)
+        tables, text = sa.MetaData(), sa.Text
+        columns = [sa.Column(name, text) for name in form["questions"]]
+        key = sa.Column(ID, sa.String(32), primary_key=True)
+        # Without row numbers of SQLite, rows are stored in the order of their random keys.
+        self._reports = sa.Table(REPORTS, tables, key, *columns, sqlite_with_rowid=False)
+        self._about = sa.Table(
+            *(ABOUT, tables, sa.Column("digest", sa.String(64), primary_key=True)),
+            *(sa.Column("form", text, nullable=False), sa.Column("origin", text, nullable=False)),
+        )
+        key = sa.Column("hash", sa.String(64), primary_key=True)
+        self._invitations = sa.Table("invitations", tables, key, sqlite_with_rowid=False)
+        dialect = getattr(optional, f"sqlalchemy_dialects_{self._engine.dialect.name}")
+        self._insert = dialect.insert(self._reports).on_conflict_do_nothing(index_elements=[ID])
+        about = {"digest": self.digest, "form": json.dumps(form), "origin": json.dumps(_origin(survey))}
+        with database_errors(self._where), self._engine.begin() as connection:
+            tables.create_all(connection)
+            self._require_this_form(connection, about)
+
+    def _require_this_form(self, connection: Any, about: dict[str, str]) -> None:
+        """Write which form a new database is for; refuse the database of another one."""
+        sa = optional.sqlalchemy
+        found = connection.execute(sa.select(self._about.c.digest)).scalar()
+        known = [column["name"] for column in sa.inspect(connection).get_columns(REPORTS)]
+        what = ""
+        if found not in (None, self.digest):
+            what = f"the database has the reports of another survey or wave: its form is {found[:16]}"
+        elif known != list(self._reports.c.keys()):
+            what = f"the database has another table {REPORTS!r}"
+        elif not self.invited and connection.execute(sa.select(self._invitations.c.hash).limit(1)).scalar() is not None:
+            raise ModelFileError("the database has invitations", where=self._where, do="add --invited (invited=True)")
+        if what:
+            do = f"name another database for the form {self.digest[:16]}"
+            raise ModelFileError(what, where=self._where, do=do)
+        if found is None:
+            connection.execute(self._about.insert(), about)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections to the database."""
+        self._engine.dispose()
+
+    @property
+    def max_bytes(self) -> int:
+        """Largest number of bytes of a message."""
+        return self._reader.max_bytes
+
+    def read(self, body: bytes) -> Message:
+        """Return the message in the body of a request, checked to be a report that this survey can have.
+
+        Parameters
+        ----------
+        body : bytes
+            JSON in UTF-8: ``{"form": digest, "id": 32 hexadecimal digits, "reports": {question: text or null}}``, and
+            ``"invitation"`` with 32 hexadecimal digits where invitations are used.
+
+        Raises
+        ------
+        InvalidMessageError
+            If the body is anything else; a ValueError that quotes nothing of it.
+        """
+        return self._reader.read(body)
+
+    def add(self, messages: Sequence[Message]) -> list[bool]:
+        """Keep messages in one transaction, and return for each whether the database has it as it was sent.
+
+        When this returns, the messages are on the disk. The first message with an id stays: the same one again changes
+        nothing, and another one with this id is not kept, nor is one whose invitation is unknown or was used.
+
+        Parameters
+        ----------
+        messages : sequence of Message
+            From `read`.
+
+        Raises
+        ------
+        ModelFileError
+            If the database cannot be used; then none is kept.
+        """
+        sa = optional.sqlalchemy
+        # In the order of ids: two collectors never wait for each other, and nothing shows the order of arrival.
+        ordered = sorted(messages, key=lambda message: message.id)
+        wanted = sa.select(self._reports).where(self._reports.c[ID].in_([message.id for message in messages]))
+        with database_errors(self._where), self._engine.begin() as connection:
+            if self._engine.dialect.name == "postgresql":
+                connection.execute(sa.text("SET LOCAL synchronous_commit = on"))
+            new = [one for one in ordered if not self.invited or self._use(connection, one.invitation)]
+            if new:
+                connection.execute(self._insert, [{ID: one.id, **one.reports} for one in new])
+            found = {row[ID]: dict(row) for row in connection.execute(wanted).mappings()}
+        # Compared with what is there, since databases count conflicting rows in different ways.
+        return [found.get(one.id) == {ID: one.id, **one.reports} for one in messages]
+
+    def _use(self, connection: Any, invitation: str | None) -> bool:
+        """Delete an invitation; return whether there was one."""
+        deleted = connection.execute(self._invitations.delete().where(self._invitations.c.hash == invitation))
+        return bool(deleted.rowcount == 1)
+
+    def invite(self, count: int) -> list[str]:
+        """Make invitations, each for one report; the database has their hashes only.
+
+        Parameters
+        ----------
+        count : int
+            From 1 to 10,000,000.
+
+        Returns
+        -------
+        list of str
+            Random texts of 32 hexadecimal digits; the page takes one from the end of its address, ``#i=...``.
+        """
+        made = [secrets.token_hex(16) for _ in range(whole_number(count, "number of invitations", 1, MAX_INVITATIONS))]
+        with database_errors(self._where), self._engine.begin() as connection:
+            connection.execute(self._invitations.insert(), [{"hash": one} for one in sorted(map(hash_of, made))])
+        return made
+
+    def count(self) -> int:
+        """Number of reports."""
+        sa = optional.sqlalchemy
+        with database_errors(self._where), self._engine.connect() as connection:
+            return int(connection.execute(sa.select(sa.func.count()).select_from(self._reports)).scalar_one())
+
+
+def _origin(survey: Survey) -> dict[str, Any]:
+    """The origin of the reports that devices draw for a survey."""
+    return {"format": FORMAT, **origin_of_reports(survey.questions, (), None, survey.one_question)}
+
+
+def _require_columns(questions: dict[str, Any]) -> None:
+    """Refuse names of questions that no two databases can have as names of columns."""
+    seen = {ID: "the column of the ids"}
+    for name in questions:
+        what = ""
+        if name.casefold() in seen:
+            what = f"question {name!r} has the name of {seen[name.casefold()]}, but for upper and lower case"
+        elif not name or len(name.encode()) > MAX_NAME_BYTES or not name.isprintable():
+            what = f"the name {name!r} cannot be the name of a column: {len(name.encode())} bytes"
+        if what:
+            raise StatementError(what, do=f"rename the question: 1 to {MAX_NAME_BYTES} bytes of letters and signs")
+        seen[name.casefold()] = f"question {name!r}"

@@ -1,0 +1,336 @@
+r"""Joint reports on yes/no questions: a random set of questions with a random pattern of answers to them.
+
+A report names ``s`` of the ``2d`` answers, one to each reported question. A reported answer is the true one with
+probability ``p``, so that shares are estimated as those of randomized response; two reported answers are a report of a
+channel on four pairs, so that the table of any two questions is estimated too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.divergence import Audit
+from ldpopt.certificate.yes_no_certificate import TOTAL, YesNoCertificate
+from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import Counts, MechanismSource, ReportSource
+from ldpopt.estimation.estimate import Estimate, interval_quantile
+from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.intervals import share_intervals
+from ldpopt.estimation.inversion import estimate_frequencies
+from ldpopt.estimation.reports import report_weights
+from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import Float, loose_array
+from ldpopt.frequencies.protocol import Positions
+from ldpopt.frequencies.subset_selection import SetCodec
+from ldpopt.mechanism.channels import digest
+from ldpopt.mechanism.codec import Randomizer
+from ldpopt.mechanism.keyed import Draws, KeyedDraws
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import BITS, bit_source
+from ldpopt.tables.coding import MISSING, Codes, Missing
+
+# Used in place of a digest: which questions are reported does not depend on the answers, also with a key
+QUESTIONS_DRAW = digest("which questions are reported together", [], [])
+
+
+@dataclass(frozen=True)
+class WordChoices:
+    """Choices by uniform 53-bit words: ``words(rows, count)`` returns new ones, shape ``(len(rows), count)``."""
+
+    words: Callable[[Positions, int], NDArray[np.uint64]]
+
+    @classmethod
+    def of(cls, source: Draws, digest: str, size: int) -> WordChoices:
+        """Choices for all persons, keyed or by a generator."""
+        if isinstance(source, KeyedDraws):
+            streams = source.streams(digest, np.zeros(size, dtype=np.int64))  # of 64-bit words
+            return cls(lambda rows, count: streams(rows, count) >> np.uint64(64 - BITS))
+        bits = bit_source(source)
+        return cls(lambda rows, count: bits(len(rows) * count).reshape(-1, count))
+
+    def below(self, rows: Positions, ends: Any) -> Positions:
+        """Words modulo the end; those in the last, incomplete period are drawn again."""
+        end = np.broadcast_to(np.asarray(ends, dtype=np.int64), rows.shape)
+        found, waiting = np.empty(len(rows), dtype=np.int64), np.arange(len(rows))
+        while len(waiting):
+            word, own = self.words(rows[waiting], 1)[:, 0].astype(np.int64), end[waiting]
+            is_whole = word < TOTAL - TOTAL % own
+            found[waiting[is_whole]] = (word % own)[is_whole]
+            waiting = waiting[~is_whole]
+        return found
+
+    def is_below(self, rows: Positions, mass: int) -> NDArray[np.bool_]:
+        """Compare one word with the mass."""
+        return np.asarray(self.words(rows, 1)[:, 0] < np.uint64(mass))
+
+
+def draw_order(choices: Any, rows: Positions, count: int, size: int) -> Positions:
+    """Draw ``size`` different numbers below ``count`` in random order, shape ``(len(rows), size)``."""
+    found = np.empty((len(rows), size), dtype=np.int64)
+    for drawn in range(size):
+        place = choices.below(rows, count - drawn)
+        for earlier in np.sort(found[:, :drawn], axis=1).T:
+            place = place + (place >= earlier)
+        found[:, drawn] = place
+    return found
+
+
+class YesNoPatterns(ReportSource):
+    r"""Report answers to ``s`` random questions together, in a pattern that is likely to agree with the true ones.
+
+    .. math:: \frac{P(\text{agreement in at least } t \text{ places})}{P(\text{any other pattern})} = e^\epsilon
+              \text{ for each pattern}
+
+    Parameters
+    ----------
+    questions : mapping name -> pair of answers
+        At least one question.
+    certificate : YesNoCertificate
+        Budget, size of the patterns, value and bound.
+
+    Raises
+    ------
+    StatementError
+        If the budget is so small that reports do not depend on the answers in 53-bit words.
+    """
+
+    def __init__(self, questions: Mapping[str, Sequence[Hashable]], certificate: YesNoCertificate) -> None:
+        self.questions = {name: tuple(answers) for name, answers in questions.items()}
+        self.certificate, self.law = certificate, certificate.randomizer
+        self.bias = float(self.law.bias)
+        if not self.law.bias > 0:
+            what = f"epsilon = {certificate.epsilon!r} is too small for words of 53 bits"
+            raise StatementError(what, do="pass a larger epsilon")
+        if len(self.questions) != self.law.questions:
+            what = f"{len(self.questions)} questions, and a certificate for {self.law.questions}"
+            raise StatementError(what, do="pass all questions of the survey")
+
+    def __repr__(self) -> str:
+        drawn = self.law
+        return f"YesNoPatterns({drawn.questions} questions, {drawn.least} of {drawn.size} answers agree)"
+
+    @property
+    def size(self) -> int:
+        """Number of answers in a report."""
+        return self.law.size
+
+    @cached_property
+    def names(self) -> tuple[Hashable, ...]:
+        """Question and answer of each share that is estimated."""
+        return tuple((name, answer) for name, answers in self.questions.items() for answer in answers)
+
+    @property
+    def inputs(self) -> Sequence[Hashable]:
+        """The answers that a report may name."""
+        return self.names
+
+    @property
+    def randomizer(self) -> Randomizer:
+        """The patterns themselves."""
+        return self
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the questions, their answers and the law of the reports."""
+        drawn = self.law
+        return digest("YesNoPatterns", [self.names], [drawn.questions, drawn.size, drawn.least, drawn.mass])
+
+    @property
+    def codec(self) -> PatternCodec:
+        """How reports are written in a table: positions of the named answers, with spaces between them."""
+        return PatternCodec(self)
+
+    @property
+    def odds(self) -> Fraction:
+        """Largest ratio of the probabilities of a report under two rows of answers."""
+        return self.law.odds
+
+    def audit(self) -> Audit:
+        """Exact audit, over all pairs of rows of answers."""
+        return self.certificate.audit
+
+    @cached_property
+    def worst_pair(self) -> Mechanism:
+        """The number of agreements with one row of answers, under this row and under the opposite one.
+
+        No two rows are easier to tell apart by a report, at any ratio of probabilities.
+        """
+        law = [float(share) for share in self.law.agreements()]
+        return Mechanism([law, law[::-1]], ["this", "opposite"], range(self.size + 1))
+
+    def privatize(self, answers: Codes, source: Draws) -> Positions:
+        """Draw reports of rows of answers, positions 0 and 1 of shape (N, d): positions of answers, shape (N, s)."""
+        size = len(answers)
+        people = WordChoices.of(source, QUESTIONS_DRAW, size)
+
+        def patterns(truth: Codes) -> WordChoices:
+            if not isinstance(source, KeyedDraws):
+                return people
+            # Other true answers to the reported questions give another pattern, independently.
+            own = [bits.tobytes() for bits in np.packbits(truth.astype(bool), axis=1)]
+            ids = [bits + name for bits, name in zip(own, source.ids, strict=True)]
+            return WordChoices.of(KeyedDraws(source.key, source.question, ids), self.digest, size)
+
+        return self.choose(answers, people, patterns)
+
+    def choose(self, answers: Codes, people: Any, patterns: Callable[[Codes], Any]) -> Positions:
+        """Map choices to reports: of questions, which may not depend on answers, and then of patterns."""
+        rows, drawn, size = np.arange(len(answers)), self.law, self.size
+        asked = np.sort(draw_order(people, rows, drawn.questions, size), axis=1)
+        truth = np.take_along_axis(np.asarray(answers), asked, axis=1)
+        choices = patterns(truth)
+        is_close = choices.is_below(rows, drawn.mass)
+        pattern = choices.below(rows, np.where(is_close, drawn.close, drawn.far))
+        numbers = [math.comb(size, a) for a in range(size + 1)]
+        ends_far, ends_close = np.cumsum(numbers[: drawn.least]), np.cumsum(numbers[drawn.least :])
+        agreements = np.where(
+            is_close,
+            drawn.least + np.searchsorted(ends_close, pattern, side="right"),
+            np.searchsorted(ends_far, pattern, side="right"),
+        )
+        agrees = np.zeros((len(rows), size), dtype=bool)
+        order = draw_order(choices, rows, size, size)
+        np.put_along_axis(agrees, order, np.arange(size) < agreements[:, None], axis=1)
+        return np.asarray(2 * asked + np.where(agrees, truth, 1 - truth))
+
+    def checked(self, reports: Any) -> Positions:
+        """Return reports of shape (N, s) after checking that each names one answer to each of ``s`` questions."""
+        array = loose_array(reports, "list of reports")
+        fits = array.ndim == 2 and array.shape[1] == self.size and array.dtype.kind in "iu"
+        if fits and array.size:
+            fits = array.min() >= 0 and array.max() < len(self.names) and bool((np.diff(array // 2, axis=1) > 0).all())
+        if not fits:
+            what = f"a report does not have answers to {self.size} of {self.law.questions} questions, in their order"
+            raise StatementError(what, do="pass what privatize of this survey returned")
+        return array.astype(np.int64, copy=False)
+
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Count how many reports name each answer; none of the reports is missing."""
+        array = self.checked(reports)
+        numbers = report_weights(weights, reports, len(array))
+        total: tuple[float, float] = (len(array), len(array))
+        ones: Any = np.bincount(array.ravel(), minlength=len(self.names)).astype(np.int64)
+        values, squares = ones, ones
+        if numbers is not None:
+            powers = (np.repeat(numbers, self.size), np.repeat(numbers**2, self.size))
+            values, squares = (np.bincount(array.ravel(), power, len(self.names)) for power in powers)
+            total = (float(numbers.sum()), float((numbers**2).sum()))
+        return Counts(self.digest, self.names, values, squares, *total, len(array))
+
+    def variances(self, prior: Any = None) -> Float:
+        """Variance of one person's contribution to each share, at these shares; default: at the worst ones."""
+        return self.variances_at(np.full(len(self.names), 0.5) if prior is None else np.asarray(prior))
+
+    def variances_at(self, shares: Float) -> Float:
+        """Variance of one person's contribution to each share of an answer."""
+        named = (1 + self.bias * (2 * shares - 1)) / 2
+        return np.asarray(self.law.questions / self.size * named * (1 - named) / self.bias**2)
+
+    @property
+    def spans(self) -> Float:
+        """1 for each share."""
+        return np.ones(len(self.names))
+
+    def p_value(self, counts: Counts) -> float:
+        """Bound on the probability of shares of answers as far outside ``[1 - p, p]`` (Chernoff)."""
+        p, named = (1 + self.bias) / 2, counts.values.reshape(-1, 2).astype(float)
+        asked = named.sum(axis=1)
+        share = np.divide(named[:, 0], asked, out=np.full(len(named), 0.5), where=asked > 0)
+        limit = np.clip(share, 1 - p, p)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            one = np.where(share > 0, share * np.log(share / limit), 0.0)
+            two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - limit)), 0.0)
+        return min(1.0, 2 * len(named) * math.exp(-float((asked * (one + two)).max())))
+
+    def place(self, name: str) -> int:
+        """Position of a question."""
+        if name not in self.questions:
+            raise StatementError(f"unknown question {name!r}", do=nearest(name, self.questions))
+        return self._places[name]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.questions)}
+
+    def estimate_one(
+        self, name: str, counts: Counts, confidence: float, *, simultaneous: bool = False, check_fit: bool = True
+    ) -> Estimate:
+        """Estimate the shares of the answers to a question, from the reports that name one of them."""
+        own = slice(2 * self.place(name), 2 * self.place(name) + 2)
+        fit = checked_fit(self, counts.require(self.digest).require_some(), check_fit)
+        values, squares = counts.values[own].astype(float), counts.squares[own]
+        total, z = float(values.sum()), interval_quantile(confidence, 2, simultaneous)
+        if not total > 0:
+            raise StatementError(f"no report has an answer to {name!r}", do="ask more people")
+        share, scale = values / total, float(squares.sum()) / total**2
+        number = counts.n_reports if counts.is_weighted else int(total)
+        found, interval = ((0.5 + (each - 0.5) / self.bias) for each in (share, share_intervals(share, scale, z)))
+        error = np.sqrt(share * (1 - share) * scale) / self.bias
+        labels = self.questions[name]
+        return Estimate(found, error, number, float(confidence), "inversion", labels, None, interval, fit)
+
+    def pair(self, name: str, other: str) -> PairOfAnswers:
+        """What counts and estimates the table of two questions."""
+        both, only, none = self.law.pair() if self.size > 1 else (0, 0, 0)
+        if both + none == 2 * only:
+            what = f"the reports, with {self.size} answers each, do not show how two answers depend on each other"
+            raise StatementError(what, do="use a larger epsilon, or the scheme 'split'")
+        return PairOfAnswers(self, name, other)
+
+
+class PairOfAnswers(MechanismSource):
+    """Reports of two questions of `YesNoPatterns`: those that name an answer to both."""
+
+    def __init__(self, patterns: YesNoPatterns, name: str, other: str) -> None:
+        self.patterns, self.places = patterns, (patterns.place(name), patterns.place(other))
+        both, only, none = map(float, patterns.law.pair())
+        pairs = list(product(patterns.questions[name], patterns.questions[other]))
+        rows = [[both, only, only, none], [only, both, none, only], [only, none, both, only], [none, only, only, both]]
+        super().__init__(Mechanism(rows, pairs))
+
+    @property
+    def randomizer(self) -> Randomizer:
+        """What drew the reports."""
+        return self.patterns
+
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Count reports that are rows of positions."""
+        return self.counts_of_array(reports, report_weights(weights, reports, len(reports)))
+
+    def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
+        """Count the pairs of answers in reports of shape (N, s)."""
+        array = self.patterns.checked(reports)
+        masks = [array // 2 == place for place in self.places]
+        has_both = masks[0].any(axis=1) & masks[1].any(axis=1)
+        first, second = ((array * mask).sum(axis=1)[has_both] % 2 for mask in masks)
+        return super().counts_of_array(2 * first + second, None if weights is None else weights[has_both])
+
+    def estimate(self, counts: Counts, confidence: float = 0.95, **how: Any) -> Estimate:
+        """Estimate the shares of the pairs of answers."""
+        part = replace(counts, source=self.mechanism.digest)
+        return estimate_frequencies(self.mechanism, part, confidence=confidence, **how)
+
+
+class PatternCodec(SetCodec):
+    """Reports of `YesNoPatterns`: answers are codes of shape (N, d), and a person without a report has none of them."""
+
+    form = "patterns"
+    randomizer: Any
+
+    def is_answered(self, codes: Codes) -> NDArray[np.bool_]:
+        """Which persons answered."""
+        return np.asarray(codes[:, 0] != MISSING)
+
+    def sets(self, codes: Codes, source: Draws) -> Positions:
+        """Draw the reports of rows of answers."""
+        found: Positions = self.randomizer.privatize(codes, source)
+        return found

@@ -1,0 +1,209 @@
+r"""Joint reports: one report of a person on all questions of a survey together, with the whole budget.
+
+Yes/no questions, of two answers each with frequencies to estimate, are reported by `YesNoPatterns`, for any number of
+them. For other questions the report is that of the best design on all combinations of answers, whose workload has the
+numbers of every question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ldpopt.certificate.design_certificate import DesignCertificate, certificate_from_dict
+from ldpopt.certificate.yes_no_certificate import FORMAT, YesNoCertificate
+from ldpopt.designing.design import design
+from ldpopt.designing.record import Design
+from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import Counts, ListedSource
+from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
+from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.planning import Precision
+from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.labels import nearest
+from ldpopt.foundation.numbers import Float
+from ldpopt.frequencies.yes_no import YesNoPatterns
+from ldpopt.mechanism.questions import Question
+from ldpopt.privacy import PureLDP
+from ldpopt.problem.prior import read_prior
+from ldpopt.problem.workload import Workload
+from ldpopt.tables.coding import MISSING, Codes
+
+JOINT = "joint report"  # the column of the reports
+MAX_COMBINATIONS = 64  # largest number of combinations of answers for which a channel is designed
+DESIGN_SECONDS = 20.0  # limit of the search for it
+TOLERANCE = 1e-9  # largest bias of an estimator of a pair's table, in shares
+
+
+@dataclass(frozen=True)
+class JointQuestion(Question):
+    """Several questions with one report; ``source`` draws it, and ``questions`` are of workloads.
+
+    An answer that is missing and may be (``missing="leave_out"`` of its question) leaves the whole report out.
+    """
+
+    questions: dict[str, Question] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, questions: Mapping[str, Question], source: YesNoPatterns | Design) -> JointQuestion:
+        """The joint question of a source that was found before."""
+        may_miss = any(question.missing == "leave_out" for question in questions.values())
+        return cls(source, "leave_out" if may_miss else "refuse", None, dict(questions))
+
+    @property
+    def parts(self) -> dict[str, Question]:
+        """The questions by name."""
+        return self.questions
+
+    @property
+    def certificate(self) -> YesNoCertificate | DesignCertificate:
+        """Value and bound, the total variance of the numbers of all questions; ``recheck`` computes both again."""
+        found: YesNoCertificate | DesignCertificate = self.source.certificate
+        return found
+
+    def combine(self, codes: Iterable[Codes]) -> Codes:
+        """Rows of answers of shape (N, d) to yes/no questions, else positions of combinations, shape (N,)."""
+        if isinstance(self.source, YesNoPatterns):
+            rows = np.stack([column.astype(np.int8) for column in codes], axis=1)
+            rows[(rows == MISSING).any(axis=1)] = MISSING
+            return rows  # type: ignore[return-value]
+        columns = np.stack(list(codes))
+        sizes = [len(question.inputs) for question in self.questions.values()]
+        found = np.ravel_multi_index(tuple(np.maximum(columns, 0)), sizes)
+        return np.where((columns == MISSING).any(axis=0), MISSING, found)
+
+    def estimate(self, name: str, counts: Counts, confidence: float = 0.95, **how: Any) -> Estimate:
+        """Estimate the numbers of one question."""
+        self._require(name)
+        if isinstance(self.source, YesNoPatterns):
+            return self.source.estimate_one(name, counts, confidence, **how)
+        return self._numbers[name].estimate(counts, confidence, **how)
+
+    def precision(self, name: str, confidence: float, prior: Any = None) -> Precision:
+        """Variances of the numbers of a question; a prior is for its own answers, beside equally common other ones."""
+        own = self._require(name).inputs
+        names, spans = tuple(own), np.ones(len(own))
+        if not isinstance(self.source, YesNoPatterns):
+            names, spans = self._numbers[name].names, self._numbers[name].spans
+        priors = [np.full(len(one.inputs), 1 / len(one.inputs)) for one in self.questions.values()]
+        if prior is not None:
+            priors[list(self.questions).index(name)] = read_prior(prior, tuple(own))[0]
+        found = self.variances(name, None if prior is None else priors)
+        return Precision(names, found, interval_quantile(confidence, len(found), False), spans)
+
+    def variances(self, name: str, priors: Sequence[Float] | None) -> Float:
+        """Variances of the numbers of a question, for independent answers; default: at the worst distribution."""
+        if not isinstance(self.source, YesNoPatterns):
+            joined = None if priors is None else reduce(np.multiply.outer, priors).ravel()
+            return self._numbers[name].variances(joined)
+        return self.source.variances_at(np.full(2, 0.5) if priors is None else priors[self.source.place(name)])
+
+    def pair(self, name: str, other: str) -> Any:
+        """What counts and estimates the table of two questions."""
+        one, two = self._require(name), self._require(other)
+        if name == other:
+            raise StatementError(f"a table of {name!r} and itself", do="name two questions")
+        if isinstance(self.source, YesNoPatterns):
+            return self.source.pair(name, other)
+        first, second = (self._combinations[list(self.questions).index(each)] for each in (name, other))
+        cells = first * len(two.inputs) + second
+        wanted = np.eye(len(one.inputs) * len(two.inputs))[:, cells]
+        channel = self.source.mechanism.channel
+        root = np.sqrt(channel.mean(axis=0))
+        inverse = np.linalg.pinv((channel / root).T, rcond=1e-9) / root
+        estimator = wanted @ inverse
+        if np.abs(estimator @ channel.T - wanted).max() > TOLERANCE:
+            what = f"the reports do not show how the answers to {name!r} and {other!r} depend on each other"
+            raise StatementError(what, do="use a larger epsilon, or the scheme 'split'")
+        return JointNumbers(self.source, tuple(product(one.inputs, two.inputs)), wanted, estimator)
+
+    def _require(self, name: str) -> Question:
+        """Find a question."""
+        if name not in self.questions:
+            raise StatementError(f"unknown question {name!r}", do=nearest(name, self.questions))
+        return self.questions[name]
+
+    @cached_property
+    def _combinations(self) -> Any:
+        """Position of the answer to each question in each combination, shape (d, n)."""
+        sizes = [len(question.inputs) for question in self.questions.values()]
+        return np.indices(sizes).reshape(len(sizes), -1)
+
+    @cached_property
+    def _numbers(self) -> dict[str, JointNumbers]:
+        """What estimates each question."""
+        found, start = {}, 0
+        for name, question in self.questions.items():
+            rows = slice(start, start := start + question.source.shape[0])
+            wanted, estimator = self.source.wanted[rows], self.source.estimator[rows]
+            found[name] = JointNumbers(self.source, question.source.names, wanted, estimator)
+        return found
+
+
+class JointNumbers(ListedSource):
+    """Some numbers that are estimated from the reports of a design: those of a question, or the table of two."""
+
+    names: tuple[Hashable, ...] = ()
+    wanted: Any = None
+
+    def __init__(self, source: Design, names: Sequence[Hashable], wanted: Float, estimator: Float) -> None:
+        self.mechanism, self.names, self.wanted = source.mechanism, tuple(names), wanted
+        self.estimator, self._inverse = estimator, source.certificate.left_inverse
+
+    def estimate(
+        self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True
+    ) -> Estimate:
+        """Estimate the numbers from reports or `Counts`, without bias."""
+        counts = self.count(reports).require_some()
+        fit = checked_fit(self, counts, check_fit)
+        z, share = interval_quantile(confidence, len(self.names), simultaneous), float(confidence)
+        how = (self.estimator, self.wanted, self.mechanism.channel, self._inverse, z, share, "design", self.names)
+        return replace(linear_estimate(counts, *how), fit=fit)
+
+
+def joint_source(questions: Mapping[str, Question], epsilon: Budget) -> YesNoPatterns | Design:
+    """Return what draws the best joint report of questions, whose sources are workloads."""
+    if is_yes_no(questions):
+        pairs = {name: question.inputs for name, question in questions.items()}
+        return YesNoPatterns(pairs, YesNoCertificate.of(len(pairs), Budget.positive(epsilon)))
+    number = prod(len(question.inputs) for question in questions.values())
+    if number > MAX_COMBINATIONS:
+        what = f"there are {number:,} combinations of answers, more than {MAX_COMBINATIONS}"
+        raise StatementError(what, do="ask yes/no questions or fewer questions, or use the scheme 'one_question'")
+    found = design(product_workload(questions), PureLDP(epsilon), time_limit=DESIGN_SECONDS)
+    if not isinstance(found, Design):
+        raise StatementError("one question has no joint report", do="use the scheme 'split'")
+    return found
+
+
+def is_yes_no(questions: Mapping[str, Question]) -> bool:
+    """Whether all questions have two answers whose frequencies are estimated."""
+    return all(len(one.inputs) == 2 and one.source.unit == 1 for one in questions.values())
+
+
+def product_workload(questions: Mapping[str, Question]) -> Workload:
+    """The numbers of all questions, for combinations of answers."""
+    alphabets = {name: list(question.inputs) for name, question in questions.items()}
+    if all(question.source.unit == 1 for question in questions.values()):
+        return Workload.marginals(alphabets, 1)
+    places = np.indices([len(answers) for answers in alphabets.values()]).reshape(len(alphabets), -1)
+    rows = [one.source.matrix[:, own] for one, own in zip(questions.values(), places, strict=True)]
+    names = [(name, number) for name, one in questions.items() for number in one.source.names]
+    return Workload(np.vstack(rows), list(product(*alphabets.values())), names)
+
+
+def read_joint(data: Any, questions: Mapping[str, Question], where: str) -> YesNoPatterns | Design:
+    """Read what draws a joint report from the data of its certificate."""
+    if isinstance(data, dict) and data.get("format") == FORMAT:
+        pairs = {name: question.inputs for name, question in questions.items()}
+        return YesNoPatterns(pairs, YesNoCertificate.from_dict(data, where))
+    claim = certificate_from_dict(data, where)
+    if not isinstance(claim, DesignCertificate) or claim.workload.inputs != product_workload(questions).inputs:
+        raise StatementError("the joint report is not about these questions", do="take the file as it was written")
+    return Design(claim, claim.notes)

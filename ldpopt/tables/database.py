@@ -1,0 +1,154 @@
+"""Tables of reports in databases, SQLite or PostgreSQL: read in batches, in the order of their random ids."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ldpopt.errors import LdpoptError, ModelFileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import sqlalchemy as sa
+
+REPORTS, ABOUT, ID = "reports", "about", "id"  # tables of a database, and the column of the ids
+ROWS = 1 << 14  # rows per batch
+ADDRESS = re.compile(r"[a-z][a-z0-9]*(\+\w+)?://")
+PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^/]*@")
+KINDS = ("sqlite", "postgresql", "postgresql+psycopg")
+USE = "use sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
+# What SQLite needs to keep what it acknowledged; a writer waits up to 10 s; deleted invitations are overwritten
+PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "busy_timeout=10000")
+
+
+def is_database(path: str) -> bool:
+    """Whether a path is the address of a database, such as ``sqlite:///reports.db``."""
+    return ADDRESS.match(path) is not None
+
+
+def without_password(address: str) -> str:
+    """The address of a database as messages have it."""
+    return PASSWORD.sub(r"\1:***@", address)
+
+
+def open_database(address: str, *, new: bool = False) -> sa.Engine:
+    """Prepare connections to a database; a file of SQLite must exist, unless it may be ``new``."""
+    from ldpopt.foundation.optional import sqlalchemy as sa
+
+    where = without_password(address)
+    try:
+        url = sa.make_url(address)
+    except (sa.exc.ArgumentError, ValueError):
+        raise ModelFileError("this is not the address of a database", where=where, do=USE) from None
+    if url.drivername not in KINDS:
+        raise ModelFileError(f"reports cannot be kept in {url.drivername}", where=where, do=USE)
+    if url.drivername == "sqlite":
+        _require_file(url.database, where, new)
+    else:
+        url = url.set(drivername="postgresql+psycopg")
+    try:
+        engine = sa.create_engine(url, hide_parameters=True, pool_pre_ping=True)
+    except ModuleNotFoundError as error:
+        what = f"a database of PostgreSQL needs {error.name}, which is not installed"
+        raise LdpoptError(what, do='pip install "psycopg[binary]"') from None
+    if url.drivername == "sqlite":
+        sa.event.listen(engine, "connect", _set_pragmas)
+    return engine
+
+
+def _require_file(path: str | None, where: str, new: bool) -> None:
+    """Refuse a database of SQLite that is not in a file."""
+    if not path or path == ":memory:":
+        raise ModelFileError("the address names no file", where=where, do="use sqlite:///reports.db")
+    if not new and not os.path.isfile(path):
+        raise ModelFileError("there is no such database", where=where, do="check the path")
+
+
+def _set_pragmas(connection: Any, _: Any) -> None:
+    for pragma in PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+
+
+@contextmanager
+def database_errors(where: str) -> Iterator[None]:
+    """Raise errors of a database as a ModelFileError of one line, without the values of the statement."""
+    from ldpopt.foundation.optional import sqlalchemy as sa
+
+    try:
+        yield
+    except sa.exc.SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        do = "check the address, and that the database can be reached"
+        raise ModelFileError(f"cannot use the database: {reason}", where=where, do=do) from None
+
+
+@contextmanager
+def reading_database(address: str) -> Iterator[DatabaseRows]:
+    """Open the reports in a database."""
+    name, engine = without_password(address), open_database(address)
+    try:
+        with database_errors(name):
+            rows = DatabaseRows(engine, name)
+        yield rows
+    finally:
+        engine.dispose()
+
+
+def origin_in_database(address: str) -> Any:
+    """The origin of the reports in a database as JSON data; None if there is none."""
+    from ldpopt.foundation.optional import sqlalchemy as sa
+
+    engine = open_database(address)
+    try:
+        with database_errors(without_password(address)), engine.connect() as connection:
+            if not sa.inspect(connection).has_table(ABOUT):
+                return None
+            found = connection.execute(sa.select(sa.column("origin")).select_from(sa.table(ABOUT))).scalar()
+    finally:
+        engine.dispose()
+    return None if found is None else json.loads(found)
+
+
+class DatabaseRows:
+    """The table of reports in a database: the names of its columns, then its rows in batches of columns of text.
+
+    All batches come from one statement, so they show the table at one moment. ``name`` is its name in messages.
+    """
+
+    first_row = 1  # number of the first row
+
+    def __init__(self, engine: sa.Engine, name: str) -> None:
+        from ldpopt.foundation.optional import sqlalchemy as sa
+
+        self.name, self._engine = name, engine
+        known = sa.inspect(engine)
+        if not known.has_table(REPORTS):
+            do = "name a database that `ldpopt survey collect` made"
+            raise ModelFileError(f"the database has no table {REPORTS!r}", where=name, do=do)
+        self.columns = [column["name"] for column in known.get_columns(REPORTS)]
+
+    def is_text(self, position: int) -> bool:
+        """True: all columns are texts."""
+        return True
+
+    def fields(self, positions: Sequence[int]) -> list[pa.Field]:
+        """Names and types of columns."""
+        from ldpopt.foundation.optional import pyarrow as pa
+
+        return [pa.field(self.columns[position], pa.string()) for position in positions]
+
+    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""
+        from ldpopt.foundation.optional import pyarrow as pa
+        from ldpopt.foundation.optional import sqlalchemy as sa
+
+        wanted: list[Any] = [sa.column(self.columns[position]) for position in (*coded, *kept)]
+        statement = sa.select(*wanted).select_from(sa.table(REPORTS)).order_by(sa.column(ID))
+        with database_errors(self.name), self._engine.connect() as connection:
+            for rows in connection.execution_options(yield_per=ROWS).execute(statement).partitions():
+                columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+                yield [*(column.dictionary_encode() for column in columns[: len(coded)]), *columns[len(coded) :]]

@@ -1,0 +1,155 @@
+"""Shuffled reports: enumeration of all data sets in rationals, measured figures, and formulas that are not bounds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import ldpopt as lo
+from ldpopt.accounting import compose, shuffled, target
+from ldpopt.accounting.shuffling import positive_part
+
+
+def rows_of(mechanism):
+    return [[Fraction(int(p), 1 << 53) for p in row] for row in mechanism.counts]
+
+
+def histogram(rows):
+    """Law of the numbers of all reports, one row a person."""
+    law = {(0,) * len(rows[0]): Fraction(1)}
+    for row in rows:
+        found = {}
+        for numbers, mass in law.items():
+            for y, p in enumerate(row):
+                key = (*numbers[:y], numbers[y] + 1, *numbers[y + 1 :])
+                found[key] = found.get(key, Fraction(0)) + mass * p
+        law = found
+    return law
+
+
+def enumerated(table, n, a, pairs=None):
+    """Largest excess over two answers of one person and the answers of all others."""
+    best = Fraction(0)
+    for others in itertools.combinations_with_replacement(range(len(table)), n - 1):
+        laws = [histogram([*(table[z] for z in others), row]) for row in table]
+        for x, k in pairs or itertools.permutations(range(len(table)), 2):
+            best = max(best, sum(max(p - a * laws[k][key], 0) for key, p in laws[x].items()))
+    return best
+
+
+def response(n, epsilon):
+    return lo.closed_forms.top_k(np.full(n, 1 / n), epsilon).mechanism
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_bounds_enclose_every_small_case(seed):
+    rng = np.random.default_rng(seed)
+    n, m, people = [(2, 2, 5), (2, 3, 4), (3, 2, 4), (3, 3, 3), (2, 2, 3)][seed % 5]
+    values = rng.dirichlet(np.ones(m), n)
+    if seed % 3 == 0:
+        values[0, 0] = 0.0
+    channel = lo.Mechanism(values / values.sum(axis=1, keepdims=True))
+    pairs = [(0, 1)] if seed % 4 == 0 else None
+    curve = shuffled(channel, people, pairs=pairs)
+    for epsilon in (0.0, 0.2, 0.9):
+        a = lo.Budget(epsilon).enclosure()[1]
+        exact = enumerated(rows_of(channel), people, a, pairs)
+        assert curve.delta(epsilon) >= exact
+        assert curve.delta_lower(epsilon) <= exact
+        if curve.is_attained:
+            assert float(curve.delta(epsilon)) == pytest.approx(float(exact), rel=1e-12)
+            assert curve.delta_lower(epsilon) == pytest.approx(float(exact), rel=1e-12)
+    assert curve.sources[0][0].laws[0].excess(Fraction(5, 4)) >= enumerated(
+        rows_of(channel), people, Fraction(5, 4), pairs
+    )
+
+
+@pytest.mark.parametrize(
+    "answers, n, upper, lower",
+    [(2, 100, 0.4837, 0.4837), (5, 100, 0.3636, 0.3605), (10, 100, 0.2693, 0.2681), (5, 1000, 0.1080, 0.1080)],
+)
+def test_measured_figures_at_one_in_a_million(answers, n, upper, lower):
+    curve = shuffled(response(answers, 1.0), n)
+    found = curve.epsilon(1e-6)
+    assert round(found, 4) == upper
+    assert curve.delta(found) <= Fraction(1e-6)
+    assert curve.delta_lower(lower - 1.5e-3 * lower) > 1e-6
+
+
+def test_ten_thousand_people_are_certified():
+    curve = shuffled(response(5, 1.0), 10_000)
+    assert 1.0025e-6 * 0.995 < curve.delta_lower(0.0314) <= float(curve.delta(0.0314)) < 1.0065e-6
+
+
+def test_the_positive_part_of_a_sum_is_above_the_exact_one():
+    values, masses, n = [Fraction(7, 3), Fraction(-5, 2)], [Fraction(1, 5), Fraction(2, 5)], 12
+    law = {Fraction(0): Fraction(1)}
+    for _ in range(n):
+        found = {}
+        for total, mass in law.items():
+            for value, p in [(values[0], masses[0]), (values[1], masses[1]), (Fraction(0), Fraction(2, 5))]:
+                found[total + value] = found.get(total + value, Fraction(0)) + mass * p
+        law = found
+    exact = sum(total * mass for total, mass in law.items() if total > 0)
+    for fineness in (2, 16, 64):
+        found = positive_part(values, masses, n, fineness)
+        assert exact <= found <= exact * (1 + Fraction(1, 2 * fineness))
+
+
+def variation_ratio(e, n, k, a):
+    """The formula of the variation ratio for k-ary randomized response, exactly (Wang et al. 2023)."""
+    beta = Fraction(e - 1, e + k - 1)
+    share = beta / (e - 1)
+    mine, others = [e * share, share, 1 - (e + 1) * share], [share, share, 1 - 2 * share]
+    total = Fraction(0)
+    for numbers in itertools.product(range(n + 1), repeat=2):
+        if sum(numbers) <= n:
+            counts = [*numbers, n - sum(numbers)]
+            ways = math.factorial(n) // math.prod(map(math.factorial, counts))
+            mass = ways * math.prod((w**c for w, c in zip(others, counts, strict=True)), start=Fraction(1))
+            gains = [mine[0] - a * mine[1], mine[1] - a * mine[0], (1 - a) * mine[2]]
+            if others[2] or not counts[2]:
+                value = sum(g * c / w for g, c, w in zip(gains, counts, others, strict=True) if w)
+                total += mass * max(value, 0)
+    return total / n
+
+
+@pytest.mark.parametrize("e, a, formula, truth", [(3, "3/2", 0.07497428, 0.07529578), (9, "3", 0.27842882, 0.27846901)])
+def test_the_variation_ratio_is_no_upper_bound_for_randomized_response(e, a, formula, truth):
+    a, k, n = Fraction(a), 4, 5
+    table = [[Fraction(e if x == y else 1, e + k - 1) for y in range(k)] for x in range(k)]
+    exact, claimed = enumerated(table, n, a, [(0, 1)]), variation_ratio(e, n, k, a)
+    assert float(exact) == pytest.approx(truth, abs=5e-9)
+    assert float(claimed) == pytest.approx(formula, abs=5e-9)
+    assert claimed < exact
+    floats = np.array([[float(p) for p in row] for row in table])
+    curve = shuffled(lo.Mechanism(floats / floats.sum(axis=1, keepdims=True)), n)
+    assert float(curve.upper.excess(a)) >= float(exact) * (1 - 1e-12)
+
+
+def test_shuffled_waves_and_divergences():
+    curve = shuffled(response(3, 1.0), 200)
+    twice = compose([(curve, 2)])
+    assert curve.delta(0.3) < twice.delta(0.3) < 1
+    assert not twice.is_attained
+    assert curve.epsilon(0.0) == pytest.approx(1.0)
+    assert 0.5 < curve.guess() < twice.guess() < response(3, 1.0).audit().epsilon
+    assert 0 < curve.renyi(1) < curve.renyi(2) < curve.renyi(8) < 1.0
+    assert curve.tradeoff()[:, 1] == pytest.approx(np.sort(curve.tradeoff()[:, 1])[::-1])
+
+
+def test_the_target_keeps_the_promise_and_is_the_largest():
+    found = target(1000, 0.2, 1e-6, 3)
+    assert shuffled(response(3, found), 1000).delta(0.2) <= Fraction(1e-6)
+    assert shuffled(response(3, found * 1.002), 1000).delta(0.2) > Fraction(1e-6)
+    assert target(50, 5.0, 0.5, most=0.1) == 0.1
+
+
+@pytest.mark.parametrize("call", [lambda: shuffled(response(2, 1.0), 0), lambda: target(10, 1.0, 2.0)])
+def test_what_does_not_fit_is_refused(call):
+    with pytest.raises(lo.errors.StatementError):
+        call()

@@ -1,0 +1,127 @@
+"""The form of a survey: what a device draws with, its digest, and the words around it."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ldpopt import Mechanism, Survey, UtilityOptimizedLDP, solve
+from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.problem.problem import Problem
+from ldpopt.surveys.form import form_digest
+
+COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+TOML = """
+title = "Absence"
+epsilon = 2.0
+[form]
+language = "de"
+consent = "Ich mache mit."
+waves = 3
+[question.absence]
+labels = ["never", "once", "often"]
+text = "Wie oft?"
+answers = { never = "Nie" }
+[question.branch]
+labels = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"]
+missing = "answer"
+workload = "frequencies"
+[question.income]
+labels = [1, 2]
+missing = "leave"
+"""
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    path = tmp_path_factory.mktemp("form") / "survey.toml"
+    path.write_text(TOML)
+    return Survey.from_toml(path)
+
+
+def test_a_form_has_the_audited_masses_and_the_texts_of_a_table(survey):
+    form = survey.form()
+    assert form["format"] == "ldpopt form 1"
+    assert Fraction(form["odds"]) == survey.odds
+    for name, asked in form["questions"].items():
+        law = survey.questions[name].randomizer
+        assert asked["digest"] == law.digest
+        np.testing.assert_array_equal(np.array(asked["masses"]), law.counts)
+    assert form["questions"]["income"]["answers"] == ["1", "2"]
+    assert form["questions"]["income"]["missing"] == "leave_out"
+    assert form["questions"]["branch"]["missing_answer"] == "no answer"
+
+
+def test_words_change_no_digest_and_a_wave_does(survey, tmp_path):
+    path = tmp_path / "plain.toml"
+    path.write_text("\n".join(line for line in TOML.splitlines() if "text =" not in line and "answers =" not in line))
+    plain = Survey.from_toml(path)
+    assert form_digest(plain.form()) == form_digest(survey.form()) == form_digest(survey.form(1))
+    assert form_digest(survey.form(2)) != form_digest(survey.form())
+    assert survey.form(2)["wave"] == 2
+    assert len(form_digest(survey.form())) == 64
+
+
+def test_words_are_kept_in_the_file_and_the_form_is_the_same(survey, tmp_path):
+    survey.save(tmp_path / "survey.json")
+    again = Survey.load(tmp_path / "survey.json")
+    assert again.words == survey.words
+    assert again.form() == survey.form() == json.loads(json.dumps(survey.form()))
+    assert again.words.questions["absence"].answers == {"never": "Nie"}
+
+
+def test_the_wave_of_the_words_is_the_wave_of_the_form():
+    survey = Survey({"smokes": COIN}, words={"wave": 2, "waves": 3})
+    assert survey.form()["wave"] == 2
+    assert "wave" not in survey.form(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": "weight"}, "does not know a person's weight, column 'weight'"),
+        ({"words": {"questions": {"smoke": {}}}}, "'smoke', which is not a question"),
+        ({"words": {"questions": {"smokes": {"answers": {"maybe": "Maybe"}}}}}, "'maybe', which is not an answer"),
+        ({"words": {"questions": {"smokes": {"answers": {"no": "yes"}}}}}, "2 answers have the words 'yes'"),
+        ({"words": {"wave": 4, "waves": 3}}, "wave 4 of 3 waves"),
+        ({"words": {"wave": 0}}, "wave: "),
+        ({"words": {"langauge": "de"}}, "langauge"),
+        ({"words": [1]}, "words are a mapping"),
+    ],
+)
+def test_unusable_surveys_and_words_are_refused(options, message):
+    with pytest.raises(StatementError, match=message):
+        Survey({"smokes": COIN}, **options).form()
+
+
+def test_laws_that_a_device_cannot_keep_are_refused_by_name():
+    open_law = solve(Problem([0.5, 0.3, 0.2], "identity", UtilityOptimizedLDP(1.0, sensitive=[0, 1]))).mechanism
+    with pytest.raises(StatementError, match="on party can rule an answer out"):
+        Survey({"smokes": COIN, "party": open_law}).form()
+    with pytest.raises(StatementError, match="2 answers have the text '1'"):
+        Survey({"x": Mechanism(COIN.channel, inputs=[1, "1"])}).form()
+    with pytest.raises(StatementError, match="question 'x' has 501 answers"):
+        Survey({"x": Mechanism(np.full((501, 2), 0.5))}).form()
+    with pytest.raises(StatementError, match="question 'x' has 250,000 masses"):
+        Survey({"x": Mechanism(np.full((500, 500), 1 / 500))}).form()
+    with pytest.raises(StatementError, match="the text of an answer has control"):
+        Survey({"x": Mechanism(COIN.channel, inputs=["a\nb", "c"])}).form()
+    with pytest.raises(StatementError, match="wave = 0"):
+        Survey({"smokes": COIN}).form(0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('never = "Nie"', 'nevver = "Nie"', "question.absence.answers"),
+        ('language = "de"', 'language = "DE!"', "form.language"),
+        ("waves = 3", "waves = 0", "form.waves"),
+        ('consent = "', 'consnet = "', "form.consnet"),
+    ],
+)
+def test_a_wrong_word_is_named_with_its_key(old, new, message, tmp_path):
+    path = tmp_path / "wrong.toml"
+    path.write_text(TOML.replace(old, new))
+    with pytest.raises(ModelFileError, match=message):
+        Survey.from_toml(path)
