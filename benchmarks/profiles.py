@@ -26,6 +26,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 RUNS, TOP = 3, 6
+LONG = 10.0  # seconds from which a job runs once, and once with the profile
 ROWS = 10_000_000
 
 GRID = """
@@ -154,11 +155,11 @@ def measured(name: str, folder: str, before: Path | None) -> list[str]:
     states = [HERE.parent] if before is None else [HERE.parent, before]
     bare = LIMITS.get(name, ("the method alone", ""))
     found: dict[Any, list[dict[str, float]]] = {}
-    for state in states:
-        run(JOBS[name], folder, state)
+    first = {state: run(JOBS[name], folder, state) for state in states}
     for _ in range(RUNS):
         for state in states:
-            found.setdefault(state, []).append(run(JOBS[name], folder, state))
+            is_long = first[state]["cpu"] > LONG
+            found.setdefault(state, []).append(first[state] if is_long else run(JOBS[name], folder, state))
         if bare[1]:
             found.setdefault("bare", []).append(run(bare[1], folder, HERE.parent))
     run(JOBS[name], folder, HERE.parent, f"{folder}/profile")
@@ -208,7 +209,8 @@ def main() -> None:
 
 
 NOTES = """
-CPU seconds of the whole process with its imports, threads and children: medians of three runs in turn. "Imports" is the
+CPU seconds of the whole process with its imports, threads and children: medians of three runs in turn, after a
+first one; jobs of more than 10 s run once. "Imports" is the
 share of the profile within imports. The limit is what would remain if this library did nothing but call the method, or
 run the code that the cell names; the number in brackets is the job's time over it. Functions are ranked by their own
 time, without those that they call.

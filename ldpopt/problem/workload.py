@@ -187,16 +187,16 @@ class Workload:
             raise StatementError("stack takes workloads, at least one", do="pass Workload.prefix(n), ...")
         inputs = parts[0].inputs
         aligned = [part.align(inputs) for part in parts]
-        has_table = any(part._table is not None for part in aligned)
+        table = None
+        if any(part._table is not None for part in aligned):
+            table = {"part": [plain for part in aligned for plain in matrices.tables_of(part.to_plain())]}
         made = cls._lazy(
             partial(_stacked_matrix, aligned),
             inputs,
             matrices.unique_names(name for part in parts for name in part.names),
             gram=partial(_stacked_gram, aligned),
             symmetries=[swap for part in aligned for swap in part.symmetries],
-            table={"part": [table for part in aligned for table in matrices.tables_of(part.to_plain())]}
-            if has_table
-            else None,
+            table=table,
         )
         made.sizes = next((part.sizes for part in aligned if part.sizes is not None), None)
         return made
