@@ -1,15 +1,12 @@
 r"""Certificate of the joint report on yes/no questions: size of the patterns, value, and a bound for every channel.
 
-A report is a random set of ``s`` of the ``d`` questions with a random pattern of answers to them. A pattern that agrees
-with the truth in at least ``t`` places has the weight ``e^epsilon``, any other one the weight 1. With the bias
+A report is a random set of ``s`` of the ``d`` questions with a pattern of answers to them. With the bias
 
-.. math:: \theta = \frac{(E-1) \binom{s-1}{t-1}}{N + (E-1) n}, \quad N = 2^s, \quad n = \sum_{a \ge t} \binom{s}{a},
-          \quad E = e^\epsilon
+.. math:: \theta = \frac{(E-1) \binom{s-1}{t-1}}{2^s + (E-1) \sum_{a \ge t} \binom{s}{a}}, \qquad E = e^\epsilon
 
-of each reported answer, the shares of all answers have the total variance :math:`\frac{d}{2} (d / (s \theta^2) - 1)`,
-and no private channel has less than :math:`\frac{d}{2} (d / I^* - 1)`, where ``I*`` is the largest information of a set
-of rows of answers. Here ``I*`` is bounded from above: exactly for at most `MAX_LISTED` questions, else by moments of
-sums of random signs. Theory: docs, "Surveys of several questions".
+of a reported answer, the shares of all answers have the total variance :math:`\frac{d}{2} (d / (s \theta^2) - 1)`, and
+no private channel has less than :math:`\frac{d}{2} (d / I^* - 1)`, where ``I*`` is the largest information of a set of
+rows of answers: listed for few questions, else bounded by moments. Theory: docs, "Surveys of several questions".
 """
 
 from __future__ import annotations
@@ -23,7 +20,6 @@ from math import comb, isqrt, prod
 from typing import Any
 
 from ldpopt.auditing.audits import Audit, audit_by_odds
-from ldpopt.certificate.documents import digest_of
 from ldpopt.foundation.budget import Budget, round_down, round_up
 from ldpopt.foundation.documents import Entry
 
@@ -31,7 +27,7 @@ FORMAT = "ldpopt joint report 1"
 
 TOTAL = 1 << 53  # sum of the masses
 MAX_SIZE = 50  # largest number of questions in a report: the number of patterns fits into a word
-MAX_LISTED = 6  # largest number of questions for which all sets that may be best are listed: 1,173 of them
+MAX_LISTED = 6  # largest number of questions for which all sets that may be best are listed: 1,172 of them
 MAX_SUMMED = 200  # largest number of random signs whose moments are summed
 MAX_MOMENT = 12  # highest even moment of a sum of random signs from which a bound is computed
 ROOT_BITS = 200  # binary digits of roots
@@ -63,7 +59,7 @@ class PatternRandomizer:
         ratio = epsilon.enclosure()[0]
         largest = min(questions, MAX_SIZE)
         sizes = [(s, t) for s in range(1, largest + 1) for t in range((s + 1) // 2, s + 1)]
-        size, least = max(sizes, key=lambda pair: (information(*pair, ratio), -pair[0]))
+        size, least = max(sizes, key=lambda pair: (information(pair[0], pair[1], ratio), -pair[0]))
         return cls.of(questions, size, least, epsilon)
 
     @property
@@ -86,11 +82,6 @@ class PatternRandomizer:
     def bias(self) -> Fraction:
         """Expected product of a reported answer and the true one, as signs."""
         return sum((p * (2 * a - self.size) for a, p in enumerate(self.agreements())), Fraction(0)) / self.size
-
-    @property
-    def p(self) -> Fraction:
-        """Probability that a reported answer is the true one."""
-        return (1 + self.bias) / 2
 
     def pair(self) -> tuple[Fraction, Fraction, Fraction]:
         """Probabilities that two reported answers are both true, that only a given one is, and that none is."""
@@ -120,8 +111,8 @@ class PatternRandomizer:
 
 def information(size: int, least: int, ratio: Fraction) -> Fraction:
     """Information of patterns of a size: the square of their bias times the size."""
-    bias = (ratio - 1) * comb(size - 1, least - 1) / (2**size + (ratio - 1) * _close(size, least))
-    return size * bias**2
+    bias = (ratio - 1) * comb(size - 1, least - 1) / (Fraction(2) ** size + (ratio - 1) * _close(size, least))
+    return size * bias * bias
 
 
 @lru_cache(maxsize=256)
@@ -129,12 +120,10 @@ def most_information(questions: int, epsilon: Budget) -> Fraction:
     """Upper bound of the information of every set of rows of answers, for the real ``e**epsilon``."""
     ratio = epsilon.enclosure()[1]
     if questions <= MAX_LISTED:
-        return max(
-            (ratio - 1) ** 2 * weight / (2**questions + (ratio - 1) * size) ** 2
-            for size, weight in _listed_sets(questions)
-        )
+        gain, rows = ratio - 1, Fraction(2) ** questions
+        return max(weight * gain * gain / (rows + gain * size) ** 2 for size, weight in _listed_sets(questions))
     if ratio <= 3:  # one question is best
-        return ((ratio - 1) / (ratio + 1)) ** 2
+        return information(1, 1, ratio)
     found = []
     for k in range(1, MAX_MOMENT // 2 + 1):
         # E (l - c)^+ <= E l^(2k) (2k-1)^(2k-1) / (2 (2k)^(2k) c^(2k-1))
@@ -156,7 +145,6 @@ class YesNoCertificate:
     randomizer: PatternRandomizer
     achieved: Fraction
     bound: Fraction
-    flaws: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, questions: int, epsilon: Budget) -> YesNoCertificate:
@@ -180,7 +168,7 @@ class YesNoCertificate:
 
     def recheck(self) -> tuple[str, ...]:
         """Compute every number again; return what does not hold."""
-        failures, drawn = list(self.flaws), self.randomizer
+        failures, drawn = [], self.randomizer
         if self.audit.verdict != "certified":
             failures.append(f"the reports are not private: epsilon {self.audit.epsilon:.9g} found")
         if drawn.bias <= 0 or drawn.value > self.achieved:
@@ -191,27 +179,23 @@ class YesNoCertificate:
         return tuple(failures)
 
     def to_dict(self) -> dict[str, Any]:
-        """Statement, randomizer and claim as JSON data, with their digest."""
+        """Statement, randomizer and claim as JSON data."""
         drawn = self.randomizer
         data = {"format": FORMAT, "epsilon": self.epsilon.text, "questions": drawn.questions, "size": drawn.size}
         data |= {"least": drawn.least, "mass": drawn.mass}
-        data |= {"achieved": str(self.achieved), "bound": str(self.bound)}
-        return {**data, "digest": digest_of(data)}
+        return data | {"achieved": str(self.achieved), "bound": str(self.bound)}
 
     @classmethod
     def from_dict(cls, data: Any, where: str) -> YesNoCertificate:
         """Read what `to_dict` returned; ``where`` is the place in error messages."""
         numbers = ("questions", "size", "least", "mass")
-        table = Entry(data, where).table("format", "epsilon", *numbers, "achieved", "bound", "digest")
+        table = Entry(data, where).table("format", "epsilon", *numbers, "achieved", "bound")
         table["format"].text(FORMAT)
         questions, size, least, mass = (table[key].whole(most) for key, most in zip(numbers, LARGEST, strict=True))
         if not 1 <= least <= size <= questions or not 0 < mass < TOTAL:
             raise table["size"].error(f"{least} of {size} of {questions} answers, mass {mass}: no such patterns")
-        is_same = table["digest"].text() == digest_of({key: data[key] for key in data if key != "digest"})
-        flaws = () if is_same else ("the file was changed after it was written: its digest does not fit",)
         drawn = PatternRandomizer(questions, size, least, mass)
-        claim = (table["achieved"].rational(), table["bound"].rational())
-        return cls(Budget(table["epsilon"].text()), drawn, *claim, flaws)
+        return cls(Budget(table["epsilon"].text()), drawn, table["achieved"].rational(), table["bound"].rational())
 
     def __repr__(self) -> str:
         drawn = self.randomizer

@@ -56,18 +56,8 @@ def experiment(
     names = protocols(protocol or PROTOCOLS, len(column))
     data = Resampled(answers, column, low, high)
     with progress_bar(f"comparing {len(names)} protocols") as progress, options.executor_of(dask, jobs) as executor:
-        found = compare_means_grid(
-            names,
-            data,
-            users=sizes,
-            epsilons=budgets,
-            sets=sets,
-            seed=seed,
-            jobs=jobs,
-            executor=executor,
-            checkpoint=checkpoint,
-            progress=progress,
-        )
+        how: Any = {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
+        found = compare_means_grid(names, data, users=sizes, epsilons=budgets, sets=sets, seed=seed, **how)
     rows = [row for one in found.values() for row in _rows(one, high - low)]
     if output is not None:
         write_csv(rows, output)

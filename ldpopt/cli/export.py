@@ -3,7 +3,7 @@
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -42,14 +42,8 @@ def export(
         program.write(path)
         text = path.read_text(encoding="utf-8")
     rows, columns = program.shape
-    data = {
-        "file": output,
-        "format": kind,
-        "form": program.form,
-        "rows": rows,
-        "columns": columns,
-        "nonzeros": program.nnz,
-    }
+    data: dict[str, Any] = {"file": output, "format": kind, "form": program.form}
+    data |= {"rows": rows, "columns": columns, "nonzeros": program.nnz}
     if output == "-":
         sys.stdout.write(text)
     else:

@@ -32,7 +32,7 @@ def form(
         str | None, typer.Option("--json", metavar="FILE", help="Write digest and form to FILE; '-': to stdout.")
     ] = None,
     module: Annotated[
-        str | None, typer.Option("--module", metavar="FILE", help="Write draw.js, which draws a form in other pages.")
+        str | None, typer.Option("--module", metavar="FILE", help="Write the module that draws in other pages.")
     ] = None,
 ) -> None:
     """Write the page on which respondents draw their reports, on their own devices.
@@ -66,6 +66,6 @@ def form(
         facts.append(f"{output}: open it in a browser")
     if module is not None:
         with replacing(module) as stream:
-            stream.write(draw_module())
+            stream.write(draw_module(asked))
         facts.append(f"{module}: a module of JavaScript")
     show(Facts("SHA-256", facts), {"digest": form_digest(asked), "form": asked}, json)

@@ -76,16 +76,8 @@ def simulate(
         with working("solving the models"):
             settings: Any = dict(_settings(files, prior, epsilon, delta, solver, time_limit))
         with progress_bar(f"simulating {', '.join(dict.fromkeys(name.file for name in settings))}") as progress:
-            grid = simulate_grid(
-                settings,
-                sizes,
-                repeats=repeats,
-                rng=seed,
-                jobs=jobs,
-                executor=executor,
-                checkpoint=checkpoint,
-                progress=progress,
-            )
+            how: Any = {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
+            grid = simulate_grid(settings, sizes, repeats=repeats, rng=seed, **how)
     rows = [{**record.pop("setting")._asdict(), **record} for record in grid.records()]
     rows = [{key: row[key] for key in row if any(other[key] is not None for other in rows)} for row in rows]
     if output is not None:

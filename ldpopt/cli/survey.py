@@ -26,6 +26,7 @@ scheme = "split"             # "split": all questions; "one_question": one for e
 
 [question.smokes]
 labels = ["no", "yes"]
+# text = "Do you smoke?"     # on the page of `ldpopt survey form`; answers = { no = "No", yes = "Yes" }
 # share = 0.5                # of epsilon; or epsilon = 1.0; default: equal parts of what is left
 # prior = { no = 3, yes = 1 }  # a guess; estimates are unbiased whatever it is
 
@@ -81,7 +82,12 @@ def solve(
     for name, question in found.questions.items():
         entry = {"question": name, "answers": len(question.inputs), "epsilon": found.budgets[name]}
         entries.append(entry | {"digest": found.asked[found.column_of(name)].randomizer.digest})
-    data = {"title": found.title, "scheme": found.scheme, "epsilon": found.epsilon, "questions": entries}
+    data: dict[str, Any] = {
+        "title": found.title,
+        "scheme": found.scheme,
+        "epsilon": found.epsilon,
+        "questions": entries,
+    }
     rows = [[label(entry["question"]), entry["answers"], entry["epsilon"]] for entry in entries]
     parts: list[Part] = [Table(["question", "answers", "epsilon"], rows, digits=5)]
     parts.append(f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}")

@@ -50,19 +50,10 @@ def sweep(
     given = options.Models.read(models, solver, time_limit)
     names, alone = [str(name) for name in given.problems], next(iter(given.problems.values()))
     with progress_bar(f"sweeping {', '.join(names)}") as progress, options.executor_of(dask, jobs) as executor:
-        result = run(
-            alone if len(names) == 1 else given.problems,
-            options.parse_grid(epsilon),
-            _priors(alone, prior_grid),
-            deltas=options.parse_deltas(delta),
-            keep=keep is not None,
-            solver=given.solver,
-            time_limit=given.time_limit,
-            jobs=jobs,
-            executor=executor,
-            checkpoint=checkpoint,
-            progress=progress,
-        )
+        how: Any = {"solver": given.solver, "time_limit": given.time_limit, "keep": keep is not None}
+        how |= {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
+        problems, budgets = alone if len(names) == 1 else given.problems, options.parse_grid(epsilon)
+        result = run(problems, budgets, _priors(alone, prior_grid), deltas=options.parse_deltas(delta), **how)
     if keep is not None and not (result.interrupted and checkpoint):  # the checkpoint has them: the next run writes all
         _save_mechanisms(result, keep, names)
     if output is not None:

@@ -58,9 +58,11 @@ class ClosedForm(ABC):
         StatementError
             If the matrix does not fit into memory; `sampler` needs no matrix.
         """
+        from ldpopt.mechanism.repair import repair
+
         n = len(self.inputs)
         require_memory(40 * n * n, f"the {n} x {n} matrix of this closed form")
-        return exactly_private(self.channel, self.privacy, self.inputs)
+        return repair(self.channel, self.privacy, inputs=self.inputs, outputs=self.inputs).mechanism
 
     @cached_property
     def sampler(self) -> Sampler:
@@ -71,22 +73,8 @@ class ClosedForm(ABC):
         return TableSampler(self.mechanism)
 
 
-def exactly_private(channel: Float, privacy: Notion, inputs: Sequence[Hashable]) -> Mechanism:
-    """Round a channel of floats to masses over ``2**53`` that are private for the real ``e**epsilon``."""
-    from ldpopt.mechanism.repair import repair
-
-    mechanism: Mechanism = repair(channel, privacy, inputs=inputs, outputs=inputs).mechanism
-    return mechanism
-
-
 def read_delta(delta: Any) -> float:
-    """Check ``0 <= delta <= 1``.
-
-    Raises
-    ------
-    StatementError
-        If it is not a number in that range.
-    """
+    """Read a delta from 0 to 1."""
     return real_number(delta, "delta", 0, 1, do="state a probability")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,14 +15,12 @@ from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.literature import SetProtocol, factorization
 from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError
+from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.workload import Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The mechanisms, in the order in which they are computed
 NAMES = (
@@ -119,14 +117,12 @@ class DesignComparison(HasFacts):
             "left_out": self.left_out,
         }
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, average, worst."""
-        from ldpopt.foundation.optional import pandas as pd
-
         best = self.best
         rows = {self._name: (best.value, 1.0, best.average_variance, best.worst_variance)}
         rows |= {p.name: (p.value, p.ratio, p.average, p.worst) for p in self.others}
-        return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "ratio", "average", "worst"])
+        return optional.pandas.DataFrame.from_dict(rows, orient="index", columns=["value", "ratio", "average", "worst"])
 
 
 def compare_designs(

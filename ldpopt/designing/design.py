@@ -28,8 +28,7 @@ from ldpopt.foundation.threads import few_threads
 from ldpopt.privacy import Notion, PureLDP
 from ldpopt.problem.design_problem import DesignProblem, Objective
 from ldpopt.problem.workload import Workload
-from ldpopt.solving.log import LOG, log_to_stderr
-from ldpopt.solving.step import Step
+from ldpopt.solving.log import LOG, Step, log_to_stderr
 
 LARGEST_GAP = 0.99  # largest gap that is accepted: a gap of 1 would accept every design
 SMALL = 1e-2  # budget in nats below which differences of probabilities have few digits

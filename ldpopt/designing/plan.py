@@ -1,8 +1,7 @@
 """The plan of a design: which methods are tried, and why. This is the only place where a method is chosen."""
 
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.methods.closed import BlockDesign, SubsetSelectionDesign
-from ldpopt.designing.methods.listed_columns import ListedColumns
+from ldpopt.designing.methods.closed import BlockDesign, ListedColumns, SubsetSelectionDesign
 from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod
 from ldpopt.designing.methods.product.method import ProductDesign
 from ldpopt.designing.methods.relaxation.method import Relaxation
@@ -10,7 +9,7 @@ from ldpopt.designing.methods.single_mean.method import SingleMean
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import require_kind, short_repr
 from ldpopt.problem.design_problem import DesignProblem
-from ldpopt.solving.step import Step
+from ldpopt.solving.log import Step
 
 # The methods in the order in which they are tried: the more structure one uses, the earlier
 METHODS: tuple[DesignMethod, ...] = (

@@ -13,8 +13,8 @@ from ldpopt.designing.pricing import Price, Priced, all_sets, costs_of_all_sets,
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import PureLDP
-from ldpopt.privacy.cones.lengths import Int
 from ldpopt.privacy.cones.rays import Columns, Rays, cone_ties, rays_of
+from ldpopt.privacy.cones.vertices import Int
 
 LEAST_RATIO = 2.0**-52  # smallest ratio of two entries of a column: masses are multiples of ``2**-53``
 SEARCHED = 3000  # sets that the local search improves at a time

@@ -17,6 +17,7 @@ from ldpopt.estimation.counts import ListedSource, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.linear import linear_variances
+from ldpopt.foundation import optional
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, privacy_text, shown
 from ldpopt.foundation.labels import codes
@@ -25,10 +26,9 @@ from ldpopt.mechanism.channels import MAX_SHOWN
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
-from ldpopt.solving.step import Step
+from ldpopt.solving.log import Step
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 # Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits
@@ -100,12 +100,10 @@ class ProvedDesign(ReportSource, HasFacts):
 
         return ldpopt.plot(self, ax)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table of the numbers: the variance of one respondent's value at the worst distribution."""
-        from ldpopt.foundation.optional import pandas as pd
-
-        index = pd.Index(list(self.names), name="number", tupleize_cols=False)
-        return pd.DataFrame({"variance": self.variances()}, index=index)
+        index = optional.pandas.Index(list(self.names), name="number", tupleize_cols=False)
+        return optional.pandas.DataFrame({"variance": self.variances()}, index=index)
 
     @property
     def workload(self) -> Workload:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.intervals import norm_sub, score_intervals
+from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.numbers import Float, frozen, inner_share
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LARGEST_COVARIANCE = 1000  # largest number of estimates of which the covariance matrix is kept
 
@@ -139,14 +137,14 @@ class Estimate(HasFacts):
         rest = (self.n_reports, self.confidence, method, self.labels, self.covariance, clipped, self.fit)
         return Estimate(norm_sub(self.values), self.std_error, *rest)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table: one row for each value, columns estimate, std_error, low, high."""
-        from ldpopt.foundation.optional import pandas as pd
-
-        index = None if self.labels is None else pd.Index(list(self.labels), name="answer", tupleize_cols=False)
+        index = None
+        if self.labels is not None:
+            index = optional.pandas.Index(list(self.labels), name="answer", tupleize_cols=False)
         low, high = self.interval.T
         columns = {"estimate": self.values, "std_error": self.std_error, "low": low, "high": high}
-        return pd.DataFrame(columns, index=index)
+        return optional.pandas.DataFrame(columns, index=index)
 
 
 def linear_estimate(

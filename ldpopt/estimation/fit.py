@@ -11,8 +11,6 @@ that support a label is between ``q`` and ``p``; the probability of a share furt
 :math:`e^{-N \mathrm{kl}}` (Chernoff), summed over both sides of all labels.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,13 +1,12 @@
 """The page for respondents: one file of HTML that asks, draws the reports with the audited masses, and sends them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import re
 import tomllib
 from fractions import Fraction
+from itertools import product
 from math import ceil, floor
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +18,9 @@ import jinja2
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import short_repr
+from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.surveys.form import form_digest
+from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.survey import Survey
 
 HERE = Path(__file__).parent
@@ -79,19 +80,21 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     to = stated.to if to is None else to
     words = read_words(stated.language if language is None else language, survey)
     questions = [_question(name, asked, survey, words) for name, asked in form["questions"].items()]
-    script = _script()
+    script = _script(form)
     style = (HERE / "page.css").read_text(encoding="utf-8")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; connect-src {_source(to)}; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
     digest = form_digest(form)
+    shown = [{key: question[key] for key in ("name", "text", "answers")} for question in questions]
     data = {
         "form": form,
         "digest": digest,
         "to": to,
         "shared": stated.shared,
-        "shown": [{key: question[key] for key in ("name", "text", "answers")} for question in questions],
+        "shown": shown,
+        "parts": shown if survey.joint is None else [_joint_part(survey, shown, words)],
         "words": {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))},
     }
     environment = jinja2.Environment(
@@ -119,9 +122,12 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     )
 
 
-def draw_module() -> str:
-    """Return the module ``draw.js``, which draws the reports of a form in other pages."""
-    return (HERE / "draw.js").read_text(encoding="utf-8")
+def draw_module(form: dict[str, Any]) -> str:
+    """Return the module that draws the reports of a form in other pages: ``draw.js``, with ``joint.js`` if needed."""
+    found = (HERE / "draw.js").read_text(encoding="utf-8")
+    if form["scheme"] == "joint":
+        found += re.sub(r"^import .*\n", "", (HERE / "joint.js").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return found
 
 
 def read_words(language: str, survey: Survey) -> Words:
@@ -149,9 +155,9 @@ def _words_file(language: str) -> Words:
     return tomllib.loads((HERE / "words" / f"{language}.toml").read_text(encoding="utf-8"))
 
 
-def _script() -> str:
-    """The script of the page: ``draw.js`` and ``page.js`` as one, since a page cannot import a part of itself."""
-    draw = re.sub(r"^export ", "", draw_module(), flags=re.MULTILINE)
+def _script(form: dict[str, Any]) -> str:
+    """The script of the page: all modules as one, since a page cannot import a part of itself."""
+    draw = re.sub(r"^export ", "", draw_module(form), flags=re.MULTILINE)
     return f'"use strict";\n(() => {{\n{draw}\n{(HERE / "page.js").read_text(encoding="utf-8")}}})();\n'
 
 
@@ -196,14 +202,24 @@ def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) ->
     }
 
 
+def _joint_part(survey: Survey, shown: list[dict[str, Any]], words: Words) -> dict[str, Any]:
+    """What the script shows of a joint report: the answers that the report names, or the rows of its channel."""
+    found = {"name": JOINT, "text": words["together"]}
+    law = survey.asked[JOINT].randomizer
+    if isinstance(law, YesNoPatterns):
+        named = [f"{question['text']} {answer}" for question in shown for answer in question["answers"]]
+        return found | {"answers": named, "agreement": int((1 + law.law.bias) / 2 * 2**53)}
+    return found | {"answers": [" + ".join(row) for row in product(*(question["answers"] for question in shown))]}
+
+
 def _promise(survey: Survey, words: Words) -> list[str]:
     """The sentences of the promise, with numbers from the exact odds."""
-    each = max(Fraction(question.randomizer.odds or 0) for question in survey.questions.values())
+    each = max(Fraction(question.randomizer.odds or 0) for question in survey.asked.values())
     total, count = Fraction(survey.odds), len(survey.questions)
     found = [words["random"]]
     if survey.one_question is not None:
         found.append(words[survey.scheme].format(count=count))
-    bound = words["bound_one"] if each == total else words["bound_all"]
+    bound = words["bound_joint" if survey.joint else "bound_one" if each == total else "bound_all"]
     found.append(bound.format(odds=bound_text(each, words), total=bound_text(total, words)))
     wave, waves = survey.words.wave, survey.words.waves or survey.words.wave
     if waves > 1:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldpopt.foundation.files import parse_strictly
-from ldpopt.surveys.form import form_digest
+from ldpopt.surveys.form import columns_of, form_digest
 
 RANDOM = re.compile(r"[0-9a-f]{32}")  # an id or an invitation: 128 random bits
 POSITIONS = re.compile(r"[0-9]{1,6}( [0-9]{1,6})*")  # a set of answers
@@ -41,7 +41,7 @@ class MessageReader:
     """Reads the messages that a form makes; with ``invited``, each must have an invitation."""
 
     def __init__(self, form: dict[str, Any], invited: bool) -> None:
-        self.digest, self._questions = form_digest(form), form["questions"]
+        self.digest, self._questions = form_digest(form), columns_of(form)
         self._keys = {"form", "id", "reports"} | ({"invitation"} if invited else set())
         self._one_question = form["scheme"] == "one_question"
         self._may_have_none = any(asked["missing"] == "leave_out" for asked in self._questions.values())
@@ -83,15 +83,20 @@ class MessageReader:
         """Whether a question can have this report."""
         asked = self._questions[name]
         if report is None:
-            return self._one_question or asked["missing"] == "leave_out"
+            return self._one_question or bool(asked["missing"] == "leave_out")
         if not isinstance(report, str):
             return False
-        if "set" not in asked:
+        if "masses" in asked:
             return report in self._reports[name]
         if not POSITIONS.fullmatch(report):
             return False
-        places, law = list(map(int, report.split(" "))), asked["set"]
-        is_set = places == sorted(set(places)) and len(places) == law["size"] and places[-1] < law["count"]
+        places, law = list(map(int, report.split(" "))), asked.get("set") or asked["patterns"]
+        is_set = places == sorted(set(places)) and len(places) == law["size"]
+        if "set" in asked:
+            is_set = is_set and places[-1] < law["count"]
+        else:  # one of the two answers to each of some questions
+            named = {place // 2 for place in places}
+            is_set = is_set and len(named) == law["size"] and max(named) < law["questions"]
         return is_set and report == " ".join(map(str, places))
 
 
@@ -100,4 +105,7 @@ def _longest(asked: dict[str, Any]) -> str:
     if "set" in asked:
         law = asked["set"]
         return " ".join(map(str, range(law["count"] - law["size"], law["count"])))
+    if "patterns" in asked:
+        law = asked["patterns"]
+        return " ".join(str(2 * place + 1) for place in range(law["questions"] - law["size"], law["questions"]))
     return str(max(asked["reports"], key=lambda report: len(json.dumps(report))))

@@ -2,8 +2,9 @@
 // Nothing on it depends on an answer but the mark of the answer itself.
 
 const byId = (id) => document.getElementById(id);
-const { form, digest, to, shared, shown, words } = JSON.parse(byId("data").textContent);
+const { form, digest, to, shared, shown, parts, words } = JSON.parse(byId("data").textContent);
 const questions = byId("questions"), receipt = byId("receipt");
+const isJoint = form.scheme === "joint";
 const MAX_ROWS = 12, MAX_CELLS = 2000;  // longest list of a receipt, largest table of percentages
 
 // An invitation comes in the part of the address that no server sees, and leaves the address at once.
@@ -70,27 +71,42 @@ function setMasses({ count, size, mass }) {
   return { inside: percent(mass), other: percent((mass * (size - 1) + (TOTAL - mass) * size) / (count - 1)) };
 }
 
+/** What draws a report: that of a question, or the joint one. */
+const lawOf = (name) => (isJoint ? form.joint : form.questions[name]);
+
+/** The masses of what is reported of each answer: with fake data, mostly the report of a random answer. */
+function shownMasses({ masses }) {
+  if (form.scheme !== "fake_data") return masses;
+  const mean = masses[0].map((_, y) => masses.reduce((sum, row) => sum + row[y] / masses.length, 0));
+  return masses.map((row) => row.map((mass, y) => (mass + (shown.length - 1) * mean[y]) / shown.length));
+}
+
 /** The words of the answer whose text a report has, or else the report itself. */
-const reportWords = ({ answers }, { answers: texts }, report) => texts[answers.indexOf(report)] ?? report;
+const reportWords = ({ answers = [] }, texts, report) => texts[answers.indexOf(report)] ?? report;
 
 // The odds, on demand: the whole table, never the row of an answer
 
-function oddsOf({ name, text, answers }) {
-  const question = form.questions[name], { set, masses, reports } = question;
+function oddsOf({ name, text, answers, agreement }) {
+  const law = lawOf(name), { set, patterns, masses, reports } = law;
   const exact = make("details", make("summary", words.exact));
+  if (patterns) {
+    exact.append(make("pre", JSON.stringify(patterns)));
+    const values = { size: patterns.size, count: patterns.questions, share: percent(agreement) };
+    return [make("h3", text), make("p", fill(words.odds_joint, values)), exact];
+  }
   if (set) {
     exact.append(make("pre", `${set.mass}`));
     const sentence = fill(words.odds_set, { size: set.size, count: set.count, ...setMasses(set) });
     return [make("h3", text), make("p", sentence), exact];
   }
-  exact.append(make("pre", masses.map((row) => row.join(" ")).join("\n")));
+  if (form.scheme === "fake_data") exact.append(make("p", words.exact_drawn));
+  exact.append(make("pre", masses.map((row, x) => `${answers[x]}: ${row.join(" ")}`).join("\n")));
   if (masses.length * reports.length > MAX_CELLS) return [make("h3", text), exact];
   const heading = (scope, label) => Object.assign(make("th", label), { scope });
-  const head = reports.map((report) => heading("col", reportWords(question, { answers }, report)));
-  const rows = masses.map((row, x) =>
+  const head = reports.map((report) => heading("col", reportWords(law, answers, report)));
+  const rows = shownMasses(law).map((row, x) =>
     make("tr", heading("row", answers[x]), ...row.map((mass) => make("td", fill(words.percent, { number: percent(mass) })))));
-  const table = make("table", make("caption", words.odds_caption),
-    make("thead", make("tr", make("td"), ...head)), make("tbody", ...rows));
+  const table = make("table", make("thead", make("tr", make("td"), ...head)), make("tbody", ...rows));
   const wide = Object.assign(make("div", table), { className: "wide", tabIndex: 0, role: "region", ariaLabel: text });
   return [make("h3", text), wide, exact];
 }
@@ -98,17 +114,19 @@ function oddsOf({ name, text, answers }) {
 // The receipt
 
 /** What a report is, and how often every answer gives it: the same words whatever the answer was. */
-function meaning({ name, text, answers }, report) {
-  const question = form.questions[name], { set, masses, reports } = question;
+function meaning({ name, text, answers, agreement }, report) {
+  const law = lawOf(name), { set, patterns, reports } = law;
   if (report === null) return [make("dt", text), make("dd", words.no_report)];
-  if (set) {
-    const list = report.split(" ").map((code) => answers[code]).join(", ");
-    return [make("dt", text), make("dd", fill(words.reported_set, { report: list, ...setMasses(set) }))];
+  const named = report.split(" ").map((code) => answers[code]);
+  if (patterns) {
+    const list = make("ul", ...named.map((answer) => make("li", answer)));
+    return [make("dt", text), make("dd", fill(words.reported_joint, { share: percent(agreement) }), list)];
   }
-  const found = [make("dt", text), make("dd", fill(words.reported, { report: reportWords(question, { answers }, report) }))];
+  if (set) return [make("dt", text), make("dd", fill(words.reported_set, { report: named.join(", "), ...setMasses(set) }))];
+  const found = [make("dt", text), make("dd", fill(words.reported, { report: reportWords(law, answers, report) }))];
   if (answers.length > MAX_ROWS) return found;
-  const column = reports.indexOf(report);
-  const shares = answers.map((answer, x) => make("li", fill(words.share, { answer, number: percent(masses[x][column]) })));
+  const column = shownMasses(law).map((row) => row[reports.indexOf(report)]);
+  const shares = answers.map((answer, x) => make("li", fill(words.share, { answer, number: percent(column[x]) })));
   return [...found, make("dd", words.shares_of, make("ul", ...shares))];
 }
 
@@ -122,9 +140,8 @@ function show(problem = null) {
   byId("file").href = "data:application/jsonl," + encodeURIComponent(waiting.map((one) => `${one}\n`).join(""));
   for (const part of questions.querySelectorAll("[data-question]"))
     part.hidden = !kept.asked.includes(shown[part.dataset.question].name);
-  if (message === null) return;
-  const { reports } = JSON.parse(message);
-  byId("meaning").replaceChildren(...shown.flatMap((question) => meaning(question, reports[question.name])));
+  const { reports } = JSON.parse(message ?? "{}");
+  byId("meaning").replaceChildren(...(reports ? parts.flatMap((part) => meaning(part, reports[part.name])) : []));
   byId("message").textContent = message;
   byId("told").textContent = isSent ? words.left : words.ready;
   byId("state").textContent = problem ?? (isSent ? words.sent : to ? words.unsent : words.offline);
@@ -139,7 +156,7 @@ async function send() {
         redirect: "error", referrerPolicy: "no-referrer", headers: { "content-type": "text/plain" } });
       recall();
       if (answer.ok) keep({ waiting: kept.waiting.filter((one) => one !== message) });
-      else problem = fill(words.refused, { status: answer.status });
+      else problem = { 409: words.used, 410: words.closed }[answer.status] ?? fill(words.refused, { status: answer.status });
     } catch {
       problem = words.unsent;
     }
@@ -176,7 +193,7 @@ questions.addEventListener("submit", async (event) => {
   await alone(() => {
     recall();  // another window may have drawn meanwhile
     if (kept.message !== null) return;
-    const message = messageOf(newId(), drawAll(form, answers, kept.asked));
+    const message = messageOf(newId(), isJoint ? drawJoint(form, answers) : drawAll(form, answers, kept.asked));
     keep({ message, waiting: [...kept.waiting, message] });  // before it is sent: what may have left is never drawn again
   });
   questions.reset();  // the answers are nowhere any more
@@ -187,7 +204,7 @@ questions.addEventListener("submit", async (event) => {
 questions.addEventListener("change", () => { byId("incomplete").hidden = true; });
 byId("again").addEventListener("click", send);
 byId("copy").addEventListener("click", () => navigator.clipboard.writeText(kept.message));
-byId("odds").addEventListener("toggle", () => byId("odds-text").append(...shown.flatMap(oddsOf)), { once: true });
+byId("odds").addEventListener("toggle", () => byId("odds-text").append(...parts.flatMap(oddsOf)), { once: true });
 byId("next").addEventListener("click", () => {
   keep({ asked: asked(form), message: null });
   show();
@@ -201,12 +218,12 @@ addEventListener("storage", ({ key }) => {
   show();
 });
 
-requireForm(form);
+if (isJoint) requireJoint(form); else requireForm(form);
 secureWords(1);  // refuses a browser without a secure generator
 recall();
 if (kept.message === null) keep({});  // a question that was drawn for this person is not drawn again
 questions.reset();
-byId("shape").textContent = JSON.stringify({ ...JSON.parse(messageOf("…", Object.fromEntries(shown.map(({ name }) => [name, "…"])))),
+byId("shape").textContent = JSON.stringify({ ...JSON.parse(messageOf("…", Object.fromEntries(parts.map(({ name }) => [name, "…"])))),
   ...(invitation && { invitation: "…" }) });
 byId("copy").hidden = !navigator.clipboard;
 byId("next").hidden = !shared;

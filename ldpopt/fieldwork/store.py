@@ -12,6 +12,7 @@ from ldpopt.fieldwork.messages import Message, MessageReader, hash_of
 from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import whole_number
 from ldpopt.mechanism.files import origin_of_reports
+from ldpopt.surveys.form import columns_of
 from ldpopt.surveys.survey import Survey
 from ldpopt.tables.database import ABOUT, ID, REPORTS, database_errors, open_database, without_password
 from ldpopt.tables.origin import FORMAT
@@ -40,6 +41,9 @@ class Store:
     ----------
     digest : str
         Digest of the form, 64 hexadecimal digits.
+    reader : MessageReader
+        ``reader.read(body)`` returns the message in a request, checked to be a report that the survey can have; a
+        ValueError for anything else quotes nothing of the body.
 
     Raises
     ------
@@ -58,20 +62,19 @@ class Store:
     >>> survey = Survey({"smokes": ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])})
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/reports.db", survey) as store:
     ...     message = {"form": store.digest, "id": 32 * "0", "reports": {"smokes": "yes"}}
-    ...     store.add([store.read(json.dumps(message).encode())] * 2), store.count()
+    ...     store.add([store.reader.read(json.dumps(message).encode())] * 2), store.count()
     ([True, True], 1)
     """
 
     def __init__(self, url: str, survey: Survey, *, invited: bool = False) -> None:
         sa = optional.sqlalchemy
         form = survey.form()
-        self._reader = MessageReader(form, invited)
-        self.digest, self.invited = self._reader.digest, invited
-        self._where = without_password(url)
-        _require_columns(form["questions"])
+        self.reader = MessageReader(form, invited)
+        self.digest, self.invited, self._where = self.reader.digest, invited, without_password(url)
+        _require_columns(columns_of(form))
         self._engine = open_database(url, new=True)
         tables, text = sa.MetaData(), sa.Text
-        columns = [sa.Column(name, text) for name in form["questions"]]
+        columns = [sa.Column(name, text) for name in columns_of(form)]
         key = sa.Column(ID, sa.String(32), primary_key=True)
         # Without row numbers of SQLite, rows are stored in the order of their random keys.
         self._reports = sa.Table(REPORTS, tables, key, *columns, sqlite_with_rowid=False)
@@ -116,27 +119,6 @@ class Store:
         """Close all connections to the database."""
         self._engine.dispose()
 
-    @property
-    def max_bytes(self) -> int:
-        """Largest number of bytes of a message."""
-        return self._reader.max_bytes
-
-    def read(self, body: bytes) -> Message:
-        """Return the message in the body of a request, checked to be a report that this survey can have.
-
-        Parameters
-        ----------
-        body : bytes
-            JSON in UTF-8: ``{"form": digest, "id": 32 hexadecimal digits, "reports": {question: text or null}}``, and
-            ``"invitation"`` with 32 hexadecimal digits where invitations are used.
-
-        Raises
-        ------
-        InvalidMessageError
-            If the body is anything else; a ValueError that quotes nothing of it.
-        """
-        return self._reader.read(body)
-
     def add(self, messages: Sequence[Message]) -> list[bool]:
         """Keep messages in one transaction, and return for each whether the database has it as it was sent.
 
@@ -146,7 +128,7 @@ class Store:
         Parameters
         ----------
         messages : sequence of Message
-            From `read`.
+            From ``reader.read``.
 
         Raises
         ------
@@ -199,7 +181,7 @@ class Store:
 
 def _origin(survey: Survey) -> dict[str, Any]:
     """The origin of the reports that devices draw for a survey."""
-    return {"format": FORMAT, **origin_of_reports(survey.questions, (), None, survey.one_question)}
+    return {"format": FORMAT, **origin_of_reports(survey.asked, (), None, survey.one_question)}
 
 
 def _require_columns(questions: dict[str, Any]) -> None:

@@ -144,13 +144,7 @@ class HasFacts(ABC):
 
 
 def shown(value: Any, digits: int = 6) -> str:
-    """A cell as text: integers with commas, floats rounded, None and nan as a dash.
-
-    Examples
-    --------
-    >>> [shown(value) for value in (1234, 0.1 + 0.2, None, ("no", "yes"))]
-    ['1,234', '0.3', '-', 'no, yes']
-    """
+    """A cell as text: integers with commas, floats rounded, None and nan as a dash."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, float):

@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
     try:
         return import_module(name.replace("_", "."))
     except ModuleNotFoundError as error:
-        if error.name != package:
+        if (error.name or "").partition(".")[0] != package:
             raise
         extra, use = EXTRAS[package]
         what = f"{use} needs {package}, which is not installed"

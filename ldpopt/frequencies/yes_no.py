@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,28 +29,17 @@ from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import Float, loose_array
-from ldpopt.frequencies.protocol import Positions
+from ldpopt.frequencies.protocol import Positions, chernoff
 from ldpopt.frequencies.subset_selection import SetCodec
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import Randomizer
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.mechanism.sampling import bit_source
-from ldpopt.problem.prior import read_prior
+from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.tables.coding import MISSING, Codes, Missing
 
 # Used in place of a digest: which questions are reported does not depend on the answers, also with a key
 QUESTIONS_DRAW = digest("which questions are reported together", [], [])
-
-
-class Choices(Protocol):
-    """Random choices for some of the persons, whose numbers are ``rows``."""
-
-    def below(self, rows: Positions, ends: Any) -> Positions:
-        """Whole numbers that are uniform below ``ends``, one for each row or one for all."""
-
-    def is_below(self, rows: Positions, mass: int) -> NDArray[np.bool_]:
-        """Events of probability ``mass / 2**53``."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +52,8 @@ class WordChoices:
     def of(cls, source: Draws, digest: str, size: int) -> WordChoices:
         """Choices for all persons, keyed or by a generator."""
         if isinstance(source, KeyedDraws):
-            return cls(source.streams(digest, np.zeros(size, dtype=np.int64)))
+            streams = source.streams(digest, np.zeros(size, dtype=np.int64))  # of 64-bit words
+            return cls(lambda rows, count: streams(rows, count) >> np.uint64(64 - BITS))
         bits = bit_source(source)
         return cls(lambda rows, count: bits(len(rows) * count).reshape(-1, count))
 
@@ -83,7 +73,7 @@ class WordChoices:
         return np.asarray(self.words(rows, 1)[:, 0] < np.uint64(mass))
 
 
-def draw_order(choices: Choices, rows: Positions, count: int, size: int) -> Positions:
+def draw_order(choices: Any, rows: Positions, count: int, size: int) -> Positions:
     """Draw ``size`` different numbers below ``count`` in random order, shape ``(len(rows), size)``."""
     found = np.empty((len(rows), size), dtype=np.int64)
     for drawn in range(size):
@@ -116,6 +106,7 @@ class YesNoPatterns(ReportSource):
     def __init__(self, questions: Mapping[str, Sequence[Hashable]], certificate: YesNoCertificate) -> None:
         self.questions = {name: tuple(answers) for name, answers in questions.items()}
         self.certificate, self.law = certificate, certificate.randomizer
+        self.bias = float(self.law.bias)
         if not self.law.bias > 0:
             what = f"epsilon = {certificate.epsilon!r} is too small for words of 53 bits"
             raise StatementError(what, do="pass a larger epsilon")
@@ -167,16 +158,11 @@ class YesNoPatterns(ReportSource):
         """Exact audit, over all pairs of rows of answers."""
         return self.certificate.audit
 
-    @property
-    def bits(self) -> int:
-        """Bits of a report."""
-        return math.ceil(math.log2(math.comb(self.law.questions, self.size))) + self.size
-
     @cached_property
     def worst_pair(self) -> Mechanism:
         """The number of agreements with one row of answers, under this row and under the opposite one.
 
-        No two rows are easier to tell apart by a report, at any ratio of probabilities.
+        No two rows are easier to tell apart by a report, at any ratio of probabilities. Masses are rounded to 53 bits.
         """
         law = [float(share) for share in self.law.agreements()]
         return Mechanism([law, law[::-1]], ["this", "opposite"], range(self.size + 1))
@@ -196,7 +182,7 @@ class YesNoPatterns(ReportSource):
 
         return self.choose(answers, people, patterns)
 
-    def choose(self, answers: Codes, people: Choices, patterns: Callable[[Codes], Choices]) -> Positions:
+    def choose(self, answers: Codes, people: Any, patterns: Callable[[Codes], Any]) -> Positions:
         """Map choices to reports: of questions, which may not depend on answers, and then of patterns."""
         rows, drawn, size = np.arange(len(answers)), self.law, self.size
         asked = np.sort(draw_order(people, rows, drawn.questions, size), axis=1)
@@ -241,16 +227,13 @@ class YesNoPatterns(ReportSource):
         return Counts(self.digest, self.names, values, squares, *total, len(array))
 
     def variances(self, prior: Any = None) -> Float:
-        """Variance of one person's contribution to each share; default: at the worst share."""
-        if prior is None:
-            return self.variances_at(np.full(len(self.names), 0.5))
-        each = [read_prior(prior[name], answers)[0] for name, answers in self.questions.items()]
-        return self.variances_at(np.concatenate(each))
+        """Variance of one person's contribution to each share, at these shares; default: at the worst ones."""
+        return self.variances_at(np.full(len(self.names), 0.5) if prior is None else np.asarray(prior))
 
     def variances_at(self, shares: Float) -> Float:
         """Variance of one person's contribution to each share of an answer."""
-        named = (1 + float(self.law.bias) * (2 * shares - 1)) / 2
-        return np.asarray(self.law.questions / self.size * named * (1 - named) / float(self.law.bias) ** 2)
+        named = (1 + self.bias * (2 * shares - 1)) / 2
+        return np.asarray(self.law.questions / self.size * named * (1 - named) / self.bias**2)
 
     @property
     def spans(self) -> Float:
@@ -259,14 +242,10 @@ class YesNoPatterns(ReportSource):
 
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of answers as far outside ``[1 - p, p]`` (Chernoff)."""
-        p, named = float(self.law.p), counts.values.reshape(-1, 2).astype(float)
+        named = counts.values.reshape(-1, 2).astype(float)
         asked = named.sum(axis=1)
         share = np.divide(named[:, 0], asked, out=np.full(len(named), 0.5), where=asked > 0)
-        limit = np.clip(share, 1 - p, p)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            one = np.where(share > 0, share * np.log(share / limit), 0.0)
-            two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - limit)), 0.0)
-        return min(1.0, 2 * len(named) * math.exp(-float((asked * (one + two)).max())))
+        return chernoff(share, asked, (1 - self.bias) / 2, (1 + self.bias) / 2)
 
     def place(self, name: str) -> int:
         """Position of a question."""
@@ -279,13 +258,7 @@ class YesNoPatterns(ReportSource):
         return {name: place for place, name in enumerate(self.questions)}
 
     def estimate_one(
-        self,
-        name: str,
-        counts: Counts,
-        confidence: float = 0.95,
-        *,
-        simultaneous: bool = False,
-        check_fit: bool = True,
+        self, name: str, counts: Counts, confidence: float, *, simultaneous: bool = False, check_fit: bool = True
     ) -> Estimate:
         """Estimate the shares of the answers to a question, from the reports that name one of them."""
         own = slice(2 * self.place(name), 2 * self.place(name) + 2)
@@ -294,10 +267,10 @@ class YesNoPatterns(ReportSource):
         total, z = float(values.sum()), interval_quantile(confidence, 2, simultaneous)
         if not total > 0:
             raise StatementError(f"no report has an answer to {name!r}", do="ask more people")
-        share, scale, p = values / total, float(squares.sum()) / total**2, float(self.law.p)
+        share, scale = values / total, float(squares.sum()) / total**2
         number = counts.n_reports if counts.is_weighted else int(total)
-        found, interval = ((each - 1 + p) / (2 * p - 1) for each in (share, share_intervals(share, scale, z)))
-        error = np.sqrt(share * (1 - share) * scale) / (2 * p - 1)
+        found, interval = ((0.5 + (each - 0.5) / self.bias) for each in (share, share_intervals(share, scale, z)))
+        error = np.sqrt(share * (1 - share) * scale) / self.bias
         labels = self.questions[name]
         return Estimate(found, error, number, float(confidence), "inversion", labels, None, interval, fit)
 
@@ -324,10 +297,6 @@ class PairOfAnswers(MechanismSource):
     def randomizer(self) -> Randomizer:
         """What drew the reports."""
         return self.patterns
-
-    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
-        """Count reports that are rows of positions."""
-        return self.counts_of_array(reports, report_weights(weights, reports, len(reports)))
 
     def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
         """Count the pairs of answers in reports of shape (N, s)."""

@@ -198,14 +198,7 @@ def designed(
     scale = float(max(np.abs(answers).max(), np.abs(reports).max()))
     inputs, targets = answers / scale, reports / scale
     loss = Utility(targets[None, :] ** 2 - inputs[:, None] ** 2, "loss")
-    problem = Problem(
-        weights,
-        loss,
-        PureLDP(epsilon),
-        inputs=range(len(inputs)),
-        outputs=range(len(targets)),
-        objective=objective,
-        constraints=unbiased(inputs, targets),
-    )
-    solution = solve(problem)
-    return Designed(epsilon, answers, reports, scale, solution)
+    labels: Any = {"inputs": range(len(inputs)), "outputs": range(len(targets))}
+    constraints = unbiased(inputs, targets)
+    problem = Problem(weights, loss, PureLDP(epsilon), **labels, objective=objective, constraints=constraints)
+    return Designed(epsilon, answers, reports, scale, solve(problem))

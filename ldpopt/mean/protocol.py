@@ -30,10 +30,8 @@ class MeanProtocol(ABC):
 
     Attributes
     ----------
-    domain : tuple of float
-        Least and largest answer, in the unit of the data.
     natural_domain : tuple of float
-        The same on the protocol's own scale, which its reports have; equal to the domain unless another one is given.
+        The domain on the protocol's own scale, which its reports have; equal to it unless another one is given.
     """
 
     natural_domain: tuple[float, float] = (-1.0, 1.0)
@@ -138,16 +136,10 @@ class Protocol(MeanProtocol):
     ----------
     epsilon : Budget
         The nominal budget; `audit` finds the true one.
-    domain, natural_domain : tuple of float
-        Least and largest answer, in the unit of the data and on the protocol's own scale.
     report_range : tuple of float
         Least and largest report; infinite if unbounded.
     offset, slope : float
         The numbers ``o`` and ``s`` above, on the protocol's own scale.
-    bias : float
-        Bound on the bias that rounding answers to the grid causes.
-    knots : tuple of float
-        Answers between which the variance is a quadratic.
 
     Raises
     ------

@@ -48,13 +48,7 @@ def read_labelled_channel(
 
 
 def digest(kind: str, labels: Iterable[Iterable[Hashable]], numbers: Iterable[Fraction | int | NDArray[Any]]) -> str:
-    """Return the SHA-256 of alphabets and exact numbers in hexadecimal digits, the same on every machine.
-
-    Examples
-    --------
-    >>> digest("coin", [["no", "yes"]], [3, 4])[:8] == digest("coin", [("no", "yes")], [3, 4])[:8]
-    True
-    """
+    """Return the SHA-256 of alphabets and exact numbers in hexadecimal digits, the same on every machine."""
     found = hashlib.sha256(f"{kind}\n".encode())
     for alphabet in labels:
         for name in alphabet:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.auditing.divergence import Audit, audit
 from ldpopt.auditing.exact_matrices import require_stochastic
 from ldpopt.errors import MechanismError, StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.labelled import is_series
@@ -34,7 +35,6 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -395,14 +395,12 @@ class Mechanism(AdversaryMeasures, HasFacts):
         counts[np.arange(len(counts)), counts.argmax(axis=1)] -= lost.sum(axis=1)
         return Mechanism(counts / self.denominator, self.inputs, other.outputs)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""
-        from ldpopt.foundation.optional import pandas as pd
-
-        return pd.DataFrame(
+        return optional.pandas.DataFrame(
             self.channel,
-            index=pd.Index(list(self.inputs), name="answer", tupleize_cols=False),
-            columns=pd.Index(list(self.outputs), name="report", tupleize_cols=False),
+            index=optional.pandas.Index(list(self.inputs), name="answer", tupleize_cols=False),
+            columns=optional.pandas.Index(list(self.outputs), name="report", tupleize_cols=False),
         )
 
     def facts(self) -> Facts:

@@ -58,14 +58,15 @@ class Rounded:
 
 def round_private(given: Float, ties: Ties | None, audit: ColumnsAudit) -> tuple[Rounded | None, Audit | None]:
     """The nearest rounding of a channel, (n, m), that passes the audit, and the last audit."""
-    normalized, values = _normalize(given, None), _normalize(given, ties)
+    values = _normalize(given, ties)
+    normalized = values if ties is None or ties.owner is None else _normalize(given, None)
     noise = SMALL_CHANNEL_MAX_NOISE if values.size <= SMALL_CHANNEL_ENTRIES else MAX_NOISE
     used = np.flatnonzero(values.max(axis=0) >= noise)
     if 2 * len(used) > values.shape[1]:
         used = np.arange(values.shape[1])
     elif ties is not None and ties.owner is not None:
         ties = replace(ties, owner=ties.owner[used])
-    values = _normalize(values[:, used], ties)
+    values = values if len(used) == values.shape[1] else _normalize(values[:, used], ties)
     best, last = _nearest(values, ties, lambda channel: audit(channel, used), MAX_NOISE)
     largest = values.max(axis=0)
     if values.size <= SMALL_CHANNEL_ENTRIES and ((largest >= SMALL_CHANNEL_MAX_NOISE) & (largest < MAX_NOISE)).any():
@@ -73,8 +74,10 @@ def round_private(given: Float, ties: Ties | None, audit: ColumnsAudit) -> tuple
         best = min((one for one in (best, other) if one is not None), key=lambda one: one.moved, default=None)
     if best is None:
         return None, last
-    channel = np.zeros(given.shape)
-    channel[:, used] = best.channel
+    channel = best.channel
+    if channel.shape != given.shape:
+        channel = np.zeros(given.shape)
+        channel[:, used] = best.channel
     return Rounded(channel, best.audit, largest_move(channel, normalized)), last
 
 
@@ -101,7 +104,8 @@ def _nearest(
     accepted = ACCEPTED_MOVE if values.size <= SMALL_CHANNEL_ENTRIES else LARGE_ACCEPTED_MOVE
     for family in _rounding_families(values, ties, threshold):
         for counts in family:
-            channel = counts / ROW_TOTAL
+            channel = np.asarray(counts, float)
+            channel /= ROW_TOTAL  # in place, as a channel may be large
             moved = largest_move(channel, values)
             if best is not None and best.moved <= LARGE_ACCEPTED_MOVE and moved >= WORTH_AN_AUDIT * best.moved:
                 break  # the later ones of a family are more private, and move more

@@ -29,9 +29,8 @@ def library() -> ctypes.CDLL:
     try:
         found = ctypes.CDLL(str(LIBRARY))
     except OSError as error:
-        raise LdpoptError(
-            f"the library of the loops in C is missing: {error}", where=str(LIBRARY), do=REBUILD
-        ) from None
+        what = f"the library of the loops in C is missing: {error}"
+        raise LdpoptError(what, where=str(LIBRARY), do=REBUILD) from None
     sources = sorted(LIBRARY.parent.glob("*.[ch]"))
     if sources and found.sources() != crc32(b"".join(path.read_bytes() for path in sources)) & 0x7FFFFFFF:
         raise LdpoptError("the C files have changed since their library was built", where=str(LIBRARY), do=REBUILD)

@@ -12,16 +12,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.foundation.rows import Int
-from ldpopt.noise.intervals import (
-    Blocks,
-    Intervals,
-    difference,
-    is_inside,
-    merge,
-    minkowski_sum,
-    symmetric,
-    to_integers,
-)
+from ldpopt.noise import intervals
 
 MAX_LAYERS = 20_000  # largest number of layers of a partition; time grows with its square
 MAX_INTERVALS = 20_000_000  # largest number of intervals over all layers of a union: about half a minute
@@ -64,7 +55,7 @@ class IntervalLayers(ABC):
         """Return left ends and lengths of the positive half of the layers ``0 .. n``."""
 
     @abstractmethod
-    def check_steps(self) -> tuple[int | None, Intervals, Intervals, int]:
+    def check_steps(self) -> tuple[int | None, intervals.Intervals, intervals.Intervals, int]:
         r"""Return the first ``t <= n`` without :math:`B_{t-1} + W \subseteq B_t`, ``B_{n-1}``, ``B_n`` and ``max W``.
 
         In ints of one scale; both sets may be given without the widening.
@@ -103,27 +94,27 @@ class IntervalLayers(ABC):
         return None
 
 
-def converges(blocks: Blocks, d: Fraction) -> bool:
+def converges(blocks: intervals.Blocks, d: Fraction) -> bool:
     """Whether the layers become intervals: the farthest cluster, joined across ``2 d``, is not a single point."""
-    clusters = merge(symmetric(blocks), 2 * d)  # type: ignore[arg-type]
+    clusters = intervals.merge(intervals.symmetric(blocks), 2 * d)  # type: ignore[arg-type]
     return len(clusters) == 1 or clusters[-1][0] < clusters[-1][1]
 
 
 class UnionLayers(IntervalLayers):
     """Layers of a union of blocks, given by their absolute values, and a widening ``d > 0``."""
 
-    def __init__(self, blocks: Blocks, d: Fraction) -> None:
+    def __init__(self, blocks: intervals.Blocks, d: Fraction) -> None:
         self.blocks, self.d = blocks, d
 
     @cached_property
-    def widened(self) -> tuple[list[Intervals], int]:
+    def widened(self) -> tuple[list[intervals.Intervals], int]:
         """The sets ``B_0 .. B_n`` in ints, and their scale."""
         # Once B_t = [-A, A] with 2 A at least the widest gap of W, all later ones are intervals.
-        cores, scale = to_integers(self.blocks, self.d)
-        width, steps = int(self.d * scale), symmetric(cores)
+        cores, scale = intervals.to_integers(self.blocks, self.d)
+        width, steps = int(self.d * scale), intervals.symmetric(cores)
         widest = max((high[0] - low[1] for low, high in pairwise(steps)), default=0)
-        found: list[Intervals] = []
-        core: Intervals = [(0, 0)]
+        found: list[intervals.Intervals] = []
+        core: intervals.Intervals = [(0, 0)]
         work = 0
         while True:
             found.append([(low - width, high + width) for low, high in core])
@@ -134,7 +125,7 @@ class UnionLayers(IntervalLayers):
             if len(found) > MAX_LAYERS or work > MAX_INTERVALS:
                 what = f"layers still have gaps after {len(found)} steps"
                 raise StatementError(what, do="widen more, or join some of the intervals")
-            core = minkowski_sum(core, steps, 2 * width)
+            core = intervals.minkowski_sum(core, steps, 2 * width)
 
     @property
     def steps(self) -> int:
@@ -154,16 +145,16 @@ class UnionLayers(IntervalLayers):
         """See `IntervalLayers.half_layers`."""
         union, scale = self.widened
         for inner, outer in pairwise([[], *union]):
-            layer = difference([(max(low, 0), high) for low, high in outer if high > 0], inner)
+            layer = intervals.difference([(max(low, 0), high) for low, high in outer if high > 0], inner)
             yield np.array([low / scale for low, _ in layer]), np.array([(high - low) / scale for low, high in layer])
 
-    def check_steps(self) -> tuple[int | None, Intervals, Intervals, int]:
+    def check_steps(self) -> tuple[int | None, intervals.Intervals, intervals.Intervals, int]:
         """See `IntervalLayers.check_steps`."""
         union, scale = self.widened
-        steps = symmetric([(int(low * scale), int(high * scale)) for low, high in self.blocks])
+        steps = intervals.symmetric([(int(low * scale), int(high * scale)) for low, high in self.blocks])
         violation = None
         for t, (inner, outer) in enumerate(pairwise(union), 1):
-            if not is_inside(minkowski_sum(inner, steps), outer):
+            if not intervals.is_inside(intervals.minkowski_sum(inner, steps), outer):
                 violation = t
                 break
         return violation, union[-2], union[-1], steps[-1][1]

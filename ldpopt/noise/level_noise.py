@@ -191,13 +191,7 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
         return np.asarray(np.where(k >= 0, 1 - value, value))
 
     def sample(self, size: int, *, rng: Random = None) -> Int:
-        """Draw exactly, with the masses of `mass`; see `Noise.sample`.
-
-        Returns
-        -------
-        ndarray of int64, shape (size,)
-            In units of the grid.
-        """
+        """Draw exactly, in units of the grid, with the masses of `mass`; see `Noise.sample`."""
         source, n, c = bit_source(rng), self.partition.steps, int(self.sensitivity)
         order, starts = self._layers.sorted_members
         counts = np.diff(starts)

@@ -126,13 +126,7 @@ class IntegerNoise(Noise):
         return weight
 
     def on_grid(self, step: float) -> Self:
-        """Return this noise, whose grid already has the step 1.
-
-        Raises
-        ------
-        StatementError
-            If ``step`` is not 1.
-        """
+        """Return this noise, whose grid already has the step 1, if ``step`` is 1."""
         if real_number(step, "step") != 1:
             raise StatementError(f"step = {short_repr(step)}: this noise has integer values already", do="use step=1")
         return self

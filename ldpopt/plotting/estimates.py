@@ -49,8 +49,7 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
 def counts(counts: Counts, ax: Axes | None = None) -> Axes:
     """Draw how often each report was seen."""
     ax = bars(counts.labels, counts.values, ax)
-    ax.set_xlabel(f"report ({counts.n_reports:,} in all)")
-    ax.set_ylabel("count")
+    ax.set(xlabel=f"report ({counts.n_reports:,} in all)", ylabel="count")
     return ax
 
 
@@ -96,8 +95,7 @@ def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None 
     else:
         ax.set_ylim(0, 1.08 * largest)
     label_axis(ax, "x", answers)
-    ax.set_xlabel("true answer")
-    ax.set_ylabel("variance of a respondent's values")
+    ax.set(xlabel="true answer", ylabel="variance of a respondent's values")
     ax.set_title(name_privacy(best.privacy), fontsize=10)
     ax.grid(alpha=0.3)
     ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)

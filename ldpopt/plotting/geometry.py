@@ -79,8 +79,7 @@ def corners(points: ExtremePoints, ax: Axes | None = None, *, problem: Problem |
     table = np.array([column for column, _ in shown], dtype=float).T
     times = [f"{count:,}" for _, count in shown]
     ax = heat_map(table, points.inputs, times, "entry / largest entry of the column", ax)
-    ax.set_xlabel("number of extreme points with this column")
-    ax.set_ylabel("true answer")
+    ax.set(xlabel="number of extreme points with this column", ylabel="true answer")
     more = f", the {MAX_COLUMNS} most frequent of {len(counts)} columns" if len(counts) > MAX_COLUMNS else ""
     ax.set_title(f"{points.count:,} extreme points, {name_privacy(points.privacy)}{more}", fontsize=10)
     return ax
@@ -101,8 +100,7 @@ def _polygon(points: ExtremePoints, ax: Axes | None, problem: Problem | None) ->
         _name_corner(ax, name, point, x, y)
     if problem is not None:
         _level_lines(ax, points, problem)
-    ax.set_xlim(-0.46, 1.46)
-    ax.set_ylim(-0.22, 1.22)
+    ax.set(xlim=(-0.46, 1.46), ylim=(-0.22, 1.22))
     ax.set_xticks(np.linspace(0, 1, 6))
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.set_aspect("equal")
@@ -136,8 +134,7 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
         _name_cell(ax, region, outline)
     for x, (side, lift) in enumerate((("top", -0.03), ("top", -0.03), ("bottom", 0.03))):
         ax.text(APEXES[x, 0], APEXES[x, 1] + lift, rf"$\pi_{x} = 1$", ha="center", va=side)
-    ax.set_xlim(-0.25, 1.25)
-    ax.set_ylim(-0.2, 1.0)
+    ax.set(xlim=(-0.25, 1.25), ylim=(-0.2, 1.0))
     ax.set_aspect("equal")
     ax.set_axis_off()
     return ax

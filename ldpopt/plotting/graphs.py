@@ -96,8 +96,7 @@ def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
     budgets = np.full((ties.n, ties.n), np.nan)
     budgets[ties.pairs()] = float(ties.budget) * (1.0 if ties.distance is None else ties.distance)
     ax = heat_map(budgets, inputs, inputs, "largest log ratio (nats)", ax)
-    ax.set_xlabel("than under this answer $x'$")
-    ax.set_ylabel("a report is likelier under $x$")
+    ax.set(xlabel="than under this answer $x'$", ylabel="a report is likelier under $x$")
     ax.set_title(name_privacy(privacy), fontsize=10)
     return ax
 
@@ -110,15 +109,13 @@ def noise(noise: Noise, ax: Axes | None = None) -> Axes:
         last = max(3, min(int(reach), 2000))
         k = np.arange(-last, last + 1)
         ax.bar(k, noise.pdf(k), width=0.8 if last < 60 else 1.0, color="#08519c")
-        ax.set_ylabel("probability")
-        ax.set_xlabel("noise (whole numbers)")
+        ax.set(ylabel="probability", xlabel="noise (whole numbers)")
     else:
         r = np.linspace(-reach, reach, 4001)
         density = noise.pdf(r)
         ax.plot(r, density, color="#08519c", linewidth=1.2)
         ax.fill_between(r, density, color="#c6dbef", alpha=0.6)
-        ax.set_ylabel("density")
-        ax.set_xlabel("noise (unit of the answer)")
+        ax.set(ylabel="density", xlabel="noise (unit of the answer)")
     for side in (-1, 1):
         label = f"mean |noise| {noise.expected_abs:.4g}" if side > 0 else None
         ax.axvline(side * noise.expected_abs, color="#cb181d", linestyle="--", linewidth=1, label=label)
@@ -146,8 +143,7 @@ def partition(partition: NeighborPartition, ax: Axes | None = None) -> Axes:
             ends = [side * float(low), side * float(high)]
             ax.plot(ends, [0, 0], color="#cb181d", linewidth=4, marker="|", solid_capstyle="butt", zorder=4)
     ax.plot([], [], color="#cb181d", linewidth=4, label="neighbor set")
-    ax.set_xlabel("noise $r$ (unit of the answer)")
-    ax.set_ylabel(r"level: the density is $e^{-\varepsilon L(r)} / Z$")
+    ax.set(xlabel="noise $r$ (unit of the answer)", ylabel=r"level: the density is $e^{-\varepsilon L(r)} / Z$")
     ax.set_title(f"layers of the neighbor set, widening {float(partition.widening):.4g}", fontsize=10)
     ax.set_ylim(None, 1.3 * float(level.max()))
     ax.legend(fontsize=8, loc="upper center", ncol=2)
@@ -165,17 +161,14 @@ def lattice(noise: LatticeNoise, ax: Axes | None = None) -> Axes:
     if noise.dimension == 1:
         ax = axes_or_new(ax)
         ax.vlines(points[:, 0], 0, np.exp(-float(noise.epsilon) * level) / noise.normalizer, color="#08519c")
-        ax.set_ylabel("probability")
-        ax.set_xlabel("noise (whole numbers)")
-        ax.set_ylim(0, None)
+        ax.set(ylabel="probability", xlabel="noise (whole numbers)", ylim=(0, None))
     else:
         ax = axes_or_new(ax, size=(6.4, 5.2))
         across, up = points[is_drawn, :2].T
         size = max(2.0, min(60.0, 16_000 / len(across)))
         dots = ax.scatter(across, up, s=size, c=level[is_drawn], cmap="YlGnBu_r")
         ax.figure.colorbar(dots, ax=ax, label=r"level: the probability is $e^{-\varepsilon L} / Z$")
-        ax.set_xlabel("noise of the first number")
-        ax.set_ylabel("noise of the second number")
+        ax.set(xlabel="noise of the first number", ylabel="noise of the second number")
         ax.set_aspect("equal", adjustable="datalim")
     ax.set_title(title, fontsize=10)
     return ax
@@ -188,8 +181,7 @@ def levels(levels: Levels, ax: Axes | None = None) -> Axes:
     ax.plot(t, -t, "s--", color="#969696", label=f"$-t$: loss {levels.descending_value:.4g}")
     ax.plot(t, levels.levels, "o-", color="#08519c", label=f"optimal: loss {levels.value:.4g}")
     ax.locator_params(integer=True)
-    ax.set_xlabel("layer $t$")
-    ax.set_ylabel(r"level $z_t$: the weight is $e^{\varepsilon z_t}$")
+    ax.set(xlabel="layer $t$", ylabel=r"level $z_t$: the weight is $e^{\varepsilon z_t}$")
     ax.grid(alpha=0.3)
     ax.legend(fontsize=8)
     return ax

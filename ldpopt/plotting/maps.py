@@ -94,8 +94,7 @@ def places(
     label = "prior" if color == "prior" else f"expected loss ({unit})" if loss is None else "expected loss"
     ax.figure.colorbar(disks, ax=ax, label=label)
     ax.set_aspect("equal", adjustable="datalim")
-    ax.set_xlabel(f"east ({unit})")
-    ax.set_ylabel(f"north ({unit})")
+    ax.set(xlabel=f"east ({unit})", ylabel=f"north ({unit})")
     if privacy is not None:
         ax.set_title(name_privacy(privacy, unit), fontsize=10)
     return ax

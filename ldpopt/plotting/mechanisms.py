@@ -39,8 +39,7 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
         Axes with a color bar.
     """
     ax = heat_map(mechanism.channel, mechanism.inputs, mechanism.outputs, "P(report | answer)", ax, write=_probability)
-    ax.set_xlabel("report")
-    ax.set_ylabel("true answer")
+    ax.set(xlabel="report", ylabel="true answer")
     return ax
 
 
@@ -104,10 +103,8 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
             ha="right",
             fontsize=9,
         )
-    ax.set_xlim(0, end)
-    ax.set_ylim(0, max(1e-12, float(deltas.max())) * 1.08)
-    ax.set_xlabel(r"$\varepsilon$ (nats)")
-    ax.set_ylabel(r"least $\delta$")
+    ax.set(xlim=(0, end), ylim=(0, max(1e-12, float(deltas.max())) * 1.08))
+    ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
     ax.set_title(rf"Audit: true $\varepsilon$ = {audit.epsilon:.4g}", fontsize=10)
     ax.grid(alpha=0.3)
     return ax
@@ -132,9 +129,7 @@ def privacy_curve(curve: PrivacyCurve, ax: Axes | None = None, *, points: int = 
     ax = axes_or_new(ax)
     shown = deltas > MIN_DELTA
     ax.semilogy(epsilons[shown], deltas[shown], color="#08519c")
-    ax.set_xlim(0, end * 1.02)
-    ax.set_xlabel(r"$\varepsilon$ (nats)")
-    ax.set_ylabel(r"least $\delta$")
+    ax.set(xlim=(0, end * 1.02), xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
     reports = sum(times for *_, times in curve.channels)
     ax.set_title(rf"{reports} reports: $\varepsilon$ = {end:.4g} at $\delta$ = 0", fontsize=10)
     ax.grid(alpha=0.3)

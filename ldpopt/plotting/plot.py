@@ -57,8 +57,7 @@ def utility(utility: Utility, ax: Axes | None = None) -> Axes:
     """Draw the gain or loss of every answer and report."""
     n, m = utility.shape
     ax = heat_map(utility.matrix, utility.inputs or range(n), utility.outputs or range(m), utility.sense, ax)
-    ax.set_xlabel("report")
-    ax.set_ylabel("true answer")
+    ax.set(xlabel="report", ylabel="true answer")
     return ax
 
 

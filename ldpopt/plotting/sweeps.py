@@ -42,8 +42,7 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
         if np.isfinite(formulas[:, k]).any():
             name = "closed form" if k == drawn[-1] else None
             ax.plot(epsilons, formulas[order, k], ":", color="black", linewidth=1.0, label=name)
-    ax.set_xlabel(r"$\varepsilon$ (nats)")
-    ax.set_ylabel(result.aim)
+    ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=result.aim)
     ax.set_title(name_sweep(result), fontsize=10)
     ax.grid(alpha=0.3)
     if len(ax.get_lines()) > 1:
@@ -84,8 +83,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
     across, along = np.meshgrid(priors[:, 0], result.epsilons)
     height = result.grid(column)
     label = {"value": result.aim, "closed_form": "closed form"}.get(column, column.replace("_", " "))
-    ax.set_xlabel(r"$\varepsilon$ (nats)")
-    ax.set_ylabel(f"prior of '{shorten(result.labels[0])}'")
+    ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=f"prior of '{shorten(result.labels[0])}'")
     ax.set_title(name_sweep(result), fontsize=10)
     if hasattr(ax, "plot_surface"):
         drawn: Any = ax
@@ -107,8 +105,7 @@ def front(front: ParetoFront, ax: Axes | None = None) -> Axes:
     ax.plot(*front.values.T, "o-", color="#08519c", markersize=3.5, linewidth=1.2, label="Pareto front")
     sense = front.problem.utility.sense
     shown = ", ".join(shorten(name) for name in front.group[:4]) + (", …" if len(front.group) > 4 else "")
-    ax.set_xlabel(f"mean {sense} of the group: {shown}")
-    ax.set_ylabel(f"mean {sense} of the others")
+    ax.set(xlabel=f"mean {sense} of the group: {shown}", ylabel=f"mean {sense} of the others")
     ax.set_title(name_privacy(front.problem.privacy), fontsize=10)
     ax.grid(alpha=0.3)
     return ax
@@ -120,9 +117,7 @@ def experiment(result: MeanExperiment, ax: Axes | None = None) -> Axes:
     for k, (name, measured) in enumerate(zip(result.algorithms, result.rmse.mean(axis=0).T, strict=True)):
         ax.plot(result.epsilons, measured, "o-", color=f"C{k % 10}", markersize=3, label=name)
         ax.plot(result.epsilons, result.theory.mean(axis=0)[:, k], ":", color=f"C{k % 10}")
-    ax.set_yscale("log")
-    ax.set_xlabel(r"$\varepsilon$ (nats)")
-    ax.set_ylabel(f"root mean squared error, {result.users:,} users")
+    ax.set(yscale="log", xlabel=r"$\varepsilon$ (nats)", ylabel=f"root mean squared error, {result.users:,} users")
     ax.legend(fontsize=8)
     return ax
 
@@ -132,8 +127,7 @@ def simulation(result: SimulationResult, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax)
     ax.hist(result.utilities, bins="auto", color="#9ecae1", edgecolor="#08306b")
     ax.axvline(result.expected, color="#cb181d", linestyle="--", label=f"expected {result.expected:.4g}")
-    ax.set_xlabel(f"utility of a survey of {result.population:,} people")
-    ax.set_ylabel(f"surveys, of {result.repeats}")
+    ax.set(xlabel=f"utility of a survey of {result.population:,} people", ylabel=f"surveys, of {result.repeats}")
     ax.legend(fontsize=8)
     return ax
 

@@ -59,12 +59,6 @@ def enumerate_vertices(
     References
     ----------
     Motzkin, Raiffa, Thompson and Thrall 1953; Fukuda and Prodon 1996.
-
-    Examples
-    --------
-    >>> square = enumerate_vertices([[1, 0], [0, 1], [-1, 0], [0, -1]], [1, 1, 0, 0])
-    >>> len(square), square.incidence.sum(axis=1).tolist()
-    (4, [2, 2, 2, 2])
     """
     rows = [primitive_integers([b, *(-a for a in row)]) for row, b in zip(coefficients, bounds, strict=True)]
     if not rows:
@@ -229,24 +223,12 @@ def solve_rows(
 
 
 def rank(rows: Sequence[Sequence[Fraction | int]]) -> int:
-    """Return the rank of a rational matrix, exactly.
-
-    Examples
-    --------
-    >>> rank([[1, 2], [2, 4], [0, Fraction(1, 3)]])
-    2
-    """
+    """Return the rank of a rational matrix, exactly."""
     return len(_independent([primitive_integers(row) for row in rows]))
 
 
 def primitive_integers(row: Sequence[Fraction | int]) -> list[int]:
-    """Multiply a row by the positive rational that makes its entries integers without a common divisor.
-
-    Examples
-    --------
-    >>> primitive_integers([Fraction(1, 2), 2, 0])
-    [1, 4, 0]
-    """
+    """Multiply a row by the positive rational that makes its entries integers without a common divisor."""
     common = math.lcm(*(Fraction(v).denominator for v in row))
     whole = [int(v * common) for v in row]
     divisor = math.gcd(*whole) or 1

@@ -43,15 +43,7 @@ class Tie:
 
 @dataclass(frozen=True)
 class Halfspaces:
-    r"""Rows :math:`a \cdot x \le b` with rational coefficients over the first ``m - 1`` entries of each input's row.
-
-    Examples
-    --------
-    >>> from ldpopt import PureLDP
-    >>> polytope = halfspaces(PureLDP("log(3)"), 2)
-    >>> polytope.names[0], [int(a) for a in polytope.coefficients[0]], int(polytope.bounds[0])
-    ('P[0,0] <= alpha P[1,0]', [1, -3], 0)
-    """
+    r"""Rows :math:`a \cdot x \le b` with rational coefficients over the first ``m - 1`` entries of each input's row."""
 
     n: int  # number of inputs
     m: int  # number of outputs
@@ -132,12 +124,6 @@ def halfspaces(
 
     The notion needs a rational :math:`e^{\epsilon}`, given as ``"log(p/q)"``. Its delta is read as the decimal that it
     prints: 0.1 is 1/10. If this exceeds the float (as 0.3 does), an extreme point may exceed it by less than 1e-16.
-
-    Examples
-    --------
-    >>> from ldpopt import ApproximateLDP
-    >>> halfspaces(ApproximateLDP("log(2)", 0.1), 2, 3).names[4]
-    'P[0,{0,2}] <= alpha P[1,{0,2}] + delta'
     """
     m = n if m is None else m
     if n < 1 or m < 1:
@@ -191,13 +177,7 @@ def require_mutual(privacy: Any, inputs: tuple[Hashable, ...]) -> Ties:
 
 
 def exact_power(budget: Budget, exponent: Fraction) -> Fraction:
-    r"""Find the rational :math:`e^{\epsilon d}`.
-
-    Examples
-    --------
-    >>> exact_power(Budget("log(9/4)"), Fraction(3, 2))
-    Fraction(27, 8)
-    """
+    r"""Find the rational :math:`e^{\epsilon d}`."""
     ratio = Fraction(1) if float(budget) == 0 else budget.ratio
     is_small = exponent.denominator <= MAX_ROOT_DEGREE and exponent.numerator <= MAX_ROOT_DEGREE**2
     if ratio is not None and is_small:

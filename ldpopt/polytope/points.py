@@ -11,11 +11,12 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label, privacy_text
 from ldpopt.foundation.numbers import Float, require_memory
 from ldpopt.mechanism.mechanism import Mechanism
@@ -24,9 +25,6 @@ from ldpopt.polytope.formulas import formula_of
 from ldpopt.polytope.halfspaces import require_mutual
 from ldpopt.polytope.staircase import Exact, Pattern
 from ldpopt.problem.problem import Problem
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_SHOWN_ORBITS = 20  # largest number of orbits that are shown
 MAX_SHOWN_POINTS = 3  # largest number of points in the text of a list
@@ -184,7 +182,7 @@ class ExtremePoints(HasFacts, ABC):
             if progress is not None and (done % step == 0 or done == total):
                 progress(done, total)
 
-    def to_frame(self, *, formulas: bool = False) -> pd.DataFrame:
+    def to_frame(self, *, formulas: bool = False) -> optional.pandas.DataFrame:
         """Return a table with a row for each point: the reports in use, and the entries ``P(x,y)`` in floats.
 
         Parameters
@@ -192,13 +190,11 @@ class ExtremePoints(HasFacts, ABC):
         formulas : bool
             Whether a last column has the formulas, at about a millisecond for each point; default: ``False``.
         """
-        from ldpopt.foundation.optional import pandas as pd
-
         n, m = self.shape
         require_memory(24.0 * n * m * self.count, f"a table of {self.count:,} extreme points")
         names = [f"P({label(x)},{y})" for x in self.inputs for y in range(m)]
         rows = np.array([entries.astype(float).ravel() for entries in self._entries()])
-        table = pd.DataFrame(rows.reshape(-1, n * m), columns=names)
+        table = optional.pandas.DataFrame(rows.reshape(-1, n * m), columns=names)
         table.insert(0, "in use", (rows.reshape(-1, n, m) > 0).any(axis=1).sum(axis=1))
         return table.assign(formula=list(map(str, self))) if formulas else table
 

@@ -52,11 +52,6 @@ def collection_orbits(points: int, most: int | None = None) -> tuple[Collection,
     Up to a permutation the smallest set is ``{0, .., s-1}``, and the other sets are at least as large. All such
     families of at most ``points`` sets are solved in floats, in batches. Those that seem balanced are checked in
     rationals. Six points have about 10 million families.
-
-    Examples
-    --------
-    >>> [len(collection_orbits(n)) for n in (2, 3, 4)]
-    [1, 3, 9]
     """
     most = points if most is None else min(most, points)
     _require_few_families(points, most)

@@ -20,20 +20,10 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.display import privacy_text
 from ldpopt.foundation.numbers import require_memory, whole_number
+from ldpopt.polytope import staircase
 from ldpopt.polytope.double_description import MAX_RAYS, enumerate_vertices, solve_rows
 from ldpopt.polytope.halfspaces import Halfspaces, halfspaces, read_inputs, require_mutual
 from ldpopt.polytope.points import ExtremePoints, Orbit
-from ldpopt.polytope.staircase import (
-    FREE,
-    HIGH,
-    LOW,
-    Exact,
-    entries_of,
-    orders,
-    patterns,
-    row_images,
-    row_orders,
-)  # fmt: skip
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.cones.rays import ZERO, rays_of
 from ldpopt.privacy.notion import with_epsilon
@@ -53,24 +43,24 @@ class StaircasePoints(ExtremePoints):
         n, m = self.shape
         found = []
         # At epsilon = 0 all rows are equal, so one output is used.
-        for pattern, images in patterns(n, m if self.ratio > 1 else 1):
+        for pattern, images in staircase.patterns(n, m if self.ratio > 1 else 1):
             u = len(pattern)
             size = images * math.perm(m, u)
             stabilizer = math.factorial(n) * math.factorial(m) // size
-            representative = _place_columns(entries_of(pattern, self.ratio), range(u), (n, m))
+            representative = _place_columns(staircase.entries_of(pattern, self.ratio), range(u), (n, m))
             found.append(Orbit(self._exact(representative), size, u, stabilizer, pattern))
         return tuple(found)
 
-    def _entries(self) -> Iterator[Exact]:
+    def _entries(self) -> Iterator[staircase.Exact]:
         """The distinct row orders of each orbit, with its columns at all outputs."""
         n, m = self.shape
         for orbit in self.orbits:
-            for pattern in row_images(orbit.pattern, n):
-                values = entries_of(pattern, self.ratio)
+            for pattern in staircase.row_images(orbit.pattern, n):
+                values = staircase.entries_of(pattern, self.ratio)
                 for outputs in permutations(range(m), len(pattern)):
                     yield _place_columns(values, outputs, (n, m))
 
-    def _entry(self, position: int) -> Exact:
+    def _entry(self, position: int) -> staircase.Exact:
         """Find the orbit, the order of its rows and the outputs of its columns."""
         n, m = self.shape
         for orbit in self.orbits:
@@ -82,17 +72,17 @@ class StaircasePoints(ExtremePoints):
         for column in range(orbit.columns):
             which, place = divmod(place, math.perm(m - column - 1, orbit.columns - column - 1))
             outputs.append(rest.pop(which))
-        values = entries_of(row_orders(orbit.pattern, n)[order], self.ratio)
+        values = staircase.entries_of(staircase.row_orders(orbit.pattern, n)[order], self.ratio)
         return _place_columns(values, outputs, (n, m))
 
-    def _at(self, point: Exact, ratio: Fraction) -> Exact:
+    def _at(self, point: staircase.Exact, ratio: Fraction) -> staircase.Exact:
         """Read the levels of each column, which do not depend on the ratio."""
         outputs = [y for y in range(self.shape[1]) if point[0, y]]
-        levels = {y: {min(point[:, y]): LOW, min(point[:, y]) * self.ratio: HIGH} for y in outputs}
-        pattern = tuple(tuple(levels[y].get(value, FREE) for value in point[:, y]) for y in outputs)
-        return _place_columns(entries_of(pattern, ratio), outputs, self.shape)
+        levels = {y: {min(point[:, y]): staircase.LOW, min(point[:, y]) * self.ratio: staircase.HIGH} for y in outputs}
+        pattern = tuple(tuple(levels[y].get(value, staircase.FREE) for value in point[:, y]) for y in outputs)
+        return _place_columns(staircase.entries_of(pattern, ratio), outputs, self.shape)
 
-    def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
+    def _best(self, weights: staircase.Exact) -> tuple[Fraction, list[staircase.Exact]]:
         """Score each column at each output, once per row order; the value of a point is then a sum of scores."""
         n, m = self.shape
         floats = np.asarray(weights / (np.abs(weights).max() or 1), float)  # scaled: sums do not overflow
@@ -100,8 +90,8 @@ class StaircasePoints(ExtremePoints):
         best, near = -math.inf, []
         for orbit in self.orbits:
             outputs = np.array(list(permutations(range(m), orbit.columns)))
-            for pattern in row_images(orbit.pattern, n):
-                values = entries_of(pattern, self.ratio)
+            for pattern in staircase.row_images(orbit.pattern, n):
+                values = staircase.entries_of(pattern, self.ratio)
                 scores = values.astype(float).T @ floats
                 totals = scores[np.arange(orbit.columns), outputs].sum(axis=1)
                 best = max(best, float(totals.max()))
@@ -130,7 +120,7 @@ class ListedPoints(ExtremePoints):
         return halfspaces(notion, *self.shape, inputs=self.inputs)
 
     @cached_property
-    def _found(self) -> tuple[tuple[Exact, ...], bool]:
+    def _found(self) -> tuple[tuple[staircase.Exact, ...], bool]:
         """The points, and whether these are all."""
         if math.prod(self.shape) > MAX_ENTRIES:
             what = f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list"
@@ -172,21 +162,21 @@ class ListedPoints(ExtremePoints):
         share = (weights > 1e-9).all(axis=(1, 2)).sum() / SAMPLED_SETS
         return float(share) * math.comb(len(columns), n) * math.perm(m, n)
 
-    def _entries(self) -> Iterator[Exact]:
+    def _entries(self) -> Iterator[staircase.Exact]:
         """The points in lexicographic order."""
         return iter(self._found[0])
 
-    def _entry(self, position: int) -> Exact:
+    def _entry(self, position: int) -> staircase.Exact:
         """The point at a position of the list."""
         return self._found[0][position]
 
-    def _best(self, weights: Exact) -> tuple[Fraction, list[Exact]]:
+    def _best(self, weights: staircase.Exact) -> tuple[Fraction, list[staircase.Exact]]:
         """Evaluate every point exactly."""
         values = [(weights * entries).sum() for entries in self._entries()]
         top = max(values)
         return top, [e for e, value in zip(self._entries(), values, strict=True) if value == top]
 
-    def _at(self, point: Exact, ratio: Fraction) -> Exact:
+    def _at(self, point: staircase.Exact, ratio: Fraction) -> staircase.Exact:
         """Solve the tight constraints of the point, with the other ratio."""
         slacks, spaces = self._spaces(self.ratio).slacks(point), self._spaces(ratio)
         tight = [k for k, slack in enumerate(slacks) if not slack]
@@ -213,7 +203,9 @@ class ListedPoints(ExtremePoints):
         found = []
         while remaining:
             vertex = next(iter(remaining.values()))
-            images = {tuple(vertex[list(rows)][:, columns].flat) for rows in relabelings for columns in orders(m)}
+            images = {
+                tuple(vertex[list(rows)][:, columns].flat) for rows in relabelings for columns in staircase.orders(m)
+            }
             for image in images:
                 del remaining[image]
             columns = int((vertex.astype(float).max(axis=0) > 0).sum())
@@ -303,7 +295,7 @@ def extreme_points(
     return points
 
 
-def _place_columns(values: Exact, outputs: Sequence[int], shape: tuple[int, int]) -> Exact:
+def _place_columns(values: staircase.Exact, outputs: Sequence[int], shape: tuple[int, int]) -> staircase.Exact:
     """Return a channel with these columns at these outputs, and zeros at the others."""
     matrix = np.full(shape, Fraction(0), dtype=object)
     matrix[:, list(outputs)] = values

@@ -15,18 +15,10 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.foundation.rows import Int
+from ldpopt.privacy import plain
 from ldpopt.privacy.graph_layers import require_undirected
 from ldpopt.privacy.neighbors import path
 from ldpopt.privacy.notion import TiedNotion, match_labels, shape_of
-from ldpopt.privacy.plain import (
-    MisstatedError,
-    Table,
-    graph_of_positions,
-    plain_budget,
-    plain_neighbors,
-    read_neighbors,
-    required,
-)
 from ldpopt.privacy.ties import Ties
 
 if TYPE_CHECKING:
@@ -118,22 +110,24 @@ class GraphDP(TiedNotion):
     def to_plain(self, inputs: Sequence[Hashable], *, explicit: bool = False) -> dict[str, Any]:
         """State the graph by its family or its edges; an explicit table has the edges as pairs of positions."""
         parts = {"parts": "separate"} if self.parts == "separate" else {}
-        epsilon = {"epsilon": plain_budget(self.epsilon)}
+        epsilon = {"epsilon": plain.plain_budget(self.epsilon)}
         if not explicit:
-            return epsilon | {"neighbors": plain_neighbors(self.graph, inputs)} | parts
+            return epsilon | {"neighbors": plain.plain_neighbors(self.graph, inputs)} | parts
         ends = zip(*(part.tolist() for part in self._edges(inputs)), strict=True)
         return epsilon | parts | {"edges": [[x, k] for x, k in ends if x < k]}
 
     @classmethod
-    def from_plain(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
+    def from_plain(cls, table: plain.Table, inputs: Sequence[Hashable]) -> Self:
         """Read the table ``neighbors``, or edges between positions."""
-        epsilon = required(table, "epsilon")
+        epsilon = plain.required(table, "epsilon")
         parts: Any = table.get("parts", "connected")
         if "edges" in table and "neighbors" not in table:
-            return cls(epsilon, graph_of_positions(table["edges"], inputs), parts)
+            return cls(epsilon, plain.graph_of_positions(table["edges"], inputs), parts)
         if "edges" in table:
-            raise MisstatedError("edges must be inside neighbors", "edges", do="give neighbors = { edges = [...] }")
-        return cls(epsilon, read_neighbors(required(table, "neighbors"), inputs), parts)
+            raise plain.MisstatedError(
+                "edges must be inside neighbors", "edges", do="give neighbors = { edges = [...] }"
+            )
+        return cls(epsilon, plain.read_neighbors(plain.required(table, "neighbors"), inputs), parts)
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:

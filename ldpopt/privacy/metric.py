@@ -17,9 +17,8 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_labelled
 from ldpopt.foundation.labels import label_numbers
 from ldpopt.foundation.numbers import Float, frozen, real_array, short_repr
-from ldpopt.privacy.implied_pairs import unimplied_pairs
 from ldpopt.privacy.notion import TiedNotion, shape_of
-from ldpopt.privacy.places import METRICS, network_distances, point_distances
+from ldpopt.privacy.places import METRICS, network_distances, point_distances, unimplied_pairs
 from ldpopt.privacy.plain import MisstatedError, Table, plain_budget, required
 from ldpopt.privacy.ties import Ties
 

@@ -80,10 +80,8 @@ def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, nam
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
         what = f"the coefficients of {short_repr(name)} are not a finite matrix (inputs, outputs)"
         raise StatementError(what, do="give one row for each input, one column for each output")
-    lower, upper = (
-        real_number(lower, f"the lower bound of {short_repr(name)}"),
-        real_number(upper, f"the upper bound of {short_repr(name)}"),
-    )
+    lower = real_number(lower, f"the lower bound of {short_repr(name)}")
+    upper = real_number(upper, f"the upper bound of {short_repr(name)}")
     if lower > upper:
         what = f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}"
         raise StatementError(what, do="give a lower bound that is at most the upper one")

@@ -14,29 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import check_labels, codes, listed
 from ldpopt.foundation.numbers import Float, frozen, real_number, require_memory, short_repr, whole_number
-from ldpopt.problem.workload_matrices import (
-    LARGEST,
-    Alphabet,
-    Permutation,
-    marginal_rows,
-    parities,
-    plain_shape,
-    prefix_gram,
-    prefix_rows,
-    product_symmetries,
-    range_gram,
-    range_rows,
-    read_answers,
-    read_attributes,
-    read_matrix,
-    read_means,
-    require_entries,
-    require_scale,
-    reversal,
-    scaled_table,
-    tables_of,
-    unique_names,
-)
+from ldpopt.problem import workload_matrices as matrices
 
 CANCELS = 1e-3  # share of a workload's squares below which the constant part of each row is subtracted before squaring
 
@@ -83,7 +61,7 @@ class Workload:
     shape: tuple[int, int]
     inputs: tuple[Hashable, ...]
     names: tuple[Hashable, ...]
-    symmetries: tuple[Permutation, ...] = ()
+    symmetries: tuple[matrices.Permutation, ...] = ()
     """Permutations of the answers that may leave the Gram matrix unchanged; each is checked before it is used."""
 
     candidates: Float | None = None
@@ -102,8 +80,8 @@ class Workload:
     def __init__(
         self, matrix: ArrayLike, inputs: Sequence[Hashable] | None = None, names: Sequence[Hashable] | None = None
     ) -> None:
-        array, inputs, names = read_matrix(matrix, inputs, names)
-        require_entries(array)
+        array, inputs, names = matrices.read_matrix(matrix, inputs, names)
+        matrices.require_entries(array)
         self.shape = (array.shape[0], array.shape[1])
         self.inputs = check_labels(inputs, self.shape[1], "input", StatementError, "the workload")
         self.names = check_labels(names, self.shape[0], "name", StatementError, "the workload")
@@ -117,7 +95,7 @@ class Workload:
         names: Sequence[Hashable],
         *,
         gram: Callable[[], Float] | None = None,
-        symmetries: Sequence[Permutation] = (),
+        symmetries: Sequence[matrices.Permutation] = (),
         table: Mapping[str, Any] | None = None,
     ) -> Workload:
         """Workload whose matrix is built on first use, by functions that can be sent to another process."""
@@ -150,7 +128,7 @@ class Workload:
         require_memory(8.0 * self.shape[1] ** 2, f"the Gram matrix of {self.shape[1]} answers")
         with np.errstate(over="ignore", under="ignore"):
             found = np.asarray(self.matrix.T @ self.matrix) if self._gram is None else self._gram()
-        require_scale(math.sqrt(np.diag(found).max()))
+        matrices.require_scale(math.sqrt(np.diag(found).max()))
         return frozen(found)
 
     @cached_property
@@ -167,7 +145,7 @@ class Workload:
 
     def __mul__(self, factor: float) -> Workload:
         """Every number times a factor."""
-        number = real_number(factor, "factor of a workload", -LARGEST, LARGEST)
+        number = real_number(factor, "factor of a workload", -matrices.LARGEST, matrices.LARGEST)
         if number == 0:
             raise StatementError("a workload times 0 has nothing to estimate", do="leave it out")
         made = Workload._lazy(
@@ -176,7 +154,7 @@ class Workload:
             self.names,
             gram=None if self._gram is None else partial(self._scaled_gram, number),
             symmetries=self.symmetries,
-            table=scaled_table(self._table, number),
+            table=matrices.scaled_table(self._table, number),
         )
         made.unit = None if self.unit is None else self.unit * number
         made.sizes = self.sizes
@@ -209,14 +187,16 @@ class Workload:
             raise StatementError("stack takes workloads, at least one", do="pass Workload.prefix(n), ...")
         inputs = parts[0].inputs
         aligned = [part.align(inputs) for part in parts]
-        has_table = any(part._table is not None for part in aligned)
+        table = None
+        if any(part._table is not None for part in aligned):
+            table = {"part": [plain for part in aligned for plain in matrices.tables_of(part.to_plain())]}
         made = cls._lazy(
             partial(_stacked_matrix, aligned),
             inputs,
-            unique_names(name for part in parts for name in part.names),
+            matrices.unique_names(name for part in parts for name in part.names),
             gram=partial(_stacked_gram, aligned),
             symmetries=[swap for part in aligned for swap in part.symmetries],
-            table={"part": [table for part in aligned for table in tables_of(part.to_plain())]} if has_table else None,
+            table=table,
         )
         made.sizes = next((part.sizes for part in aligned if part.sizes is not None), None)
         return made
@@ -256,7 +236,7 @@ class Workload:
     # The usual workloads.
 
     @classmethod
-    def frequencies(cls, inputs: Alphabet) -> Workload:
+    def frequencies(cls, inputs: matrices.Alphabet) -> Workload:
         """Estimate the share of every answer.
 
         Parameters
@@ -264,15 +244,15 @@ class Workload:
         inputs : int or sequence of hashable
             The answers, or their number.
         """
-        names = read_answers(inputs)
+        names = matrices.read_answers(inputs)
         identity = partial(np.eye, len(names))
         table = {"kind": "frequencies"}
-        made = cls._lazy(identity, names, names, gram=identity, symmetries=[reversal(len(names))], table=table)
+        made = cls._lazy(identity, names, names, gram=identity, symmetries=[matrices.reversal(len(names))], table=table)
         made.unit = 1.0
         return made
 
     @classmethod
-    def prefix(cls, inputs: Alphabet) -> Workload:
+    def prefix(cls, inputs: matrices.Alphabet) -> Workload:
         """Estimate the distribution function: the share of answers up to each one, in the order given.
 
         Parameters
@@ -280,19 +260,19 @@ class Workload:
         inputs : int or sequence of hashable
             The answers in their order, or their number. The last share is always 1 and has variance 0.
         """
-        names = read_answers(inputs)
+        names = matrices.read_answers(inputs)
         n = len(names)
         return cls._lazy(
-            partial(prefix_rows, n),
+            partial(matrices.prefix_rows, n),
             names,
-            unique_names(f"<= {name}" for name in names),
-            gram=partial(prefix_gram, n),
-            symmetries=[reversal(n)],
+            matrices.unique_names(f"<= {name}" for name in names),
+            gram=partial(matrices.prefix_gram, n),
+            symmetries=[matrices.reversal(n)],
             table={"kind": "prefix"},
         )
 
     @classmethod
-    def ranges(cls, inputs: Alphabet) -> Workload:
+    def ranges(cls, inputs: matrices.Alphabet) -> Workload:
         """Estimate the share of every range of neighboring answers, ``n (n + 1) / 2`` of them.
 
         Parameters
@@ -300,16 +280,16 @@ class Workload:
         inputs : int or sequence of hashable
             The answers in their order, or their number.
         """
-        names = read_answers(inputs)
+        names = matrices.read_answers(inputs)
         n = len(names)
         count = n * (n + 1) // 2
         require_memory(8.0 * n * count, f"a table of {count} ranges")
         return cls._lazy(
-            partial(range_rows, n),
+            partial(matrices.range_rows, n),
             names,
-            unique_names(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)),
-            gram=partial(range_gram, n),
-            symmetries=[reversal(n)],
+            matrices.unique_names(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)),
+            gram=partial(matrices.range_gram, n),
+            symmetries=[matrices.reversal(n)],
             table={"kind": "ranges"},
         )
 
@@ -341,9 +321,9 @@ class Workload:
         """
         if not isinstance(values, Mapping) or not values:
             raise StatementError("means take a mapping from a name to its numbers", do='pass {"age": [...]}')
-        rows, inputs = read_means(values, inputs)
+        rows, inputs = matrices.read_means(values, inputs)
         made = cls(rows, inputs, list(values))
-        made.symmetries = (reversal(made.shape[1]),)
+        made.symmetries = (matrices.reversal(made.shape[1]),)
         return made
 
     @classmethod
@@ -366,7 +346,7 @@ class Workload:
         >>> Workload.marginals({"sex": ["f", "m"], "age": [0, 1, 2]}, 1).names[:3]
         ('sex=f', 'sex=m', 'age=0')
         """
-        parts = read_attributes(shape)
+        parts = matrices.read_attributes(shape)
         ways = whole_number(k, "k", 1, len(parts))
         levels = [values for _, values in parts]
         sizes = [len(values) for values in levels]
@@ -380,13 +360,15 @@ class Workload:
             for cell in itertools.product(*(range(sizes[place]) for place in chosen))
         ]
         made = cls._lazy(
-            partial(marginal_rows, sizes, cells),
+            partial(matrices.marginal_rows, sizes, cells),
             answers,
-            unique_names(", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells),
-            symmetries=product_symmetries(sizes),
-            table={"kind": "marginals", "shape": plain_shape(parts), "k": ways},
+            matrices.unique_names(
+                ", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells
+            ),
+            symmetries=matrices.product_symmetries(sizes),
+            table={"kind": "marginals", "shape": matrices.plain_shape(parts), "k": ways},
         )
-        made.candidates = parities(sizes, ways)
+        made.candidates = matrices.parities(sizes, ways)
         made.sizes = tuple(sizes)
         return made
 

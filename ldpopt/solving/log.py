@@ -1,8 +1,12 @@
-"""The log of the library, by the logger ``ldpopt``: which method is tried, and its progress; silent by default."""
+"""Steps of a plan, and the log of the library by the logger ``ldpopt``, which names them; silent by default."""
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Method = TypeVar("Method", covariant=True)
 
 LOG = logging.getLogger("ldpopt")  # plan, rounds, gaps and results at level INFO; steps within a round at level DEBUG
 
@@ -24,3 +28,22 @@ def log_to_stderr(verbose: bool) -> Iterator[None]:
     finally:
         LOG.setLevel(level)
         LOG.removeHandler(handler)
+
+
+@dataclass(frozen=True)
+class Step(Generic[Method]):
+    """One method of a plan.
+
+    Attributes
+    ----------
+    method : Method
+        The method to try.
+    because : str
+        The reason, as a clause after the method's name.
+    """
+
+    method: Method
+    because: str
+
+    def __str__(self) -> str:
+        return f"{self.method}: {self.because}"

@@ -10,6 +10,7 @@ from ldpopt.foundation.numbers import short_repr
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Solver
 from ldpopt.solving.limits import LIMITS, Limits
+from ldpopt.solving.log import Step
 from ldpopt.solving.methods.direct import Direct
 from ldpopt.solving.methods.event_interior import EventInteriorPoint
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
@@ -18,7 +19,6 @@ from ldpopt.solving.methods.output_sifting import OutputSifting
 from ldpopt.solving.methods.rays.method import Rays
 from ldpopt.solving.methods.row_generation import RowGeneration
 from ldpopt.solving.problem_form import ProblemForm
-from ldpopt.solving.step import Step
 
 SolveForm = Literal["compact", "pairwise", "sifted"]
 
@@ -90,9 +90,9 @@ def plan(
         return (Step(_with_solver(facts, solver, form), f"{requested} was requested"),)
     if form == "sifted":
         return (Step(OutputSifting(), 'form="sifted" was requested'),)
-    candidates = [method for method in _allowed(form) if method.suits(facts, limits)]
-    ranks = {method: method.rank(facts, limits) for method in candidates}
-    ranked = sorted((method for method in candidates if ranks[method] < inf), key=ranks.__getitem__)
+    ranks = {method: method.rank(facts, limits) for method in _allowed(form)}  # ranks take less time than suiting
+    candidates = [method for method, rank in ranks.items() if rank < inf and method.suits(facts, limits)]
+    ranked = sorted(candidates, key=ranks.__getitem__)
     if form is None and len(ranked) > 1 and facts.is_mutual and facts.pair_nonzeros > limits.direct_nonzeros:
         ranked = [method for method in ranked if not isinstance(method, Direct)]  # simplex would take hours
     return tuple(Step(method, method.because(facts, limits)) for method in ranked)

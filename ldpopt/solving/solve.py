@@ -16,13 +16,12 @@ from ldpopt.solving.channel_program import program_blocks
 from ldpopt.solving.formulation import formulate, relaxed_form
 from ldpopt.solving.gap_check import OPTIMAL_GAP, check_gap, polish, repair_and_measure
 from ldpopt.solving.limits import LIMITS, Limits
-from ldpopt.solving.log import LOG, log_to_stderr
+from ldpopt.solving.log import LOG, Step, log_to_stderr
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
 from ldpopt.solving.methods.rays.cluster import LEAST_INPUTS, require_client
 from ldpopt.solving.plan import POLISHING_METHODS, SolveForm, plan
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import Solution, value_of, with_constant_report
-from ldpopt.solving.step import Step
 
 FINAL = (Status.OPTIMAL, Status.INFEASIBLE)  # statuses after which no other method is tried
 NOTED_COST = 1e-6  # smallest relative cost of the repair that is noted
@@ -243,15 +242,7 @@ def _conflict(problem: Problem, solver: str | Solver, deadline: Deadline) -> tup
     needed = list(problem.constraints)
     for block in problem.constraints:
         rest = [other for other in needed if other is not block]
-        trial = Problem(
-            problem.prior,
-            problem.utility,
-            problem.privacy,
-            inputs=problem.inputs,
-            outputs=problem.outputs,
-            objective=problem.objective,
-            constraints=rest,
-        )
+        trial = replace(problem, constraints=tuple(rest))
         program = formulate(trial, relaxed_form(trial))
         if backend.solve(program, time_limit=deadline.left).status is Status.INFEASIBLE:
             needed = rest

@@ -13,23 +13,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.reports import read_numbers
+from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import first_duplicate, nearest
 from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, require_memory, whole_number
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import run
 from ldpopt.tables.files import position_of, reading
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 # Protocols of `ldpopt.mean` whose only parameter is the budget
 PROTOCOLS = ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave", "RandomCensoring")
@@ -102,10 +99,8 @@ class MeanExperiment:
         columns = [self.algorithms.index(name) for name in chosen]
         return friedman(self.rmse[:, self.epsilons.index(epsilon)][:, columns])
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """Return one row per budget and algorithm: mean and standard error over the sets, theory, seconds."""
-        from ldpopt.foundation.optional import pandas as pd
-
         rows = [
             {
                 "epsilon": epsilon,
@@ -118,7 +113,7 @@ class MeanExperiment:
             for i, epsilon in enumerate(self.epsilons)
             for j, name in enumerate(self.algorithms)
         ]
-        return pd.DataFrame(rows)
+        return optional.pandas.DataFrame(rows)
 
 
 def compare_means(
@@ -198,19 +193,9 @@ def compare_means(
     >>> compare_means(duchi, data, epsilons=[1.0], sets=2, users=900)
     MeanExperiment(1 algorithms, 1 budgets, 2 sets of 900 users)
     """
-    found = compare_means_grid(
-        algorithms,
-        data,
-        users=[users],
-        epsilons=epsilons,
-        sets=sets,
-        seed=seed,
-        jobs=jobs,
-        executor=executor,
-        checkpoint=checkpoint,
-        progress=progress,
-    )
-    return next(iter(found.values()))
+    what: Any = {"users": [users], "epsilons": epsilons, "sets": sets, "seed": seed}
+    how: Any = {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
+    return next(iter(compare_means_grid(algorithms, data, **what, **how).values()))
 
 
 def compare_means_grid(
@@ -476,7 +461,9 @@ class Resampled:
         require_memory(n_bytes, f"a data set of {users:,} people", do="take fewer people")
         return self._answers[rng.integers(0, len(self._answers), users)]
 
-    def _scaled(self, batch: Sequence[pa.Array], where: Sequence[str], first_row: int) -> NDArray[np.float32]:
+    def _scaled(
+        self, batch: Sequence[optional.pyarrow.Array], where: Sequence[str], first_row: int
+    ) -> NDArray[np.float32]:
         """The answers of a batch, scaled into [0, 1]."""
         columns = []
         for column, name in zip(batch, where, strict=True):

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import normal_quantile
 from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
+from ldpopt.foundation import optional
 from ldpopt.foundation.files import write_csv
 from ldpopt.foundation.numbers import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
@@ -23,9 +24,6 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 from ldpopt.processes.checkpoint import Checkpoint
 from ldpopt.processes.pool import run
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Setting", "SimulationGrid", "SimulationResult", "simulate", "simulate_grid"]
 
@@ -120,13 +118,11 @@ class SimulationResult:
             f"[{low:.6g}, {high:.6g}], expected {self.expected:.6g})"
         )
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table with one row per survey and answer: utility, true share, estimated share."""
-        from ldpopt.foundation.optional import pandas as pd
-
         n = len(self.labels)
         estimates = np.full(self.frequencies.shape, np.nan) if self.estimates is None else self.estimates
-        return pd.DataFrame(
+        return optional.pandas.DataFrame(
             {
                 "repeat": np.repeat(np.arange(self.repeats), n),
                 "utility": np.repeat(self.utilities, n),
@@ -166,11 +162,9 @@ class SimulationGrid:
                 "error": found.error,
             }
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """The table as a DataFrame."""
-        from ldpopt.foundation.optional import pandas as pd
-
-        return pd.DataFrame(list(self.records()))
+        return optional.pandas.DataFrame(list(self.records()))
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the table as CSV with exact floats; with a path, also write it atomically."""
@@ -251,16 +245,9 @@ def simulate(
     >>> abs(found.mean - found.expected) < 4 * found.std_error
     True
     """
+    how: Any = {"repeats": repeats, "confidence": confidence, "rng": rng, "checkpoint": checkpoint}
     grid = simulate_grid(
-        {"": Setting(mechanism, prior, utility)},
-        [population],
-        repeats=repeats,
-        confidence=confidence,
-        rng=rng,
-        jobs=jobs,
-        executor=executor,
-        checkpoint=checkpoint,
-        progress=progress,
+        {"": Setting(mechanism, prior, utility)}, [population], **how, jobs=jobs, executor=executor, progress=progress
     )
     return next(iter(grid.cells.values()))
 

@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, fields, is_dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.closed_forms.recognize import closed_form
 from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown, thinned
 from ldpopt.foundation.files import write_csv
@@ -29,9 +30,6 @@ from ldpopt.processes.pool import Lost, count_of, run
 from ldpopt.solvers import Status
 from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["MAX_POINTS", "Row", "SweepResult", "sweep"]
 
@@ -156,11 +154,9 @@ class SweepResult(HasFacts):
                 record |= {f"weight[{label}]": w for label, w in zip(self.labels, weights, strict=True)}
             yield record
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """The table as a DataFrame."""
-        from ldpopt.foundation.optional import pandas as pd
-
-        return pd.DataFrame(list(self.records()), columns=self._header())
+        return optional.pandas.DataFrame(list(self.records()), columns=self._header())
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the table as CSV with exact floats; with a path, also write it atomically."""

@@ -52,7 +52,7 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
         data = strict_object(path, MAX_FILE_BYTES)
         if data.get("format") != FORMAT:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
-        questions = {key: _question_from_dict(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
+        questions: Any = {key: _question_from_dict(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
         options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
         options["words"] = data.get("words")
         if data["scheme"] == "joint":

@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +17,16 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest, text_of
 from ldpopt.foundation.numbers import whole_number
 from ldpopt.frequencies.subset_selection import SubsetSelection
+from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.modelfile.schema import Section
+from ldpopt.surveys.joint import JOINT
 
 if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
 
 FORMAT = "ldpopt form 1"
-SCHEMES_OF_FORMS = ("split", "one_question", "fake_data")  # schemes that a device can draw
 MAX_ANSWERS = 500  # largest number of answers to a question: a longer menu is not read
 MAX_MASSES = 200_000  # largest number of masses of a question: 3 MB of digits on a page
 MAX_WAVES = 1000  # largest number of repetitions of a survey
@@ -66,7 +68,9 @@ class FormWords(FormSection):
                 raise StatementError("words are a mapping", do='pass {"questions": {name: {"text": ...}}}') from None
             first = error.errors(include_url=False)[0]
             place = ".".join(map(str, first["loc"])) or "words"
-            raise StatementError(f"{place}: {first['msg']}", where="words", do="see [form] in `Model files`") from None
+            raise StatementError(
+                f"{place}: {first['msg']}", where="words", do="see the page `Fieldwork` in the documentation"
+            ) from None
         if found.waves is not None and found.waves < found.wave:
             what = f"wave {found.wave} of {found.waves} waves"
             raise StatementError(what, where="words", do="state at least as many waves as the number of this one")
@@ -95,25 +99,30 @@ def require_words(words: QuestionWords, question: Question) -> None:
 
 def form_of(survey: Survey, wave: int | None = None) -> dict[str, Any]:
     """Return the form of a survey; see `Survey.form`."""
-    if survey.scheme not in SCHEMES_OF_FORMS:
-        what = f"a device does not draw the reports of the scheme {survey.scheme!r}"
-        raise StatementError(what, do=f"use one of {', '.join(SCHEMES_OF_FORMS)}")
     if survey.weights is not None:
         what = f"a device does not know a person's weight, column {survey.weights!r}"
         raise StatementError(what, do="leave weights out of the survey, and weight the reports later")
     if isinstance(survey.odds, float):
-        unbounded = ", ".join(name for name, question in survey.questions.items() if question.randomizer.odds is None)
+        unbounded = ", ".join(name for name, question in survey.asked.items() if question.randomizer.odds is None)
         what = f"a report on {unbounded} can rule an answer out: the ratio of its probabilities is infinite"
         raise StatementError(what, do="use a mechanism that is private for some epsilon with delta = 0")
     number = survey.words.wave if wave is None else whole_number(wave, "wave", 1, MAX_WAVES)
-    return {
-        "format": FORMAT,
-        "title": survey.title,
-        "scheme": "split" if survey.one_question is None else survey.scheme,
-        "odds": str(Fraction(survey.odds)),
-        "questions": {name: _question_form(name, question) for name, question in survey.questions.items()},
-        **({} if number == 1 else {"wave": number}),
-    }
+    asked = {name: _answers_form(name, question) for name, question in survey.questions.items()}
+    scheme, joint = "split" if survey.one_question is None else survey.scheme, {}
+    if survey.joint is None:
+        asked = {name: form | _law_form(name, survey.questions[name].randomizer) for name, form in asked.items()}
+    else:
+        about = {"column": JOINT, "order": list(asked), "missing": survey.joint.missing}
+        scheme, joint = "joint", {"joint": about | _law_form(JOINT, survey.joint.randomizer)}
+    form = {"format": FORMAT, "title": survey.title, "scheme": scheme, "odds": str(Fraction(survey.odds))}
+    return form | {"questions": asked} | joint | ({} if number == 1 else {"wave": number})
+
+
+def columns_of(form: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What a form has for each column of reports: the questions, or the joint report."""
+    joint = form.get("joint")
+    found: dict[str, dict[str, Any]] = form["questions"] if joint is None else {joint["column"]: joint}
+    return found
 
 
 def form_digest(form: Mapping[str, Any]) -> str:
@@ -121,22 +130,24 @@ def form_digest(form: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(form, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def _question_form(name: str, question: Question) -> dict[str, Any]:
-    """What a device needs for one question: texts of its answers and reports, and integer masses over ``2**53``."""
+def _answers_form(name: str, question: Question) -> dict[str, Any]:
+    """The texts of the answers to a question, and how missing ones are treated."""
     answers = _texts(question.inputs, "answer", name)
     if len(answers) > MAX_ANSWERS:
         what = f"question {name!r} has {len(answers):,} answers"
         raise StatementError(what, do=f"a form has room for {MAX_ANSWERS}: group them, or ask in two questions")
     missing = question.missing_code
-    found: dict[str, Any] = {
-        "digest": question.randomizer.digest,
-        "answers": answers,
-        "missing": question.missing,
-        "missing_answer": None if missing is None else answers[missing],
-    }
-    law = question.randomizer
+    missing_answer = None if missing is None else answers[missing]
+    return {"answers": answers, "missing": question.missing, "missing_answer": missing_answer}
+
+
+def _law_form(name: str, law: Any) -> dict[str, Any]:
+    """What a device draws with: integer masses over ``2**53``, or the law of sets or patterns."""
+    found = {"digest": law.digest}
     if isinstance(law, SubsetSelection):
-        return found | {"set": {"count": len(answers), "size": law.size, "mass": law.distribution.mass}}
+        return found | {"set": {"count": len(law.inputs), "size": law.size, "mass": law.distribution.mass}}
+    if isinstance(law, YesNoPatterns):
+        return found | {"patterns": asdict(law.law)}
     if not isinstance(law, Mechanism):
         what = f"question {name!r} is drawn by a {type(law).__name__}, which a device does not have"
         raise StatementError(what, do="use a mechanism or a design")

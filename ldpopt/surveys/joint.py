@@ -86,25 +86,23 @@ class JointQuestion(Question):
         return self._numbers[name].estimate(counts, confidence, **how)
 
     def precision(self, name: str, confidence: float, prior: Any = None) -> Precision:
-        """Variances of the numbers of one question; without a prior, at the worst distribution of all answers."""
-        answers = self._require(name).inputs
-        share = None if prior is None else read_prior(prior, tuple(answers))[0]
-        names: tuple[Hashable, ...] = tuple(answers)
-        spans = np.ones(len(names))
-        if isinstance(self.source, YesNoPatterns):
-            found = self.source.variances_at(np.full(2, 0.5) if share is None else share)
-        else:
-            numbers, place = self._numbers[name], list(self.questions).index(name)
-            names, spans = numbers.names, numbers.spans
-            found = numbers.variances() if share is None else numbers.variances_at(share, self._combinations[place])
+        """Variances of the numbers of a question; a prior is for its own answers, beside equally common other ones."""
+        own = self._require(name).inputs
+        names, spans = tuple(own), np.ones(len(own))
+        if not isinstance(self.source, YesNoPatterns):
+            names, spans = self._numbers[name].names, self._numbers[name].spans
+        priors = [np.full(len(one.inputs), 1 / len(one.inputs)) for one in self.questions.values()]
+        if prior is not None:
+            priors[list(self.questions).index(name)] = read_prior(prior, tuple(own))[0]
+        found = self.variances(name, None if prior is None else priors)
         return Precision(names, found, interval_quantile(confidence, len(found), False), spans)
 
-    def variance(self, name: str, priors: Sequence[Float]) -> float:
-        """Average variance of the numbers of a question, for independent answers with these distributions."""
-        place = list(self.questions).index(name)
-        if isinstance(self.source, YesNoPatterns):
-            return float(self.source.variances_at(priors[place]).mean())
-        return float(self._numbers[name].variances(reduce(np.multiply.outer, priors).ravel()).mean())
+    def variances(self, name: str, priors: Sequence[Float] | None) -> Float:
+        """Variances of the numbers of a question, for independent answers; default: at the worst distribution."""
+        if not isinstance(self.source, YesNoPatterns):
+            joined = None if priors is None else reduce(np.multiply.outer, priors).ravel()
+            return self._numbers[name].variances(joined)
+        return self.source.variances_at(np.full(2, 0.5) if priors is None else priors[self.source.place(name)])
 
     def pair(self, name: str, other: str) -> Any:
         """What counts and estimates the table of two questions."""
@@ -151,26 +149,12 @@ class JointQuestion(Question):
 class JointNumbers(ListedSource):
     """Some numbers that are estimated from the reports of a design: those of a question, or the table of two."""
 
+    names: tuple[Hashable, ...] = ()
+    wanted: Any = None
+
     def __init__(self, source: Design, names: Sequence[Hashable], wanted: Float, estimator: Float) -> None:
-        self.mechanism, self._names, self._wanted = source.mechanism, tuple(names), wanted
+        self.mechanism, self.names, self.wanted = source.mechanism, tuple(names), wanted
         self.estimator, self._inverse = estimator, source.certificate.left_inverse
-
-    @property
-    def names(self) -> tuple[Hashable, ...]:
-        """The numbers."""
-        return self._names
-
-    @property
-    def wanted(self) -> Float:
-        """Matrix of the numbers, shape (k, n)."""
-        return self._wanted
-
-    def variances_at(self, prior: Float, answers: Any) -> Float:
-        """Variances if one question has the distribution ``prior``, and the others the worst one for it."""
-        second = self.estimator**2 @ self.mechanism.channel.T
-        worst = np.stack([second[:, answers == place].max(axis=1) for place in range(len(prior))], axis=1)
-        mean = np.stack([self.wanted[:, answers == place][:, 0] for place in range(len(prior))], axis=1) @ prior
-        return np.asarray(worst @ prior - mean**2)
 
     def estimate(
         self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True
@@ -205,7 +189,7 @@ def is_yes_no(questions: Mapping[str, Question]) -> bool:
 
 def product_workload(questions: Mapping[str, Question]) -> Workload:
     """The numbers of all questions, for combinations of answers."""
-    alphabets = {name: list(question.inputs) for name, question in questions.items()}
+    alphabets: dict[Hashable, list[Hashable]] = {name: list(question.inputs) for name, question in questions.items()}
     if all(question.source.unit == 1 for question in questions.values()):
         return Workload.marginals(alphabets, 1)
     places = np.indices([len(answers) for answers in alphabets.values()]).reshape(len(alphabets), -1)

@@ -126,7 +126,7 @@ def compare_schemes(
         found["fake_data"][name] = _variance(whole, shares, count, True)
     if count > 1 and (is_yes_no(parts) or prod(map(len, guesses)) <= MAX_COMBINATIONS):
         joint = JointQuestion.of(parts, joint_source(parts, budget))
-        found["joint"] = {name: joint.variance(name, guesses) for name in parts}
+        found["joint"] = {name: float(joint.variances(name, guesses).mean()) for name in parts}
     return SchemeComparison(budget, found, joint)
 
 

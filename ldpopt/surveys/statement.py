@@ -195,7 +195,8 @@ def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
     """Divide the budget of a survey among its questions, and read the mechanisms that it names."""
     with page.at("epsilon"):
         total = None if survey.epsilon is None else Budget(survey.epsilon)
-    scheme, why, joint = (survey.scheme, "", None)
+    scheme: str = survey.scheme
+    why, joint = "", None
     if scheme == "best":
         scheme, why, joint = _best_scheme(page, survey, total)
     elif scheme == "joint":

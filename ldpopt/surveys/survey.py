@@ -507,8 +507,14 @@ class Survey:
             Reports, as `privatize` returned or wrote them.
         name, other : str
             The questions.
-        weights, confidence, simultaneous, check_fit
-            As in `estimate`; default: ``None``, ``0.95``, ``False`` and ``True``.
+        weights : array_like, Series or column name, optional
+            As in `estimate`, also what follows; default: those of the survey, else all 1.
+        confidence : float
+            Default: ``0.95``.
+        simultaneous : bool
+            Default: ``False``.
+        check_fit : bool
+            Default: ``True``.
 
         Returns
         -------
@@ -520,6 +526,14 @@ class Survey:
         StatementError
             If the scheme is another one, a question is unknown, or the reports do not show how two answers depend on
             each other: for small budgets the best report is about one question.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> survey = Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=4.0, scheme="joint")
+        >>> reports = survey.privatize(pandas.DataFrame({"a": ["no", "yes"] * 500, "b": ["no", "no"] * 500}), rng=1)
+        >>> (survey.estimate_pair(reports, "a", "b").values > 0.3).tolist()
+        [True, False, True, False]
         """
         if self.joint is None:
             what = f"in the scheme {self.scheme!r} no report is about two questions"

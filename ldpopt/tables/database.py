@@ -146,7 +146,7 @@ class DatabaseRows:
         from ldpopt.foundation.optional import pyarrow as pa
         from ldpopt.foundation.optional import sqlalchemy as sa
 
-        wanted = [sa.column(self.columns[position]) for position in (*coded, *kept)]
+        wanted: list[Any] = [sa.column(self.columns[position]) for position in (*coded, *kept)]
         statement = sa.select(*wanted).select_from(sa.table(REPORTS)).order_by(sa.column(ID))
         with database_errors(self.name), self._engine.connect() as connection:
             for rows in connection.execution_options(yield_per=ROWS).execute(statement).partitions():

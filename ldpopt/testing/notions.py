@@ -230,10 +230,8 @@ def _tightness(checked: _Checked) -> None:
     require(found.epsilon <= epsilon * (1 + 1e-12), f"audit() finds epsilon {found.epsilon:.17g} of {epsilon:.17g}")
     less = with_epsilon(checked.notion, Budget(epsilon - EPSILON_STEP))
     lower = solve(checked.problem(less, gain))
-    require(
-        lower.value <= answer.value + TOLERANCE,
-        f"epsilon - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}",
-    )
+    what = f"epsilon - {EPSILON_STEP} has a larger value: {lower.value} > {answer.value}"
+    require(lower.value <= answer.value + TOLERANCE, what)
     if lower.value < answer.value - 1e-9:
         verdict = checked.audit(answer.mechanism.channel, less).verdict
         require(verdict == "violated", f"the optimum at epsilon is {verdict} at epsilon - {EPSILON_STEP}")
@@ -257,9 +255,8 @@ def _ties(checked: _Checked) -> None:
             point = find("highs").solve(program).point
             found["the compact program"] = np.nan if point is None else float(program.objective @ point)
         for name, other in found.items():
-            require(
-                bool(abs(other - value) <= TOLERANCE), f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}"
-            )
+            what = f"the optimum is {value:.12g} by ties(), {other:.12g} by {name}"
+            require(bool(abs(other - value) <= TOLERANCE), what)
 
 
 def _events(checked: _Checked) -> None:
@@ -273,9 +270,8 @@ def _events(checked: _Checked) -> None:
     if checked.audit(truth).verdict == "violated":
         block = checked.notion.separate(truth, checked.inputs)
         if block is None:
-            raise AssertionError(
-                "separate() finds no row that the identity channel violates, but audit() finds a violation"
-            )
+            what = "separate() finds no row that the identity channel violates, but audit() finds a violation"
+            raise AssertionError(what)
         least = float(block.violation(truth).min())
         require(least > 0, "separate() returned a row that the channel does not violate")
     block = checked.notion.separate(private, checked.inputs)
@@ -318,10 +314,8 @@ def _post_processing(checked: _Checked) -> None:
         channel = solve(checked.problem(checked.notion, gain)).mechanism.channel
         for after in (checked.rng.dirichlet(np.full(m, 0.3), m), np.eye(m)[checked.rng.integers(0, m, m)]):
             fixed = repair(channel @ after, checked.notion, inputs=checked.inputs, outputs=checked.outputs)
-            require(
-                fixed.moved <= 1e-9,
-                f"the channel with randomized reports is at distance {fixed.moved:.3g} from private channels",
-            )
+            what = f"the channel with randomized reports is at distance {fixed.moved:.3g} from private channels"
+            require(fixed.moved <= 1e-9, what)
 
 
 _CHECKS: dict[str, Callable[[_Checked], None]] = {

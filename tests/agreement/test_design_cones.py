@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from builders import cases
 from ldpopt import GraphDP, MetricDP, OneSided, PureLDP, Workload, design
-from ldpopt.privacy.cones.lengths import lengths_of
 from ldpopt.privacy.cones.rays import ZERO, rays_of
-from ldpopt.privacy.cones.vertices import vertices
+from ldpopt.privacy.cones.vertices import lengths_of, vertices
 
 
 def by_all_trees(distance):

@@ -16,7 +16,7 @@ from ldpopt import solvers
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.privacy import Ties, implied_pairs
+from ldpopt.privacy import Ties, places
 from ldpopt.solvers import Status
 from ldpopt.solving.methods.graph_interior import GraphInteriorPoint
 from ldpopt.solving.methods.method import Task
@@ -59,13 +59,13 @@ def test_dropping_implied_pairs_keeps_the_optimum(seed):
 
 
 def test_all_pairs_are_kept_where_a_sample_has_no_implied_ones(monkeypatch):
-    monkeypatch.setattr(implied_pairs, "SAMPLED_INPUTS", 20)
-    places = np.random.default_rng(0).random((40, 2))
-    places[1], places[2] = places[0] + [2.0, 0.0], places[0] + [4.0, 0.0]  # one pair is implied
-    distance = np.sqrt(((places[:, None] - places) ** 2).sum(axis=2))
-    assert len(implied_pairs.unimplied_pairs(distance)[0]) == 40 * 39
-    monkeypatch.setattr(implied_pairs, "MAX_IMPLIED_SHARE", 0.0)
-    assert len(implied_pairs.unimplied_pairs(distance)[0]) == 40 * 39 - 2
+    monkeypatch.setattr(places, "SAMPLED_INPUTS", 20)
+    points = np.random.default_rng(0).random((40, 2))
+    points[1], points[2] = points[0] + [2.0, 0.0], points[0] + [4.0, 0.0]  # one pair is implied
+    distance = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    assert len(places.unimplied_pairs(distance)[0]) == 40 * 39
+    monkeypatch.setattr(places, "MAX_IMPLIED_SHARE", 0.0)
+    assert len(places.unimplied_pairs(distance)[0]) == 40 * 39 - 2
     assert len(lo.MetricDP(1.0, manhattan(5)).ties(range(25)).first) == 2 * 2 * 5 * 4
 
 
@@ -108,7 +108,7 @@ def test_float_sums_are_decided_exactly(lengths, left):
 @pytest.mark.parametrize("n", thorough_or([2, 9, 40], [2, 9, 40, 110]))
 def test_no_other_pairs_are_implied_as_exact_numbers(n, unit):
     distance = unit * shortest(n, np.random.default_rng(n))
-    first, second = implied_pairs.unimplied_pairs(distance)
+    first, second = places.unimplied_pairs(distance)
     is_kept = np.zeros((n, n), bool)
     is_kept[first, second] = True
     exact = [list(map(Fraction, row)) for row in distance.tolist()]

@@ -1,7 +1,5 @@
 """The page: its template (``page.html.j2``, with every sentence of it) filled with the results for each budget."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path

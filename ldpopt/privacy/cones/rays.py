@@ -16,8 +16,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.privacy import TiedNotion
-from ldpopt.privacy.cones.lengths import Int, lengths_of
-from ldpopt.privacy.cones.vertices import MAX_RAYS, vertices
+from ldpopt.privacy.cones.vertices import MAX_RAYS, Int, lengths_of, vertices
 from ldpopt.privacy.ties import Ties
 
 ZERO = -1  # marks an entry that is 0: the answer never gives the report

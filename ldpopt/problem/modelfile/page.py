@@ -136,13 +136,7 @@ _LONG_TEXT = re.compile(r"\"\"\"[\s\S]*?(?:\"\"\"|\Z)|'''[\s\S]*?(?:'''|\Z)|\"(?
 
 
 def line_of(text: str, key: Key) -> int | None:
-    r"""Line of a key in a TOML text, counted from 1: or the line of the innermost table or key around it.
-
-    Examples
-    --------
-    >>> line_of("[privacy]\nkind = 'pure'\nepsilon = -1", ("privacy", "epsilon"))
-    3
-    """
+    r"""Line of a key in a TOML text, counted from 1: or the line of the innermost table or key around it."""
     outside = _LONG_TEXT.sub(lambda found: found[0][:1] + re.sub(r"[^\n]", "\0", found[0][1:]), text).split("\n")
     found: int | None = None
     table: Key = ()
@@ -179,13 +173,7 @@ def shipped(kind: Literal["models", "examples"]) -> Path:
 
 
 def model_path(name: str | os.PathLike[str]) -> str:
-    """Path of a model: of the file, or of the model of this name that comes with the package.
-
-    Examples
-    --------
-    >>> model_path("coin").endswith("coin.toml"), model_path("my/coin.toml")
-    (True, 'my/coin.toml')
-    """
+    """Path of a model: of the file, or of the model of this name that comes with the package."""
     path = os.fspath(name)
     if not path.replace("_", "").isalnum() or os.path.exists(path):
         return path

@@ -54,13 +54,7 @@ COMMENT = 34  # column of the comments
 
 
 def template(title: str, inputs: Sequence[str], epsilon: str | float, *, estimate: bool = False) -> str:
-    """Text of a model file with comments.
-
-    Examples
-    --------
-    >>> print(template("My survey", ["no", "yes"], 1.0).splitlines()[8])
-    inputs = ["no", "yes"]            # the possible answers, which are the reports too; or also outputs = [...]
-    """
+    """Text of a model file with comments."""
     verb = "design" if estimate else "solve"
     matrix = [[float(x == y) for y in range(len(inputs))] for x in range(len(inputs))]
     text = TEMPLATE.format(

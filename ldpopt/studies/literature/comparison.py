@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldpopt.errors import NoSolutionError, NotRepresentableError
+from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, shown
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.problem import Problem
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LITERATURE = "literature"  # kind of the mechanisms that need not be optimal
 ROUNDING = 1e-9  # share of the optimum by which rounding may make another mechanism better
@@ -162,12 +160,10 @@ class Comparison(HasFacts):
             parts.append(f"interrupted: {self.finished} of {self.planned} methods are finished")
         return Facts(repr(self.problem), parts)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table: one row for each method and mechanism, with its kind, numbers, verdict, seconds and note."""
-        from ldpopt.foundation.optional import pandas as pd
-
         table = {row.name: [getattr(row, column) for column in COLUMNS] for row in self.rows}
-        return pd.DataFrame.from_dict(table, orient="index", columns=list(COLUMNS))
+        return optional.pandas.DataFrame.from_dict(table, orient="index", columns=list(COLUMNS))
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the command writes as JSON: the best value, the bound, and the rows; nan is None."""

@@ -24,8 +24,8 @@ from ldpopt import (
 from ldpopt.designing.literature import variance_of
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.mechanism.repair import repair
-from ldpopt.privacy.cones.lengths import lengths_of
 from ldpopt.privacy.cones.rays import rays_of
+from ldpopt.privacy.cones.vertices import lengths_of
 
 PATH = nx.path_graph(["a", "b", "c", "d"])
 LINE = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))

@@ -16,21 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from ldpopt.designing import symmetry
 from ldpopt.designing.column_generation import UNUSED, Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.methods.relaxation.program import LEAST_GAP, relax
 from ldpopt.designing.methods.relaxation.weighting import FirstOrderMaster, Weighted
 from ldpopt.designing.pricing import Dual, Price, local_search
 from ldpopt.designing.private_columns import Staircases
-from ldpopt.designing.symmetry import (
-    Blocks,
-    Permutations,
-    all_images,
-    involutions,
-    new_representatives,
-    representatives,
-    symmetry_group,
-)
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Columns
@@ -55,8 +47,8 @@ class _Task:
 
     contrasts: Contrasts
     cone: Staircases
-    permutations: Permutations
-    blocks: Blocks
+    permutations: symmetry.Permutations
+    blocks: symmetry.Blocks
     room: int
     gap: float
     deadline: Deadline
@@ -73,14 +65,14 @@ def relaxed_average(
     candidates: Float | None = None,
 ) -> Optimum:
     """Design for the average over many answers; ``candidates`` are sets, shape ``(c, n)``."""
-    permutations = involutions(symmetry_group(contrasts, hints, cone))
+    permutations = symmetry.involutions(symmetry.symmetry_group(contrasts, hints, cone))
     n = len(contrasts.weights)
     room = max(n * (n + 1) // 2 // len(permutations), n)
     if deadline.left is not None:
         reports = SHARE * deadline.left / (FINISHING * n**2)
         room = min(room, max(int(reports / len(permutations)), n))
         deadline = deadline.before(min(room * len(permutations) * FINISHING * n**2, 2 * SHARE * deadline.left))
-    blocks = Blocks(contrasts, permutations, cone.spread)
+    blocks = symmetry.Blocks(contrasts, permutations, cone.spread)
     relaxed = relax(contrasts, cone, gap, deadline)
     # The gap is one of the variance, which is the objective less the spread.
     share = max(gap * (1 - contrasts.spread / relaxed.dual.bound), LEAST_GAP)
@@ -109,9 +101,9 @@ def _first(task: _Task, shares: Float, candidates: Float | None) -> tuple[Column
     if candidates is not None:
         drawn += [candidates, 1 - candidates]
     n = len(task.contrasts.weights)
-    singles = representatives(np.eye(n), task.permutations)
+    singles = symmetry.representatives(np.eye(n), task.permutations)
     shapes = np.unique(np.vstack(drawn).astype(np.float64), axis=0)
-    columns = task.cone.columns(representatives(np.vstack([singles, shapes]), task.permutations))
+    columns = task.cone.columns(symmetry.representatives(np.vstack([singles, shapes]), task.permutations))
     q = np.where(columns.shapes.sum(axis=1) == 1, SINGLES / len(columns), 1 / len(columns))
     return columns, q / q.sum()
 
@@ -136,7 +128,7 @@ def _fresh(task: _Task, columns: Columns, found: Weighted) -> Float:
     # At an optimum over few columns the prices are reliable only near the columns in use: one answer is exchanged.
     parents = np.take_along_axis(parents, moved, axis=1)
     shapes = local_search(price, found.value, parents, task.cone.base, task.cone.spread, steps=1)
-    shapes = new_representatives(shapes, columns, task.permutations)
+    shapes = symmetry.new_representatives(shapes, columns, task.permutations)
     costs = price.costs(task.cone.columns(shapes))
     order = np.argsort(-costs)[: int(ADDED * task.room)]
     return np.asarray(shapes[order[costs[order] > found.value * (1 + WORTH * task.gap)]])
@@ -155,7 +147,7 @@ def _renewed(task: _Task, columns: Columns, q: Float, fresh: Float) -> tuple[Col
 def _optimum(task: _Task, columns: Columns, found: Weighted, dual: Dual, rounds: int) -> Optimum:
     """The design with all images of its columns."""
     used = found.q > UNUSED
-    shapes, q = all_images(columns.shapes[used], found.q[used], task.permutations)
+    shapes, q = symmetry.all_images(columns.shapes[used], found.q[used], task.permutations)
     return Optimum(task.contrasts, task.cone.columns(shapes), q / q.sum(), found.value, dual, rounds)
 
 

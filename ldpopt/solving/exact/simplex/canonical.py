@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldpopt.errors import InfeasibleError, UnboundedError
+from ldpopt.foundation import optional
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.exact.simplex.elimination import Simplify, basic_rows, solve_rows
 from ldpopt.solving.exact.simplex.standard_form import Row, StandardForm, standard_form
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -85,19 +83,17 @@ class CanonicalForm:
         """The basic solution as the program's own variables."""
         return self.form.point(tuple(self.basic_solution.values()))
 
-    def tableau(self) -> pd.DataFrame:
+    def tableau(self) -> optional.pandas.DataFrame:
         """Tabulate :math:`B^{-1} A` and :math:`B^{-1} b`, one row per basic column; the last row has the reduced costs.
 
         The last entry is the objective.
         """
-        from ldpopt.foundation.optional import pandas as pd
-
         sides = [[*row, right] for row, right in zip(self.form.matrix, self.form.right, strict=True)]
         solved = solve_rows(basic_rows(self.form, self.basis), sides, self.simplify)
         names = self.form.names
         table = {names[position]: solved[k] for k, position in enumerate(self.basis)}
         table["sigma"] = [*self.reduced_costs.values(), self.objective]
-        return pd.DataFrame.from_dict(table, orient="index", columns=[*names, "b"], dtype=object)
+        return optional.pandas.DataFrame.from_dict(table, orient="index", columns=[*names, "b"], dtype=object)
 
 
 def canonical_form(

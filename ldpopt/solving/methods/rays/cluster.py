@@ -108,10 +108,8 @@ def require_client(executor: Any) -> Any:
     """Return a client of Dask; raise an error if it is something else."""
     if all(hasattr(executor, name) for name in ("submit", "scatter", "gather", "nthreads")):
         return executor
-    raise StatementError(
-        f"executor = {short_repr(executor)} is not a client of Dask",
-        do="pass a dask.distributed.Client; without one, solve() uses the cores of this machine",
-    )
+    what = f"executor = {short_repr(executor)} is not a client of Dask"
+    raise StatementError(what, do="pass a dask.distributed.Client; without one, solve() uses the cores of this machine")
 
 
 def _improved(data: SharedData, block: Block, sums: Float, enough: Float, until: float) -> Block:

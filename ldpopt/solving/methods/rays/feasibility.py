@@ -20,6 +20,7 @@ import numpy as np
 
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import max_product
 from ldpopt.solving.methods.rays.master import Groups
 
@@ -32,6 +33,8 @@ MAX_FACTOR = 2.0  # largest intended factor of an entry in one round
 MAX_ERROR = 1e-9  # error of the rows' sums at which to stop
 # Seconds on two cores per column and pair of inputs, estimated high; a round takes two products
 PRODUCT_SECONDS = 2e-10
+
+Entries = tuple[Int, Int, Float]
 
 
 def cover(need: Float, rays: Float, weights: Float, groups: Groups | None = None) -> Float:
@@ -54,6 +57,32 @@ def cover(need: Float, rays: Float, weights: Float, groups: Groups | None = None
             best, least = lift, value
         lift = lift * (near * (met / met.max())[:, None]).max(axis=0)
     return np.asarray(weights * (best if groups is None else best[groups.number]))
+
+
+def cover_sparse(need: Float, rays: Entries, weights: Float) -> Float:
+    """The same for positive needs, and for rays of which only some entries count: their rows, columns and values."""
+    row, column, value = rays
+    part, near = value * weights[column], np.sqrt(value)
+    largest = np.zeros(len(need))
+    np.maximum.at(largest, row, near)
+    near /= largest[row]
+
+    def highest(factors: Float) -> Float:
+        """For each input, the largest product of a ray's factor and its share there."""
+        found = np.zeros(len(weights))
+        np.maximum.at(found, column, near * factors[row])
+        return found
+
+    lift = highest(need / np.bincount(row, part))
+    best, least = lift, np.inf
+    for _ in range(COVERING_PASSES):
+        met = need / np.bincount(row, part * lift[column])
+        lift = lift * met.max()
+        total = float(weights @ lift)
+        if total < least:
+            best, least = lift, total
+        lift = lift * highest(met / met.max())
+    return np.asarray(weights * best)
 
 
 def balanced(columns: Float, table: Float, deadline: Deadline) -> Float:

@@ -7,6 +7,7 @@ With multipliers ``y`` of the row sums and ``v_j`` the smallest price of an outp
 is at most the cost of every private channel, in each round. Theory: docs, "Rays".
 """
 
+import logging
 import time
 from dataclasses import dataclass
 from math import inf
@@ -88,6 +89,8 @@ class Generation:
         self.center = np.zeros(cone.n)  # the best multipliers so far, with the bound center_value, perhaps not proved
         self.proof: tuple[Float, Trees] | None = None  # multipliers and trees that prove the bound
         self.incumbent: Master | None = None  # the master with the best channel so far
+        self.stitched: Float | None = None  # (n, m): a channel of patches, which is the best as long as no master is
+        self.first_master: Master | None = None  # a master of the rays of patches
         self.groups: Groups | None = None  # if rows are those of groups, and no bound is expected from all inputs
         self.uses_covering = False
         self.outputs, self.expected_value = np.arange(len(roots)), 0.0  # the outputs that are priced
@@ -102,6 +105,7 @@ class Generation:
         self.smoothing = Smoothing.start(is_wide=self.is_wide, has_views=self.views is not None)
         self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0
+        self.log_level = logging.INFO  # of each round
         self.price_seconds = 0.0
         self.initial_rays = np.empty((0, cone.n))
 
@@ -135,8 +139,12 @@ class Generation:
     def run(self, gap: float, deadline: Deadline = NO_LIMIT, max_pivots: float = inf) -> RaysResult:
         """Do rounds until the gap is reached, nothing improves, time is over, or rays are slow after these pivots."""
         with few_threads(len(self.center)):
-            ending = self._run(gap, deadline, max_pivots)
-        return self._result(ending)
+            return self.run_within(gap, deadline, max_pivots)
+
+    def run_within(self, gap: float, deadline: Deadline = NO_LIMIT, max_pivots: float = inf) -> RaysResult:
+        """The same, where BLAS has few threads already."""
+        is_done = self.stitched is not None and (1 + UNPROVED_SHARE) * self.gap <= gap
+        return self._result("gap" if is_done else self._run(gap, deadline, max_pivots))
 
     def _run(self, gap: float, deadline: Deadline, max_pivots: float) -> str:
         """Do rounds from the first master on; return why they ended."""
@@ -148,7 +156,7 @@ class Generation:
         while not ending and not deadline.is_over:
             master = self._round(master, gap, deadline)
             self.rounds += 1
-            LOG.info("rays, round %d: %d pivots, gap %.2e", self.rounds, self.trees.pivots, self.gap)
+            LOG.log(self.log_level, "rays, round %d: %d pivots, gap %.2e", self.rounds, self.trees.pivots, self.gap)
             ending = self._ending(gap, max_pivots)
         return ending or "time"
 
@@ -233,9 +241,7 @@ class Generation:
 
     def _update_bound(self, priced: Float, prices: Prices, shift: Float, deadline: Deadline, *, is_exact: bool) -> None:
         """Update bound and center from the prices at ``priced``; the center only if they are nearly exact."""
-        bound = float((priced + prices.share).sum()) if self.prices_all else 0.0
-        if bound > self.bound:
-            self.bound, self.proof = bound, (priced, self.trees.copy())
+        bound = self.keep_proof(priced, prices) if self.prices_all else 0.0
         shifted = float((priced + shift).sum()) if is_exact else -inf
         if self.prices_all and shifted > max(bound, self.bound):
             self._prove(priced + shift, deadline)
@@ -244,13 +250,18 @@ class Generation:
             self.center_value = max(sparse, shifted)
             self.center = priced + (prices.share if sparse >= shifted else shift)
 
+    def keep_proof(self, sums: Float, prices: Prices) -> float:
+        """The bound that the prices of all outputs at ``sums`` prove; keep its proof if it is the best so far."""
+        bound = float((sums + prices.share).sum())
+        if bound > self.bound:
+            self.bound, self.proof = bound, (sums, self.trees.copy())
+        return bound
+
     def _prove(self, sums: Float, deadline: Deadline) -> None:
         """Prove a bound at multipliers with few negative prices, by the same trees, which are improved if necessary."""
         for _ in range(PROOFS):
             prices = self.trees.prices(self.costs, sums)
-            proved = float((sums + prices.share).sum())
-            if proved > self.bound:
-                self.bound, self.proof = proved, (sums, self.trees.copy())
+            self.keep_proof(sums, prices)
             wrong = np.flatnonzero(prices.least < 0)
             if self.views is None or not self.uses_covering or not len(wrong) or deadline.is_over:
                 break
@@ -279,6 +290,8 @@ class Generation:
 
     def _first_master(self) -> Master:
         """A master of the initial rays, or of kernel columns."""
+        if self.first_master is not None:
+            return self.first_master
         rays = self.initial_rays if len(self.initial_rays) else self._kernel_columns()
         return Master.of_rays(rays, self.costs, self.groups)
 
@@ -291,7 +304,9 @@ class Generation:
 
     def _result(self, ending: str) -> RaysResult:
         m, n = self.costs.shape
-        if self.incumbent is None:
+        if self.incumbent is None and self.stitched is not None:
+            channel = self.stitched
+        elif self.incumbent is None:
             channel = np.zeros((n, m))
             channel[:, int(self.costs.sum(axis=1).argmin())] = 1.0
         else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -244,7 +244,10 @@ class Master:
         full, kept = (FULL, KEPT) if n < LARGE else (FEW_FULL, FEW_KEPT)
         if k <= full * n:
             return self
-        keep = np.sort(np.argsort(self.at.reduced / self.at.weights)[: int(kept * n)])
+        return self.restricted(np.sort(np.argsort(self.at.reduced / self.at.weights)[: int(kept * n)]))
+
+    def restricted(self, keep: Any) -> Master:
+        """The master of some rays, with positions or a mask."""
         at = MasterPoint(self.at.weights[keep], self.at.sums, self.at.reduced[keep])
         rays = np.ascontiguousarray(self.rays[:, keep])
         rows = rays if self.groups is None else np.ascontiguousarray(self.rows[:, keep])

@@ -30,7 +30,9 @@ STAKE_SHARE = 100  # the gap is relative to at least the range of values divided
 MAX_LOSS = 600.0  # largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow
 # Seconds after the last round: per entry (rows), and per pair and output (repair, audit; on two cores half of it)
 ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 2e-9
-ENTRY_BYTES = 500.0  # memory per entry of the channel, including the certificate (measured with a grid of 900 inputs)
+# Memory per entry of the channel, including the certificate (measured with a grid of 900 inputs); with patches alone
+ENTRY_BYTES, PATCHES_BYTES = 500.0, 170.0
+WHOLE = 3000  # number of inputs of a graph beyond which patches alone are solved
 # Seconds from which the slowness of a busy machine is measured, and its largest value
 MIN_MEASURED, MAX_SLOWNESS = 0.2, 4.0
 # Reasons to stop, in words
@@ -63,36 +65,38 @@ class Rays(Method):
         return (
             f"the constraints tie neighbors output by output, and with {form.entries} entries "
             f"(from {limits.rays_entries} on) few extreme rays of the cone of private columns are used; "
-            f"about {ENTRY_BYTES * form.entries / 2**30:.2g} GiB of memory with the certificate"
+            f"about {_bytes(form) / 2**30:.2g} GiB of memory with the certificate"
         )
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
         """Generate rays; the answer always has a private channel and its gap."""
         from ldpopt.solving.methods.rays.coarse import coarse_start
         from ldpopt.solving.methods.rays.cone import Cone
+        from ldpopt.solving.methods.rays.patches import start_from_patches
 
         if task.form.ties is None:
             what = f"rays need inputs that are tied in pairs, and {task.problem.privacy!r} ties none"
             raise NotRepresentableError(what, do='use solver="highs"')
-        require_memory(ENTRY_BYTES * task.form.entries, f"rays of {task.form.n} inputs and {task.form.m} outputs")
+        require_memory(_bytes(task.form), f"rays of {task.form.n} inputs and {task.form.m} outputs")
         began = time.perf_counter(), time.process_time()
         cone = Cone.of(task.form.ties)
         costs, least, scale = _normalized(task.problem)
         gain = task.problem.utility.gain
         # For every output, the input with the largest gain from it, compared with that input's best output.
         roots = (gain - gain.max(axis=1, keepdims=True)).argmax(axis=0)
+        del gain
         work = coarse_start(cone, costs, roots, scale, task.deadline, client=task.executor)
         if not work.trees.depth < MAX_LOSS:
             what = f"two inputs have a privacy loss of {work.trees.depth:.6g} nats; rays resolve up to {MAX_LOSS:g}"
             raise NotRepresentableError(what, do='use solver="highs"')
+        gap = GAP if task.gap is None else task.gap
+        start_from_patches(work, gap, task.deadline)
         has_successor = task.form.fits_graph_interior(task.limits)
         max_pivots = task.limits.rays_pivots * len(cone.first) if has_successor else inf
         seconds, processor_seconds = time.perf_counter() - began[0], time.process_time() - began[1]
         # Elapsed seconds per second of processor time, on a busy machine; 1 if the time is too short to measure.
         slowness = 1.0 if seconds < MIN_MEASURED else min(max(seconds / processor_seconds, 1.0), MAX_SLOWNESS)
-        found = work.run(
-            GAP if task.gap is None else task.gap, _before_repair(task.deadline, task.form, slowness), max_pivots
-        )
+        found = work.run(gap, _before_repair(task.deadline, task.form, slowness), max_pivots)
         is_optimal = found.ending == "gap" or found.gap <= ACCEPTED_GAP
         status = Status.OPTIMAL if is_optimal else Status.LIMIT if found.ending == "time" else Status.FAILED
         message = f"{found.rounds} rounds, gap {found.gap:.1e}, {ENDINGS[found.ending]}"
@@ -112,6 +116,12 @@ class Rays(Method):
         return replace(raw, used_executor=work.views is not None and work.views.cluster is not None)
 
 
+def _bytes(form: ProblemForm) -> float:
+    """Memory for a problem, about; with patches alone if fewer than a tenth of all pairs are tied."""
+    has_few_ties = 0 < 5 * form.pair_nonzeros < form.n * form.entries
+    return (PATCHES_BYTES if form.n > WHOLE and has_few_ties else ENTRY_BYTES) * form.entries
+
+
 def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float) -> Deadline:
     """An earlier deadline, which leaves time for the rows, the repair and the audit."""
     ties = form.ties
@@ -128,10 +138,12 @@ def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
     from ldpopt.solving.methods.rays.generation import Scale
 
     assert problem.prior is not None
-    costs = -(problem.prior[:, None] * problem.utility.gain).T
+    costs = np.array(problem.utility.gain.T, order="C")
+    costs *= -problem.prior
     least = costs.min(axis=0)
-    costs = np.ascontiguousarray(costs - least)
+    costs -= least
     unit, stake = float(costs.max()), float(costs.max(axis=0).sum())
     if unit == 0:  # all channels have the same value; the first report is made the cheapest, so that one is chosen
         costs[1:] = 1.0
-    return costs / (unit or 1.0), least, Scale(float(least.sum()), unit, stake / STAKE_SHARE)
+    costs /= unit or 1.0
+    return costs, least, Scale(float(least.sum()), unit, stake / STAKE_SHARE)

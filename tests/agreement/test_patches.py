@@ -1,0 +1,100 @@
+"""Patches of a large graph: they cover it, and their channel and their bound enclose the optimum."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import ldpopt as lo
+from builders import cases
+from ldpopt.foundation.deadline import NO_LIMIT
+from ldpopt.solvers import Status
+from ldpopt.solving.methods.rays import method, patches
+from ldpopt.solving.methods.rays.cone import Cone
+from ldpopt.solving.methods.rays.feasibility import cover, cover_sparse
+from ldpopt.solving.methods.rays.generation import Generation
+from ldpopt.solving.methods.rays.method import _normalized
+from ldpopt.solving.problem_form import ProblemForm
+
+RAYS = lo.Limits(rays_entries=0)
+
+
+def grid(side, epsilon, seed, loss="distance"):
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(side, side))
+    places = np.stack(np.divmod(np.arange(side * side), side), axis=1)
+    distance = np.linalg.norm(places[:, None] - places, axis=2)
+    table = distance if loss == "distance" else 1 - np.eye(side * side)
+    prior = np.random.default_rng(seed).dirichlet(np.ones(side * side))
+    return lo.Problem(prior, lo.utility.table(table, sense="loss"), lo.GraphDP(epsilon, graph))
+
+
+@cases(20)
+@given(st.integers(2, 60), st.integers(0, 10**6), st.floats(0.0, 3.0))
+def test_cores_divide_the_inputs_and_margins_have_all_near_ones(n, seed, margin):
+    graph = nx.random_labeled_tree(n, seed=seed)
+    loss = np.random.default_rng(seed).random(n - 1) + 0.1
+    ends = np.array(graph.edges)
+    matrix = csr_array((np.tile(loss, 2), (np.append(ends[:, 0], ends[:, 1]), np.append(ends[:, 1], ends[:, 0]))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(patches, "CORE", 7)
+        found = patches._patches(matrix, margin)
+    assert sorted(np.concatenate([one.core for one in found]).tolist()) == list(range(n))
+    for u, v, length in zip(*ends.T, loss, strict=True):
+        graph.edges[u, v]["length"] = length
+    for one in found:
+        assert 1 <= len(one.core) <= 7
+        far = nx.multi_source_dijkstra_path_length(graph, set(one.core.tolist()), weight="length")
+        assert one.inputs.tolist() == sorted(x for x, length in far.items() if length <= margin)
+
+
+@cases(30)
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 10**6))
+def test_a_cover_of_some_entries_is_the_cover_without_the_others(m, n, seed):
+    rng = np.random.default_rng(seed)
+    rays = np.where(rng.random((m, n)) < 0.5, 0.0, rng.random((m, n)))
+    rays[np.arange(m), rng.integers(0, n, m)] = 1.0
+    need, weights = rng.random(m) + 1e-3, rng.random(n) + 1e-3
+    row, column = np.nonzero(rays)
+    assert cover_sparse(need, (row, column, rays[row, column]), weights) == pytest.approx(cover(need, rays, weights))
+
+
+def test_memory_is_estimated_for_the_sizes_that_patches_alone_solve():
+    assert method.WHOLE == patches.WHOLE
+    problem = grid(60, 1.0, 0)
+    form = ProblemForm.of(problem)
+    assert method._bytes(form) == method.PATCHES_BYTES * 3600**2
+    assert method._bytes(ProblemForm.of(grid(5, 1.0, 0))) == method.ENTRY_BYTES * 625
+
+
+@pytest.mark.parametrize(("epsilon", "loss"), [(2.0, "distance"), (1.5, "identity"), (2.5, "distance")])
+def test_patches_give_a_private_channel_and_a_bound(monkeypatch, epsilon, loss):
+    monkeypatch.setattr(patches, "CORE", 20)
+    problem = grid(9, epsilon, 1, loss)
+    cone = Cone.of(problem.ties())
+    costs, _, scale = _normalized(problem)
+    work = Generation(cone, costs, np.arange(81), scale)
+    graph = csr_array((cone.loss, (cone.first, cone.second)), shape=(81, 81))
+    patches._stitch(work, patches._patches(graph, 8.0), 0.01, NO_LIMIT)
+    channel = work.stitched
+    assert channel.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+    assert (channel[cone.first] <= np.exp(cone.loss)[:, None] * channel[cone.second] * (1 + 1e-12)).all()
+    best = lo.solve(problem, gap=1e-6, limits=RAYS).value
+    low, high = (scale.offset + scale.unit * x for x in (work.bound, work.value))
+    assert low <= best * (1 + 1e-6)
+    assert high >= best * (1 - 1e-6)
+    assert high - low <= 0.03 * best
+
+
+@pytest.mark.parametrize("whole", [0, 1000])
+def test_solve_ends_at_the_gap_with_and_without_rounds_of_all_inputs(monkeypatch, whole):
+    for name, value in (("MIN_INPUTS", 50), ("CORE", 30), ("WHOLE", whole), ("MAX_SHARE", 1.0)):
+        monkeypatch.setattr(patches, name, value)
+    problem = grid(10, 2.0, 2)
+    gap = 2e-2 if not whole else 1e-4
+    answer = lo.solve(problem, gap=gap, limits=RAYS)
+    assert answer.status is Status.OPTIMAL
+    assert lo.certify(answer).relative_gap <= gap
+    best = lo.solve(problem, gap=1e-6, solver="interior").value
+    assert best * (1 - 1e-5) <= answer.value <= best * (1 + 1.1 * gap)

@@ -1,0 +1,413 @@
+"""The page for respondents in a browser: draws once, sends what it shows, keeps no answer, reaches nothing else.
+
+Needs playwright and a Chromium; with LDPOPT_BROWSER=required their absence is an error.
+LDPOPT_CHROMIUM is the path of the browser, LDPOPT_PEOPLE the number of simulated respondents.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from builders import seconds, thorough_or
+from draw_vectors import COIN, RUNNER, SOURCE, all_cases, few_cases
+from ldpopt import Survey, Workload, design
+from ldpopt.fieldwork import page as page_of
+from ldpopt.mechanism.questions import Question
+from ldpopt.privacy import PureLDP
+from ldpopt.surveys.form import form_digest
+
+CHROMIUM = os.environ.get("LDPOPT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+try:
+    from playwright.sync_api import Browser, Page, sync_playwright
+except ImportError:
+    CHROMIUM = None
+IS_REQUIRED = os.environ.get("LDPOPT_BROWSER") == "required"
+pytestmark = pytest.mark.skipif(CHROMIUM is None and not IS_REQUIRED, reason="no Chromium, or no playwright")
+
+PEOPLE = int(os.environ.get("LDPOPT_PEOPLE", thorough_or(6, 100)))
+BRANCHES = ["art", "build", "care", "chem", "edu", "farm", "food", "gov", "health", "hotel", "it", "law", "media"]
+WORDS = {
+    "consent": "I take part of my own free will.",
+    "contact": "Institute, survey@example.org",
+    "questions": {
+        "absence": {
+            "text": "How often were you absent?",
+            "answers": {"0": "Never", "1": "Once", "2": "More than once"},
+        },
+        "medicine": {"text": "Do you take medicine?", "answers": {"no": "No", "yes": "Yes"}},
+    },
+}
+
+
+class Server:
+    """Serves one page, keeps every request, and answers reports as a collector does, or not at all."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, str, str]] = []
+        self.page, self.answers = "", True
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.answer("")
+
+            def do_POST(self) -> None:
+                self.answer(self.rfile.read(int(self.headers["content-length"])).decode())
+
+            def answer(self, body: str) -> None:
+                server.requests.append((self.command, self.path, body))
+                self.send_response(201 if server.answers or self.command == "GET" else 503)
+                self.send_header("access-control-allow-origin", "*")
+                self.send_header("content-type", "text/html; charset=utf-8")
+                self.end_headers()
+                self.wfile.write(server.page.encode() if self.path == "/" else b"")
+
+            def do_OPTIONS(self) -> None:
+                self.answer("")
+
+            def log_message(self, *parts: Any) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/"
+        Thread(target=self.http.serve_forever, daemon=True).start()
+
+    @property
+    def messages(self) -> list[str]:
+        return [body for command, path, body in self.requests if (command, path) == ("POST", "/reports")]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    found = Server()
+    yield found
+    found.http.shutdown()
+    found.http.server_close()
+
+
+@pytest.fixture
+def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    contexts = []
+
+    def make(**options: Any) -> Page:
+        context = browser.new_context(viewport={"width": 375, "height": 740}, **options)
+        context.set_default_timeout(seconds(10) * 1000)
+        contexts.append(context)
+        return context.new_page()
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+def survey(**options: Any) -> Survey:
+    questions = {
+        "absence": design(Workload.frequencies(3), PureLDP(1.0)),
+        "medicine": Question(COIN),
+        "branch": Question(design(Workload.frequencies(BRANCHES), PureLDP(1.0)), "leave_out"),
+    }
+    return Survey(questions, **({"words": WORDS} | options))
+
+
+def fill(page: Page, absence: str = "More than once", medicine: str = "Yes", branch: str = "health") -> None:
+    page.get_by_label(absence, exact=True).check()
+    page.get_by_label(medicine, exact=True).check()
+    page.locator("select").select_option(label=branch)
+    page.locator("#consent").check()
+
+
+def submit(page: Page, state: str = "arrived") -> str:
+    page.click("button[type=submit]")
+    page.locator("#state", has_text=state).wait_for()
+    return page.text_content("#message") or ""
+
+
+def test_people_send_one_message_each_and_nothing_else(server: Server, new_page: Callable[..., Page]) -> None:
+    study = survey()
+    server.page = page_of(study, to="reports")
+    shown = []
+    for person in range(PEOPLE):
+        page = new_page()
+        page.goto(server.url)
+        fill(page, ("Never", "Once", "More than once")[person % 3], ("No", "Yes")[person % 2])
+        shown.append(submit(page))
+        assert page.evaluate("[...new FormData(document.querySelector('form')).values()].filter(Boolean)") == []
+        page.context.close()
+    assert Counter(path for _, path, _ in server.requests) == {"/": PEOPLE, "/reports": PEOPLE}
+    assert server.messages == shown
+    for message in map(json.loads, shown):
+        assert set(message) == {"form", "id", "reports"}
+        assert message["form"] == form_digest(study.form())
+        assert re.fullmatch("[0-9a-f]{32}", message["id"])
+    assert len({json.loads(message)["id"] for message in shown}) == PEOPLE
+    rows = [json.loads(message)["reports"] for message in shown]
+    for name, asked in study.form()["questions"].items():
+        for row in rows:
+            assert (
+                row[name] in asked["reports"] if "reports" in asked else len(row[name].split()) == asked["set"]["size"]
+            )
+
+
+def test_a_report_is_drawn_once(server: Server, new_page: Callable[..., Page]) -> None:
+    server.page = page_of(survey(), to="reports")
+    first = new_page()
+    first.goto(server.url)
+    second = first.context.new_page()
+    second.goto(server.url)
+    fill(first)
+    fill(second, "Never", "No", "art")
+    message = submit(first)
+    second.locator("#state", has_text="arrived").wait_for()  # the other window knows
+    assert second.is_hidden("button[type=submit]")
+    first.reload()
+    assert first.text_content("#message") == second.text_content("#message") == message
+    assert server.messages == [message]
+
+
+def test_without_connection_the_report_is_kept_and_sent_later(server: Server, new_page: Callable[..., Page]) -> None:
+    server.page = page_of(survey(), to="reports")
+    page = new_page()
+    page.goto(server.url)
+    fill(page)
+    server.answers = False
+    message = submit(page, "code 503")
+    page.reload()
+    page.locator("#state", has_text="code 503").wait_for()
+    page.context.set_offline(True)
+    page.click("#again")
+    page.locator("#state", has_text="No connection").wait_for()
+    server.answers = True
+    page.context.set_offline(False)  # sent by itself
+    page.locator("#state", has_text="arrived").wait_for()
+    assert set(server.messages) == {message}
+    assert page.is_hidden("#outbox")
+
+
+def test_a_mailed_file_sends_from_the_disk(server: Server, new_page: Callable[..., Page], tmp_path: Any) -> None:
+    path = tmp_path / "form.html"
+    path.write_text(page_of(survey(), to=server.url + "reports"), encoding="utf-8")
+    page = new_page()
+    page.goto(path.as_uri())
+    fill(page)
+    assert [submit(page)] == server.messages
+    assert [command for command, _, _ in server.requests] == ["POST"]  # no preflight
+
+
+def test_without_an_address_nothing_is_sent_and_the_message_is_a_file(
+    new_page: Callable[..., Page], tmp_path: Any
+) -> None:
+    path = tmp_path / "form.html"
+    path.write_text(page_of(survey()), encoding="utf-8")
+    page, sent = new_page(), []
+    page.on("request", lambda request: sent.append(request.url))
+    page.goto(path.as_uri())
+    fill(page)
+    message = submit(page, "Nothing has been sent")
+    with page.expect_download() as download:
+        page.click("#file")
+    assert download.value.path().read_text() == message + "\n"
+    assert [url for url in sent if not url.startswith(("file:", "data:"))] == []
+
+
+def test_spies_reach_nothing(server: Server, new_page: Callable[..., Page]) -> None:
+    spy = Server()
+    server.page = page_of(survey(), to="reports")
+    page = new_page()
+    page.goto(server.url)
+    add = "const found = document.body.appendChild(document.createElement"
+    attempts = {
+        "fetch": f"fetch('{spy.url}x').then(() => 'reached', () => 'blocked')",
+        "image": f"new Promise((done) => {{ {add}('img')); found.onload = found.onerror = (event) => done(event.type);"
+        f"found.src = '{spy.url}i' }})",
+        "beacon": f"navigator.sendBeacon('{spy.url}b') && 'queued'",
+        "script": f"(() => {{ try {{ {add}('script')); found.text = 'window.bad = 1' }} catch {{}} "
+        "return !window.bad })()",
+        "markup": "(() => { try { document.body.innerHTML += '<p>'; return 'done' } catch { return 'blocked' } })()",
+        "frame": f"(() => {{ {add}('iframe')); found.src = '{spy.url}f' }})()",
+        "form": f"(() => {{ {add}('form')); found.action = '{spy.url}s'; found.submit() }})()",
+    }
+    found = {name: page.evaluate(code) for name, code in attempts.items()}
+    page.wait_for_timeout(300)
+    assert spy.requests == []
+    assert found["fetch"] == found["markup"] == "blocked"
+    assert found["image"] == "error"
+    assert found["script"] is True
+    spy.http.shutdown()
+    spy.http.server_close()
+
+
+def test_storage_switched_off_is_said_and_still_sends(server: Server, new_page: Callable[..., Page]) -> None:
+    server.page = page_of(survey(), to="reports")
+    page = new_page()
+    page.add_init_script(
+        "for (const kind of ['localStorage', 'sessionStorage'])"
+        "Object.defineProperty(window, kind, {get() {throw new Error('off')}})"
+    )
+    page.goto(server.url)
+    assert page.is_visible("#forgetful")
+    fill(page)
+    assert [submit(page)] == server.messages
+
+
+def test_without_scripts_nothing_can_be_sent(server: Server, new_page: Callable[..., Page]) -> None:
+    server.page = page_of(survey(), to="reports")
+    page = new_page(java_script_enabled=False)
+    page.goto(server.url)
+    assert page.is_visible("#unready")
+    assert page.is_disabled("button[type=submit]")
+
+
+def test_an_invitation_leaves_the_address_and_is_sent_once(server: Server, new_page: Callable[..., Page]) -> None:
+    server.page = page_of(survey(), to="reports")
+    page, code = new_page(), "0123456789abcdef" * 2
+    page.goto(f"{server.url}#i={code}")
+    assert code not in page.url
+    page.reload()
+    fill(page)
+    message = submit(page)
+    assert json.loads(message)["invitation"] == code
+    page.goto(f"{server.url}#i={'f' * 32}")
+    page.reload()
+    assert page.is_visible("button[type=submit]")  # another person on the same device
+    assert all(code not in path for _, path, _ in server.requests)
+
+
+def test_a_shared_device_asks_the_next_person_and_keeps_what_waits(
+    new_page: Callable[..., Page], tmp_path: Any
+) -> None:
+    path = tmp_path / "form.html"
+    path.write_text(page_of(survey(words=WORDS | {"shared": True})), encoding="utf-8")
+    page, messages = new_page(), []
+    page.goto(path.as_uri())
+    for _ in range(3):
+        fill(page)
+        messages.append(submit(page, "Nothing has been sent"))
+        page.click("#next")
+        assert page.is_visible("button[type=submit]")
+        assert page.text_content("#message") == ""
+    with page.expect_download() as download:
+        page.click("#file")
+    assert download.value.path().read_text().splitlines() == messages
+    assert len(set(messages)) == 3
+
+
+def test_one_question_is_drawn_and_stays_the_same(server: Server, new_page: Callable[..., Page]) -> None:
+    server.page = page_of(Survey({f"q{i}": COIN for i in range(5)}, scheme="one_question"), to="reports")
+    page = new_page()
+    page.goto(server.url)
+    asked = page.locator("fieldset:visible legend").all_text_contents()
+    assert len(asked) == 1
+    for _ in range(4):
+        page.reload()
+        assert page.locator("fieldset:visible legend").all_text_contents() == asked
+    page.locator("fieldset:visible input").first.check()
+    reports = json.loads(submit(page))["reports"]
+    assert {name for name, report in reports.items() if report is not None} == set(asked)
+
+
+def test_open_questions_and_consent_are_asked_for(server: Server, new_page: Callable[..., Page]) -> None:
+    server.page = page_of(survey(), to="reports")
+    page = new_page()
+    page.goto(server.url)
+    page.click("button[type=submit]")
+    assert page.inner_text("#incomplete") == "A question is still open."
+    page.get_by_label("Never", exact=True).check()
+    page.get_by_label("No", exact=True).check()
+    page.click("button[type=submit]")
+    assert page.inner_text("#incomplete") == "Please agree first."
+    page.locator("#consent").check()
+    assert json.loads(submit(page))["reports"]["branch"] is None
+
+
+def test_the_keyboard_is_enough(server: Server, new_page: Callable[..., Page]) -> None:
+    server.page = page_of(Survey({"smokes": COIN}), to="reports")
+    page = new_page()
+    page.goto(server.url)
+    for key in ("Tab", "Tab", "Tab", "Space", "ArrowDown", "Tab", "Enter"):
+        page.keyboard.press(key)
+    page.locator("#state", has_text="arrived").wait_for()
+    assert page.evaluate("document.activeElement.id") == "receipt"
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+def test_no_language_scrolls_sideways_on_a_small_phone(
+    language: str, new_page: Callable[..., Page], tmp_path: Any
+) -> None:
+    path = tmp_path / "form.html"
+    path.write_text(page_of(survey(), language=language), encoding="utf-8")
+    page = new_page()
+    page.set_viewport_size({"width": 320, "height": 600})
+    page.goto(path.as_uri())
+    for summary in page.locator("summary").all():
+        if summary.is_visible():
+            summary.click()
+    page.locator("fieldset input").first.check()
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+
+
+def test_the_browser_draws_as_python_does(new_page: Callable[..., Page]) -> None:
+    page = new_page()
+    assert (
+        page.evaluate(
+            f"(cases) => {{{SOURCE}{RUNNER.read_text()}; return runCases(cases)}}", thorough_or(few_cases, all_cases)()
+        )
+        == []
+    )
+
+
+def test_the_secure_generator_draws_with_the_masses(new_page: Callable[..., Page]) -> None:
+    draws, page = thorough_or(20_000, 200_000), new_page()
+    asked = survey().form()["questions"]["absence"]
+    count = f"""(law) => {{{SOURCE}
+        const seen = [0, 0, 0];
+        for (let i = 0; i < {draws}; i++) seen[law.reports.indexOf(draw(law, law.answers[0]))] += 1;
+        return seen; }}"""
+    seen = page.evaluate(count, asked)
+    means = [draws * mass / 2**53 for mass in asked["masses"][0]]
+    assert sum((n - mean) ** 2 / mean for n, mean in zip(seen, means, strict=True)) < 28  # chance 1e-6, 2 degrees
+
+
+def test_a_joint_report_is_one_column(server: Server, new_page: Callable[..., Page]) -> None:
+    study = Survey({"a": ["no", "yes"], "b": ["no", "yes"], "c": ["no", "yes"]}, epsilon=2.0, scheme="joint")
+    server.page = page_of(study, to="reports")
+    page = new_page()
+    page.goto(server.url)
+    page.click("#odds summary")
+    for group in page.locator("fieldset").all():
+        group.locator("input").first.check()
+    (report,) = json.loads(submit(page))["reports"].items()
+    assert report[0] == "joint report"
+    assert len(report[1].split()) == study.form()["joint"]["patterns"]["size"]
+
+
+def test_with_fake_data_the_shares_are_those_of_the_column(server: Server, new_page: Callable[..., Page]) -> None:
+    study = Survey({"a": COIN, "b": COIN}, scheme="fake_data")
+    server.page = page_of(study, to="reports")
+    page = new_page()
+    page.goto(server.url)
+    page.click("#odds summary")
+    assert page.locator("table").first.locator("td").all_text_contents()[1:] == ["63%", "38%", "38%", "63%"]
+    for group in page.locator("fieldset").all():
+        group.locator("input").first.check()
+    reports = json.loads(submit(page))["reports"]
+    (column,) = [study.randomizers["a"].channel[:, ["no", "yes"].index(reports["a"])]]
+    shown = [float(text.split(": ")[1]) for text in page.locator("#meaning li").all_text_contents()[:2]]
+    assert shown == pytest.approx(100 * column, abs=0.51)

@@ -1,0 +1,174 @@
+"""The page for respondents: its policy, its promise, its words, and the same bytes for the same survey."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import tomllib
+from fractions import Fraction
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ldpopt import Mechanism, Survey
+from ldpopt.errors import StatementError
+from ldpopt.fieldwork import page
+from ldpopt.fieldwork.form_page import HERE, LANGUAGES, PLACE, bound_text
+from ldpopt.mechanism.questions import Question
+
+COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+TO = "https://collect.example.org/reports"
+WORDS = {code: tomllib.loads((HERE / "words" / f"{code}.toml").read_text("utf-8")) for code in LANGUAGES}
+
+
+class Reader(HTMLParser):
+    """The texts of a page by tag and id, and every tag with its attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, Any]]] = []
+        self.texts: dict[str, str] = {}
+        self.key = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.key = dict(attrs).get("id") or tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self.key = ""
+
+    def handle_data(self, data: str) -> None:
+        self.texts[self.key] = self.texts.get(self.key, "") + data
+
+
+def test_the_same_survey_gives_the_same_bytes() -> None:
+    assert page(Survey({"smokes": COIN}), TO) == page(Survey({"smokes": COIN}), TO)
+    assert page(Survey({"smokes": COIN}), TO) != page(Survey({"smokes": COIN}))
+
+
+@pytest.mark.parametrize(
+    ("to", "source"),
+    [
+        (TO, TO),
+        ("http://localhost:8000/reports?key=1", "http://localhost:8000/reports"),
+        ("reports", "'self'"),
+        ("/survey/reports", "'self'"),
+        ("", "'none'"),
+    ],
+)
+def test_the_policy_admits_the_script_the_style_and_one_address(to: str, source: str) -> None:
+    found = Reader(page(Survey({"smokes": COIN}), to))
+    policy = next(attrs["content"] for tag, attrs in found.tags if attrs.get("http-equiv"))
+    parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    for kind in ("script", "style"):
+        digest = base64.b64encode(hashlib.sha256(found.texts[kind].encode()).digest()).decode()
+        assert parts[f"{kind}-src"] == f"'sha256-{digest}'"
+    assert parts["connect-src"] == source
+    assert parts["default-src"] == parts["form-action"] == parts["base-uri"] == "'none'"
+    assert json.loads(found.texts["data"])["to"] == to
+
+
+def test_nothing_is_loaded_and_no_answer_has_a_handler() -> None:
+    found = Reader(page(Survey({"smokes": COIN}), TO))
+    assert not [attrs for _, attrs in found.tags if {"src", "style", "action"} & set(attrs)]
+    assert not [key for _, attrs in found.tags for key in attrs if key.startswith("on")]
+
+
+@pytest.mark.parametrize(
+    "to", ["collect.example.org/x y", "javascript:alert(1)", "https://a.org/;x", "//a.org", "ftp://a"]
+)
+def test_other_addresses_are_refused(to: str) -> None:
+    with pytest.raises(StatementError, match="is not an address that reports can be sent to"):
+        page(Survey({"smokes": COIN}), to)
+
+
+def test_labels_and_words_cannot_leave_their_place() -> None:
+    bad = "</script><script>alert(1)</script><b>'\"&"
+    law = Mechanism(COIN.channel, inputs=[bad, "yes"])
+    words = {"consent": bad, "contact": bad, "questions": {bad: {"text": bad, "answers": {"yes": bad + "!"}}}}
+    found = Reader(page(Survey({bad: law}, title=bad, words=words), TO))
+    assert [tag for tag, _ in found.tags].count("script") == 2
+    assert "b" not in {tag for tag, _ in found.tags}
+    assert json.loads(found.texts["data"])["form"]["questions"][bad]["answers"] == [bad, "yes"]
+
+
+def test_the_promise_is_computed_from_the_odds() -> None:
+    half = Mechanism([[0.6, 0.4], [0.4, 0.6]])
+    text = page(Survey({"a": COIN, "b": half}))
+    assert "at most 3 times" in text
+    assert "at most 4.5 times" in text
+    assert "at most 3 times" in page(Survey({"a": COIN, "b": half}, scheme="one_question"))
+    assert "number 2 of 2. After your reports of all of them, the factor is at most 9." in page(
+        Survey({"a": COIN}, words={"waves": 2, "wave": 2})
+    )
+    assert "höchstens 4,5-mal" in page(Survey({"a": COIN, "b": half}), language="de")
+    left = page(Survey({"a": Question(COIN, "leave_out")}))
+    assert "Whether you answer “a” is not protected" in left
+
+
+@given(st.fractions(min_value=1, max_value=10**14))
+def test_a_shown_bound_is_never_too_small_and_close(ratio: Fraction) -> None:
+    english = float(bound_text(ratio, WORDS["en"]).replace(",", ""))
+    german = float(bound_text(ratio, WORDS["de"]).replace(".", "").replace(",", "."))
+    assert english == german
+    assert ratio <= Fraction(repr(english)) <= ratio * Fraction(102, 100)
+
+
+def test_bounds_beyond_words_are_powers_of_ten() -> None:
+    assert bound_text(Fraction(10) ** 20, WORDS["en"]) == "10^20"
+    assert bound_text(Fraction(10) ** 20 + 1, WORDS["en"]) == "10^21"
+
+
+def test_every_language_has_the_same_words_with_the_same_places() -> None:
+    for words in WORDS.values():
+        assert {key: set(PLACE.findall(text)) for key, text in words.items()} == {
+            key: set(PLACE.findall(text)) for key, text in WORDS["en"].items()
+        }
+
+
+def test_every_word_is_used() -> None:
+    used = "".join((HERE / name).read_text("utf-8") for name in ("page.html.j2", "page.js", "form_page.py"))
+    named = {name for pair in re.findall(r'words\.(\w+)|"(\w+)"', used) for name in pair}
+    schemes = {"one_question", "fake_data"}
+    assert set(WORDS["en"]) - named - schemes == set()
+
+
+def test_a_survey_brings_its_own_words_and_language() -> None:
+    own = {"language": "de", "words": {"send": "Ab die Post"}}
+    assert "Ab die Post" in page(Survey({"a": COIN}, words=own), TO)
+    assert "Ab die Post" not in page(Survey({"a": COIN}, words=own), TO, language="en")
+    other = Survey({"a": COIN}, words={"language": "la", "words": WORDS["en"] | {"send": "Mitte"}})
+    assert "Mitte" in page(other, TO)
+    assert 'lang="la"' in page(other, TO)
+    assert 'lang="de-AT"' in page(Survey({"a": COIN}), language="de-AT")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"language": "la"}, "the page has no language 'la'"),
+        ({"words": {"sendd": "x"}}, "the page has no word 'sendd'"),
+        ({"words": {"bound_one": "Safe."}}, "the word 'bound_one' lacks a place"),
+    ],
+)
+def test_unknown_words_and_promises_without_numbers_are_refused(words: Any, message: str) -> None:
+    with pytest.raises(StatementError, match=message):
+        page(Survey({"a": COIN}, words=words))
+
+
+def test_a_joint_report_has_one_bound_and_its_own_module() -> None:
+    text = page(Survey({"a": ["no", "yes"], "b": ["x", "y", "z"]}, epsilon="log(3)", scheme="joint"), TO)
+    assert "There is one report on all questions together" in text
+    assert "one of them is at most 3 times" in text
+    assert "drawJoint(form, answers, words" in text
+    patterns = Reader(page(Survey({"a": ["no", "yes"], "b": ["x", "y"]}, epsilon="log(3)", scheme="joint"), TO))
+    (part,) = json.loads(patterns.texts["data"])["parts"]
+    assert part["answers"] == ["a no", "a yes", "b x", "b y"]
+    assert 0.5 < part["agreement"] / 2**53 <= 0.75
+    assert "drawJoint(form, answers, words" not in page(Survey({"a": COIN}), TO)
