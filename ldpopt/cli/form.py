@@ -37,8 +37,8 @@ def form(
 ) -> None:
     """Write the page on which respondents draw their reports.
 
-    They do so on their own devices. The page is one file of HTML that can be mailed or put on any server. It draws with the masses that were audited, and
-    sends the reports and nothing else. The same survey gives the same page.
+    They do so on their own devices. The page is one file of HTML that can be mailed or put on any server. It draws with
+    the masses that were audited, and sends the reports and nothing else. The same survey gives the same page.
     """
     from ldpopt.fieldwork.form_page import draw_module, page
     from ldpopt.surveys.files import read_source
