@@ -27,7 +27,7 @@ FORMAT = "ldpopt joint report 1"
 
 TOTAL = 1 << 53  # sum of the masses
 MAX_SIZE = 50  # largest number of questions in a report: the number of patterns fits into a word
-MAX_LISTED = 6  # largest number of questions for which all sets that may be best are listed: 1,171 of them
+MAX_LISTED = 6  # largest number of questions for which all sets that may be best are listed: 1,172 of them
 MAX_SUMMED = 200  # largest number of random signs whose moments are summed
 MAX_MOMENT = 12  # highest even moment of a sum of random signs from which a bound is computed
 ROOT_BITS = 200  # binary digits of roots
@@ -120,10 +120,8 @@ def most_information(questions: int, epsilon: Budget) -> Fraction:
     """Upper bound of the information of every set of rows of answers, for the real ``e**epsilon``."""
     ratio = epsilon.enclosure()[1]
     if questions <= MAX_LISTED:
-        return max(
-            (ratio - 1) ** 2 * weight / (2**questions + (ratio - 1) * size) ** 2
-            for size, weight in _listed_sets(questions)
-        )
+        gain, rows = ratio - 1, Fraction(2) ** questions
+        return max(weight * gain * gain / (rows + gain * size) ** 2 for size, weight in _listed_sets(questions))
     if ratio <= 3:  # one question is best
         return information(1, 1, ratio)
     found = []

@@ -28,6 +28,10 @@ def estimate(
     ] = "inversion",
     confidence: options.Confidence = 0.95,
     simultaneous: options.Simultaneous = False,
+    pair: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="QUESTION QUESTION", help="Of a survey with joint reports: the table of two questions."),
+    ] = None,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
     ] = None,
@@ -56,9 +60,15 @@ def estimate(
         raise typer.BadParameter(f"{len(column or ())} columns are given: estimate one at a time")
     if source is None:
         refuse_options({"--method": method != "inversion", "--plot": plot}, file)
-    counts = _count(questions, reports, weights, jobs, dask)
-    seen = {name: counts[survey.column_of(name)] for name in survey.questions}
-    found = {name: _estimate(questions, name, own, method, confidence, simultaneous) for name, own in seen.items()}
+    if pair is not None:
+        if source is not None or is_folder(reports):
+            raise typer.BadParameter("--pair is for one file of reports of a survey: leave it out")
+        how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "check_fit": False}
+        found = {" and ".join(pair): survey.estimate_pair(reports, *pair, weights=weights, **how)}
+    else:
+        counts = _count(questions, reports, weights, jobs, dask)
+        seen = {name: counts[survey.column_of(name)] for name in survey.questions}
+        found = {name: _estimate(questions, name, own, method, confidence, simultaneous) for name, own in seen.items()}
     p_values = {name: one.fit for name, one in found.items()}
     is_origin_known = not lacks_origin(reports)
     data: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}

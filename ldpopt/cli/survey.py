@@ -26,6 +26,7 @@ scheme = "split"             # "split": all questions; "one_question": one for e
 
 [question.smokes]
 labels = ["no", "yes"]
+# text = "Do you smoke?"     # on the page of `ldpopt survey form`; answers = { no = "No", yes = "Yes" }
 # share = 0.5                # of epsilon; or epsilon = 1.0; default: equal parts of what is left
 # prior = { no = 3, yes = 1 }  # a guess; estimates are unbiased whatever it is
 

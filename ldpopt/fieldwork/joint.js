@@ -36,8 +36,8 @@ function choosePattern({ questions, size, least, mass }, codes, words) {
   let pattern = below(range.reduce((sum, number) => sum + number), words), agreements = 0;
   while (pattern >= range[agreements]) pattern -= range[agreements++];
   if (isClose) agreements += least;
-  const agrees = new Set(drawOrder(size, size, words).slice(0, agreements));
-  return places.map((question, place) => 2 * question + (agrees.has(place) ? codes[question] : 1 - codes[question]));
+  const agreeing = drawOrder(size, size, words).slice(0, agreements);
+  return places.map((question, place) => 2 * question + (agreeing.includes(place) ? codes[question] : 1 - codes[question]));
 }
 
 /** Refuse a form that this module cannot draw. */

@@ -74,6 +74,13 @@ function setMasses({ count, size, mass }) {
 /** What draws a report: that of a question, or the joint one. */
 const lawOf = (name) => (isJoint ? form.joint : form.questions[name]);
 
+/** The masses of what is reported of each answer: with fake data, mostly the report of a random answer. */
+function shownMasses({ masses }) {
+  if (form.scheme !== "fake_data") return masses;
+  const mean = masses[0].map((_, y) => masses.reduce((sum, row) => sum + row[y] / masses.length, 0));
+  return masses.map((row) => row.map((mass, y) => (mass + (shown.length - 1) * mean[y]) / shown.length));
+}
+
 /** The words of the answer whose text a report has, or else the report itself. */
 const reportWords = ({ answers = [] }, texts, report) => texts[answers.indexOf(report)] ?? report;
 
@@ -92,11 +99,12 @@ function oddsOf({ name, text, answers, agreement }) {
     const sentence = fill(words.odds_set, { size: set.size, count: set.count, ...setMasses(set) });
     return [make("h3", text), make("p", sentence), exact];
   }
+  if (form.scheme === "fake_data") exact.append(make("p", words.exact_drawn));
   exact.append(make("pre", masses.map((row, x) => `${answers[x]}: ${row.join(" ")}`).join("\n")));
   if (masses.length * reports.length > MAX_CELLS) return [make("h3", text), exact];
   const heading = (scope, label) => Object.assign(make("th", label), { scope });
   const head = reports.map((report) => heading("col", reportWords(law, answers, report)));
-  const rows = masses.map((row, x) =>
+  const rows = shownMasses(law).map((row, x) =>
     make("tr", heading("row", answers[x]), ...row.map((mass) => make("td", fill(words.percent, { number: percent(mass) })))));
   const table = make("table", make("thead", make("tr", make("td"), ...head)), make("tbody", ...rows));
   const wide = Object.assign(make("div", table), { className: "wide", tabIndex: 0, role: "region", ariaLabel: text });
@@ -107,7 +115,7 @@ function oddsOf({ name, text, answers, agreement }) {
 
 /** What a report is, and how often every answer gives it: the same words whatever the answer was. */
 function meaning({ name, text, answers, agreement }, report) {
-  const law = lawOf(name), { set, patterns, masses, reports } = law;
+  const law = lawOf(name), { set, patterns, reports } = law;
   if (report === null) return [make("dt", text), make("dd", words.no_report)];
   const named = report.split(" ").map((code) => answers[code]);
   if (patterns) {
@@ -117,8 +125,8 @@ function meaning({ name, text, answers, agreement }, report) {
   if (set) return [make("dt", text), make("dd", fill(words.reported_set, { report: named.join(", "), ...setMasses(set) }))];
   const found = [make("dt", text), make("dd", fill(words.reported, { report: reportWords(law, answers, report) }))];
   if (answers.length > MAX_ROWS) return found;
-  const column = reports.indexOf(report);
-  const shares = answers.map((answer, x) => make("li", fill(words.share, { answer, number: percent(masses[x][column]) })));
+  const column = shownMasses(law).map((row) => row[reports.indexOf(report)]);
+  const shares = answers.map((answer, x) => make("li", fill(words.share, { answer, number: percent(column[x]) })));
   return [...found, make("dd", words.shares_of, make("ul", ...shares))];
 }
 
@@ -148,7 +156,7 @@ async function send() {
         redirect: "error", referrerPolicy: "no-referrer", headers: { "content-type": "text/plain" } });
       recall();
       if (answer.ok) keep({ waiting: kept.waiting.filter((one) => one !== message) });
-      else problem = fill(words.refused, { status: answer.status });
+      else problem = { 409: words.used, 410: words.closed }[answer.status] ?? fill(words.refused, { status: answer.status });
     } catch {
       problem = words.unsent;
     }

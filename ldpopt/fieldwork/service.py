@@ -68,14 +68,14 @@ async def answer_to(request: Request, writer: Writer, until: datetime | None) ->
     """Keep the report in a request; return status and content of the answer."""
     if until is not None and datetime.now(until.tzinfo) >= until:
         return 410, {"refused": "the survey is closed"}
-    body = b""
+    reader, body = writer.store.reader, b""
     try:
         async with asyncio.timeout(MAX_SECONDS):
             async for part in request.stream():
                 body += part
-                if len(body) > writer.store.max_bytes:
-                    return 413, {"refused": f"the message has more than {writer.store.max_bytes} bytes"}
-        is_kept = await writer.keep(writer.store.read(body))
+                if len(body) > reader.max_bytes:
+                    return 413, {"refused": f"the message has more than {reader.max_bytes} bytes"}
+        is_kept = await writer.keep(reader.read(body))
     except TimeoutError:
         return 408, {"refused": f"the message took more than {MAX_SECONDS:g} s"}
     except InvalidMessageError as error:

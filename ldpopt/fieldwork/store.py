@@ -41,6 +41,9 @@ class Store:
     ----------
     digest : str
         Digest of the form, 64 hexadecimal digits.
+    reader : MessageReader
+        ``reader.read(body)`` returns the message in a request, checked to be a report that the survey can have; a
+        ValueError for anything else quotes nothing of the body.
 
     Raises
     ------
@@ -59,16 +62,15 @@ class Store:
     >>> survey = Survey({"smokes": ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])})
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/reports.db", survey) as store:
     ...     message = {"form": store.digest, "id": 32 * "0", "reports": {"smokes": "yes"}}
-    ...     store.add([store.read(json.dumps(message).encode())] * 2), store.count()
+    ...     store.add([store.reader.read(json.dumps(message).encode())] * 2), store.count()
     ([True, True], 1)
     """
 
     def __init__(self, url: str, survey: Survey, *, invited: bool = False) -> None:
         sa = optional.sqlalchemy
         form = survey.form()
-        self._reader = MessageReader(form, invited)
-        self.digest, self.invited = self._reader.digest, invited
-        self._where = without_password(url)
+        self.reader = MessageReader(form, invited)
+        self.digest, self.invited, self._where = self.reader.digest, invited, without_password(url)
         _require_columns(columns_of(form))
         self._engine = open_database(url, new=True)
         tables, text = sa.MetaData(), sa.Text
@@ -117,27 +119,6 @@ class Store:
         """Close all connections to the database."""
         self._engine.dispose()
 
-    @property
-    def max_bytes(self) -> int:
-        """Largest number of bytes of a message."""
-        return self._reader.max_bytes
-
-    def read(self, body: bytes) -> Message:
-        """Return the message in the body of a request, checked to be a report that this survey can have.
-
-        Parameters
-        ----------
-        body : bytes
-            JSON in UTF-8: ``{"form": digest, "id": 32 hexadecimal digits, "reports": {question: text or null}}``, and
-            ``"invitation"`` with 32 hexadecimal digits where invitations are used.
-
-        Raises
-        ------
-        InvalidMessageError
-            If the body is anything else; a ValueError that quotes nothing of it.
-        """
-        return self._reader.read(body)
-
     def add(self, messages: Sequence[Message]) -> list[bool]:
         """Keep messages in one transaction, and return for each whether the database has it as it was sent.
 
@@ -147,7 +128,7 @@ class Store:
         Parameters
         ----------
         messages : sequence of Message
-            From `read`.
+            From ``reader.read``.
 
         Raises
         ------

@@ -36,6 +36,15 @@ Positions = NDArray[np.int64]
 BLOCK_CELLS = 1 << 20  # cells (reports times labels) per block of work
 
 
+def chernoff(share: Float, number: Any, low: float, high: float) -> float:
+    """Bound on the probability that one of several shares of ``number`` reports is as far outside of its range."""
+    nearest = np.clip(share, low, high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one = np.where(share > 0, share * np.log(share / nearest), 0.0)
+        two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - nearest)), 0.0)
+    return min(1.0, 2 * len(share) * math.exp(-float((number * (one + two)).max())))
+
+
 class FrequencyProtocol(ReportSource):
     r"""A randomizer of one label per user, whose report *supports* some labels, and the unbiased estimate from it.
 
@@ -197,12 +206,7 @@ class FrequencyProtocol(ReportSource):
 
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of supporting reports as far outside ``[q, p]`` (Chernoff)."""
-        share = counts.values / counts.total
-        nearest = np.clip(share, float(self.q), float(self.p))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            one = np.where(share > 0, share * np.log(share / nearest), 0.0)
-            two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - nearest)), 0.0)
-        return min(1.0, 2 * len(share) * math.exp(-counts.n_reports * float((one + two).max())))
+        return chernoff(counts.values / counts.total, counts.n_reports, float(self.q), float(self.p))
 
     def estimate(
         self,

@@ -29,7 +29,7 @@ from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import Float, loose_array
-from ldpopt.frequencies.protocol import Positions
+from ldpopt.frequencies.protocol import Positions, chernoff
 from ldpopt.frequencies.subset_selection import SetCodec
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import Randomizer
@@ -242,14 +242,10 @@ class YesNoPatterns(ReportSource):
 
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of shares of answers as far outside ``[1 - p, p]`` (Chernoff)."""
-        p, named = (1 + self.bias) / 2, counts.values.reshape(-1, 2).astype(float)
+        named = counts.values.reshape(-1, 2).astype(float)
         asked = named.sum(axis=1)
         share = np.divide(named[:, 0], asked, out=np.full(len(named), 0.5), where=asked > 0)
-        limit = np.clip(share, 1 - p, p)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            one = np.where(share > 0, share * np.log(share / limit), 0.0)
-            two = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - limit)), 0.0)
-        return min(1.0, 2 * len(named) * math.exp(-float((asked * (one + two)).max())))
+        return chernoff(share, asked, (1 - self.bias) / 2, (1 + self.bias) / 2)
 
     def place(self, name: str) -> int:
         """Position of a question."""
@@ -301,10 +297,6 @@ class PairOfAnswers(MechanismSource):
     def randomizer(self) -> Randomizer:
         """What drew the reports."""
         return self.patterns
-
-    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
-        """Count reports that are rows of positions."""
-        return self.counts_of_array(reports, report_weights(weights, reports, len(reports)))
 
     def counts_of_array(self, reports: Any, weights: Float | None = None) -> Counts:
         """Count the pairs of answers in reports of shape (N, s)."""

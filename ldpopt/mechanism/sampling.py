@@ -62,8 +62,10 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     array = np.asarray(channel, dtype=np.float64)
     require_stochastic(array, MAX_ROW_SUM_ERROR)
     sums = array.sum(axis=1)
-    parts = chunks(len(array), max(1, BLOCK // array.shape[1]))
-    return np.concatenate([_rounded(array[part], sums[part], total) for part in parts])
+    found = np.empty(array.shape, np.int64)
+    for part in chunks(len(array), max(1, BLOCK // array.shape[1])):
+        found[part] = _rounded(array[part], sums[part], total)
+    return found
 
 
 def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) -> Counts:

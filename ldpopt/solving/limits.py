@@ -53,9 +53,9 @@ class Limits:
     whole_entries: float = 10_000
     least_beta: float = 1e-9
     sifting_rounds: int = 60
-    graph_entries: int = 1500
+    graph_entries: int = 1000
     graph_nonzeros: int = 5000
-    rays_entries: int = 4000
+    rays_entries: int = 2400
     graph_numbers: float = 2.5e8
     rays_pivots: float = 500
     direct_nonzeros: float = 5e5

@@ -66,11 +66,6 @@ class ProblemForm:
         has_no_rows = self.is_expected and not self.has_side_rows and not self.has_generated_rows
         return has_no_rows and self.ties is not None and self.ties.is_complete
 
-    @property
-    def has_few_ties(self) -> bool:
-        """Whether pairs are listed, and fewer than a tenth of all pairs are tied, as in a graph."""
-        return self.ties is not None and self.ties.first is not None and 10 * len(self.ties.first) < self.n**2
-
     @cached_property
     def is_mutual(self) -> bool:
         """Whether every tie has its reverse and every input has a tie, as for graphs and metrics."""

@@ -526,6 +526,14 @@ class Survey:
         StatementError
             If the scheme is another one, a question is unknown, or the reports do not show how two answers depend on
             each other: for small budgets the best report is about one question.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> survey = Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=4.0, scheme="joint")
+        >>> reports = survey.privatize(pandas.DataFrame({"a": ["no", "yes"] * 500, "b": ["no", "no"] * 500}), rng=1)
+        >>> (survey.estimate_pair(reports, "a", "b").values > 0.3).tolist()
+        [True, False, True, False]
         """
         if self.joint is None:
             what = f"in the scheme {self.scheme!r} no report is about two questions"

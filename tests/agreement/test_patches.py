@@ -11,11 +11,12 @@ import ldpopt as lo
 from builders import cases
 from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.solvers import Status
-from ldpopt.solving.methods.rays import patches
+from ldpopt.solving.methods.rays import method, patches
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.feasibility import cover, cover_sparse
 from ldpopt.solving.methods.rays.generation import Generation
 from ldpopt.solving.methods.rays.method import _normalized
+from ldpopt.solving.problem_form import ProblemForm
 
 RAYS = lo.Limits(rays_entries=0)
 
@@ -57,6 +58,14 @@ def test_a_cover_of_some_entries_is_the_cover_without_the_others(m, n, seed):
     need, weights = rng.random(m) + 1e-3, rng.random(n) + 1e-3
     row, column = np.nonzero(rays)
     assert cover_sparse(need, (row, column, rays[row, column]), weights) == pytest.approx(cover(need, rays, weights))
+
+
+def test_memory_is_estimated_for_the_sizes_that_patches_alone_solve():
+    assert method.WHOLE == patches.WHOLE
+    problem = grid(60, 1.0, 0)
+    form = ProblemForm.of(problem)
+    assert method._bytes(form) == method.PATCHES_BYTES * 3600**2
+    assert method._bytes(ProblemForm.of(grid(5, 1.0, 0))) == method.ENTRY_BYTES * 625
 
 
 @pytest.mark.parametrize(("epsilon", "loss"), [(2.0, "distance"), (1.5, "identity"), (2.5, "distance")])

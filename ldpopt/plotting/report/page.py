@@ -8,6 +8,7 @@ from typing import Any
 import jinja2
 import numpy as np
 
+from ldpopt.accounting import compose
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.mechanism import Mechanism
@@ -21,6 +22,7 @@ MAX_LISTED_ESTIMATES = 20  # largest number of estimates in the table of precisi
 PEOPLE = (100, 1_000, 10_000, 100_000)  # numbers of respondents in the table of precision
 MIN_HALF_WIDTH = 1e-6  # smaller half-widths are rounding errors of the probabilities, and are written as 0
 NORMAL_QUANTILE = 1.959963984540054  # Half-width of a 95 % interval in standard deviations
+NUMBERS_OF_REPORTS = (1, 5, 12)  # after which the best guess is stated
 BELIEFS = (0.01, 0.1, 0.5, 0.9)  # probabilities of an answer before the report, in the picture of the risk
 
 
@@ -76,8 +78,17 @@ def report(
         most_likely_reports=most_likely_reports,
         precision_rows=precision_rows,
         belief_ranges=belief_ranges,
+        guesses=guesses,
         power=lambda privacy, distance: math.exp(min(float(privacy.epsilon) * distance, 700.0)),
     )
+
+
+def guesses(mechanism: Mechanism | None) -> list[str]:
+    """What the best adversary guesses after one report, and after several."""
+    if mechanism is None:
+        return []
+    once = compose([mechanism])
+    return [compose([(once, times)]).in_words for times in NUMBERS_OF_REPORTS]
 
 
 def _results(

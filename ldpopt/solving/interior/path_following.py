@@ -67,7 +67,7 @@ class NewtonSystem(ABC, Generic[P]):
     """The linear system of one iteration, factored at the point ``at``."""
 
     at: P
-    corrections: ClassVar[int] = CORRECTIONS  # largest number of further corrections of a step
+    corrections: int = CORRECTIONS  # largest number of further corrections of a step
     reach: ClassVar[float] = 0.1  # length by which a correction aims beyond the longest step
     centering: float = 0.0  # smallest target of the products, as a share of their mean
 

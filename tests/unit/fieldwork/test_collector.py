@@ -7,6 +7,7 @@ import logging
 import os
 import random
 import secrets
+import signal
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import cli_json, cli_output, load_script, run_cli, run_python
+from builders import cli_json, cli_output, load_script, run_cli, run_python, seconds, start_cli
 from ldpopt import Mechanism, PureLDP, Survey, Workload, design
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.fieldwork import Store
@@ -26,6 +27,7 @@ from ldpopt.mechanism.questions import Question
 from ldpopt.tables.origin import read_origin
 
 pytest.importorskip("sqlalchemy")
+httpx = pytest.importorskip("httpx")
 TestClient = pytest.importorskip("starlette.testclient").TestClient
 app_of = pytest.importorskip("ldpopt.fieldwork.service").app_of
 
@@ -192,7 +194,7 @@ def test_no_other_json_is_a_message(data):
 
 def test_long_messages_are_refused_before_they_are_read(client):
     right = json.dumps(message(client.store))
-    assert post(client, right + " " * client.store.max_bytes).status_code == 413
+    assert post(client, right + " " * client.store.reader.max_bytes).status_code == 413
     assert post(client, b"x" * 5_000_000).status_code == 413
     assert client.store.count() == 0
 
@@ -210,8 +212,10 @@ def test_one_question_has_at_most_one_report(url):
         base = {"form": store.digest, "id": 32 * "0"}
         for reports in ({"a": "no", "b": "yes"}, {"a": None, "b": None}):
             with pytest.raises(InvalidMessageError, match="questions have a report"):
-                store.read(json.dumps(base | {"reports": reports}).encode())
-        assert store.add([store.read(json.dumps(base | {"reports": {"a": None, "b": "yes"}}).encode())]) == [True]
+                store.reader.read(json.dumps(base | {"reports": reports}).encode())
+        assert store.add([store.reader.read(json.dumps(base | {"reports": {"a": None, "b": "yes"}}).encode())]) == [
+            True
+        ]
 
 
 def test_pages_of_any_origin_may_send_and_nothing_may_frame_the_page(client):
@@ -321,7 +325,7 @@ def test_nothing_connects_an_invitation_with_a_report(url):
         links = store.invite(6)
         random.Random(1).shuffle(links)
         for link in links[:3]:
-            assert store.add([store.read(json.dumps(message(store, invitation=link)).encode())]) == [True]
+            assert store.add([store.reader.read(json.dumps(message(store, invitation=link)).encode())]) == [True]
     with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
         left = connection.execute("SELECT * FROM invitations").fetchall()
         reports = connection.execute("SELECT * FROM reports").fetchall()
@@ -336,7 +340,7 @@ def test_nothing_connects_an_invitation_with_a_report(url):
 def test_two_writers_share_a_database(databases, bodies):
     for url in databases:
         with Store(url, SURVEY) as one, Store(url, SURVEY) as two:
-            messages = [one.read(body) for body in bodies]
+            messages = [one.reader.read(body) for body in bodies]
             assert one.add(messages[:60]) == [True] * 60
             assert two.add(messages[40:]) == [True] * 60
             assert one.count() == two.count() == 100
@@ -346,7 +350,7 @@ def test_estimates_from_the_database_and_from_its_table_are_the_same(databases, 
     expected = pd.DataFrame([json.loads(body)["reports"] for body in bodies])
     for url in databases:
         with Store(url, SURVEY) as store:
-            store.add([store.read(body) for body in bodies])
+            store.add([store.reader.read(body) for body in bodies])
         counts = SURVEY.count(url)
         assert counts == SURVEY.count(expected)
         SURVEY.save(tmp_path / "survey.json")
@@ -367,7 +371,7 @@ def test_estimates_from_the_database_and_from_its_table_are_the_same(databases, 
 
 def test_a_database_in_batches_is_counted_as_a_whole(url, bodies, monkeypatch):
     with Store(url, SURVEY) as store:
-        store.add([store.read(body) for body in bodies])
+        store.add([store.reader.read(body) for body in bodies])
     whole = SURVEY.count(url)
     monkeypatch.setattr("ldpopt.tables.database.ROWS", 7)
     assert SURVEY.count(url) == whole
@@ -375,7 +379,7 @@ def test_a_database_in_batches_is_counted_as_a_whole(url, bodies, monkeypatch):
 
 def test_reports_of_another_mechanism_are_not_counted(url, bodies):
     with Store(url, SURVEY) as store:
-        store.add([store.read(body) for body in bodies])
+        store.add([store.reader.read(body) for body in bodies])
     other = Survey(dict(SURVEY.questions) | {"absence": design(Workload.frequencies(["a", "b", "c"]), PureLDP(2.0))})
     with pytest.raises(ModelFileError, match="drawn by another mechanism"):
         other.count(url)
@@ -404,6 +408,26 @@ def test_the_commands_invite_and_estimate(tmp_path, monkeypatch):
     assert "0 reports" in cli_output("survey", "export", "sqlite:///reports.db", "-o", "t.csv")
 
 
+@pytest.mark.long
+def test_the_command_collect_serves_the_page_and_logs_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    SURVEY.save("survey.json")
+    process = start_cli("survey", "collect", "survey.json", "--port", "0", "--until", "2999-12-31", "--json", "-")
+    address = json.loads(process.stdout.readline())["address"]
+    with Store("sqlite:///reports.db", SURVEY) as store, httpx.Client() as client:
+        assert store.digest in client.get(address).text
+        statuses = [
+            client.post(f"{address}reports", content=json.dumps(body)).status_code
+            for body in (message(store), message(store, reports={"absence": "marker-answer"}))
+        ]
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=seconds(60))
+    assert (statuses, process.returncode) == ([200, 422], 0)
+    assert out == ""
+    assert error == "ldpopt: stopped; 1 reports in sqlite:///reports.db\n"
+    assert not [path for path in tmp_path.iterdir() if b"marker-answer" in path.read_bytes()]
+
+
 def test_missing_packages_are_named_in_one_line():
     code = """
 import sys
@@ -421,6 +445,31 @@ for use in (lambda: Store("sqlite:///r.db", ldpopt.Survey({"a": coin})), lambda:
     lines = run_python(code).stdout.splitlines()
     assert len(lines) == 2
     assert all(line.endswith('which is not installed | do: pip install "ldpopt[collect]"') for line in lines)
+
+
+def test_a_collector_needs_no_package_for_tables(tmp_path):
+    code = """
+import sys
+for name in ("pandas", "pyarrow", "narwhals", "matplotlib", "psycopg"):
+    sys.modules[name] = None
+import ldpopt
+from ldpopt.fieldwork import Store
+from ldpopt.fieldwork.service import app_of
+survey = ldpopt.Survey({"a": ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])})
+with Store(sys.argv[1], survey) as store:
+    print(store.count(), type(app_of(store)).__name__)
+for use in (lambda: survey.count(sys.argv[1]), lambda: Store("postgresql://localhost/x", survey)):
+    try:
+        use()
+    except ldpopt.errors.LdpoptError as error:
+        print(error.one_line)
+"""
+    found = run_python(code, f"sqlite:///{tmp_path}/r.db")
+    assert found.stderr == ""
+    first, tables, driver = found.stdout.splitlines()
+    assert first == "0 Starlette"
+    assert 'pip install "ldpopt[tables]"' in tables
+    assert 'pip install "psycopg[binary]"' in driver
 
 
 @pytest.mark.long

@@ -107,7 +107,8 @@ def patterns_of(d, epsilon, size=None, least=None):
 
 
 @pytest.mark.parametrize(
-    ("d", "size", "least"), [(1, 1, 1), (2, 1, 1), (2, 2, 2), (3, 2, 2), (3, 3, 2), (3, 3, 3), (4, 3, 2)]
+    ("d", "size", "least"),
+    [(1, 1, 1), (2, 1, 1), (2, 2, 2), (3, 2, 2), (3, 3, 2), (3, 3, 3), *thorough_or([], [(4, 3, 2)])],
 )
 def test_the_law_of_the_sampler_is_exact_private_and_has_the_stated_bias_and_variance(d, size, least):
     patterns = patterns_of(d, 1.7, size, least)
@@ -257,7 +258,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_intervals_of_questions_and_pairs_cover_as_stated(kind):
-    rounds, size = thorough_or(150, 1000), 600
+    rounds, size = thorough_or(60, 1000), 600
     survey = Survey(ANSWERS[kind], epsilon=2.5, scheme="joint")
     covered, values = {name: [] for name in [*SHARES, "pair"]}, []
     draws = np.random.default_rng(3)
@@ -382,10 +383,10 @@ def test_thousands_of_questions():
     reports = survey.joint.source.privatize(np.broadcast_to(row, (200_000, d)), draws)
     counts = Counts.of(survey.joint.source, reports)
     truth, inside = np.stack([1 - row, row], axis=1), []
-    for place, name in enumerate(survey.questions):
+    for place, name in list(enumerate(survey.questions))[:: thorough_or(20, 1)]:
         low, high = survey.estimate_question(name, counts).interval.T
         inside.append((low <= truth[place]) & (truth[place] <= high))
-    assert abs(np.mean(inside) - 0.95) < 0.02
+    assert abs(np.mean(inside) - 0.95) < 4.5 * math.sqrt(0.05 / len(inside)) + 0.01
     assert survey.joint.certificate.recheck() == ()
     assert survey.epsilon <= 4.0
 
@@ -465,6 +466,13 @@ def test_surveys_in_toml_on_the_command_line(more, tmp_path: Path, monkeypatch):
     estimated = json.loads(run_cli("estimate", "s.json", "reports.csv", "--json", "-").stdout)
     shares = {(one["question"], one["answer"]): one["estimate"] for one in estimated["estimates"]}
     assert abs(shares["smokes", "yes"] - 0.2) < 0.1
+    paired = json.loads(
+        run_cli("estimate", "s.json", "reports.csv", "--pair", "smokes", "drinks", "--json", "-").stdout
+    )
+    assert [one["answer"] for one in paired["estimates"]] == [[a, b] for a in ("no", "yes") for b in ("never", "ever")]
+    for one, truth in zip(paired["estimates"], TABLE, strict=True):
+        assert abs(one["estimate"] - truth) < 6 * one["std_error"]
+    assert run_cli("estimate", "s.json", "reports.csv", "--pair", "smokes", "drinks", "-o", "table.csv").exit_code == 0
     Path("b.toml").write_text((STATEMENT + more).replace('"joint"', '"best"'))
     assert Survey.from_toml("b.toml").scheme == "joint"
 

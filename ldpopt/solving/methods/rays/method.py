@@ -117,8 +117,9 @@ class Rays(Method):
 
 
 def _bytes(form: ProblemForm) -> float:
-    """Memory for a problem, about."""
-    return (PATCHES_BYTES if form.n > WHOLE and form.has_few_ties else ENTRY_BYTES) * form.entries
+    """Memory for a problem, about; with patches alone if fewer than a tenth of all pairs are tied."""
+    has_few_ties = 0 < 5 * form.pair_nonzeros < form.n * form.entries
+    return (PATCHES_BYTES if form.n > WHOLE and has_few_ties else ENTRY_BYTES) * form.entries
 
 
 def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float) -> Deadline:
