@@ -27,10 +27,11 @@ def collect(
     ] = "127.0.0.1",
     json: options.Json = None,
 ) -> None:
-    """Show the page of a survey to respondents, and keep the reports that their devices send.
+    """Show the page of a survey, and keep the reports that come.
 
-    A report is acknowledged when it is on the disk. The same message sent again is kept once. No time, no address and
-    nothing else about the sender is kept, and there is no access log. Ctrl-C ends the command.
+    The reports are drawn on the respondents' devices. One is acknowledged when it is on the disk; the same message sent
+    again is kept once. No time, no address and nothing else about the sender is kept, and there is no access log.
+    Ctrl-C ends the command.
     """
     from ldpopt.fieldwork.form_page import page
     from ldpopt.fieldwork.service import serve

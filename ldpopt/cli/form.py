@@ -35,10 +35,10 @@ def form(
         str | None, typer.Option("--module", metavar="FILE", help="Write the module that draws in other pages.")
     ] = None,
 ) -> None:
-    """Write the page on which respondents draw their reports, on their own devices.
+    """Write the page on which respondents draw their reports.
 
-    It is one file of HTML that can be mailed or put on any server. It draws with the masses that were audited, and
-    sends the reports and nothing else. The same survey gives the same page.
+    They do so on their own devices. The page is one file of HTML that can be mailed or put on any server. It draws with
+    the masses that were audited, and sends the reports and nothing else. The same survey gives the same page.
     """
     from ldpopt.fieldwork.form_page import draw_module, page
     from ldpopt.surveys.files import read_source

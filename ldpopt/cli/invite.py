@@ -19,7 +19,7 @@ def invite(
     to: options.Database = "sqlite:///reports.db",
     json: options.Json = None,
 ) -> None:
-    """Write links to the page of a survey, each of which is good for one report.
+    """Write links to the page of a survey, each for one report.
 
     Give every person one, and start `survey collect` with --invited. The invitation is the part of a link after #,
     which browsers do not send with the request for a page. The database has hashes of unused invitations only.

@@ -396,8 +396,9 @@ class Survey:
 
         Parameters
         ----------
-        table : dataframe, or path of a CSV or Parquet file
-            Reports, as `privatize` returned or wrote them.
+        table : dataframe, path of a CSV or Parquet file, or address of a database
+            Reports, as `privatize` returned or wrote them, or as a `fieldwork.Store` keeps them, such as
+            ``"sqlite:///reports.db"``.
         weights : array_like, Series or column name, optional
             Weight of each person; default: those of the survey, else all 1.
 
@@ -435,7 +436,7 @@ class Survey:
 
         Parameters
         ----------
-        table : dataframe, path of a file, or mapping name -> Counts
+        table : dataframe, path of a file, address of a database, or mapping name -> Counts
             Reports, or their counts.
         weights : array_like, Series or column name, optional
             Weight of each person; default: those of the survey, else all 1.
