@@ -130,7 +130,7 @@ def privacy_curve(curve: PrivacyCurve, ax: Axes | None = None, *, points: int = 
     shown = deltas > MIN_DELTA
     ax.semilogy(epsilons[shown], deltas[shown], color="#08519c")
     ax.set(xlim=(0, end * 1.02), xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
-    reports = sum(times for *_, times in curve.channels)
+    reports = sum(times for _, times in curve.sources)
     ax.set_title(rf"{reports} reports: $\varepsilon$ = {end:.4g} at $\delta$ = 0", fontsize=10)
     ax.grid(alpha=0.3)
     return ax
