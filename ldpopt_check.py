@@ -974,7 +974,9 @@ class Account:
     def __init__(self, reports):
         need(isinstance(reports, list) and reports, "there are no reports")
         self.alone = reports[0] if len(reports) == 1 and reports[0].get("kind") == "shuffled" else None
-        self.alone = self.alone if self.alone and self.alone["times"] == 1 else None
+        self.alone = (
+            self.alone if self.alone and self.alone["times"] == 1 and type(self.alone["times"]) is int else None
+        )
         self.certain, self.halves = 0, [[(1 << PLACES, 1 << PLACES)]] * 2
         rest = 1
         for report in [] if self.alone else reports:
@@ -1165,7 +1167,9 @@ def positive_part(law, n):
         falls = sum(v * p * e ** (middle * (v - float(top))) for v, p in floats) < 0
         low, high = (middle, high) if falls else (low, middle)
     spread = sum(v * v * p * e ** min(low * v, 40) for v, p in floats) ** 0.5
-    step, cells = Fraction(spread / (40 if n <= 1000 else 16 if n <= 20000 else 6)), {0: 1 - sum(law.values())}
+    least = (top - min(law)) / 2**14
+    step = max(Fraction(spread / (40 if n <= 1000 else 16 if n <= 20000 else 6)), least)
+    cells = {0: 1 - sum(law.values())}
     for value, mass in law.items():
         place, share = floor(value / step), value / step - floor(value / step)
         cells[place] = cells.get(place, 0) + mass * (1 - share)

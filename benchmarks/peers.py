@@ -1,7 +1,7 @@
 """Peers beside ldpopt in one run: solvers of linear programs, samplers of frequency protocols; rewrites peers.md.
 
     pip install ldpopt, and in an environment of their own: ortools clarabel highspy qif multi-freq-ldpy pure-ldp opendp
-    python benchmarks/peers.py --peers ENVIRONMENT/bin/python      # about 10 minutes; --part solvers or samplers
+    python benchmarks/peers.py --peers ENVIRONMENT/bin/python      # about 10 minutes; --part samplers: one section
 
 Solvers read the very program that ldpopt formulates, as arrays in a file, and are timed from these arrays to a point.
 ldpopt is timed from the problem to an exactly private mechanism. CPU seconds of a process with one thread, imports left
@@ -18,10 +18,10 @@ import math
 import os
 import platform
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).parent
-RUNS, LIMIT = 3, 20.0
+RUNS, LIMIT = 3, 6.0
 SIZES = {"random gain": (20, 60, 120), "grid of places": (36, 100, 225)}
 OURS = ("ldpopt", "ldpopt, certified")
 LABELS, EPSILON = 1000, 1.0
@@ -197,6 +197,10 @@ def opendp(kind: str) -> Callable[[Any], Any]:
 
 CLIENTS = {"multi-freq-ldpy": multi_freq, "pure-ldp": pure_ldp, "opendp": opendp}
 KINDS = ("randomized response", "local hashing", "bits (OUE)", "sets")
+PARTS = {family: f"{family.capitalize()}: CPU seconds" for family in SIZES} | {
+    "qif": "Random gain, all pairs: CPU seconds",
+    "samplers": f"Reports a second: {LABELS} labels, epsilon {EPSILON:g}",
+}
 PACKAGES = ("ortools", "clarabel", "highspy", "qif", "multi-freq-ldpy", "pure-ldp", "opendp")
 
 
@@ -211,6 +215,8 @@ def timed(job: Callable[[], float]) -> dict[str, Any]:
     spent: list[float] = []
     for _ in range(1 + RUNS):
         at = seconds()
+        most = math.ceil(at + LIMIT)
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
         value = job()
         spent.append(seconds() - at)
         if spent[0] > LIMIT / RUNS:
@@ -279,9 +285,8 @@ def ask(python: str, order: dict[str, Any]) -> dict[str, Any]:
     """Run one process; what failed is named by its last line."""
     environment = os.environ | THREADS
     command = [python, str(HERE / "peers.py"), "--one", json.dumps(order)]
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=2 * LIMIT)
-    except subprocess.TimeoutExpired:
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode == -signal.SIGXCPU:
         return {"failed": f"> {LIMIT:.0f}"}
     if done.returncode:
         last = (done.stderr.strip() or "killed").splitlines()[-1]
@@ -294,38 +299,35 @@ def exponent(sizes: list[int], spent: list[float]) -> str:
     return "" if len(sizes) < 2 else f"{np.polyfit(np.log(sizes), np.log(spent), 1)[0]:.1f}"
 
 
-def solver_lines(python: str, folder: Path) -> list[str]:
-    """The tables of solvers."""
-    lines: list[str] = []
-    for family, sizes in SIZES.items():
-        values: dict[int, float] = {}
-        lines += ["", f"## {family.capitalize()}: CPU seconds", ""]
-        lines += [f"| | {' | '.join(f'n = {n}' for n in sizes)} | exponent of n | largest difference of the value |"]
-        lines += ["|---" * (len(sizes) + 3) + "|"]
-        for solver in (*OURS, *SOLVERS):
-            cells, done, spent, worst = [], [], [], 0.0
-            for n in sizes:
-                path = folder / f"{family}{n}.npz"
-                if not path.exists():
-                    write_program(family, n, path)
-                found = {"failed": ""} if "" in cells or any(">" in cell for cell in cells) else None
-                order = {"do": solver, "family": family, "n": n, "file": str(path)}
-                found = found or ask(sys.executable if solver in OURS else python, order)
-                cells.append(found.get("failed", "") if "failed" in found else f"{found['seconds']:.2g}")
-                if "seconds" in found:
-                    done.append(n)
-                    spent.append(found["seconds"])
-                    values.setdefault(n, found["value"])
-                    worst = max(worst, abs(found["value"] / values[n] - 1))
-            lines.append(f"| {solver} | {' | '.join(cells)} | {exponent(done, spent)} | {worst:.0e} |")
-            print(lines[-1], flush=True)
-    return [*lines, *qif_lines(python, folder)]
+def solver_lines(python: str, folder: Path, family: str) -> list[str]:
+    """The table of solvers of a family's programs."""
+    sizes, values = SIZES[family], dict[int, float]()
+    lines = [f"| | {' | '.join(f'n = {n}' for n in sizes)} | exponent of n | largest difference of the value |"]
+    lines.append("|---" * (len(sizes) + 3) + "|")
+    for solver in (*OURS, *SOLVERS):
+        cells, done, spent, worst = [], [], [], 0.0
+        for n in sizes:
+            path = folder / f"{n}.npz"
+            if not path.exists():
+                write_program(family, n, path)
+            order = {"do": solver, "family": family, "n": n, "file": str(path)}
+            is_over = len(done) < len(cells)
+            found = {"failed": ""} if is_over else ask(sys.executable if solver in OURS else python, order)
+            cells.append(found["failed"] if "failed" in found else f"{found['seconds']:.2g}")
+            if "seconds" in found:
+                done.append(n)
+                spent.append(found["seconds"])
+                values.setdefault(n, found["value"])
+                worst = max(worst, abs(found["value"] / values[n] - 1))
+        lines.append(f"| {solver} | {' | '.join(cells)} | {exponent(done, spent)} | {worst:.0e} |")
+        print(lines[-1], flush=True)
+    return lines
 
 
 def qif_lines(python: str, folder: Path) -> list[str]:
     """The table of qif, for programs that it can build."""
     sizes = (10, 20, 40)
-    lines = ["", "## qif: CPU seconds", "", f"| | {' | '.join(f'n = {n}' for n in sizes)} | exponent of n |"]
+    lines = [f"| | {' | '.join(f'n = {n}' for n in sizes)} | exponent of n |"]
     lines.append("|---" * (len(sizes) + 2) + "|")
     for solver in ("ldpopt", "qif"):
         cells, done, spent = [], [], []
@@ -345,8 +347,7 @@ def qif_lines(python: str, folder: Path) -> list[str]:
 
 def sampler_lines(python: str) -> list[str]:
     """The table of samplers."""
-    lines = ["", f"## Reports a second: {LABELS} labels, epsilon {EPSILON:g}", ""]
-    lines += [f"| | {' | '.join(KINDS)} |", "|---" * (len(KINDS) + 1) + "|"]
+    lines = [f"| | {' | '.join(KINDS)} |", "|---" * (len(KINDS) + 1) + "|"]
     for name in ("ldpopt", *CLIENTS):
         cells = []
         for kind in KINDS:
@@ -375,24 +376,31 @@ def main() -> None:
     """Measure and write the page."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--peers", default=sys.executable, help="Python of the environment with the peers")
-    options.add_argument("--part", choices=("solvers", "samplers"))
+    options.add_argument("--part", choices=PARTS, help="measure one section of the page again; default: all")
     options.add_argument("--one")
     given = options.parse_args()
     if given.one is not None:
         print("\n" + json.dumps(one(json.loads(given.one))))
         return
-    began = time.perf_counter()
     versions = ", ".join(f"{name} {version}" for name, version in ask(given.peers, {"do": "versions"}).items())
     machine = f"Python {platform.python_version()}, {os.cpu_count()} cores"
-    lines = ["# Peers", NOTES.format(versions=f"({versions})", machine=machine)]
-    with tempfile.TemporaryDirectory() as folder:
-        if given.part != "samplers":
-            lines += solver_lines(given.peers, Path(folder))
-    if given.part != "solvers":
-        lines += sampler_lines(given.peers)
-    print(f"{time.perf_counter() - began:.0f} s")
-    if given.part is None:
-        (HERE / "peers.md").write_text("\n".join(lines) + "\n")
+    found = {}
+    for part, title in PARTS.items():
+        if given.part not in (None, part):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            if part in SIZES:
+                lines = solver_lines(given.peers, Path(folder), part)
+            else:
+                lines = qif_lines(given.peers, Path(folder)) if part == "qif" else sampler_lines(given.peers)
+        found[title] = "\n".join(lines)
+    page = HERE / "peers.md"
+    old = page.read_text().split("\n## ")[1:] if page.exists() else []
+    sections = {title: text.strip("\n") for title, _, text in (section.partition("\n") for section in old)} | found
+    text = "# Peers\n" + NOTES.format(versions=f"({versions})", machine=machine)
+    page.write_text(
+        text + "".join(f"\n## {title}\n\n{sections[title]}\n" for title in PARTS.values() if title in sections)
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Profile twelve main jobs, each in processes of its own; rewrites profiles.md.
 
     python benchmarks/profiles.py                        # about 15 minutes on two cores
-    python benchmarks/profiles.py graph                  # print the profiles of the jobs whose names contain this
+    python benchmarks/profiles.py graph                  # only jobs whose names contain this; print their profiles
     python benchmarks/profiles.py --before FOLDER        # also measure another checkout, in turn with this one
 
 CPU seconds of all threads and children, imports included, with one BLAS thread: medians of three runs after a
@@ -150,15 +150,15 @@ def shown(file: str, line: int, name: str) -> str:
     return f"`{place}{name.removeprefix('<built-in method ').removeprefix('<method ').strip('<>')}`"
 
 
-def measured(name: str, folder: str, before: Path | None) -> list[str]:
+def measured(name: str, folder: str, before: Path | None, runs: int) -> list[str]:
     """Cells of a job's row: seconds before and now, memory, the limit, what was mended, and the profile."""
     states = [HERE.parent] if before is None else [HERE.parent, before]
     bare = LIMITS.get(name, ("the method alone", ""))
     found: dict[Any, list[dict[str, float]]] = {}
     first = {state: run(JOBS[name], folder, state) for state in states}
-    for _ in range(RUNS):
+    for _ in range(runs):
         for state in states:
-            is_long = first[state]["cpu"] > LONG
+            is_long = runs == 1 or first[state]["cpu"] > LONG
             found.setdefault(state, []).append(first[state] if is_long else run(JOBS[name], folder, state))
         if bare[1]:
             found.setdefault("bare", []).append(run(bare[1], folder, HERE.parent))
@@ -188,24 +188,31 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("only", nargs="?", default="")
     options.add_argument("--before", type=Path)
+    options.add_argument("--runs", type=int, default=RUNS)
     options.add_argument("--one")
     given = options.parse_args()
     if given.one is not None:
         one(given.one)
         return
-    lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
+    page = HERE / "profiles.md"
+    old = page.read_text().splitlines() if page.exists() else []
+    rows = {line.split("|")[1].strip(): line for line in old if line.startswith("| ")}
     with tempfile.TemporaryDirectory() as folder:
         run(WRITE_TABLE, folder, HERE.parent)
-        for name in JOBS:
-            if given.only in name:
-                lines.append(f"| {' | '.join(measured(name, folder, given.before))} |")
-                print(lines[-1], flush=True)
-            if given.only and given.only in name:
+        for name in (job for job in JOBS if given.only in job):
+            rows[name] = f"| {' | '.join(measured(name, folder, given.before, given.runs))} |"
+            print(rows[name], flush=True)
+            write_page(page, rows)
+            if given.only:
                 pstats.Stats(f"{folder}/profile").sort_stats("cumtime").print_stats(40)
-    if not given.only:
-        machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, one BLAS thread"
-        text = f"# Profiles of the main jobs\n\n`python benchmarks/profiles.py`: {machine}.\n{NOTES}\n"
-        (HERE / "profiles.md").write_text(text + "\n".join(lines) + "\n")
+
+
+def write_page(page: Path, rows: dict[str, str]) -> None:
+    """Write the rows measured so far, and those of an earlier page for the other jobs."""
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, one BLAS thread"
+    text = f"# Profiles of the main jobs\n\n`python benchmarks/profiles.py`: {machine}.\n{NOTES}\n"
+    lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|", *(rows[job] for job in JOBS if job in rows)]
+    page.write_text(text + "\n".join(lines) + "\n")
 
 
 NOTES = """

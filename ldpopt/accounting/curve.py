@@ -285,7 +285,7 @@ def _source(given: Any, pairs: Any) -> Source:
     if hasattr(given, "laws"):
         found: Source = given
         return found
-    drawn = getattr(given, "randomizer", given)
+    drawn = given if isinstance(given, SubsetSelection) else getattr(given, "randomizer", given)
     if isinstance(drawn, SubsetSelection):
         n, size = len(drawn.inputs), drawn.size
         return Ratios(drawn.distribution.odds, drawn.p * Fraction(n - size, n - 1), is_attained=True)

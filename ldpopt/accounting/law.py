@@ -82,7 +82,9 @@ class Channel:
         p, q = self.counts[self.first], self.counts[self.second]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(q > 0, p / q, 0.0)
-        near = ratios >= ratios.max(initial=0.0) * (1 - 1e-14)  # floats cannot tell which of these is the largest
+        near = (q > 0) & (
+            ratios >= ratios.max(initial=0.0) * (1 - 1e-14)
+        )  # floats cannot tell which of these is the largest
         return max([Fraction(1), *map(Fraction, p[near].tolist(), q[near].tolist())])
 
     def renyi(self, order: float) -> float:

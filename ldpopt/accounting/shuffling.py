@@ -34,6 +34,7 @@ WIDTH = 76  # digits of a coefficient of a product
 LOST = 10**12  # mass at each end of a product that is not multiplied further
 MULTIPLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN).multiply
 RARE = 10**5  # reports that are rarer than one of so many in all are not counted in the blanket
+MAX_PLACES = 1 << 13  # of a variable on the lattice
 STEPS = 100  # candidates for the step of a lattice
 
 MAX_PEOPLE = 10**7
@@ -167,7 +168,8 @@ def _step(values: Float, masses: Float, n: int, fineness: float) -> Fraction:
     candidates = deviation / fineness * np.linspace(1.0, 0.5, STEPS)
     parts = values / candidates[:, None]
     excess = candidates**2 * (((parts - np.floor(parts)) * (np.ceil(parts) - parts)) @ weights)
-    return Fraction(float(candidates[int(excess.argmin())])).limit_denominator(1 << 40)
+    least = float(np.ptp(np.append(values, 0.0))) / MAX_PLACES
+    return Fraction(max(float(candidates[int(excess.argmin())]), least))
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,8 +218,9 @@ class Shuffled:
         return self.laws[0].renyi(order)
 
     def plain(self) -> dict[str, Any]:
-        """The statement as JSON data."""
-        return {**self.channel.plain(), "kind": self.kind, "people": self.n}
+        """The statement as JSON data, with the ratios of the law if other reports made it necessary."""
+        ratios = [str(ratio) for ratio in self.laws[0].ratios] if "laws" in vars(self) else []
+        return {**self.channel.plain(), "kind": self.kind, "people": self.n, "ratios": ratios}
 
     @cached_property
     def rows(self) -> list[tuple[list[int], list[int], list[int]]]:

@@ -194,7 +194,7 @@ def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) ->
         choices.append(("", words["leave_out"]))
     return {
         "name": name,
-        "text": (stated.text if stated else "") or name,
+        "text": _question_text(survey, name),
         "answers": answers,
         "choices": choices,
         "is_menu": len(choices) > MAX_BUTTONS,
@@ -218,19 +218,25 @@ def _promise(survey: Survey, words: Words) -> list[str]:
     total, count = Fraction(survey.odds), len(survey.questions)
     found = [words["random"]]
     if survey.one_question is not None:
-        found.append(words[survey.scheme].format(count=count))
+        found.append(fill(words[survey.scheme], count=count))
     bound = words["bound_joint" if survey.joint else "bound_one" if each == total else "bound_all"]
-    found.append(bound.format(odds=bound_text(each, words), total=bound_text(total, words)))
+    found.append(fill(bound, odds=bound_text(each, words), total=bound_text(total, words)))
     wave, waves = survey.words.wave, survey.words.waves or survey.words.wave
     if waves > 1:
-        found.append(words["waves"].format(wave=wave, waves=waves, total=bound_text(total**waves, words)))
-    found += [words["unprotected"].format(question=_question_text(survey, name)) for name in survey.unprotected]
+        found.append(fill(words["waves"], wave=wave, waves=waves, total=bound_text(total**waves, words)))
+    found += [fill(words["unprotected"], question=_question_text(survey, name)) for name in survey.unprotected]
     return [*found, words["estimates"]]
 
 
 def _question_text(survey: Survey, name: str) -> str:
+    """The question as it is asked; without words for it, its name."""
     stated = survey.words.questions.get(name)
     return (stated.text if stated else "") or name
+
+
+def fill(text: str, **values: object) -> str:
+    """Replace the places of a text, such as ``{odds}``; other braces stay."""
+    return PLACE.sub(lambda place: str(values[place[1]]), text)
 
 
 def bound_text(ratio: Fraction, words: Words) -> str:

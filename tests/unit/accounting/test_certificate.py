@@ -173,7 +173,10 @@ def test_the_account_of_a_survey():
     one = lo.Survey({"a": coin, "b": die}, scheme="one_question").account()
     mean = (compose([coin]).delta(0.5) + compose([die]).delta(0.5)) / 2
     assert float(one.delta(0.5)) == pytest.approx(float(mean), rel=1e-12)
-    assert lo.Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=2.0, scheme="joint").account().epsilon(0) <= 2 + 1e-9
+    assert (
+        lo.Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=2.0, scheme="joint").account().epsilon(0)
+        <= 2 + 1e-9
+    )
     shuffle = lo.Survey({"a": coin}).account(people=100)
     assert shuffle.delta(0.3) >= shuffled(coin, 100).delta(0.3)
     with pytest.raises(lo.errors.StatementError, match="drawn"):
@@ -182,7 +185,7 @@ def test_the_account_of_a_survey():
 
 def test_waves_of_a_survey_keep_their_promise(tmp_path):
     path = tmp_path / "s.toml"
-    text = 'waves = {{ count = 12, epsilon = 4.0, delta = {} }}\n[question.a]\nlabels = [{}]\n'
+    text = "waves = {{ count = 12, epsilon = 4.0, delta = {} }}\n[question.a]\nlabels = [{}]\n"
     labels = ", ".join(f'"{k}"' for k in range(10))
     path.write_text(text.format("1e-6", labels))
     survey = lo.Survey.from_toml(path)

@@ -143,6 +143,8 @@ def test_a_survey_brings_its_own_words_and_language() -> None:
     own = {"language": "de", "words": {"send": "Ab die Post"}}
     assert "Ab die Post" in page(Survey({"a": COIN}, words=own), TO)
     assert "Ab die Post" not in page(Survey({"a": COIN}, words=own), TO, language="en")
+    braces = {"words": {"bound_one": "{ {odds} }}", "estimates": "{}"}}
+    assert "<p>{ 3 }}</p>" in page(Survey({"a": COIN}, words=braces))
     other = Survey({"a": COIN}, words={"language": "la", "words": WORDS["en"] | {"send": "Mitte"}})
     assert "Mitte" in page(other, TO)
     assert 'lang="la"' in page(other, TO)

@@ -25,7 +25,7 @@ def test_joint_reports_are_kept_and_estimated(tmp_path):
     drawn = SURVEY.joint.source.privatize(answers, np.random.default_rng(2))
     with Store(url, SURVEY) as store:
         texts = [" ".join(map(str, row)) for row in drawn.tolist()]
-        store.add([store.read(message(text, number)) for number, text in enumerate(texts)])
+        store.add([store.reader.read(message(text, number)) for number, text in enumerate(texts)])
     assert SURVEY.count(url)["joint report"].n_reports == 300
     assert SURVEY.estimate(url)["a"].labels == ("no", "yes")
 
