@@ -51,13 +51,7 @@ class ClosedForm(ABC):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The channel as an exactly private `Mechanism`, shape ``(n, n)``; built on first use, then cached.
-
-        Raises
-        ------
-        StatementError
-            If the matrix does not fit into memory; `sampler` needs no matrix.
-        """
+        """The channel as an exactly private `Mechanism`, shape ``(n, n)``; built on first use, then cached."""
         from ldpopt.mechanism.repair import repair
 
         n = len(self.inputs)

@@ -215,8 +215,6 @@ def robust_value(
 
     Raises
     ------
-    StatementError
-        If a row is not a prior.
     NoSolutionError
         If the linear program was not solved to optimality.
 

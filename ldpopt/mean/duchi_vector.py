@@ -44,11 +44,6 @@ class DuchiVector(VectorProtocol):
     size : float
         ``B``.
 
-    Raises
-    ------
-    StatementError
-        If a parameter is out of range.
-
     Notes
     -----
     With one attribute it is `Duchi`. Two opposite corners are the worst pair. For even ``m`` the mechanism as first
@@ -94,11 +89,6 @@ class DuchiVector(VectorProtocol):
         -------
         Estimate
             ``m`` values with sample standard errors, that of the worst case if all signs are equal.
-
-        Raises
-        ------
-        StatementError
-            If there are no reports, or one is not a vector of signs.
         """
         normal_quantile(confidence)
         signs = np.asarray(reports)

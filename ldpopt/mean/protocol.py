@@ -85,11 +85,6 @@ class MeanProtocol(ABC):
         ----------
         x : array_like
             Answers within the domain.
-
-        Returns
-        -------
-        float or ndarray
-            In the shape of ``x``.
         """
         array = self._read_answers(x)
         found = self._unit**2 * self._variance(array)
@@ -196,16 +191,6 @@ class Protocol(MeanProtocol):
             Answers within the domain; nothing is clipped.
         rng : numpy.random.Generator or int, optional
             Makes the draws repeatable (default: every bit from the operating system's generator).
-
-        Returns
-        -------
-        ndarray, shape (N,)
-            The reports.
-
-        Raises
-        ------
-        StatementError
-            If the answers are not a vector, one is outside the domain, or ``rng`` is not a valid source.
         """
         return self._draw(x, rng, self._randomize)
 
@@ -234,11 +219,6 @@ class Protocol(MeanProtocol):
         -------
         Estimate
             ``values`` of shape (1,), in the unit of the answers, not clipped to the domain.
-
-        Raises
-        ------
-        StatementError
-            If there are no reports, or one that the protocol cannot produce.
 
         Notes
         -----

@@ -110,13 +110,7 @@ class RandomCensoring(Protocol, published=True):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The channel from the ends 0 and 1 to the two reports, exactly private.
-
-        Raises
-        ------
-        PrivacyViolationError
-            If the interval is not epsilon-LDP.
-        """
+        """The channel from the ends 0 and 1 to the two reports, exactly private."""
         lower, upper = self.counts
         mechanism = Mechanism(np.array([[TOTAL - lower, lower], [TOTAL - upper, upper]]) / float(TOTAL))
         audit = mechanism.audit(PureLDP(self.epsilon))

@@ -36,11 +36,6 @@ class Sampled(VectorProtocol):
     chosen : int
         Number ``k`` of attributes that a user reports, 1 to ``m``; default: ``1``.
 
-    Raises
-    ------
-    StatementError
-        If a number is out of range or the method is unknown.
-
     Notes
     -----
     Names in the literature: `harmony`, `rcp_multiple`, `rcp_multiple_opt`, `piecewise_vector`, `hybrid_vector`. The
@@ -124,11 +119,6 @@ class Sampled(VectorProtocol):
         Estimate
             ``m`` values with sample standard errors. With the ratio, an attribute without reports is nan. If all
             reports of an attribute are equal, the error is that of the worst case.
-
-        Raises
-        ------
-        StatementError
-            If there are no reports, or they name an unknown attribute.
         """
         normal_quantile(confidence)
         array = np.asarray(reports)
@@ -215,11 +205,6 @@ def sampled(protocol: Protocol, *, attributes: int, method: Method = "ratio", ch
     -------
     Sampled
         The protocol for vectors; its `estimate` has ``m`` values.
-
-    Raises
-    ------
-    StatementError
-        See `Sampled`.
 
     Examples
     --------

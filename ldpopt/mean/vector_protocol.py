@@ -22,11 +22,6 @@ class VectorProtocol(MeanProtocol):
         Number of attributes ``m``, at least 1.
     domain : tuple of float, optional
         Least and largest answer of every attribute; default: the natural domain.
-
-    Raises
-    ------
-    StatementError
-        If ``attributes`` is not a whole number >= 1, or the domain is not an interval.
     """
 
     def __init__(self, attributes: int, domain: tuple[float, float] | None = None) -> None:
@@ -47,11 +42,6 @@ class VectorProtocol(MeanProtocol):
         -------
         ndarray, length N
             The reports; see the class for their type.
-
-        Raises
-        ------
-        StatementError
-            If the shape is wrong, or an answer that is read is outside the domain.
         """
         # A plain array is read in parts: a copy might not fit into memory.
         is_plain = type(x) is np.ndarray and x.dtype.kind in "iuf"

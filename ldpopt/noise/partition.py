@@ -101,11 +101,6 @@ class NeighborPartition:
         -------
         ndarray of int64, shape of ``r``
             Levels ``>= 0``, without iteration over layers; on a border the inner layer, up to rounding.
-
-        Raises
-        ------
-        StatementError
-            If the set is discrete and a value is not a whole number, or a value is not finite.
         """
         size = np.abs(read_points(r))
         if not np.isfinite(size).all():
@@ -200,11 +195,6 @@ class NeighborPartition:
         -------
         NeighborPartition
             Discrete, in units of ``step``; blocks are rounded outward.
-
-        Raises
-        ------
-        StatementError
-            If the step is not positive, or the set contains too many multiples of it.
         """
         h = Fraction(read_positive(step, "step"))
         ranges = [(int(low // h), int(-(-high // h))) for low, high in self.blocks]

@@ -207,8 +207,6 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     ------
     StatementError
         If there are too many inputs, or epsilon is zero.
-    LdpoptError
-        If the solver fails.
 
     Notes
     -----

@@ -291,13 +291,6 @@ class ExtremePoints(HasFacts, ABC):
         -------
         Best
             Value and optimal face, in rationals.
-
-        Raises
-        ------
-        StatementError
-            If sizes differ, or a time limit ended the list.
-        NotRepresentableError
-            If the optimum need not be an extreme point (a worst case, a side constraint).
         """
         if problem.utility.shape != self.shape:
             what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"

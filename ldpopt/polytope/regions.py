@@ -78,13 +78,7 @@ class Region:
 
     @property
     def share(self) -> Fraction:
-        """Length (n = 2) or area (n = 3) of the cell, as a share of all priors.
-
-        Raises
-        ------
-        NotRepresentableError
-            For four inputs or more.
-        """
+        """Length (n = 2) or area (n = 3) of the cell, as a share of all priors."""
         first, *others = self.corners
         if len(first) > 3:
             what = f"the share of a cell is computed for 2 and 3 inputs, not for {len(first)}"

@@ -53,13 +53,7 @@ class Notion(ABC):
         """Compute epsilon and delta from the numbers of the channel, without the code of `rows`."""
 
     def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
-        """Refuse an alphabet that does not fit the notion; must be fast, since every problem calls it.
-
-        Raises
-        ------
-        StatementError
-            If a graph, a distance or a sensitive label has other inputs or outputs.
-        """
+        """Refuse an alphabet that does not fit the notion; must be fast, since every problem calls it."""
         return
 
     def notes(self, inputs: Sequence[Hashable]) -> tuple[str, ...]:
@@ -115,11 +109,6 @@ class Notion(ABC):
         list of cvxpy constraints
             Labelled ``"nonnegative"``, ``"row_sum"``, ``"column_minimum"``, ``"privacy"`` and ``"privacy_zero"``.
 
-        Raises
-        ------
-        StatementError
-            If the expression, the ratio or the labels do not fit.
-
         Notes
         -----
         Exact for every notion: an event-wise delta is :math:`\sum_y \max(P_{xy} - r P_{x'y}, 0) \le \delta`. If all
@@ -153,11 +142,6 @@ class Notion(ABC):
             The model; it gets rows named as ``privacy(a,b,y)``, and variables for minima and excesses.
         P : mapping (input, output) -> pulp.LpVariable
             One variable for every pair of labels.
-
-        Raises
-        ------
-        StatementError
-            If a pair has no variable.
         """
         from ldpopt.privacy.modelling import add_to_pulp
 
@@ -181,13 +165,7 @@ class Notion(ABC):
 
     @classmethod
     def from_plain(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
-        """Read a table that `to_plain` returned, or that a user wrote.
-
-        Raises
-        ------
-        StatementError
-            If a key is missing or a value is wrong; a MisstatedError names the key.
-        """
+        """Read a table that `to_plain` returned, or that a user wrote."""
         found: Self = fields_from_plain(cls, table)
         return found
 

@@ -83,13 +83,7 @@ class MeanExperiment:
         return f"MeanExperiment({algorithms} algorithms, {budgets} budgets, {sets} sets of {self.users} users)"
 
     def friedman(self, epsilon: float, algorithms: Sequence[str] | None = None) -> Friedman:
-        """Test at one budget whether the algorithms (default: all) differ in error over the data sets.
-
-        Raises
-        ------
-        StatementError
-            If a name or budget is unknown.
-        """
+        """Test at one budget whether the algorithms (default: all) differ in error over the data sets."""
         if epsilon not in self.epsilons:
             raise StatementError(f"epsilon = {epsilon!r} was not run", do=f"pass one of {list(self.epsilons)}")
         chosen = algorithms or self.algorithms
@@ -170,10 +164,6 @@ def compare_means(
         If a number is out of range, or the data have the wrong shape or range.
     ModelFileError
         If the checkpoint belongs to another experiment (another seed or other data) or cannot be written.
-    LdpoptError
-        If worker processes died three times at the same run.
-    KeyboardInterrupt
-        After Ctrl-C or SIGTERM; the checkpoint has all finished runs.
 
     Notes
     -----
@@ -234,13 +224,6 @@ def compare_means_grid(
     -------
     dict int -> MeanExperiment
         The experiment with each number of users. Every run is the same as in an experiment of its own.
-
-    Raises
-    ------
-    StatementError
-        As `compare_means`.
-    KeyboardInterrupt
-        After Ctrl-C or SIGTERM; the checkpoint has all finished runs.
     """
     budgets = tuple(float(Budget(epsilon)) for epsilon in epsilons)
     sets, sizes = whole_number(sets, "sets", 1), [whole_number(size, "users", 1) for size in users]
@@ -380,11 +363,6 @@ def friedman(errors: ArrayLike) -> Friedman:
     Friedman
         The statistic (corrected for ties), its p-value by chi-square with ``k - 1`` degrees of freedom, mean ranks.
 
-    Raises
-    ------
-    StatementError
-        If the table is too small or has entries that are not numbers.
-
     References
     ----------
     Friedman 1937; Liu and Zhou 2023, equations (22) and (23).
@@ -406,11 +384,6 @@ def friedman(errors: ArrayLike) -> Friedman:
 
 def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
     """Friedman's statistic and p-value from mean ranks only, without ties; checks published tables.
-
-    Raises
-    ------
-    StatementError
-        If there are fewer than 3 ranks.
 
     Examples
     --------

@@ -85,8 +85,6 @@ def privatize_folder(
         If an entry is not an answer of its question, or as in `Survey`.
     ModelFileError
         If a folder or file cannot be read or written, has reports already, or the target has files of another survey.
-    LdpoptError
-        If worker processes died three times at the same file.
     KeyboardInterrupt
         After Ctrl-C or SIGTERM; finished files are kept.
     """
@@ -150,8 +148,6 @@ def count_folder(
         If an entry is not a report of its question.
     ModelFileError
         If a file cannot be read, or its reports were drawn by another mechanism according to their origin.
-    LdpoptError
-        If worker processes died three times at the same file.
     """
     points = {name: name for name in _names(Path(folder))}
     survey = survey_of(questions)

@@ -225,10 +225,6 @@ def simulate(
         If the prior is invalid, a number is out of range, or there is a checkpoint but ``rng`` is not a number.
     ModelFileError
         If the checkpoint is that of another simulation, or cannot be written.
-    LdpoptError
-        If worker processes died three times at the same survey.
-    KeyboardInterrupt
-        After Ctrl-C or SIGTERM; the checkpoint has all finished surveys.
 
     Notes
     -----
@@ -285,13 +281,6 @@ def simulate_grid(
     -------
     SimulationGrid
         A `SimulationResult` for each setting and number of people.
-
-    Raises
-    ------
-    StatementError
-        As `simulate`; or if the grid is empty.
-    KeyboardInterrupt
-        After Ctrl-C or SIGTERM; the checkpoint has all finished surveys.
 
     Examples
     --------

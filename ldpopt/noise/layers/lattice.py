@@ -112,11 +112,6 @@ class LatticeNoise:
 
         In closed form if the l1 norms of the layers are polynomials: always in one dimension, and in two if the axes
         cut the hull of the columns evenly. Otherwise `expected_norm`.
-
-        Raises
-        ------
-        NotRepresentableError
-            If no closed form exists and the sum would take too many points.
         """
         if self.tail.moments is None:
             return self.expected_norm(1)
@@ -133,11 +128,6 @@ class LatticeNoise:
         ----------
         p : {1, 2, inf}
             The norm.
-
-        Raises
-        ------
-        NotRepresentableError
-            If the sum would take too many points.
         """
         x, total, number = np.exp(-float(self.epsilon)), 0.0, 0
         longest = int(np.abs(self.words.columns).sum(axis=1).max())
@@ -163,11 +153,6 @@ class LatticeNoise:
         -------
         ndarray, shape (N,)
             ``exp(-epsilon L) / Z``.
-
-        Raises
-        ------
-        NotRepresentableError
-            If a point is not a sum of columns.
         """
         return np.asarray(np.exp(-float(self.epsilon) * self.words.level(points)) / self.normalizer)
 
@@ -185,13 +170,6 @@ class LatticeNoise:
         -------
         int array, shape (size,) in one dimension, else (size, n)
             Values to add to the answer.
-
-        Raises
-        ------
-        StatementError
-            If the size is negative, or ``rng`` has another type.
-        NotRepresentableError
-            If a layer of the tail contradicts its polynomial (never observed).
 
         Notes
         -----
