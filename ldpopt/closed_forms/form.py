@@ -51,7 +51,7 @@ class ClosedForm(ABC):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The channel as an exactly private `Mechanism`, shape ``(n, n)``; built on first use, then cached."""
+        """The channel as an exactly private `Mechanism`, shape ``(n, n)``, cached; `sampler` needs no matrix."""
         from ldpopt.mechanism.repair import repair
 
         n = len(self.inputs)

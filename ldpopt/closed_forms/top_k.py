@@ -123,17 +123,12 @@ class TopK(ClosedForm):
         return found
 
     def exact_dual(self, alpha: Fraction | None = None) -> list[Fraction]:
-        """Return `dual` in rationals, for one rational value of ``e**epsilon``.
+        """Return `dual` in rationals, for one rational ``alpha = e**epsilon``; it sums to the optimal value at delta 0.
 
         Parameters
         ----------
         alpha : Fraction, optional
             ``alpha >= 1`` (default: the upper end of the enclosure, which bounds the real optimum from above).
-
-        Returns
-        -------
-        list of Fraction
-            Length n; sums to the optimal value at delta 0.
         """
         alpha = self.epsilon.enclosure()[1] if alpha is None else rational(alpha, "alpha", "ratio", 1)
         k, total = self.ranking.largest_k(alpha)
@@ -147,12 +142,9 @@ class TopK(ClosedForm):
         return found
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Return bounds of the optimal value for the real ``e**epsilon``; the prior is read exactly as its floats.
+        """Return bounds ``low <= optimum <= high`` for the real ``e**epsilon``; equal if that is given as a rational.
 
-        Returns
-        -------
-        tuple of Fraction
-            ``low <= optimum <= high``, equal if ``e**epsilon`` is given as a rational.
+        The prior is read exactly as its floats.
         """
         return _bounds(self.ranking, self.epsilon, self.delta)
 

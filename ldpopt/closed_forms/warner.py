@@ -173,17 +173,13 @@ def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
     Returns
     -------
     Coin
-        Budget (``ln 3`` at the default; inf if a report reveals the answer), delta curve, channel ``(2, 2)`` with
-        rows and columns no, yes.
+        Two-sided budget (``ln 3`` at the default; inf if a report reveals the answer), delta curve, channel ``(2, 2)``
+        with rows and columns no, yes.
 
     Raises
     ------
     StatementError
         If an argument is not a probability.
-
-    Notes
-    -----
-    The smallest epsilon is two-sided: the larger of the ratios of the two columns.
 
     References
     ----------

@@ -50,29 +50,11 @@ def share_intervals(share: Float, scale: float, z: float) -> Float:
 def score_intervals(
     estimates: Float, wanted: Float, values: Float, channel: Float, frequencies: Float, scale: float, z: float
 ) -> Float:
-    """Score intervals of estimates that are linear in the reports.
+    """Score intervals, shape (k, 2), of unbiased ``estimates`` of ``wanted @ p``, linear in the reports; not clipped.
 
-    Parameters
-    ----------
-    estimates : ndarray, shape (k,)
-        Unbiased estimates of ``wanted @ p``.
-    wanted : ndarray, shape (k, n)
-        Matrix of the numbers that are estimated.
-    values : ndarray, shape (k, m)
-        Value of each report in each number.
-    channel : ndarray, shape (n, m)
-        Probabilities of reports.
-    frequencies : ndarray, shape (n,)
-        Estimated frequencies, non-negative with sum 1.
-    scale : float
-        One over the number of reports; with weights, the sum of their squares over the square of their sum.
-    z : float
-        Quantile of the normal distribution.
-
-    Returns
-    -------
-    ndarray, shape (k, 2)
-        Lower and upper ends, not clipped.
+    ``wanted`` has shape (k, n), ``values`` of the reports (k, m), ``channel`` (n, m); estimated ``frequencies`` (n,)
+    are non-negative with sum 1. ``scale`` is one over the number of reports (with weights: the sum of their squares
+    over the square of their sum), ``z`` a quantile of the normal distribution.
     """
     second = values**2 @ channel.T
     mean, moment = wanted @ frequencies, second @ frequencies

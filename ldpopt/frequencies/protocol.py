@@ -259,11 +259,7 @@ class FrequencyProtocol(ReportSource):
     def audit(self) -> Audit:
         """Return the exact true privacy of the draws, two-sided, over all pairs of labels and all reports.
 
-        Returns
-        -------
-        Audit
-            The smallest epsilon (rounded up), the verdict on the nominal budget (decided in rationals for the real
-            ``e**epsilon``), and ``delta_at``.
+        Epsilon is the smallest one, rounded up; the verdict on the nominal budget is decided in rationals.
         """
         witness = (self.inputs[0], self.inputs[1], self._witness())
         return audit_by_odds(self._ratio(), self.epsilon, self._delta, witness)

@@ -76,19 +76,10 @@ class DuchiVector(VectorProtocol):
         return f"DuchiVector(epsilon={self.epsilon!r}, attributes={self.attributes})"
 
     def estimate(self, reports: ArrayLike, confidence: float = 0.95) -> Estimate:
-        """Estimate the mean of each attribute, without bias.
+        """Estimate the mean of each attribute, without bias, from the signs that `privatize` returned.
 
-        Parameters
-        ----------
-        reports : array_like of int, shape (N, m)
-            The signs that `privatize` returned.
-        confidence : float
-            Coverage of each normal interval on its own, ``0 < confidence < 1``; default: ``0.95``.
-
-        Returns
-        -------
-        Estimate
-            ``m`` values with sample standard errors, that of the worst case if all signs are equal.
+        Arguments are those of `Protocol.estimate`, for reports of shape (N, m). The ``m`` values have sample standard
+        errors, that of the worst case if all signs are equal.
         """
         normal_quantile(confidence)
         signs = np.asarray(reports)

@@ -234,13 +234,9 @@ class Protocol(MeanProtocol):
         return Estimate(np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__)
 
     def audit(self) -> Audit:
-        """Return the true two-sided privacy of the draws, in closed form.
+        """Return the true two-sided privacy of the draws, over all pairs of answers and all events, in closed form.
 
-        Returns
-        -------
-        Audit
-            The smallest pure epsilon over all pairs of answers and all events (``inf`` if none exists), delta at
-            the nominal epsilon, the verdict on the nominal claim, and ``delta_at``.
+        Epsilon is the smallest pure one (``inf`` if none exists); delta and the verdict are for the nominal budget.
         """
         epsilon, witness, verdict = self._privacy()
         if witness is not None and self._data_domain is not None:

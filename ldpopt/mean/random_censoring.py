@@ -110,7 +110,7 @@ class RandomCensoring(Protocol, published=True):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The channel from the ends 0 and 1 to the two reports, exactly private."""
+        """The channel from the ends 0 and 1 to the two reports, exactly private; refused if the interval is not."""
         lower, upper = self.counts
         mechanism = Mechanism(np.array([[TOTAL - lower, lower], [TOTAL - upper, upper]]) / float(TOTAL))
         audit = mechanism.audit(PureLDP(self.epsilon))

@@ -105,20 +105,10 @@ class Sampled(VectorProtocol):
         return np.stack(columns, axis=1)
 
     def estimate(self, reports: NDArray[Any], confidence: float = 0.95) -> Estimate:
-        """Estimate the mean of each attribute.
+        """Estimate the mean of each attribute from what `privatize` returned.
 
-        Parameters
-        ----------
-        reports : structured ndarray, shape (N,) or (N, k)
-            What `privatize` returned.
-        confidence : float
-            Coverage of each normal interval on its own, ``0 < confidence < 1``; default: ``0.95``.
-
-        Returns
-        -------
-        Estimate
-            ``m`` values with sample standard errors. With the ratio, an attribute without reports is nan. If all
-            reports of an attribute are equal, the error is that of the worst case.
+        Arguments are those of `Protocol.estimate`. The ``m`` values have sample standard errors, that of the worst case
+        if all reports of an attribute are equal. With the ratio, an attribute without reports is nan.
         """
         normal_quantile(confidence)
         array = np.asarray(reports)
@@ -192,14 +182,10 @@ def sampled(protocol: Protocol, *, attributes: int, method: Method = "ratio", ch
 
     Parameters
     ----------
-    protocol : Protocol
-        Randomizer of each chosen attribute; a report of ``k`` attributes spends ``k`` times its budget.
-    attributes : int
-        Number of attributes ``m``, at least 1.
-    method : {"ratio", "horvitz_thompson"}
-        Estimator of the means; default: ``"ratio"``.
-    chosen : int
-        Number of attributes that a user reports, 1 to ``m``; default: ``1``.
+    protocol, attributes
+        As in `Sampled`.
+    method, chosen
+        As in `Sampled`; default: ``"ratio"`` and ``1``.
 
     Returns
     -------

@@ -29,19 +29,14 @@ class VectorProtocol(MeanProtocol):
         self._data_domain = read_domain(domain)
 
     def privatize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
-        """Draw the report of each user.
+        """Draw the report of each user; see the class for the type of reports.
 
         Parameters
         ----------
         x : array_like, shape (N, m)
             Answers within the domain, one user a row; nothing is clipped.
         rng : numpy.random.Generator or int, optional
-            Makes the draws repeatable (default: every bit from the operating system's generator).
-
-        Returns
-        -------
-        ndarray, length N
-            The reports; see the class for their type.
+            As in `Protocol.privatize`.
         """
         # A plain array is read in parts: a copy might not fit into memory.
         is_plain = type(x) is np.ndarray and x.dtype.kind in "iuf"

@@ -54,11 +54,7 @@ def enumerate_vertices(
     r"""Find all vertices of a bounded polytope :math:`\{x : A x \le b\}` exactly; none if it is empty.
 
     More than ``most`` rays at a time raise NotRepresentableError. After the deadline the result has the vertices that
-    are known by then.
-
-    References
-    ----------
-    Motzkin, Raiffa, Thompson and Thrall 1953; Fukuda and Prodon 1996.
+    are known by then. Motzkin, Raiffa, Thompson and Thrall 1953; Fukuda and Prodon 1996.
     """
     rows = [primitive_integers([b, *(-a for a in row)]) for row, b in zip(coefficients, bounds, strict=True)]
     if not rows:

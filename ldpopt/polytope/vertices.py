@@ -55,7 +55,7 @@ class StaircasePoints(ExtremePoints):
         """The distinct row orders of each orbit, with its columns at all outputs."""
         n, m = self.shape
         for orbit in self.orbits:
-            for pattern in staircase.row_images(orbit.pattern, n):
+            for pattern in staircase.row_orders(orbit.pattern, n):
                 values = staircase.entries_of(pattern, self.ratio)
                 for outputs in permutations(range(m), len(pattern)):
                     yield _place_columns(values, outputs, (n, m))
@@ -90,7 +90,7 @@ class StaircasePoints(ExtremePoints):
         best, near = -math.inf, []
         for orbit in self.orbits:
             outputs = np.array(list(permutations(range(m), orbit.columns)))
-            for pattern in staircase.row_images(orbit.pattern, n):
+            for pattern in staircase.row_orders(orbit.pattern, n):
                 values = staircase.entries_of(pattern, self.ratio)
                 scores = values.astype(float).T @ floats
                 totals = scores[np.arange(orbit.columns), outputs].sum(axis=1)

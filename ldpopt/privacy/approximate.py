@@ -69,7 +69,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         return Ties(self.epsilon, len(inputs), delta=self.delta, is_shared=self.is_separated)
 
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
-        """One row for each ordered pair and output (entry-wise), or for each pair and event (event-wise)."""
+        """One row for each ordered pair and output (entry-wise), or for each pair and event (event-wise, if few)."""
         ties = self.ties(inputs)
         if not self.is_separated:
             return ties.rows(n_outputs)

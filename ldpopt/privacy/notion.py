@@ -136,12 +136,8 @@ class Notion(ABC):
     def add_to(self, model: Any, P: Any) -> None:  # noqa: N803
         """Add the rows under which ``P[input, output]`` is a private channel to a PuLP model.
 
-        Parameters
-        ----------
-        model : pulp.LpProblem
-            The model; it gets rows named as ``privacy(a,b,y)``, and variables for minima and excesses.
-        P : mapping (input, output) -> pulp.LpVariable
-            One variable for every pair of labels.
+        The mapping ``P`` has a variable for every pair of labels. Rows get names as ``privacy(a,b,y)``; the model gets
+        variables for minima and excesses.
         """
         from ldpopt.privacy.modelling import add_to_pulp
 
@@ -182,14 +178,9 @@ class TiedNotion(Notion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """Ties that have to be written; implied ones may be left out.
+        """Ties that have to be written; implied ones may be left out. Outputs default to the inputs.
 
-        Parameters
-        ----------
-        inputs, outputs : sequence of hashable
-            Labels; the outputs default to the inputs.
-        deadline : Deadline, optional
-            Long computations call ``deadline.check(...)`` regularly; default: ``NO_LIMIT``.
+        Long computations call ``deadline.check(...)`` regularly.
         """
 
     def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:

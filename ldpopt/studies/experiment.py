@@ -201,24 +201,18 @@ def compare_means_grid(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[int, MeanExperiment]:
-    """Compare mean protocols at several numbers of users; see `compare_means`.
+    """Compare mean protocols at several distinct numbers of users; see `compare_means`.
 
     Parameters
     ----------
-    algorithms, data
+    algorithms, data, users
         As in `compare_means`.
-    users : iterable of int
-        Numbers of users, distinct.
-    epsilons : sequence of float
-        Budgets in nats, distinct; default: ``(0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 5.0, 8.0, 10.0)``.
-    sets : int
-        Data sets with each number of users; default: ``30``.
-    seed, jobs : int
-        As in `compare_means`; default: ``0`` and ``1``.
-    executor, progress : optional
-        As in `compare_means`.
-    checkpoint : str or path-like, optional
-        As in `compare_means`; numbers of users may be added to it, too.
+    epsilons
+        As there; default: ``(0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 5.0, 8.0, 10.0)``.
+    sets, seed, jobs
+        As there; default: ``30`` and ``0`` and ``1``.
+    executor, progress, checkpoint : optional
+        As there; numbers of users may be added to a checkpoint, too.
 
     Returns
     -------

@@ -29,17 +29,7 @@ __all__ = ["Setting", "SimulationGrid", "SimulationResult", "simulate", "simulat
 
 
 class Setting(NamedTuple):
-    """A mechanism to simulate, with the answers of its population.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-        Reports are drawn from its exact integer masses.
-    prior : array_like, shape (n,), or mapping or Series label -> weight
-        Probabilities of the answers.
-    utility : str, Utility or array_like, shape (n, m), or None
-        As in `Problem`; default: ``"identity"``. None leaves utilities out.
-    """
+    """A mechanism to simulate, with the answers of its population: the arguments of `simulate`."""
 
     mechanism: Mechanism
     prior: Any
@@ -272,10 +262,8 @@ def simulate_grid(
         Surveys in each cell of the grid, at least 2.
     confidence, jobs
         As in `simulate`; default: ``0.95`` and ``1``.
-    rng, executor, progress : optional
-        As in `simulate`.
-    checkpoint : str or path-like, optional
-        As in `simulate`; settings, numbers of people and repeats may be added to it.
+    rng, executor, progress, checkpoint : optional
+        As in `simulate`; settings, numbers of people and repeats may be added to a checkpoint.
 
     Returns
     -------

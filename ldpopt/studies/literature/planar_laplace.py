@@ -97,9 +97,7 @@ def noise_epsilon(ties: Ties, places: Float) -> float:
 def points_in_plane(problem: Problem) -> Float:
     """Find points in the plane that have the distances of a metric, shape (n, 2), by classical scaling.
 
-    Notes
-    -----
-    The two largest eigenvectors of the doubly centered matrix of squared distances (Torgerson 1952); O(n^3).
+    They are the largest eigenvectors of the doubly centered matrix of squared distances (Torgerson 1952); O(n^3).
     """
     if not isinstance(problem.privacy, MetricDP):
         what = f"it needs places in the plane, and {type(problem.privacy).__name__} has none"
