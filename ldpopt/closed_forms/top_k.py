@@ -3,13 +3,11 @@
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ldpopt.closed_forms.form import ClosedForm, exact_sum, read_delta
-from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.closed_forms.form import ResponseForm, exact_sum, read_delta
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, rational, real_number
 from ldpopt.mechanism.exact_draws import Codes
@@ -68,7 +66,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TopK(ClosedForm):
+class TopK(ResponseForm):
     """Result of `top_k`.
 
     Parameters
@@ -149,26 +147,11 @@ class TopK(ClosedForm):
         return _bounds(self.ranking, self.epsilon, self.delta)
 
     @property
-    def channel(self) -> Float:
-        """The formula in floats, shape ``(n, n)``; the report of a non-member is uniform on the members."""
-        n, members, b = len(self.prior), self.members, self.epsilon.b
-        channel = np.zeros((n, n))
-        channel[:, members] = 1 / self.k
-        channel[np.ix_(members, members)] = b / (1 + (self.k - 1) * b)
-        channel[members, members] = 1 / (1 + (self.k - 1) * b)
-        channel *= 1 - self.delta
-        np.fill_diagonal(channel, channel.diagonal() + self.delta)
-        return channel
-
-    @cached_property
-    def sampler(self) -> ResponseSampler:
-        """With probability delta the truth, otherwise k-ary randomized response on the members; no matrix.
-
-        Its probabilities are rational and exactly private; they differ from `mechanism` by rounding only.
-        """
+    def response(self) -> tuple[Codes, Codes]:
+        """The members, and the position of each answer among them."""
         member_index = np.full(len(self.prior), -1, dtype=np.int32)
         member_index[self.members] = np.arange(self.k)
-        return ResponseSampler(self.inputs, self.members, member_index, self.epsilon, self.delta)
+        return self.members, member_index
 
 
 def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
