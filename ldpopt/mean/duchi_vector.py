@@ -13,7 +13,7 @@ from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import TwoLevel
-from ldpopt.mean.vector_protocol import VectorProtocol
+from ldpopt.mean.protocol import VectorProtocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, fair_bits
 from ldpopt.mechanism.sampling import CHUNK
 

@@ -10,8 +10,7 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.numbers import Float, require_kind, short_repr, whole_number
-from ldpopt.mean.protocol import Protocol
-from ldpopt.mean.vector_protocol import VectorProtocol
+from ldpopt.mean.protocol import Protocol, VectorProtocol
 from ldpopt.mechanism.exact_draws import Source, uniform_below
 
 Method = Literal["ratio", "horvitz_thompson"]

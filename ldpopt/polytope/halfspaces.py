@@ -1,4 +1,4 @@
-r"""The polytope of a notion's private channels as exact half-spaces, and its vertices.
+r"""The polytope of a notion's private channels as exact half-spaces.
 
 The last entry of each row is eliminated, :math:`P_{x,m-1} = 1 - \sum_{y<m-1} P_{xy}`. In the remaining ``n (m - 1)``
 coordinates the polytope has an interior.
@@ -7,7 +7,6 @@ coordinates the polytope has an interior.
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import chain, combinations
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.polytope.double_description import Channel, Point, Vertices, enumerate_vertices, rank
+from ldpopt.polytope.double_description import Channel, Point
 from ldpopt.privacy import Notion, TiedNotion, Ties
 from ldpopt.privacy.ties import no_rows
 
@@ -44,21 +43,6 @@ class Halfspaces:
     coefficients: tuple[Point, ...]  # a; coordinate ``x (m - 1) + y`` is ``P[x, y]``; shape (rows, n (m - 1))
     bounds: Point  # b, shape (rows,)
 
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates, ``n (m - 1)``."""
-        return self.n * (self.m - 1)
-
-    @cached_property
-    def vertices(self) -> Vertices:
-        """All vertices with their incidences, by the double description method."""
-        return enumerate_vertices(self.coefficients, self.bounds)
-
-    @property
-    def channels(self) -> tuple[Channel, ...]:
-        """All vertices as (n, m) channels, in lexicographic order."""
-        return tuple(map(self.channel, self.vertices.points))
-
     def channel(self, point: Sequence[Fraction]) -> Channel:
         """Restore the full (n, m) matrix from the coordinates of a point."""
         width = self.m - 1
@@ -83,12 +67,6 @@ class Halfspaces:
             b - sum((a * v for a, v in zip(row, point, strict=True) if a), Fraction(0))
             for row, b in zip(self.coefficients, self.bounds, strict=True)
         )
-
-    def is_vertex(self, channel: Any) -> bool:
-        """Whether a channel is private and its tight rows have full rank, exactly."""
-        slacks = self.slacks(channel)
-        tight = [row for row, slack in zip(self.coefficients, slacks, strict=True) if not slack]
-        return min(slacks, default=Fraction(0)) >= 0 and rank(tight) == self.dimension
 
 
 def halfspaces(

@@ -134,8 +134,8 @@ class ListedPoints(ExtremePoints):
             )
         spaces, most = self._spaces(self.ratio), MAX_LISTED if self.time_limit is None else MAX_RAYS
         deadline = Deadline.after(self.time_limit)
-        found = enumerate_vertices(spaces.coefficients, spaces.bounds, most=most, deadline=deadline)
-        return tuple(np.array(spaces.channel(point), dtype=object) for point in found.points), found.is_complete
+        points, is_complete = enumerate_vertices(spaces.coefficients, spaces.bounds, most=most, deadline=deadline)
+        return tuple(np.array(spaces.channel(point), dtype=object) for point in points), is_complete
 
     @property
     def is_complete(self) -> bool:
