@@ -30,8 +30,6 @@ class Binary(ResponseForm):
         ``"middle"``: randomized response. If several are optimal, ``"middle"``.
     ties : tuple of str
         Every optimal region: more than one at ``pi_0 = alpha/(alpha+1)`` or ``1/(alpha+1)``.
-    prior : ndarray, shape (2,)
-        As read.
     """
 
     region: RegionName

@@ -33,8 +33,6 @@ class Bins(ResponseForm):
         For each answer the position in ``bins`` of its best report.
     loss : ndarray, shape (n, n)
         Loss of each report for each answer.
-    prior : ndarray, shape (n,)
-        As read.
     """
 
     bins: Codes

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.closed_forms.samplers import ResponseSampler, Sampler, TableSampler
 from ldpopt.foundation.budget import Budget
@@ -73,7 +74,7 @@ class ResponseForm(ClosedForm):
 
     @property
     @abstractmethod
-    def response(self) -> tuple[Codes, Codes]:
+    def response(self) -> tuple[Codes, NDArray[Any]]:
         """Codes of the members, shape (k,); position among them of each answer's own report, shape (n,), or -1."""
 
     @property

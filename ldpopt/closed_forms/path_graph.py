@@ -24,8 +24,6 @@ class PathGraph(ClosedForm):
     ----------
     remap : ndarray of int64, shape (n,)
         The report for each output of the truncated geometric mechanism: the likeliest answer given that output.
-    prior : ndarray, shape (n,)
-        As read.
     """
 
     remap: Codes = field(repr=False)

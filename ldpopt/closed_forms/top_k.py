@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.closed_forms.form import ResponseForm, exact_sum, read_delta
 from ldpopt.foundation.budget import Budget
@@ -73,8 +74,6 @@ class TopK(ResponseForm):
     ----------
     k : int
         Number of answers that the randomized response reports: the largest optimal number.
-    prior : ndarray, shape (n,)
-        As read.
     ranking : Ranking
         The prior in descending order.
     """
@@ -147,7 +146,7 @@ class TopK(ResponseForm):
         return _bounds(self.ranking, self.epsilon, self.delta)
 
     @property
-    def response(self) -> tuple[Codes, Codes]:
+    def response(self) -> tuple[Codes, NDArray[Any]]:
         """The members, and the position of each answer among them."""
         member_index = np.full(len(self.prior), -1, dtype=np.int32)
         member_index[self.members] = np.arange(self.k)

@@ -16,17 +16,7 @@ from ldpopt.foundation.numbers import Float
 
 
 def norm_sub(values: Float) -> Float:
-    r"""Return the nearest frequencies: non-negative with sum 1 (Norm-Sub; Wang et al. 2020).
-
-    .. math:: \max(\hat f_x - \delta, 0), \quad \delta \text{ such that they sum to 1}
-
-    The Euclidean projection on the simplex.
-
-    Examples
-    --------
-    >>> norm_sub(np.array([0.7, 0.5, -0.2]))
-    array([0.6, 0.4, 0. ])
-    """
+    """Return the nearest frequencies, as `Estimate.norm_sub`: the Euclidean projection on the simplex."""
     falling = np.sort(values)[::-1]
     shift = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
     kept = int(np.flatnonzero(falling > shift)[-1])
@@ -34,13 +24,7 @@ def norm_sub(values: Float) -> Float:
 
 
 def share_intervals(share: Float, scale: float, z: float) -> Float:
-    """Wilson intervals of shares, shape ``(k, 2)``; ``scale`` is one over the number of reports.
-
-    Examples
-    --------
-    >>> share_intervals(np.array([0.0]), 1 / 100, 1.96).round(4)
-    array([[0.   , 0.037]])
-    """
+    """Wilson intervals of shares, shape ``(k, 2)``; ``scale`` is one over the number of reports."""
     c = z * z * scale
     half = np.sqrt(c * (share * (1 - share) + c / 4))
     middle = share + c / 2

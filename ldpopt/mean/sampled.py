@@ -43,8 +43,7 @@ class Sampled(VectorProtocol):
 
     The variance of one user's contribution is ``(m / k) (V + u**2) - u**2`` with ``u = x + o / s`` for
     Horvitz-Thompson, and ``(m / k) V`` plus ``(m / k - 1)`` times the users' own variance for the ratio, to first
-    order. With bits coded {0, 1} the error of Horvitz-Thompson is up to ``sqrt(2)`` times larger; coded ``+-C`` the
-    difference is negligible. The ratio is unbiased if at least one report arrived; otherwise it is nan.
+    order; theory: docs, "Means". The ratio is unbiased if at least one report arrived; otherwise it is nan.
 
     Reports are a structured array of shape ``(N,)``, or ``(N, k)`` for ``k > 1``, with fields ``attribute`` (0 .. m-1)
     and ``report``. O(k) per user: only the chosen attributes are read, and only they are checked against the domain.

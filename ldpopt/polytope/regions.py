@@ -146,7 +146,9 @@ def prior_regions(
     """
     points, utility = _points_and_utility(source, n, utility)
     sign = 1 if utility.sense == "gain" else -1
-    is_top_k = _is_top_k(points, utility)
+    n, m = points.shape
+    is_identity = n == m and utility.sense == "gain" and np.array_equal(utility.matrix, np.eye(n))
+    is_top_k = is_identity and points.ties.is_complete  # the cells are those of the n-ary theorem
     vertices = _by_gains(points, sign * utility.matrix)
     cells = _cells(list(vertices))
     regions = [
@@ -245,13 +247,6 @@ def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[Extre
         table = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
         points = extreme_points(source, n, n if isinstance(table, str) else table.shape[1])
     return points, resolve(utility, tuple(range(points.shape[0])), tuple(range(points.shape[1])))
-
-
-def _is_top_k(points: ExtremePoints, utility: Utility) -> bool:
-    """Whether the cells are those of the n-ary theorem."""
-    n, m = points.shape
-    is_identity = n == m and utility.sense == "gain" and np.array_equal(utility.matrix, np.eye(n))
-    return is_identity and points.ties.is_complete
 
 
 def _by_gains(points: ExtremePoints, gain: Float) -> dict[Point, tuple[Exact, int]]:

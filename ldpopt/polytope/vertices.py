@@ -265,9 +265,8 @@ def extreme_points(
     Notes
     -----
     Pure privacy: complete, for ``n <= 6`` and any ``m`` (``n <= 8`` if ``m <= 3``); the number does not depend on
-    ``epsilon > 0``. It is the sum over ``f`` and over the minimal balanced collections ``C`` of ``n - f`` points of
-    ``binom(n, f) F(C)**f m! / (m - |C|)!``, where ``F(C)`` is the number of possible free entries of a row. For
-    ``n = m = 5`` that is 150 425 points with two levels in every column, and 14 400 with a free entry.
+    ``epsilon > 0`` (docs, "Extreme points"). For ``n = m = 5`` there are 150 425 points with two levels in every
+    column, and 14 400 with a free entry.
 
     References
     ----------

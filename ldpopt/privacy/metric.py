@@ -53,8 +53,6 @@ class MetricDP(TiedNotion):
     --------
     >>> MetricDP("log(2)", [[0, 2], [2, 0]]).audit([[0.8, 0.2], [0.2, 0.8]]).epsilon
     0.6931471805599454
-    >>> MetricDP(1.0, "euclidean", points={"home": (0, 0), "work": (3, 4)})
-    MetricDP(epsilon=1.0, distance=<2 x 2>)
     """
 
     kind: ClassVar[str] = "metric"
@@ -93,10 +91,8 @@ class MetricDP(TiedNotion):
 
         Parameters
         ----------
-        epsilon : float or str
-            Nats per unit of distance.
-        points : array_like, shape (n,) or (n, d), or DataFrame or mapping label -> coordinates
-            Coordinates; the rows of a DataFrame are the points. Labels are aligned with the inputs of a problem.
+        epsilon, points
+            As in the class; the rows of a DataFrame are the points.
         metric : {"euclidean", "manhattan", "great_circle"}
             The last takes (latitude, longitude) in degrees and measures kilometers; default: ``"euclidean"``.
         inputs : sequence of hashable, optional
@@ -140,7 +136,7 @@ class MetricDP(TiedNotion):
     def matrix(self, inputs: Sequence[Hashable]) -> Float:
         """Distances between the inputs, shape (n, n)."""
         if callable(self.distance):
-            return read_metric([[self.distance(x, k) for k in inputs] for x in inputs])
+            return read_distance([[self.distance(x, k) for k in inputs] for x in inputs]).values
         if len(self.distance) != len(inputs):
             what = f"the distance is {self.distance.shape} but there are {len(inputs)} inputs"
             raise StatementError(what, do="give the distances of these inputs")
@@ -223,11 +219,6 @@ class MetricDP(TiedNotion):
 
 # Smallest and largest distance; then sums of distances and logarithms divided by them are floats
 DISTANCE_RANGE = 1e-300, 1e300
-
-
-def read_metric(distance: Any) -> Float:
-    """Distances, shape (n, n), in the order of the rows of a table."""
-    return read_distance(distance).values
 
 
 def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:

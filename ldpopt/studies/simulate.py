@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import MechanismSource
 from ldpopt.estimation.estimate import normal_quantile
 from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
 from ldpopt.foundation import optional
@@ -368,17 +369,11 @@ class _Simulation:
         answers = np.repeat(np.arange(len(model.mechanism.inputs)), counts)
         reports = model.mechanism.sampler.draw(answers, rng=generator)
         utility = np.nan if model.utilities is None else float(model.utilities[answers, reports].mean())
-        estimates = _estimates(model.mechanism, reports) if model.is_estimable else None
+        estimates = None
+        if model.is_estimable:
+            seen = MechanismSource(model.mechanism).counts_of_array(reports)
+            estimates = estimate_frequencies(model.mechanism, seen, check_fit=False).values.tolist()
         return _Survey(utility, (counts / key.population).tolist(), estimates)
-
-
-def _estimates(mechanism: Mechanism, reports: Any) -> list[float]:
-    """Estimated shares of the answers, from reports that are positions of outputs."""
-    seen = np.bincount(reports, minlength=len(mechanism.outputs)).tolist()
-    shares: list[float] = estimate_frequencies(
-        mechanism, dict(zip(mechanism.outputs, seen, strict=True)), check_fit=False
-    ).values.tolist()
-    return shares
 
 
 def _result(model: _Model, population: int, confidence: float, surveys: list[_Survey]) -> SimulationResult:

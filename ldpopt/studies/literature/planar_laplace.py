@@ -56,12 +56,9 @@ def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
 
     Notes
     -----
-    Points outside the region go to the nearest place as well: this truncation reads the noisy point only, so it costs
-    no privacy. Before it the noise is off by ``2 / epsilon`` on average.
-
-    If the distance is not that of the points, the noise has the largest epsilon for which
-    ``epsilon' |p_x - p_x'| <= epsilon d(x, x')`` holds for all tied pairs. The integral is computed along the borders
-    of the cells, with an error of about 1e-15: O(n^2) integrals.
+    The choice of the nearest place reads the noisy point only, so it costs no privacy. If the distance is not that of
+    the points, the noise has the largest epsilon for which ``epsilon' |p_x - p_x'| <= epsilon d(x, x')`` holds for all
+    tied pairs. The integral is computed along the borders of the cells, with an error of about 1e-15: O(n^2) integrals.
 
     References
     ----------
