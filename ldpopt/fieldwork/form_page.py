@@ -58,11 +58,6 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     str
         One file that loads nothing. The same survey gives the same text; `Survey.form` is inside it.
 
-    Raises
-    ------
-    StatementError
-        If the survey has no form, the address is none, or the language or a word is unknown.
-
     Notes
     -----
     A content security policy admits the page's own script and style by their hashes, and connections to ``to`` only.

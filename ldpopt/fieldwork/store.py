@@ -129,11 +129,6 @@ class Store:
         ----------
         messages : sequence of Message
             From ``reader.read``.
-
-        Raises
-        ------
-        ModelFileError
-            If the database cannot be used; then none is kept.
         """
         sa = optional.sqlalchemy
         # In the order of ids: two collectors never wait for each other, and nothing shows the order of arrival.

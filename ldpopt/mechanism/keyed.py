@@ -56,11 +56,6 @@ class SecretKey:
     secret : bytes
         16 to 64 bytes from a secure generator; `SecretKey.new` makes them.
 
-    Raises
-    ------
-    StatementError
-        If it is anything else.
-
     Examples
     --------
     >>> SecretKey(bytes(range(32)))
@@ -81,13 +76,7 @@ class SecretKey:
 
     @classmethod
     def read(cls, key: Any) -> SecretKey:
-        """Return a key that is given as such, or as bytes.
-
-        Raises
-        ------
-        StatementError
-            If it is neither.
-        """
+        """Return a key that is given as such, or as bytes."""
         return key if isinstance(key, SecretKey) else cls(key)
 
     def __repr__(self) -> str:
@@ -107,13 +96,7 @@ class SecretKey:
         return hashlib.blake2b(key=self._secret, person=NAME, digest_size=8).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the key to a new file that only its owner may read; the file appears whole or not at all.
-
-        Raises
-        ------
-        ModelFileError
-            If the file exists, since it may be the only copy of a key, or cannot be written.
-        """
+        """Write the key to a new file that only its owner may read; an existing file is refused, never replaced."""
         try:
             with replacing(path, new=True) as stream:
                 stream.write(json.dumps({"format": FORMAT, "name": self.name, "key": self._secret.hex()}) + "\n")
@@ -127,13 +110,7 @@ class SecretKey:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SecretKey:
-        """Read a file of `save`.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing, has no key or a changed one, or others than its owner may read it.
-        """
+        """Read a file of `save`; refused if it was changed, or if others than its owner may read it."""
         where = os.fspath(path)
         try:
             mode = os.stat(path).st_mode

@@ -26,11 +26,6 @@ def unbiased(values: Any, outputs: Any) -> RowBlock:
     RowBlock
         ``n`` equations named ``"unbiased"``.
 
-    Raises
-    ------
-    StatementError
-        If a value is not a finite number.
-
     Notes
     -----
     Feasible under pure epsilon only if the outputs span at least ``coth(epsilon / 2)`` times the inputs' range.
@@ -64,11 +59,6 @@ def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, nam
     -------
     RowBlock
         One row.
-
-    Raises
-    ------
-    StatementError
-        If the coefficients are not a finite matrix, there is no bound, or the lower bound is above the upper one.
 
     Examples
     --------

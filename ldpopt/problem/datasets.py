@@ -73,7 +73,7 @@ class Dataset:
 
 
 def load(name: str) -> Dataset:
-    """Read a data set by name.
+    """Read a data set by name; an error names the nearest one, or the package to install.
 
     Parameters
     ----------
@@ -84,13 +84,6 @@ def load(name: str) -> Dataset:
     -------
     Dataset
         Labels, counts, sample, source and license.
-
-    Raises
-    ------
-    StatementError
-        If there is no data set of that name; the message names the nearest one.
-    LdpoptError
-        If its package is not installed; the message names the extra to install.
 
     Examples
     --------

@@ -94,11 +94,6 @@ def compare_schemes(
     SchemeComparison
         Variances, the best scheme, and why.
 
-    Raises
-    ------
-    StatementError
-        If there are no questions, a question has fewer than two labels, or a prior does not fit.
-
     Notes
     -----
     Respondents are drawn at random. Fake data amplify privacy only if a single attribute may change; for a whole person

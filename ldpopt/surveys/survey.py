@@ -78,12 +78,6 @@ class Survey:
     joint : JointQuestion or None
         The joint report, with its ``certificate``; None for other schemes.
 
-    Raises
-    ------
-    StatementError
-        If there are no questions, a name is not text, a question is of another type, words are for something unknown,
-        or a person would spend more than ``epsilon``.
-
     Examples
     --------
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
@@ -145,38 +139,18 @@ class Survey:
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Survey:
-        """Read a survey in TOML, and find the best mechanism for each question.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is invalid; the message names file, key and line.
-        """
+        """Read a survey in TOML, and find the best mechanism for each question."""
         from ldpopt.surveys.statement import read_survey
 
         return read_survey(path).solve(cls)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Survey:
-        """Read a file of `save` or ``ldpopt survey solve``.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing, does not contain a survey, or was changed.
-        """
+        """Read a file of `save` or ``ldpopt survey solve``."""
         return read_survey_file(path, cls)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write questions, mechanisms and budgets as JSON; atomic.
-
-        Raises
-        ------
-        StatementError
-            If a label is neither text nor a number nor a tuple of them.
-        ModelFileError
-            If the file cannot be written.
-        """
+        """Write questions, mechanisms and budgets as JSON; atomic."""
         write_survey_file(self, path)
 
     def form(self, wave: int | None = None) -> dict[str, Any]:
@@ -266,11 +240,6 @@ class Survey:
         -------
         PrivacyCurve
             If one question is drawn, that of a reader who knows which one it was.
-
-        Raises
-        ------
-        StatementError
-            If reports are shuffled of which not everybody sends one.
         """
         waves, drawn = whole_number(waves, "waves", 1), [question.randomizer for question in self.asked.values()]
         if people is not None:
@@ -352,11 +321,6 @@ class Survey:
         -------
         dataframe
             Of the same library, with the same index.
-
-        Raises
-        ------
-        StatementError
-            If a column is not there, an entry is not an answer, or an answer is missing that must not be.
         """
         return privatize_frame(table, self.asked, rng, Keyed.read(key, id, rng), self.one_question, again)
 
@@ -401,11 +365,6 @@ class Survey:
             ``"sqlite:///reports.db"``.
         weights : array_like, Series or column name, optional
             Weight of each person; default: those of the survey, else all 1.
-
-        Raises
-        ------
-        StatementError
-            If a column is not there, or an entry is not a report of its question.
         """
         return self._count(self.columns, table, weights)
 
@@ -452,11 +411,6 @@ class Survey:
         -------
         dict name -> Estimate
             If missing answers are left out, among those who answered.
-
-        Raises
-        ------
-        StatementError
-            If a question is missing, or counts are of another mechanism.
         """
         counts = self._counts(table) if isinstance(table, Mapping) else self.count(table, weights=weights)
         return {
