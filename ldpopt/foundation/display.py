@@ -83,18 +83,7 @@ Part = tuple[str, Any] | Table | str
 
 @dataclass(frozen=True)
 class Facts:
-    """A title, and under it named values, tables and remarks in the order of their display.
-
-    Examples
-    --------
-    >>> facts = Facts("Coin", [("epsilon", "< 1"), ("reports", 2)])
-    >>> print(facts.text())
-    Coin
-    epsilon:             < 1
-    reports:             2
-    >>> facts.html()
-    '<b>Coin</b><table><tr><td>epsilon</td><td>&lt; 1</td></tr><tr><td>reports</td><td>2</td></tr></table>'
-    """
+    """A title, and under it named values, tables and remarks in the order of their display."""
 
     title: str
     parts: Sequence[Part] = ()

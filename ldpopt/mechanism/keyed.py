@@ -166,7 +166,8 @@ class KeyedDraws:
 
     def words(self, digest: str, codes: Counts) -> Words:
         """Return one 53-bit word per answer, shape (N,), for the digest of the mechanism; a microsecond a word."""
-        return _words(self._hashes(DRAW, 8, digest, codes))
+        hashes = b"".join(self._hashes(DRAW, 8, digest, codes))
+        return np.frombuffer(hashes, dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
 
     def streams(self, digest: str, codes: Counts) -> Streams:
         """Return a stream of words per answer, for reports that take more than one word."""
@@ -189,11 +190,6 @@ class KeyedDraws:
             record.update(name)
             found.append(record.digest())
         return found
-
-
-def _words(hashes: list[bytes]) -> Words:
-    """Return the first 53 of every 64 bits."""
-    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
 
 
 Draws = Random | KeyedDraws  # source of the draws of a column

@@ -247,7 +247,7 @@ class Workload:
         names = matrices.read_answers(inputs)
         n = len(names)
         return cls._lazy(
-            partial(matrices.prefix_rows, n),
+            partial(np.tri, n),
             names,
             matrices.unique_names(f"<= {name}" for name in names),
             gram=partial(matrices.prefix_gram, n),

@@ -175,6 +175,11 @@ class UnsolvedSurvey:
         return found
 
 
+def template() -> str:
+    """Text of a survey file with comments."""
+    return Path(__file__).with_name("template.toml").read_text(encoding="utf-8")
+
+
 def read_survey(path: str | os.PathLike[str]) -> UnsolvedSurvey:
     """Read a survey in TOML; messages name file, key and line."""
     page = Page(path)

@@ -40,13 +40,6 @@ def report(
     Its precision is the half-width :math:`1.96\, \sigma / \sqrt N` of a 95 % interval, with :math:`\sigma` the standard
     deviation of one respondent's value under the assumed distribution. ``source`` is the text of the model file, and
     ``progress`` is called with a message before each budget is solved.
-
-    Examples
-    --------
-    >>> from ldpopt import PureLDP
-    >>> text = report(Problem([0.7, 0.3], "identity", PureLDP("log(3)")), budgets=False)
-    >>> text.startswith("<!DOCTYPE html>"), "What each person risks" in text
-    (True, True)
     """
     from ldpopt import __version__
 
