@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from io import StringIO
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from ldpopt.foundation.labels import text_of
@@ -163,6 +164,22 @@ def folded(text: str, width: int, indent: int = 4) -> str:
     """Text in lines of at most ``width`` characters; all but the first are indented."""
     fold = textwrap.TextWrapper(width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
     return fold.fill(printable(text))
+
+
+def filled(folder: Path, **values: Any) -> str:
+    """The template ``page.html.j2`` of a folder as HTML: values are escaped, and an unknown name is an error."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.filters["number"] = format
+    return environment.get_template("page.html.j2").render(**values)
 
 
 def thinned(rows: Sequence[Any], most: int = MAX_ROWS) -> tuple[Sequence[Any], str]:

@@ -185,6 +185,8 @@ class AdversaryMeasures(ABC):
 
         .. math:: \sum_x \pi_x D(P_x \| \pi P) \le C \le \max_x D(P_x \| \pi P) \quad\text{for every } \pi
 
+        Blahut 1972 and Arimoto 1972, with steps that grow as long as the information does; O(n m) a step.
+
         Parameters
         ----------
         gap : float
@@ -195,10 +197,6 @@ class AdversaryMeasures(ABC):
         -------
         ShannonCapacity
             Value, bound and the prior that has the value, in nats.
-
-        Notes
-        -----
-        Blahut 1972 and Arimoto 1972, with steps that grow as long as the information does; O(n m) a step.
 
         Examples
         --------

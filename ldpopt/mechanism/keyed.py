@@ -6,9 +6,7 @@ position of the answer and the id,
 .. math:: w = \lfloor F_k(\text{question}, \text{digest}, x, \text{id}) / 2^{11} \rfloor, \qquad 0 \le w < 2^{53},
 
 and is mapped to a report by the exact masses. Without the key, words of different questions, mechanisms, answers or ids
-look independent and uniform. A report that changes proves that its answer changed: in a repeated survey, a second layer
-without a key hides it (see "What is promised, and what is not"). This memoization is the permanent response of RAPPOR
-(Erlingsson, Pihur, Korolova 2014).
+look independent and uniform. This memoization is the permanent response of RAPPOR (Erlingsson, Pihur, Korolova 2014).
 """
 
 from __future__ import annotations

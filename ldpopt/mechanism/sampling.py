@@ -42,11 +42,7 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     ndarray of int64, shape (n, m)
         Each row sums to exactly ``2**bits``. A row on the grid is unchanged; zeros stay zero; a positive
         entry below ``2**-bits`` may become zero; of equal remainders the lowest column is raised first.
-
-    Notes
-    -----
-    Each mass is less than 1 away from the normalized row, up to float rounding of the remainder.
-    O(n m log m) time.
+        Each mass is less than 1 away from the normalized row, up to float rounding. O(n m log m) time.
 
     Examples
     --------
@@ -98,6 +94,9 @@ class AliasTable:
 
     .. math:: \text{out} = y \text{ where } \text{low} < \text{threshold}_{xy}, \text{ else } \text{alias}_{xy}
 
+    Built in O(m log m) per row, 12 bytes per cell. There is no protection against timing attacks: the time of a draw
+    may depend on the answer.
+
     Parameters
     ----------
     counts : ndarray of int64, shape (n, m)
@@ -111,11 +110,6 @@ class AliasTable:
         Mass of each cell for its own output, ``0 <= threshold <= W``.
     alias : ndarray of int32, shape (n, 2**a)
         Output of the remaining mass of the cell.
-
-    Notes
-    -----
-    Built in O(m log m) per row, 12 bytes per cell. There is no protection against timing attacks: the time of a draw
-    may depend on the answer.
 
     Examples
     --------

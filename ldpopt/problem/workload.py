@@ -22,6 +22,8 @@ CANCELS = 1e-3  # share of a workload's squares below which the constant part of
 class Workload:
     r"""The numbers to be estimated: ``W p`` for the unknown distribution ``p`` of the answers.
 
+    ``2 * w`` doubles every number, which multiplies the variance by 4. ``v + w`` has the rows of both.
+
     Parameters
     ----------
     matrix : array_like or sparse matrix, shape (k, n), or DataFrame, Series or mapping
@@ -41,10 +43,6 @@ class Workload:
         Built on first use.
     gram : ndarray, shape (n, n)
         ``W^T W``: the best mechanism depends on nothing else.
-
-    Notes
-    -----
-    ``2 * w`` doubles every number, which multiplies the variance by 4. ``v + w`` has the rows of both.
 
     Examples
     --------

@@ -158,6 +158,8 @@ class Survey:
 
         .. math:: P(y \mid x) = K_{xy} / 2^{53}, \qquad K_{xy} \text{ the audited masses}
 
+        Neither the proof nor the estimator is part of it; O(answers times reports). Source: docs, "Fieldwork".
+
         Parameters
         ----------
         wave : int, optional
@@ -174,10 +176,6 @@ class Survey:
         StatementError
             If the odds are infinite, the survey has weights, or a question has more than 500 answers, more than 200,000
             masses, or two answers with the same text.
-
-        Notes
-        -----
-        O(answers times reports). Neither the proof nor the estimator is part of it. Source: docs, "Fieldwork".
 
         Examples
         --------
@@ -245,9 +243,8 @@ class Survey:
         if people is not None:
             if self.one_question is not None:
                 what = "nobody knows how many people answer a question that is drawn"
-                raise StatementError(
-                    what, do="shuffle the reports of a survey in which everybody answers all questions"
-                )
+                do = "shuffle the reports of a survey in which everybody answers all questions"
+                raise StatementError(what, do=do)
             return compose([(shuffled(each, people), waves) for each in drawn])
         sources = [source for each in drawn for source, _ in compose([each]).sources]
         if self.one_question is not None:
@@ -340,16 +337,9 @@ class Survey:
         All columns but the questions, ``keep`` and the weights are dropped; see `Mechanism.privatize` for the other
         arguments. A column that has reports already, by the origin of its file, is refused unless ``again`` is true.
         """
-        return privatize_file(
-            source,
-            target,
-            self.asked,
-            keep=self.kept(keep),
-            rng=rng,
-            keyed=Keyed.read(key, id, rng),
-            one_question=self.one_question,
-            again=again,
-        )
+        how: dict[str, Any] = {"rng": rng, "keyed": Keyed.read(key, id, rng), "again": again}
+        how |= {"keep": self.kept(keep), "one_question": self.one_question}
+        return privatize_file(source, target, self.asked, **how)
 
     def kept(self, keep: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the unprotected columns of a file of reports: ``keep`` and the weights."""
@@ -464,23 +454,14 @@ class Survey:
             The questions.
         weights : array_like, Series or column name, optional
             As in `estimate`, also what follows; default: those of the survey, else all 1.
-        confidence : float
-            Default: ``0.95``.
-        simultaneous : bool
-            Default: ``False``.
-        check_fit : bool
-            Default: ``True``.
+        confidence, simultaneous, check_fit : float and bool
+            Default: ``0.95`` and ``False`` and ``True``.
 
         Returns
         -------
         Estimate
-            For each answer to the first question in turn, all answers to the second.
-
-        Raises
-        ------
-        StatementError
-            If the scheme is another one, a question is unknown, or the reports do not show how two answers depend on
-            each other: for small budgets the best report is about one question.
+            For each answer to the first question in turn, all answers to the second. For small budgets the best report
+            is about one question: if it does not show how two answers depend on each other, this is an error.
 
         Examples
         --------
