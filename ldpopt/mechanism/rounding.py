@@ -104,7 +104,7 @@ def _nearest(
     accepted = ACCEPTED_MOVE if values.size <= SMALL_CHANNEL_ENTRIES else LARGE_ACCEPTED_MOVE
     for family in _rounding_families(values, ties, threshold):
         for counts in family:
-            channel = np.asarray(counts, float)
+            channel = np.array(counts, float, order="C")  # row by row: the audit reads rows
             channel /= ROW_TOTAL  # in place, as a channel may be large
             moved = largest_move(channel, values)
             if best is not None and best.moved <= LARGE_ACCEPTED_MOVE and moved >= WORTH_AN_AUDIT * best.moved:
