@@ -57,7 +57,7 @@ def solve_graph(
     with few_threads(n), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = follow_path(
             GraphPoint.start(data),
-            lambda at: data.gap(at.p, at.ties, at.prior),
+            lambda at: data.gap(at.p, at.prior, data.adjoint(at.ties)),
             lambda at: GraphSystem(data, at, workspace),
             gap=gap,
             steps=steps,
@@ -66,7 +66,7 @@ def solve_graph(
         )
     at, place = found.point, np.argsort(data.levels.order)
     ties = _one_way(data, at.ties)
-    distance, share = data.gap(at.p, ties, at.prior)
+    distance, share = data.gap(at.p, at.prior, data.adjoint(ties))
     degree = np.bincount(data.first, minlength=n).max()
     output, pair = np.nonzero(ties > (NEGLIGIBLE * distance / (n * degree) if np.isfinite(distance) else 0.0))
     return GraphResult(
@@ -112,14 +112,7 @@ class GraphPoint(Point):
         """Start with uniform reports, strictly private, and equal products of slacks and multipliers."""
         m, n = data.shape
         t = np.repeat(((1 - data.ratio) / m)[None], m, axis=0)
-        if data.gain is None:
-            size = float(np.abs(data.cost).max())
-            e, prior, worst = np.zeros(0), np.zeros(0), np.zeros(1)
-        else:
-            size = float(np.abs(data.gain).max()) / n
-            mean = data.gain.mean(axis=0)
-            worst = np.array([mean.min() - max(size, float(np.ptp(mean)))])
-            e, prior = mean - worst, np.full(n, 1 / n)
+        size, e, prior, worst = data.start()
         sums = data.priced(prior).max(axis=0)
         return cls(np.full((m, n), 1 / m), t, e, worst, size * float(t.mean()) / t, prior, sums)
 

@@ -67,10 +67,6 @@ class Method(ABC):
     # The values of `form` in `solve` for which the method is planned: `"compact"`, `"pairwise"`,
     forms: ClassVar[frozenset[str]] = frozenset()
 
-    def restricted_to(self, form: Any) -> "Method":
-        """The same method for this form only; default: the method itself, which has one form."""
-        return self
-
     @abstractmethod
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Whether the method can solve problems of this form."""
