@@ -98,7 +98,7 @@ def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
     if not ties.is_complete:
         costs, duals = _relax_uncapped(costs, duals, ties)
     # With a delta the duals balance slack and sums: the shift does not fall.
-    shift = least_shift(costs, duals, b, beta, may_fall=not ties.delta and ties.is_complete)
+    shift: int = least_shift(costs, duals, b, beta, may_fall=not ties.delta and ties.is_complete)
     total = sum(map(int, duals)) + len(duals) * shift
     if ties.delta:
         slack = sum(map(int, Prices.of(costs, duals + shift).positive))

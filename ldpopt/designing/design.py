@@ -25,7 +25,7 @@ from ldpopt.errors import LdpoptError, NotRepresentableError, PrivacyViolationEr
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.foundation.numbers import positive_seconds, real_number
 from ldpopt.foundation.threads import few_threads
-from ldpopt.privacy import Notion, PureLDP
+from ldpopt.privacy import Notion
 from ldpopt.problem.design_problem import DesignProblem, Objective
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.log import LOG, Step, log_to_stderr
@@ -134,9 +134,8 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
         ran.append(step)
         try:
             raw = step.method.solve(task)
-            if not isinstance(raw.channel, np.ndarray):
-                certificate = FrequencyCertificate.of(task.form.problem.workload, PureLDP(task.form.epsilon))
-                return FrequencyDesign(certificate, steps=tuple(ran))
+            if isinstance(raw, FrequencyCertificate):
+                return FrequencyDesign(raw, steps=tuple(ran))
             found = prove_design(task.form, raw)
         except FAILURES as error:
             failure = failure or (error if isinstance(error, LdpoptError) else None)
@@ -162,10 +161,10 @@ def _refined(step: Step[DesignMethod], task: DesignTask, found: DesignCertificat
     if not step.method.can_refine or not is_near or task.deadline.is_over:
         return found
     try:
-        again = prove_design(task.form, step.method.solve(replace(task, gap=task.gap / 10)))
+        again = step.method.solve(replace(task, gap=task.gap / 10))
+        return better(found, prove_design(task.form, again)) if isinstance(again, RawDesign) else found
     except FAILURES:
         return found
-    return better(found, again)
 
 
 def _last_resort(task: DesignTask, failure: LdpoptError | None) -> DesignCertificate:
@@ -210,10 +209,7 @@ def _unreached(certificate: DesignCertificate, task: DesignTask) -> list[str]:
 def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     """Value of the channel with its estimator, and the bound of the first multipliers that hold, in rationals."""
     # The last multipliers that are tried treat all answers alike. If none hold, the bound is 0.
-    problem, channel = form.problem, raw.channel
-    assert isinstance(channel, np.ndarray)
-    assert raw.left_inverse is not None
-    workload = problem.workload
+    problem, workload = form.problem, form.problem.workload
     statement = Statement.of(workload.matrix, raw.weights, form.classes)
     rays = form.private_columns.rays
     cone = cone_of(problem.privacy, workload.inputs) if rays is None else rays
@@ -221,7 +217,7 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     multipliers = next((one for one in candidates if one.holds(statement, cone)), NoBound())
     certificate = DesignCertificate.of(
         *(workload, problem.privacy, raw.weights, problem.objective),
-        *(channel, raw.left_inverse, multipliers, form.classes),
+        *(raw.channel, raw.left_inverse, multipliers, form.classes),
     )
     if certificate.audit.verdict != "certified":
         what = f"the channel that was found is not private: epsilon {certificate.audit.epsilon:.9g} found"
