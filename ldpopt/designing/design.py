@@ -1,5 +1,6 @@
-"""The verb `design`: read the problem, run the plan, prove the result."""
+"""The verbs: `design` reads the problem, runs the plan and proves the result; a design is saved and loaded."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -20,7 +21,7 @@ from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.plan import plan_of
 from ldpopt.designing.realize import response
-from ldpopt.designing.record import Design
+from ldpopt.designing.record import Design, ProvedDesign
 from ldpopt.errors import LdpoptError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.foundation.numbers import positive_seconds, real_number
@@ -111,6 +112,7 @@ def design(
 
     Examples
     --------
+    >>> from ldpopt import PureLDP
     >>> best = design(Workload.frequencies(["no", "yes"]), PureLDP("log(3)"))
     >>> best.mechanism.channel.round(6).tolist(), round(best.value, 6), best.relative_gap < 1e-6
     ([[0.75, 0.25], [0.25, 0.75]], 1.5, True)
@@ -240,3 +242,58 @@ def better(one: DesignCertificate, two: DesignCertificate) -> DesignCertificate:
     # An estimator with a bias within rounding may be better than the bound by as little.
     proved = min(bound.bound, best.achieved)
     return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=proved)
+
+
+def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
+    """Write a design with its proof as JSON; atomic.
+
+    Parameters
+    ----------
+    found : Design or FrequencyDesign
+        Result of `design`.
+    path : path-like
+        `load_design`, `Mechanism.load` and the command line read it.
+    title : str
+        Purpose of the design; default: ``""``. Notion, epsilon, digest and version are also written.
+
+    Raises
+    ------
+    StatementError
+        If it is another object.
+    CertificateError
+        If a label is neither text nor a number.
+    ModelFileError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from ldpopt import PureLDP, Workload, design
+    >>> path = os.path.join(tempfile.mkdtemp(), "design.json")  # load_design(path) reads it back
+    >>> save_design(design(Workload.prefix(["low", "high"]), PureLDP(1.0)), path)
+    """
+    if not isinstance(found, (Design, FrequencyDesign)):
+        raise StatementError(f"a {type(found).__name__} is not a design", do="pass what `design` returned")
+    found.save(path, title=title)
+
+
+def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
+    """Read a design that `save_design`, `DesignCertificate.save` or ``ldpopt design`` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        A JSON file.
+
+    Returns
+    -------
+    Design or FrequencyDesign
+        Its claims are not checked: `DesignCertificate.recheck` and ``ldpopt certify`` do that.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is missing or is not a design.
+    """
+    found: Design | FrequencyDesign = ProvedDesign.load(path)
+    return found

@@ -9,11 +9,11 @@ import numpy as np
 from ldpopt.certificate.design_bound import LISTED, Bound
 from ldpopt.certificate.design_statement import Statement
 from ldpopt.certificate.design_value import value_above
-from ldpopt.designing.at_most import with_at_most
 from ldpopt.designing.average import optimize_average
 from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.few_reports import with_at_most
 from ldpopt.designing.methods.method import DesignTask, RawDesign
 from ldpopt.designing.private_columns import PrivateColumns
 from ldpopt.errors import StatementError

@@ -3,7 +3,7 @@
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.average import optimize_average
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.fewer_reports import with_fewer_reports, with_fewer_reports_for_all
+from ldpopt.designing.few_reports import with_fewer_reports, with_fewer_reports_for_all
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.realize import raw_design
 from ldpopt.designing.worst_case import optimize_worst_case

@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dpotrs
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.solving.interior.graph_program import OutputProgram
+from ldpopt.solving.interior.graphs import OutputProgram
 from ldpopt.solving.interior.path_following import NewtonSystem, PathResult, Point, cholesky, follow_path
 
 GAP = 1e-11  # relative gap between value and bound at which to stop

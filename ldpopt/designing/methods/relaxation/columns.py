@@ -21,8 +21,7 @@ from ldpopt.designing.column_generation import UNUSED, Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.methods.relaxation.program import LEAST_GAP, relax
 from ldpopt.designing.methods.relaxation.weighting import FirstOrderMaster, Weighted
-from ldpopt.designing.pricing import Dual, Price, local_search
-from ldpopt.designing.private_columns import Staircases
+from ldpopt.designing.private_columns import Dual, Price, Staircases, local_search
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Columns

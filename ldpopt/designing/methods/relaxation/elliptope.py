@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from ldpopt.designing.pricing import Dual
-from ldpopt.designing.private_columns import Staircases
+from ldpopt.designing.private_columns import Dual, Staircases
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 

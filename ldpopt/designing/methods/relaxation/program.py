@@ -23,8 +23,7 @@ from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.methods.relaxation.elliptope import raise_cost
 from ldpopt.designing.methods.relaxation.weighting import descend
-from ldpopt.designing.pricing import Dual
-from ldpopt.designing.private_columns import Staircases
+from ldpopt.designing.private_columns import Dual, Staircases
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
