@@ -17,8 +17,7 @@ import numpy as np
 
 from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.pricing import Dual
-from ldpopt.designing.private_columns import Cone, Staircases
+from ldpopt.designing.private_columns import Cone, Dual, Staircases
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
