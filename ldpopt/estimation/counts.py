@@ -55,8 +55,6 @@ class Counts:
         Sum of the squared weights; without weights, the same numbers.
     total, total_squares : float
         Sum of all weights and of their squares.
-    n_reports : int
-        Number of reports.
 
     Examples
     --------

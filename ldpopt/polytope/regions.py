@@ -173,8 +173,6 @@ class EpsilonRange:
     ----------
     k : int
         Number of reported answers: randomized response among the ``k`` likeliest ones is optimal.
-    members : tuple of int
-        These answers.
     ratios : tuple of Fraction
         ``e**epsilon`` at both ends, exact; the upper one is None if unbounded.
     """
