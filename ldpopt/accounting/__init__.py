@@ -6,7 +6,7 @@ proved bound of delta at every epsilon.
 
 from ldpopt.accounting.certificate import CurveCertificate, certificate_of
 from ldpopt.accounting.curve import PrivacyCurve, compose
-from ldpopt.accounting.permanent import permanent
+from ldpopt.accounting.memoised import permanent
 from ldpopt.accounting.shuffling import shuffled, target
 
 __all__ = ["CurveCertificate", "PrivacyCurve", "certificate_of", "compose", "permanent", "shuffled", "target"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from ldpopt.accounting.curve import PrivacyCurve, Source, compose
 from ldpopt.accounting.law import BITS, Channel, OneOf, Ratios, all_pairs
-from ldpopt.accounting.permanent import Permanent
+from ldpopt.accounting.memoised import Permanent
 from ldpopt.accounting.shuffling import MAX_PEOPLE, Shuffled, curve_of
 from ldpopt.certificate.documents import UNIT, digest_of, open_document, text_of
 from ldpopt.errors import ModelFileError, StatementError

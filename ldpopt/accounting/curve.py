@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, inf, prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Bound(Protocol):
 class Source(Protocol):
     """What one or more reports are drawn from; `Channel` is the usual one."""
 
-    kind: Any
+    kind: ClassVar[str]
 
     @property
     def laws(self) -> tuple[Law, Law]:

@@ -160,7 +160,8 @@ class OneOf:
     @property
     def odds(self) -> Fraction:
         """The largest ratio of all sources."""
-        return max(source.odds for source in self.sources)
+        found: Fraction = max(source.odds for source in self.sources)
+        return found
 
     @cached_property
     def laws(self) -> tuple[Law, Law]:

@@ -240,7 +240,8 @@ class Shuffled:
 def _rough(masses: Int, *, up: bool) -> Int:
     """Masses rounded up or down to about 36 significant bits."""
     unit = np.left_shift(np.int64(1), np.maximum(np.frexp(masses.astype(float))[1] - 36, 0).astype(np.int64))
-    return (masses + (unit - 1 if up else 0)) // unit * unit
+    found: Int = (masses + (unit - 1 if up else 0)) // unit * unit
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -459,7 +460,7 @@ def shuffled(channel: Any, n: int, *, pairs: Any = None) -> PrivacyCurve:
     --------
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]])
     >>> round(shuffled(coin, 100).epsilon(1e-6), 4)
-    0.5295
+    0.5501
     """
     mechanism = read_channel(channel)
     compared = Channel(mechanism.counts, *read_pairs(mechanism, pairs))
@@ -468,8 +469,9 @@ def shuffled(channel: Any, n: int, *, pairs: Any = None) -> PrivacyCurve:
 
 def curve_of(source: Shuffled) -> PrivacyCurve:
     """The curve of shuffled reports."""
-    bounds = (Exact(source), ExactBelow(source)) if source.is_exact else (Blanket(source), Tested(source))
-    return ShuffledCurve(*bounds, ((source, 1),), source.is_exact)
+    if source.is_exact:
+        return ShuffledCurve(Exact(source), ExactBelow(source), ((source, 1),), is_attained=True)
+    return ShuffledCurve(Blanket(source), Tested(source), ((source, 1),), is_attained=False)
 
 
 def target(
@@ -500,8 +502,8 @@ def target(
 
     Examples
     --------
-    >>> 1.0 < target(100, 0.6, 1e-6) < 1.5
-    True
+    >>> round(target(20, 0.9, 1e-3), 1)
+    1.2
     """
     budget, limit = Budget(epsilon), Fraction(real_number(delta, "delta", 0, 1))
     make = family if callable(family) else partial(_response, whole_number(family, "family", 2))

@@ -56,6 +56,14 @@ class Bound(Protocol):
         ...
 
 
+def read_bound(entry: Entry, n: int, *kinds: type[Bound]) -> Bound:
+    """Read the multipliers of a file, of one of these kinds, for ``n`` answers."""
+    named = {bound.kind: bound for bound in kinds}
+    kind = entry.part("kind").text(*named)
+    rest = {key: value for key, value in entry.value.items() if key != "kind"}
+    return named[kind].read(Entry(rest, entry.path, entry.key), n)
+
+
 @dataclass(frozen=True)
 class NoBound:
     """No variance is negative: what remains if no multipliers hold, at a budget at the end of the floats."""

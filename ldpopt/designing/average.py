@@ -23,8 +23,7 @@ from scipy.linalg import cho_factor, cho_solve
 from ldpopt.designing.column_generation import UNUSED, Optimum, Solved, generate_columns
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.masters import FINEST, STALLED, CurvedPoint, CurvedSystem, half_inverse, relative_error
-from ldpopt.designing.pricing import Dual, Price
-from ldpopt.designing.private_columns import Cone
+from ldpopt.designing.private_columns import Cone, Dual, Price
 from ldpopt.designing.symmetry import Permutations, all_images, representatives, symmetry_group
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float

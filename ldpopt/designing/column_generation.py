@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.pricing import Dual, Price, Priced
-from ldpopt.designing.private_columns import Cone
+from ldpopt.designing.private_columns import Cone, Dual, Price, Priced
 from ldpopt.designing.symmetry import Permutations, new_representatives
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float

@@ -1,7 +1,7 @@
 """Shared parts of the two masters: the inverse of an information matrix, and Newton steps with curved prices."""
 
 from abc import abstractmethod
-from typing import ClassVar, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -35,7 +35,7 @@ class CurvedPoint(Point):
 class CurvedSystem(NewtonSystem[P]):
     """Newton steps of a program whose prices are not linear."""
 
-    corrections: ClassVar[int] = 0
+    corrections: int = 0
 
     @abstractmethod
     def residual(self) -> float:

@@ -20,8 +20,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ldpopt.designing.column_generation import UNUSED, Optimum, Solved, generate_columns
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.masters import FINEST, STALLED, CurvedPoint, CurvedSystem, half_inverse, relative_error
-from ldpopt.designing.pricing import Dual
-from ldpopt.designing.private_columns import Cone
+from ldpopt.designing.private_columns import Cone, Dual
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Columns

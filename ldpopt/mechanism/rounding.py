@@ -104,7 +104,7 @@ def _nearest(
     accepted = ACCEPTED_MOVE if values.size <= SMALL_CHANNEL_ENTRIES else LARGE_ACCEPTED_MOVE
     for family in _rounding_families(values, ties, threshold):
         for counts in family:
-            channel = np.asarray(counts, float)
+            channel = np.array(counts, float, order="C")  # row by row: the audit reads rows
             channel /= ROW_TOTAL  # in place, as a channel may be large
             moved = largest_move(channel, values)
             if best is not None and best.moved <= LARGE_ACCEPTED_MOVE and moved >= WORTH_AN_AUDIT * best.moved:
@@ -306,9 +306,8 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
 
     .. math:: v_{x'} \ge r_{x x'} (v_x - s) \quad \text{for every pair } (x, x')
 
-    ``values`` has shape (n, m); ``ratio`` are the ``exp(-epsilon d)`` of the pairs, or one number; ``slack`` is one
-    number, or has shape (n, n, m); with ``is_whole`` values are raised to the next integer. O(pairs x m) a sweep,
-    usually two to four; with one number as slack shared among the cores.
+    ``values`` has shape (n, m); ``ratio`` are the ``exp(-epsilon d)`` of the pairs; ``slack`` is one number, or has
+    shape (n, n, m); with ``is_whole`` values are raised to the next integer. O(pairs x m) a sweep, usually two to four.
     """
     first, second = ties.pairs()
     is_number = np.ndim(slack) == 0

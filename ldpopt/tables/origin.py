@@ -104,7 +104,7 @@ def lacks_origin(path: str) -> bool:
     """Whether a table, or a file of a folder of Parquet files, has no origin."""
     if path == "-" or not os.path.isdir(path):
         return read_origin(path) is None
-    names = (entry.path for entry in os.scandir(path) if entry.is_file() and not entry.name.startswith("."))
+    names = (entry.path for entry in list(os.scandir(path)) if entry.is_file() and not entry.name.startswith("."))
     return any(read_origin(name) is None for name in names if _is_parquet(name))
 
 

@@ -65,7 +65,7 @@ def statements() -> list[Problem]:
         UtilityOptimizedLDP(1.0, sensitive=[0, 1]),
     ]
     worst = Problem(None, utility.absolute_error([0, 1, 2]), notions[0], objective="worst_case")
-    return [*(Problem([0.2, 0.3, 0.5], "identity", notion) for notion in notions), worst]
+    return [*(Problem([0.3, 0.3, 0.4], "identity", notion) for notion in notions), worst]
 
 
 def solved(problem: Problem) -> tuple[Solution, Mechanism, Certificate]:

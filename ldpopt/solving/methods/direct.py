@@ -1,7 +1,7 @@
 """The direct method: a solver of linear programs solves the whole program."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from ldpopt.certificate.program_bound import Form
 from ldpopt.solvers import Solver
@@ -20,10 +20,6 @@ class Direct(Method):
 
     name: ClassVar[str] = "direct"
     forms: ClassVar[frozenset[str]] = frozenset({"compact", "pairwise"})
-
-    def restricted_to(self, form: Any) -> Method:
-        """Return the same method for this form of the program."""
-        return replace(self, program_form=form)
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Whether all rows of the problem are in the program: none has to be generated."""

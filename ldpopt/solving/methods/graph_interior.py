@@ -13,12 +13,11 @@ from ldpopt.foundation.rows import Int
 from ldpopt.solvers import Status
 from ldpopt.solving.formulation import worst_case_utility
 from ldpopt.solving.limits import Limits
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
-from ldpopt.solving.methods.pair_answer import PairRows, pair_answer
+from ldpopt.solving.methods.method import Method, PairRows, RawSolution, Switch, Task, pair_answer
 from ldpopt.solving.problem_form import ProblemForm
 
 if TYPE_CHECKING:
-    from ldpopt.solving.interior.graph_program import GraphProgram
+    from ldpopt.solving.interior.graphs import GraphProgram
 
 ACCEPTED_GAP = 1e-9  # relative gap accepted as optimal
 FINISH_SECONDS = 1e-5  # seconds per entry after the last step, on a slow machine: rows, repair, audit
@@ -70,7 +69,7 @@ class GraphInteriorPoint(Method):
 
 def read_problem(task: Task) -> GraphProgram:
     """The problem as the interior point by outputs reads it."""
-    from ldpopt.solving.interior.graph_program import GraphProgram
+    from ldpopt.solving.interior.graphs import GraphProgram
 
     problem, form = task.problem, task.form
     program = None

@@ -116,7 +116,7 @@ def changes(data):
         yield "a fresh row less", put(report["fresh"][1:], "reports", 0, "fresh")
 
 
-@pytest.mark.parametrize("name", ["waves", "one-sided", "permanent", "shuffled"])
+@pytest.mark.parametrize("name", ["waves", "one-sided", "permanent", pytest.param("shuffled", marks=pytest.mark.long)])
 def test_false_changes_are_refused_with_any_digest(tmp_path, name):
     path = tmp_path / "a.json"
     proved(name).save(path)

@@ -59,6 +59,7 @@ def test_the_closed_form_is_the_program(n, epsilon):
     solved = design(2 * Workload.frequencies(n), PureLDP(epsilon), gap=1e-9)
     assert closed.value == pytest.approx(solved.value, rel=3e-9)
     assert closed.relative_gap <= 1e-12
+    assert closed.audit().verdict == "certified"
 
 
 @pytest.mark.parametrize("workload", [Workload.frequencies(8), Workload.prefix(9)])

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builders import run_cli
+from builders import cli_json, run_cli
 from ldpopt import (
     Counts,
     Mechanism,
@@ -28,7 +28,7 @@ from ldpopt import (
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.mechanism.privatizing import privatize_file
 from ldpopt.mechanism.questions import Question
-from ldpopt.tables.origin import read_origin
+from ldpopt.tables.origin import lacks_origin, read_origin
 
 COIN = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
 FRESH = Mechanism([[0.6, 0.4], [0.4, 0.6]], ["no", "yes"])
@@ -200,6 +200,9 @@ def test_folders(tmp_path: Path) -> None:
     command = ("privatize", tmp_path / "coin.json", first, "-c", "a", "-o", tmp_path / "cli")
     assert ALREADY in run_cli(*command).stderr
     assert run_cli(*command, "--again").exit_code == 0
+    found = cli_json("estimate", tmp_path / "coin.json", first, "-c", "a", "-j", "2")
+    assert (found["n_reports"], found["origin_known"]) == (400, True)
+    assert lacks_origin(str(source))
 
 
 def test_an_unreadable_origin_is_refused(reports: Path) -> None:
