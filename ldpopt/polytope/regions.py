@@ -88,12 +88,9 @@ class Region:
         return sum((abs(_determinant([first, *pair])) for pair in pairwise(others)), Fraction(0))
 
     def contains(self, prior: Sequence[Any]) -> bool:
-        """Return whether the vertex is optimal for a prior, border included; floats are read exactly.
+        """Return whether the vertex is optimal for a prior, border included; Fractions and floats are read exactly.
 
-        Parameters
-        ----------
-        prior : sequence of n numbers, or mapping or Series input -> weight
-            As in `Problem`; Fractions are read as they are. The inputs are 0, 1, 2, ...
+        The prior is a sequence, mapping or Series as in `Problem`; the inputs are 0, 1, 2, ...
         """
         weights = exact_prior(prior, range(len(self.utilities)))
         return all(sum(a * w for a, w in zip(row, weights, strict=True)) >= 0 for row in self.inequalities)

@@ -138,7 +138,8 @@ def _given(problem: Problem, best: Any) -> tuple[str, str, Method]:
 
 def _methods(problem: Problem, time_limit: float | None) -> Iterator[tuple[str, str, Method]]:
     """Names and kinds of all methods, and functions that run them, in the order of the rows."""
-    for match in recognize(problem) or [None]:
+    matches: list[Match | None] = [*recognize(problem)]
+    for match in matches or [None]:
         name = "closed form" if match is None else f"closed form {match.name}"
         yield name, "closed form", partial(_closed_form, match, problem)
     states = installed()
