@@ -55,8 +55,6 @@ class Orbit:
     ----------
     representative : ExtremePoint, shape (n, m)
         One of them; ``representative.formula`` is its text.
-    size : int
-        Number of points.
     columns : int
         Number of outputs in use.
     stabilizer : int
