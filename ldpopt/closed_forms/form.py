@@ -8,10 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ldpopt.closed_forms.samplers import Sampler, TableSampler
+from ldpopt.closed_forms.samplers import ResponseSampler, Sampler, TableSampler
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, real_number, require_memory
+from ldpopt.mechanism.exact_draws import Codes
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import ApproximateLDP, Notion, PureLDP
 
@@ -51,13 +53,7 @@ class ClosedForm(ABC):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The channel as an exactly private `Mechanism`, shape ``(n, n)``; built on first use, then cached.
-
-        Raises
-        ------
-        StatementError
-            If the matrix does not fit into memory; `sampler` needs no matrix.
-        """
+        """The channel as an exactly private `Mechanism`, shape ``(n, n)``, cached; `sampler` needs no matrix."""
         from ldpopt.mechanism.repair import repair
 
         n = len(self.inputs)
@@ -71,6 +67,33 @@ class ClosedForm(ABC):
         Default: alias tables of the matrix, which is built. Most families have a sampler without a matrix.
         """
         return TableSampler(self.mechanism)
+
+
+class ResponseForm(ClosedForm):
+    """k-ary randomized response among some answers, the members; with probability delta the truth."""
+
+    @property
+    @abstractmethod
+    def response(self) -> tuple[Codes, NDArray[Any]]:
+        """Codes of the members, shape (k,); position among them of each answer's own report, shape (n,), or -1."""
+
+    @property
+    def channel(self) -> Float:
+        """The formula in floats, shape ``(n, n)``; an answer without an own report gives a uniform member."""
+        members, member_index = self.response
+        k, n, b = len(members), len(member_index), self.epsilon.b
+        channel = np.zeros((n, n))
+        channel[:, members] = np.where(member_index < 0, 1 / k, b / (1 + (k - 1) * b))[:, None]
+        own = np.flatnonzero(member_index >= 0)
+        channel[own, members[member_index[own]]] = 1 / (1 + (k - 1) * b)
+        channel *= 1 - self.delta
+        np.fill_diagonal(channel, channel.diagonal() + self.delta)
+        return channel
+
+    @cached_property
+    def sampler(self) -> ResponseSampler:
+        """Draws from rational probabilities, exactly private; no matrix. They differ from `mechanism` by rounding."""
+        return ResponseSampler(self.inputs, *self.response, self.epsilon, self.delta)
 
 
 def read_delta(delta: Any) -> float:

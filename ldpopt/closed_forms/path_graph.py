@@ -24,8 +24,6 @@ class PathGraph(ClosedForm):
     ----------
     remap : ndarray of int64, shape (n,)
         The report for each output of the truncated geometric mechanism: the likeliest answer given that output.
-    prior : ndarray, shape (n,)
-        As read.
     """
 
     remap: Codes = field(repr=False)
@@ -41,12 +39,9 @@ class PathGraph(ClosedForm):
         return GraphDP(self.epsilon, nx.path_graph(list(self.inputs)))
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Return bounds of the optimal value for the real ``e**epsilon``; the prior is read exactly as its floats.
+        """Return rational bounds of the optimal value, as `TopK.exact_value`.
 
-        Returns
-        -------
-        tuple of Fraction
-            ``low <= optimum <= high``; two passes of O(n) rational steps, each rounded outward to 256 bits.
+        Two passes of O(n) rational steps, each rounded outward to 256 bits.
         """
         prior = [Fraction(float(weight)) for weight in self.prior]
         ends = []

@@ -191,13 +191,7 @@ class Counts:
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the counts as JSON, atomically; every number reads back as the same number.
-
-        Raises
-        ------
-        ModelFileError
-            If the file cannot be written.
-        """
+        """Write the counts as JSON, atomically; every number reads back as the same number."""
         data = {
             "format": FORMAT,
             "source": self.source,
@@ -213,13 +207,7 @@ class Counts:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counts:
-        """Read a file of `save`. Labels that are neither texts nor numbers are read back as texts.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing, or does not contain counts.
-        """
+        """Read a file of `save`. Labels that are neither texts nor numbers are read back as texts."""
         with reading_json(path, "counts", "pass what Counts.save wrote"):
             data = strict_object(path, MAX_FILE_BYTES)
             if data["format"] != FORMAT:

@@ -83,13 +83,8 @@ def estimate_frequencies(
     -----
     With more outputs than inputs there are many left inverses ``A``; the one used is generalized least squares,
     ``(P D P^T)^-1 P D`` with ``D`` the inverse of the report frequencies under uniform answers. It does not depend
-    on the reports, so the estimate stays unbiased, and its estimates sum to 1 (those of the plain pseudo-inverse need
-    not). With as many outputs as inputs it is the inverse.
-
-    The maximum is found by interior-point Newton steps (the plain EM iteration takes thousands). From any ``pi`` on
-    the simplex, the largest log-likelihood per report is at most
-    :math:`\max_x \sum_y q_y P_{xy} / (P^T \pi)_y - 1` away: steps end when that is below 1e-12, and a result above
-    1e-9 is refused.
+    on the reports, so the estimate stays unbiased, and its estimates sum to 1. The maximum of the likelihood is found
+    by interior-point Newton steps, which end when a bound of the distance to it is below 1e-12 nats per report.
 
     O(n^2 m) time for each method (times the number of steps, 10 to 40, for maximum likelihood), O(n m + n^2) memory.
 

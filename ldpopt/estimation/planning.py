@@ -85,13 +85,7 @@ class Precision:
         return found.astype(np.int64)
 
     def half_width(self, people: int) -> Float:
-        """Half-width of each interval that a number of people gives.
-
-        Raises
-        ------
-        StatementError
-            If it is not a whole number ``>= 1``.
-        """
+        """Half-width of each interval that a number of people gives."""
         return self.quantile * np.sqrt(self.variances / whole_number(people, "people", 1))
 
 

@@ -251,11 +251,7 @@ class YesNoPatterns(ReportSource):
         """Position of a question."""
         if name not in self.questions:
             raise StatementError(f"unknown question {name!r}", do=nearest(name, self.questions))
-        return self._places[name]
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(self.questions)}
+        return list(self.questions).index(name)
 
     def estimate_one(
         self, name: str, counts: Counts, confidence: float, *, simultaneous: bool = False, check_fit: bool = True

@@ -96,7 +96,7 @@ class AdversaryMeasures(ABC):
         """Integer masses, shape ``(n, m)``."""
 
     def leakage(self, prior: Any, gain: str | Utility | ArrayLike = "identity") -> Leakage:
-        r"""Vulnerability of the answer before and after a report.
+        r"""Vulnerability of the answer before and after a report (Alvim and others 2012).
 
         .. math:: V(\pi) = \max_z \sum_x \pi_x g(x, z), \qquad V(\pi, P) = \sum_y \max_z \sum_x \pi_x P(x, y) g(x, z)
 
@@ -112,15 +112,6 @@ class AdversaryMeasures(ABC):
         -------
         Leakage
             Prior and posterior vulnerability, additive and multiplicative leakage, best guesses.
-
-        Raises
-        ------
-        StatementError
-            If the prior or the gain does not fit the inputs, or a loss is given.
-
-        References
-        ----------
-        Alvim, Chatzikokolakis, Palamidessi and Smith 2012.
 
         Examples
         --------
@@ -144,7 +135,7 @@ class AdversaryMeasures(ABC):
         )
 
     def inference_error(self, prior: Any, loss: str | Utility | ArrayLike) -> float:
-        r"""Expected loss of an adversary's best estimate from the report.
+        r"""Expected loss of an adversary's best estimate from the report (Shokri and others 2011).
 
         .. math:: \sum_y \min_z \sum_x \pi_x P(x, y) \ell(x, z)
 
@@ -159,15 +150,6 @@ class AdversaryMeasures(ABC):
         -------
         float
             In the unit of the loss; for distances the expected inference error of location privacy.
-
-        Raises
-        ------
-        StatementError
-            If the prior or the loss does not fit the inputs, or a gain is given.
-
-        References
-        ----------
-        Shokri, Theodorakopoulos, Le Boudec and Hubaux 2011.
 
         Examples
         --------
@@ -193,13 +175,7 @@ class AdversaryMeasures(ABC):
         return sum(largest) / self.denominator
 
     def mutual_information(self, prior: Any) -> float:
-        r"""Mutual information of answer and report, :math:`\sum_x \pi_x D(P_x \| \pi P)`, in nats.
-
-        Raises
-        ------
-        StatementError
-            If the prior does not fit the inputs.
-        """
+        r"""Mutual information of answer and report, :math:`\sum_x \pi_x D(P_x \| \pi P)`, in nats."""
         weights = read_prior(prior, self.inputs)[0]
         used = weights > 0
         return max(0.0, float(weights[used] @ divergences(self.channel[used], weights[used])))
@@ -208,6 +184,8 @@ class AdversaryMeasures(ABC):
         r"""Largest mutual information over all priors, between two bounds.
 
         .. math:: \sum_x \pi_x D(P_x \| \pi P) \le C \le \max_x D(P_x \| \pi P) \quad\text{for every } \pi
+
+        Blahut 1972 and Arimoto 1972, with steps that grow as long as the information does; O(n m) a step.
 
         Parameters
         ----------
@@ -219,15 +197,6 @@ class AdversaryMeasures(ABC):
         -------
         ShannonCapacity
             Value, bound and the prior that has the value, in nats.
-
-        Raises
-        ------
-        StatementError
-            If the gap is not positive.
-
-        Notes
-        -----
-        Blahut 1972 and Arimoto 1972, with steps that grow as long as the information does; O(n m) a step.
 
         Examples
         --------
@@ -241,6 +210,8 @@ class AdversaryMeasures(ABC):
         self, prior: Any, utility: str | Utility | ArrayLike = "identity", *, outputs: Sequence[Hashable] | None = None
     ) -> Self:
         r"""Replace each report by the answer that is best on average for those who send it (Bayesian remapping).
+
+        Section 4 of Chatzikokolakis, ElSalamony and Palamidessi 2017.
 
         .. math:: r(y) = \arg\max_z \sum_x \pi_x P(x, y) u(x, z)
 
@@ -258,15 +229,6 @@ class AdversaryMeasures(ABC):
         Mechanism
             As private as this one, since only the reports are read; no other rule for the reports has a better
             expected value, up to the rounding of sums. Masses are added as integers.
-
-        Raises
-        ------
-        StatementError
-            If the prior or the utility does not fit the inputs.
-
-        References
-        ----------
-        Chatzikokolakis, ElSalamony and Palamidessi 2017, section 4.
 
         Examples
         --------
@@ -304,13 +266,7 @@ def divergences(channel: Float, prior: Float) -> Float:
 
 
 def shannon_capacity(channel: Float, gap: float) -> ShannonCapacity:
-    r"""Maximize the information over priors by the Blahut-Arimoto iteration with growing steps.
-
-    .. math:: \pi_x \leftarrow \pi_x e^{s D_x} / Z, \quad D_x = D(P_x \| \pi P), \qquad
-              \sum_x \pi_x D_x \le C \le \max_x D_x
-
-    ``channel`` has shape (n, m); ``gap`` are the nats at which to stop.
-    """
+    """Maximize the information over priors, to ``gap`` nats, by the Blahut-Arimoto iteration with growing steps."""
     prior = np.full(len(channel), 1.0 / len(channel))
     rows = divergences(channel, prior)
     value, bound, step = float(prior @ rows), float(rows.max()), 1.0

@@ -306,9 +306,8 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
 
     .. math:: v_{x'} \ge r_{x x'} (v_x - s) \quad \text{for every pair } (x, x')
 
-    ``values`` has shape (n, m); ``ratio`` are the ``exp(-epsilon d)`` of the pairs, or one number; ``slack`` is one
-    number, or has shape (n, n, m); with ``is_whole`` values are raised to the next integer. O(pairs x m) a sweep,
-    usually two to four; with one number as slack shared among the cores.
+    ``values`` has shape (n, m); ``ratio`` are the ``exp(-epsilon d)`` of the pairs; ``slack`` is one number, or has
+    shape (n, n, m); with ``is_whole`` values are raised to the next integer. O(pairs x m) a sweep, usually two to four.
     """
     first, second = ties.pairs()
     is_number = np.ndim(slack) == 0

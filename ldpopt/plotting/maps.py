@@ -66,11 +66,6 @@ def places(
     -------
     matplotlib Axes
         With a color bar, both axes on the same scale.
-
-    Raises
-    ------
-    StatementError
-        If points, prior or loss do not fit the inputs, a report is not an input, or the origin is unknown.
     """
     if color not in ("prior", "loss"):
         raise StatementError(f"color = {short_repr(color)} is unknown", do='state "prior" or "loss"')

@@ -94,15 +94,8 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
     ax.fill_between(epsilons, deltas, color="#c6dbef", alpha=0.6)
     if 0 < audit.epsilon < np.inf:
         ax.axvline(audit.epsilon, color="black", linewidth=0.8, linestyle="--")
-        ax.annotate(
-            rf"$\varepsilon = {audit.epsilon:.4g}$",
-            (audit.epsilon, 0.92),
-            xycoords=("data", "axes fraction"),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            fontsize=9,
-        )
+        text, place = rf"$\varepsilon = {audit.epsilon:.4g}$ ", (audit.epsilon, 0.92)
+        ax.text(*place, text, transform=ax.get_xaxis_transform(), ha="right", fontsize=9)
     ax.set(xlim=(0, end), ylim=(0, max(1e-12, float(deltas.max())) * 1.08))
     ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
     ax.set_title(rf"Audit: true $\varepsilon$ = {audit.epsilon:.4g}", fontsize=10)

@@ -116,13 +116,6 @@ def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
     -------
     matplotlib Axes
         With the picture; nothing is shown or saved.
-
-    Raises
-    ------
-    StatementError
-        If there is no picture for this class.
-    LdpoptError
-        If matplotlib is not installed.
     """
     for kind, picture in PICTURES.items():
         if isinstance(thing, kind):

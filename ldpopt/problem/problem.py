@@ -48,11 +48,6 @@ class Problem(HasFacts):
     constraints : sequence of RowBlock
         Side constraints, see `ldpopt.constraints`; default: ``()``.
 
-    Raises
-    ------
-    StatementError
-        If a part is invalid or the parts do not fit; the message names the number and the label.
-
     Examples
     --------
     >>> from ldpopt import PureLDP
@@ -118,13 +113,7 @@ class Problem(HasFacts):
         return Facts("Problem", found)
 
     def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
-        """Ties of the notion on this alphabet, computed once; None if the notion has no ties.
-
-        Parameters
-        ----------
-        deadline : Deadline, optional
-            The ties of a metric take O(n^3): OutOfTimeError is raised if the deadline is over. Default: ``NO_LIMIT``.
-        """
+        """Ties of the notion on this alphabet, computed once by a deadline; None if the notion has no ties."""
         known: dict[str, Ties | None] = self.__dict__
         if "_ties" not in known:
             known["_ties"] = self.privacy.ties(self.inputs, self.outputs, deadline)

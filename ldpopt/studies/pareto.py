@@ -69,8 +69,6 @@ def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int
     ------
     StatementError
         If the objective is the worst case, an input is unknown, or a group is empty or has prior 0.
-    NoSolutionError
-        If a linear program has no solution.
 
     Notes
     -----

@@ -80,6 +80,9 @@ def compare_schemes(
 ) -> SchemeComparison:
     """Compare the schemes for several questions, each with the best protocol for the frequencies of its answers.
 
+    Respondents are drawn at random. Fake data amplify privacy only if a single attribute may change; for a whole person
+    there is no amplification, and fake data are never better than one question. Proof: docs, "Surveys".
+
     Parameters
     ----------
     questions : mapping name -> labels, or their number
@@ -93,16 +96,6 @@ def compare_schemes(
     -------
     SchemeComparison
         Variances, the best scheme, and why.
-
-    Raises
-    ------
-    StatementError
-        If there are no questions, a question has fewer than two labels, or a prior does not fit.
-
-    Notes
-    -----
-    Respondents are drawn at random. Fake data amplify privacy only if a single attribute may change; for a whole person
-    there is no amplification, and fake data are never better than one question. Proof: docs, "Surveys".
 
     Examples
     --------

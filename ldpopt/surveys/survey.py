@@ -78,12 +78,6 @@ class Survey:
     joint : JointQuestion or None
         The joint report, with its ``certificate``; None for other schemes.
 
-    Raises
-    ------
-    StatementError
-        If there are no questions, a name is not text, a question is of another type, words are for something unknown,
-        or a person would spend more than ``epsilon``.
-
     Examples
     --------
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
@@ -145,44 +139,26 @@ class Survey:
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Survey:
-        """Read a survey in TOML, and find the best mechanism for each question.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is invalid; the message names file, key and line.
-        """
+        """Read a survey in TOML, and find the best mechanism for each question."""
         from ldpopt.surveys.statement import read_survey
 
         return read_survey(path).solve(cls)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Survey:
-        """Read a file of `save` or ``ldpopt survey solve``.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing, does not contain a survey, or was changed.
-        """
+        """Read a file of `save` or ``ldpopt survey solve``."""
         return read_survey_file(path, cls)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write questions, mechanisms and budgets as JSON; atomic.
-
-        Raises
-        ------
-        StatementError
-            If a label is neither text nor a number nor a tuple of them.
-        ModelFileError
-            If the file cannot be written.
-        """
+        """Write questions, mechanisms and budgets as JSON; atomic."""
         write_survey_file(self, path)
 
     def form(self, wave: int | None = None) -> dict[str, Any]:
         r"""Return what a respondent's device needs to draw the reports, as JSON data.
 
         .. math:: P(y \mid x) = K_{xy} / 2^{53}, \qquad K_{xy} \text{ the audited masses}
+
+        Neither the proof nor the estimator is part of it; O(answers times reports). Source: docs, "Fieldwork".
 
         Parameters
         ----------
@@ -200,10 +176,6 @@ class Survey:
         StatementError
             If the odds are infinite, the survey has weights, or a question has more than 500 answers, more than 200,000
             masses, or two answers with the same text.
-
-        Notes
-        -----
-        O(answers times reports). Neither the proof nor the estimator is part of it. Source: docs, "Fieldwork".
 
         Examples
         --------
@@ -266,19 +238,13 @@ class Survey:
         -------
         PrivacyCurve
             If one question is drawn, that of a reader who knows which one it was.
-
-        Raises
-        ------
-        StatementError
-            If reports are shuffled of which not everybody sends one.
         """
         waves, drawn = whole_number(waves, "waves", 1), [question.randomizer for question in self.asked.values()]
         if people is not None:
             if self.one_question is not None:
                 what = "nobody knows how many people answer a question that is drawn"
-                raise StatementError(
-                    what, do="shuffle the reports of a survey in which everybody answers all questions"
-                )
+                do = "shuffle the reports of a survey in which everybody answers all questions"
+                raise StatementError(what, do=do)
             return compose([(shuffled(each, people), waves) for each in drawn])
         sources = [source for each in drawn for source, _ in compose([each]).sources]
         if self.one_question is not None:
@@ -352,11 +318,6 @@ class Survey:
         -------
         dataframe
             Of the same library, with the same index.
-
-        Raises
-        ------
-        StatementError
-            If a column is not there, an entry is not an answer, or an answer is missing that must not be.
         """
         return privatize_frame(table, self.asked, rng, Keyed.read(key, id, rng), self.one_question, again)
 
@@ -376,16 +337,9 @@ class Survey:
         All columns but the questions, ``keep`` and the weights are dropped; see `Mechanism.privatize` for the other
         arguments. A column that has reports already, by the origin of its file, is refused unless ``again`` is true.
         """
-        return privatize_file(
-            source,
-            target,
-            self.asked,
-            keep=self.kept(keep),
-            rng=rng,
-            keyed=Keyed.read(key, id, rng),
-            one_question=self.one_question,
-            again=again,
-        )
+        how: dict[str, Any] = {"rng": rng, "keyed": Keyed.read(key, id, rng), "again": again}
+        how |= {"keep": self.kept(keep), "one_question": self.one_question}
+        return privatize_file(source, target, self.asked, **how)
 
     def kept(self, keep: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the unprotected columns of a file of reports: ``keep`` and the weights."""
@@ -401,11 +355,6 @@ class Survey:
             ``"sqlite:///reports.db"``.
         weights : array_like, Series or column name, optional
             Weight of each person; default: those of the survey, else all 1.
-
-        Raises
-        ------
-        StatementError
-            If a column is not there, or an entry is not a report of its question.
         """
         return self._count(self.columns, table, weights)
 
@@ -452,11 +401,6 @@ class Survey:
         -------
         dict name -> Estimate
             If missing answers are left out, among those who answered.
-
-        Raises
-        ------
-        StatementError
-            If a question is missing, or counts are of another mechanism.
         """
         counts = self._counts(table) if isinstance(table, Mapping) else self.count(table, weights=weights)
         return {
@@ -510,23 +454,14 @@ class Survey:
             The questions.
         weights : array_like, Series or column name, optional
             As in `estimate`, also what follows; default: those of the survey, else all 1.
-        confidence : float
-            Default: ``0.95``.
-        simultaneous : bool
-            Default: ``False``.
-        check_fit : bool
-            Default: ``True``.
+        confidence, simultaneous, check_fit : float and bool
+            Default: ``0.95`` and ``False`` and ``True``.
 
         Returns
         -------
         Estimate
-            For each answer to the first question in turn, all answers to the second.
-
-        Raises
-        ------
-        StatementError
-            If the scheme is another one, a question is unknown, or the reports do not show how two answers depend on
-            each other: for small budgets the best report is about one question.
+            For each answer to the first question in turn, all answers to the second. For small budgets the best report
+            is about one question: if it does not show how two answers depend on each other, this is an error.
 
         Examples
         --------

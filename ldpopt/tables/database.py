@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.tables.coding import TextRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,11 +114,8 @@ def origin_in_database(address: str) -> Any:
     return None if found is None else json.loads(found)
 
 
-class DatabaseRows:
-    """The table of reports in a database: the names of its columns, then its rows in batches of columns of text.
-
-    All batches come from one statement, so they show the table at one moment. ``name`` is its name in messages.
-    """
+class DatabaseRows(TextRows):
+    """The table of reports in a database, in batches that come from one statement: they show it at one moment."""
 
     first_row = 1  # number of the first row
 
@@ -130,16 +128,6 @@ class DatabaseRows:
             do = "name a database that `ldpopt survey collect` made"
             raise ModelFileError(f"the database has no table {REPORTS!r}", where=name, do=do)
         self.columns = [column["name"] for column in known.get_columns(REPORTS)]
-
-    def is_text(self, position: int) -> bool:
-        """True: all columns are texts."""
-        return True
-
-    def fields(self, positions: Sequence[int]) -> list[pa.Field]:
-        """Names and types of columns."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
-        return [pa.field(self.columns[position], pa.string()) for position in positions]
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""

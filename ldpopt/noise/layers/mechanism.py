@@ -126,13 +126,8 @@ def bfs_mechanism(
     ------
     StatementError
         If the graph, budget, prior or repair is ill posed.
-    PrivacyViolationError
-        If ``repair="none"`` and the normalizers differ too much; the message has the true epsilon.
-    NoSolutionError
-        If no column weights make the rows sum to one.
-    NotRepresentableError
-        If ``repair="window"`` and the values are neither integers nor tuples of integers, or ``repair="layers"`` and
-        the query's own values tell all nodes apart, or are too many.
+    PrivacyViolationError, NoSolutionError, NotRepresentableError
+        If the repair that is named does not apply; the message has the reason, such as the true epsilon.
 
     Notes
     -----

@@ -112,22 +112,12 @@ class WordMetric:
         return int(np.abs(self.layer(number)).sum())
 
     def level(self, points: ArrayLike) -> Int:
-        """Return the number of the layer of each point.
+        """Return the number of the layer of each point, shape (N,): the least number of steps.
 
         Parameters
         ----------
         points : array_like of int, shape (N, n)
-            Lattice points; in one dimension also shape (N,).
-
-        Returns
-        -------
-        int array, shape (N,)
-            Least number of steps.
-
-        Raises
-        ------
-        NotRepresentableError
-            If a point is not a sum of columns, or too far away.
+            Sums of columns; in one dimension also shape (N,).
         """
         wanted = self._code(np.asarray(points, dtype=np.int64).reshape(-1, self.dimension))
         found = np.full(len(wanted), -1, dtype=np.int64)
@@ -138,18 +128,7 @@ class WordMetric:
         return found
 
     def tail(self) -> Tail:
-        """Find the layer from which layers grow as a polynomial of degree ``n - 1``.
-
-        Returns
-        -------
-        Tail
-            Its start and its forward differences.
-
-        Raises
-        ------
-        NotRepresentableError
-            If none is found within `MAX_POINTS` points.
-        """
+        """Find the layer from which layers grow as a polynomial of degree ``n - 1``, within `MAX_POINTS` points."""
         number = 1
         while True:
             number += 1

@@ -33,13 +33,6 @@ def load_model(path: str | os.PathLike[str]) -> Problem:
     -------
     Problem
         The problem, checked.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is invalid; the message names file, key and line.
-    LdpoptError
-        If the prior is a data set whose package is not installed, or the file has a workload and no utility.
     """
     return read_model(path).require_problem(os.fspath(path))
 
@@ -56,13 +49,6 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     -------
     Model
         The problem and the other entries.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is invalid; the message names file, key and line.
-    LdpoptError
-        If the prior is a data set whose package is not installed.
     """
     require_path(path)
     page = Page(model_path(path))

@@ -80,11 +80,6 @@ def sharpened_exponential(problem: Any) -> Mechanism:
         Exactly private, shape ``(n, m)``. The factor is at least that of `exponential`; doubling and bisection find a
         factor above which the channel is no longer private. If every factor is private, the best report is certain.
 
-    Raises
-    ------
-    NotRepresentableError
-        For the reasons of `exponential`.
-
     Notes
     -----
     The largest difference of gains of a pair is computed once; each of about 100 trials takes O(pairs + n m).
