@@ -7,7 +7,7 @@ With ``G_c`` the Gram matrix of the centered workload, any matrix ``S`` and any 
 for all columns ``v`` of the cone, every private channel with an unbiased estimator has average variance at least
 ``2 tr(S G_c) - 1.y - sum_x r_x G_c[x, x]``. Theory: docs, "Estimation". The condition is checked for every set of at
 most 20 answers, for all sets of more answers by a semidefinite form (`design_bound_elliptope`), and for every extreme
-ray that is listed. The value of a design is proved apart, in `design_value`: any kind of bound goes with any design.
+ray that is listed. A design's value is proved apart, in `design_statement`: any kind of bound goes with any design.
 """
 
 from dataclasses import dataclass

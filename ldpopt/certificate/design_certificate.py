@@ -15,8 +15,7 @@ from ldpopt.certificate.design_bound import Bound, FormBound, NoBound, read_boun
 from ldpopt.certificate.design_bound_mean import MeanBound
 from ldpopt.certificate.design_bound_product import ProductBound
 from ldpopt.certificate.design_claim import LARGEST_FILE, DesignClaim
-from ldpopt.certificate.design_statement import AnswerClasses, Statement, cone_of
-from ldpopt.certificate.design_value import value_of, with_first_row
+from ldpopt.certificate.design_statement import AnswerClasses, Statement, cone_of, value_of, with_first_row
 from ldpopt.certificate.documents import open_document, read_masses
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.errors import CertificateError

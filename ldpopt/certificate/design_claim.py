@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.design_bound import Bound
-from ldpopt.certificate.design_value import LARGEST_BIAS, DesignValue
+from ldpopt.certificate.design_statement import LARGEST_BIAS, DesignValue
 from ldpopt.certificate.documents import digest_of, open_document, text_of
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up

@@ -15,8 +15,7 @@ from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.certificate.design_bound import read_bound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_claim import DesignClaim
-from ldpopt.certificate.design_statement import least_ratio
-from ldpopt.certificate.design_value import DesignValue
+from ldpopt.certificate.design_statement import DesignValue, least_ratio
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.documents import Entry

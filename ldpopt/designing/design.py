@@ -149,7 +149,10 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
         if best.relative_gap <= task.gap or task.deadline.is_over:
             break
     if best is None:
-        best = _last_resort(task, failure)
+        try:
+            best = prove_design(task.form, response(task))
+        except StatementError as error:  # nothing can be estimated from randomized response
+            raise failure or error from None
         notes.append("randomized response, because no method found a design")
     notes += _unreached(best, task)
     for note in notes:
@@ -167,14 +170,6 @@ def _refined(step: Step[DesignMethod], task: DesignTask, found: DesignCertificat
         return better(found, prove_design(task.form, again)) if isinstance(again, RawDesign) else found
     except FAILURES:
         return found
-
-
-def _last_resort(task: DesignTask, failure: LdpoptError | None) -> DesignCertificate:
-    """Randomized response; if nothing can be estimated from its reports, the first method's error."""
-    try:
-        return prove_design(task.form, response(task))
-    except StatementError as error:
-        raise failure or error from None
 
 
 def _done(step: Step[DesignMethod], raw: RawDesign, found: DesignCertificate, task: DesignTask) -> list[str]:

@@ -8,7 +8,7 @@ finds costly sets but does not prove that there are no others.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,22 +160,6 @@ def local_maxima(costs: Float, n: int) -> np.ndarray:
     return is_largest
 
 
-class Cone(Protocol):
-    """Columns from which column generation chooses."""
-
-    def initial(self, gram: Float) -> Columns:
-        """Columns that span all directions."""
-        ...
-
-    def price(self, price: Price, at_least: float, known: Columns, most: int) -> Priced:
-        """Search for columns that cost more than ``at_least``, at most ``most`` of them."""
-        ...
-
-    def is_symmetric(self, order: NDArray[np.int64]) -> bool:
-        """Whether a permutation of the answers turns columns of the cone into columns of the cone."""
-        ...
-
-
 @dataclass(frozen=True)
 class Staircases:
     """Columns with two values, ``1`` on a set and ``base = e**-epsilon`` elsewhere: extreme rays of pure privacy."""
@@ -267,13 +251,17 @@ class ListedRays:
         return np.array_equal(np.unique(self.rays.below[:, order], axis=0), np.unique(self.rays.below, axis=0))
 
 
+Cone = Staircases | ListedRays
+"""Columns from which column generation chooses: initial ones, and costly ones by `price`."""
+
+
 @dataclass(frozen=True, eq=False)
 class PrivateColumns:
     """The private columns of a notion on answers of which no two count as one."""
 
     privacy: Any
     inputs: Sequence[Hashable]
-    cone: Staircases | ListedRays
+    cone: Cone
 
     @classmethod
     def of(

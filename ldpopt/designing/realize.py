@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from ldpopt.certificate.design_bound import LISTED, Bound
-from ldpopt.certificate.design_statement import Statement
-from ldpopt.certificate.design_value import value_above
+from ldpopt.certificate.design_statement import Statement, value_above
 from ldpopt.designing.average import optimize_average
 from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts

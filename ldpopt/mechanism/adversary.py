@@ -108,11 +108,6 @@ class AdversaryMeasures(ABC):
             ``gain[x, z]`` is the adversary's gain for the guess ``z``; default: ``"identity"``, which makes them the
             Bayes vulnerabilities, the probabilities of a correct guess.
 
-        Returns
-        -------
-        Leakage
-            Prior and posterior vulnerability, additive and multiplicative leakage, best guesses.
-
         Examples
         --------
         >>> from ldpopt import Mechanism
@@ -192,11 +187,6 @@ class AdversaryMeasures(ABC):
         gap : float
             Nats between the bounds at which to stop, positive; default: ``1e-9``. After 20 000 steps the gap that is
             reached is returned.
-
-        Returns
-        -------
-        ShannonCapacity
-            Value, bound and the prior that has the value, in nats.
 
         Examples
         --------

@@ -32,11 +32,6 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
         The mechanism.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
-
-    Returns
-    -------
-    matplotlib Axes
-        Axes with a color bar.
     """
     ax = heat_map(mechanism.channel, mechanism.inputs, mechanism.outputs, "P(report | answer)", ax, write=_probability)
     ax.set(xlabel="report", ylabel="true answer")

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from ldpopt.certificate.program_bound import bound
-from ldpopt.certificate.program_certificate import STAKE_SHARE, distance_to, relative_gap
+from ldpopt.certificate.program_certificate import STAKE_SHARE, achieved_by, relative_gap
 from ldpopt.errors import CertificateError, NotRepresentableError
 from ldpopt.foundation.deadline import OutOfTimeError
 from ldpopt.foundation.numbers import Float
@@ -75,7 +75,9 @@ def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
         best = bound(problem, multipliers)
     except CertificateError:
         return None
-    return relative_gap(problem, multipliers, best, distance_to(best, problem, raw.repaired.mechanism))
+    achieved = achieved_by(problem, raw.repaired.mechanism)
+    distance = best - achieved if problem.utility.sense == "gain" else achieved - best
+    return relative_gap(problem, multipliers, best, distance)
 
 
 def _gap_in_floats(raw: RawSolution, problem: Problem) -> float | None:

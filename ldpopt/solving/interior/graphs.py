@@ -132,11 +132,8 @@ class GraphResult:
     """The best channel found, and the multipliers that prove its gap, for an objective to be maximized."""
 
     channel: Float  # (n, m), not repaired
-    sums: Float  # (n,): multipliers of the row sums
-    prior: Float  # (n,): weights of the inputs in the worst case, with sum 1; otherwise (0,)
-    pair: Int  # privacy rows with multipliers: positions of the tied pairs,
-    output: Int  # outputs,
-    value: Float  # and multipliers, all positive
+    rows: tuple[Int, Int, Int, Float]  # privacy rows with multipliers, as `pair_answer` takes them
+    multipliers: Float  # of the row sums, of these rows, and in the worst case of the inputs, with sum 1
     gap: float  # relative, in floats
     steps: int
     timed_out: bool
@@ -159,22 +156,17 @@ def solve_graph(
             stalled_steps=STALLED_STEPS,
             deadline=deadline,
         )
-    at, place = found.point, np.argsort(data.levels.order)
+    at, order = found.point, data.levels.order
+    place = np.argsort(order)
     ties = _one_way(data, at.ties)
     distance, share = data.gap(at.p, at.prior, data.adjoint(ties))
     degree = np.bincount(data.first, minlength=n).max()
     output, pair = np.nonzero(ties > (NEGLIGIBLE * distance / (n * degree) if np.isfinite(distance) else 0.0))
-    return GraphResult(
-        np.maximum(at.p.T[place], 0.0),
-        data.unit * at.sums[place],
-        np.zeros(0) if data.gain is None else (at.prior / at.prior.sum())[place],
-        pair,
-        output,
-        data.unit * ties[output, pair],
-        share,
-        found.steps,
-        found.timed_out,
-    )
+    prior = np.zeros(0) if data.gain is None else (at.prior / at.prior.sum())[place]
+    multipliers = np.concatenate([data.unit * at.sums[place], data.unit * ties[output, pair], prior])
+    rows = order[data.first[pair]], order[data.second[pair]], output, data.ratio[pair]
+    channel = np.maximum(at.p.T[place], 0.0)
+    return GraphResult(channel, rows, multipliers, share, found.steps, found.timed_out)
 
 
 def _one_way(data: GraphProgram, ties: Float) -> Float:

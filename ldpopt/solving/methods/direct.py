@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ldpopt.certificate.program_bound import Form
-from ldpopt.solvers import Solver
+from ldpopt.solvers import Feature, Solver
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, optimal_point, solver_named
@@ -37,7 +37,8 @@ class Direct(Method):
         """Formulate the whole program, and solve it."""
         program = formulate(task.problem, self.program_form, task.deadline)
         solver = solver_named(self.solver)
-        outcome = solver.solve(program, time_limit=task.deadline.left, **task.options_for(solver))
+        goal = {} if task.gap is None or Feature.GAP not in solver.features else {"gap": task.gap}
+        outcome = solver.solve(program, time_limit=task.deadline.left, **(goal | task.options))
         point = optimal_point(outcome)
         channel = None if point is None else program.structure.channel(point)
         return RawSolution(program, outcome, channel, 0, solver.name)

@@ -12,7 +12,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.problem.problem import Problem
-from ldpopt.solvers import Feature, Outcome, Solver, Status, find
+from ldpopt.solvers import Outcome, Solver, Status, find
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import program_of_pairs, worst_case_utility
 from ldpopt.solving.limits import LIMITS, Limits
@@ -33,11 +33,6 @@ class Task:
     options: dict[str, Any] = field(default_factory=dict)  # of the solver, under its own names
     limits: Limits = LIMITS  # measured thresholds
     executor: Any = None  # dask.distributed.Client whose workers a method may use, or None
-
-    def options_for(self, solver: Solver) -> dict[str, Any]:
-        """The options, and the gap if the solver can stop at one."""
-        gap = {} if self.gap is None or Feature.GAP not in solver.features else {"gap": self.gap}
-        return gap | self.options
 
 
 @dataclass(frozen=True)

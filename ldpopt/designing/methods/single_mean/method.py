@@ -9,8 +9,7 @@ import numpy as np
 from ldpopt.certificate.design_bound_mean import MeanBound
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
-from ldpopt.designing.methods.single_mean.program import MeanProgram, Randomizer
-from ldpopt.designing.methods.single_mean.rounding import exact_channel, grid_bits, shifted
+from ldpopt.designing.methods.single_mean.program import MeanProgram, Randomizer, exact_channel, grid_bits, shifted
 from ldpopt.designing.realize import MARGINS
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
