@@ -168,7 +168,6 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
         "bound": float(claim.bound),
         "relative_gap": claim.relative_gap,
         "bias": float(claim.bias),
-        "notes": list(claim.notes),
         "audit": audit_data(claim.audit),
     }
     _recheck_claim(claim, name or file, data, json)

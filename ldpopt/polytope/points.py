@@ -55,8 +55,6 @@ class Orbit:
     ----------
     representative : ExtremePoint, shape (n, m)
         One of them; ``representative.formula`` is its text.
-    size : int
-        Number of points.
     columns : int
         Number of outputs in use.
     stabilizer : int
@@ -168,13 +166,7 @@ class ExtremePoints(HasFacts, ABC):
         return self._exact(self._entry(position % self.count))
 
     def iterate(self, progress: Callable[[int, int], None] | None = None) -> Iterator[ExtremePoint]:
-        """Yield every extreme point once, and report the progress of a long list.
-
-        Parameters
-        ----------
-        progress : callable, optional
-            Called with (done, total), about a thousand times in all.
-        """
+        """Yield every extreme point once; ``progress(done, total)`` is called about a thousand times in all."""
         total = self.count
         step = max(1, total // 1000)
         for done, point in enumerate(self, start=1):
@@ -185,10 +177,7 @@ class ExtremePoints(HasFacts, ABC):
     def to_frame(self, *, formulas: bool = False) -> optional.pandas.DataFrame:
         """Return a table with a row for each point: the reports in use, and the entries ``P(x,y)`` in floats.
 
-        Parameters
-        ----------
-        formulas : bool
-            Whether a last column has the formulas, at about a millisecond for each point; default: ``False``.
+        With ``formulas`` a last column has the formulas, at about a millisecond for each point.
         """
         n, m = self.shape
         require_memory(24.0 * n * m * self.count, f"a table of {self.count:,} extreme points")
@@ -209,10 +198,7 @@ class ExtremePoints(HasFacts, ABC):
     def facts(self, *, fractions: bool = False) -> Facts:
         """Number of extreme points by the number of reports in use, and one representative of each orbit.
 
-        Parameters
-        ----------
-        fractions : bool
-            Whether entries are exact fractions; default: ``False``, formulas.
+        Its entries are formulas, or exact ``fractions``.
         """
         counts = [*self.counts_by_columns.items(), ("all", self.count)]
         parts: list[Part] = [Table(["reports in use", "extreme points"], counts)]
@@ -279,25 +265,13 @@ class ExtremePoints(HasFacts, ABC):
         return self
 
     def best(self, problem: Problem) -> Best:
-        """Evaluate a problem at every extreme point.
+        """Evaluate a problem at every extreme point: value and optimal face, in rationals.
 
         Parameters
         ----------
         problem : Problem
             A problem of the same notion and size, with an expected objective and without side constraints, so that an
             extreme point is optimal.
-
-        Returns
-        -------
-        Best
-            Value and optimal face, in rationals.
-
-        Raises
-        ------
-        StatementError
-            If sizes differ, or a time limit ended the list.
-        NotRepresentableError
-            If the optimum need not be an extreme point (a worst case, a side constraint).
         """
         if problem.utility.shape != self.shape:
             what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
