@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labels
 from ldpopt.foundation.numbers import Float, frozen, real_number
+from ldpopt.mechanism.sampling import BITS
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 
 MAX_ITERATIONS = 20_000  # steps of `shannon_capacity` after which the gap that is reached is returned
 # Factors of the step length after a step that raised the information, and after one that did not
 GROWTH, SHRINKAGE = 1.3, 0.3
+TOTAL = 1 << BITS  # sum of the masses of a row
 ROUNDING = 1e-15  # nats by which rounding may lower the information that a step has raised
 
 
@@ -84,11 +86,6 @@ class AdversaryMeasures(ABC):
     channel: Float
     inputs: Labels
     outputs: Labels
-
-    @property
-    @abstractmethod
-    def denominator(self) -> int:
-        """Sum of the masses of a row."""
 
     @property
     @abstractmethod
@@ -167,7 +164,7 @@ class AdversaryMeasures(ABC):
         correct guesses (Braun, Chatzikokolakis and Palamidessi 2009; Alvim and others 2012).
         """
         largest: list[int] = self.counts.max(axis=0).tolist()
-        return sum(largest) / self.denominator
+        return sum(largest) / TOTAL
 
     def mutual_information(self, prior: Any) -> float:
         r"""Mutual information of answer and report, :math:`\sum_x \pi_x D(P_x \| \pi P)`, in nats."""
@@ -233,7 +230,7 @@ class AdversaryMeasures(ABC):
         merged = np.zeros((len(self.inputs), len(guesses)), np.int64)
         np.add.at(merged.T, best, self.counts.T)
         made: Any = type(self)
-        mechanism: Self = made(merged / self.denominator, self.inputs, guesses)
+        mechanism: Self = made(merged / TOTAL, self.inputs, guesses)
         return mechanism
 
 

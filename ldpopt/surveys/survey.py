@@ -305,12 +305,8 @@ class Survey:
         ----------
         table : dataframe of pandas, polars or pyarrow
             One row for each person.
-        rng : numpy.random.Generator, SeedSequence or int, optional
+        rng, key, id : optional
             As in `Mechanism.privatize`; each question draws from a spawned generator.
-        key : SecretKey or bytes, optional
-            Makes the draws repeatable person by person; see `Mechanism.privatize`. Default: none.
-        id : label, optional
-            Column of the ids, with ``key``.
         again : bool
             Whether columns that are reports already may be privatized once more; default: ``False``.
 

@@ -1,9 +1,8 @@
 r"""check_solver: tests that a solver of linear programs must pass to serve as a plug-in.
 
-A plug-in's own test is one line, ``check_solver("its-name")``; pytest is not needed. Every check solves linear programs
-with known answers, and describes wrong results in words. Answers are compared within `Tolerances`, which may be larger
-for a less accurate solver: `repair` and `certify` make results exact, but status and signs of duals must be right. A
-solver for channels may raise `NotRepresentableError` for any other program.
+A plug-in's own test is one line, ``check_solver("its-name")``; pytest is not needed. `Tolerances` may be larger for a
+less accurate solver: `repair` and `certify` make results exact, but status and signs of duals must be right. A solver
+for channels may raise `NotRepresentableError` for any other program.
 """
 
 from collections.abc import Callable, Sequence
