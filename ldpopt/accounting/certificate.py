@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ldpopt.accounting.curve import PrivacyCurve, Source, compose
-from ldpopt.accounting.law import BITS, Channel, OneOf, Ratios, all_pairs
+from ldpopt.accounting.curve import PrivacyCurve, compose
+from ldpopt.accounting.law import BITS, Channel, OneOf, Ratios, Source, all_pairs
 from ldpopt.accounting.memoised import Permanent
 from ldpopt.accounting.shuffling import MAX_PEOPLE, Shuffled, curve_of
 from ldpopt.certificate.documents import UNIT, digest_of, open_document, text_of

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, inf, prod
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ldpopt.accounting.law import Channel, Law, Ratios, all_pairs
-from ldpopt.accounting.product import Atoms, product
+from ldpopt.accounting.law import Channel, Ratios, Source, all_pairs
+from ldpopt.accounting.product import Product, product
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table
@@ -37,32 +37,8 @@ class Bound(Protocol):
     def certain(self) -> Fraction:
         """Mass of reports that are impossible under another answer."""
 
-    @property
-    def floats(self) -> Atoms:
-        """Atoms of a law in floats, for numbers that need no proof."""
-
     def excess(self, a: Fraction) -> Fraction:
         """Excess at ``a``."""
-
-
-class Source(Protocol):
-    """What one or more reports are drawn from; `Channel` is the usual one."""
-
-    kind: ClassVar[str]
-
-    @property
-    def laws(self) -> tuple[Law, Law]:
-        """An upper law, and the law of one pair."""
-
-    @property
-    def odds(self) -> Fraction:
-        """The largest finite ratio of the probabilities of the reports."""
-
-    def renyi(self, order: float) -> float:
-        """Largest Renyi divergence of an order, in floats."""
-
-    def plain(self) -> dict[str, Any]:
-        """The statement as JSON data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +61,23 @@ class PrivacyCurve(HasFacts):
     pair is that of Zhu, Dong and Wang 2022.
     """
 
-    upper: Bound
-    lower: Bound
     sources: tuple[tuple[Source, int], ...]  # with repetitions
     is_attained: bool
+
+    @cached_property
+    def product(self) -> Product:
+        """The product of the upper laws."""
+        return product([(source.laws[0], times) for source, times in self.sources], is_upper=True)
+
+    @property
+    def upper(self) -> Bound:
+        """Upper bound on the excess."""
+        return self.product
+
+    @cached_property
+    def lower(self) -> Bound:
+        """Excess that one pair of answers to each question attains."""
+        return product([(source.laws[1], times) for source, times in self.sources], is_upper=False)
 
     def delta(self, epsilon: float | str) -> Fraction:
         """Least delta at an epsilon in nats, rounded up: a proved upper bound, with a relative error below 1e-10."""
@@ -115,7 +104,7 @@ class PrivacyCurve(HasFacts):
 
     def _crossing(self, limit: Fraction, most: float) -> float:
         """An epsilon near the least one, not proved."""
-        return self.upper.floats.crossing(float(limit - self.upper.certain), most)
+        return self.product.crossing(float(limit - self.upper.certain), most)
 
     @cached_property
     def _largest_odds(self) -> Fraction:
@@ -144,9 +133,10 @@ class PrivacyCurve(HasFacts):
 
     def tradeoff(self) -> Float:
         """Points (false alarms, misses) of the best tests between two answers, shape (m, 2), in floats."""
-        atoms, certain = self.upper.floats, float(self.upper.certain)
-        points = [(other, 1 - certain - mass) for mass, other in map(atoms.above, atoms.levels().tolist())]
-        table = np.clip(np.array([(0.0, 1 - certain), *points, (1.0, 0.0)]), 0.0, 1.0)
+        misses = 1 - float(self.product.certain)
+        masses, others = self.product.above(self.product.levels())
+        table = np.column_stack([np.append(0.0, others), np.append(misses, misses - masses)])
+        table = np.clip(np.append(table, [[1.0, 0.0]], axis=0), 0.0, 1.0)
         kept: Float = table[np.append(True, np.abs(np.diff(table, axis=0)).max(axis=1) > 1e-12)]
         return kept
 
@@ -272,19 +262,13 @@ def compose(
         found.append((known[id(given)], times))
     if not found:
         raise StatementError("there is no channel to compose", do="give a list of mechanisms")
-    return PrivacyCurve(
-        product([(source.laws[0], times) for source, times in found], is_upper=True),
-        product([(source.laws[1], times) for source, times in found], is_upper=False),
-        tuple(found),
-        all(source.laws[0].is_attained for source, _ in found),
-    )
+    return PrivacyCurve(tuple(found), all([source.laws[0].is_attained for source, _ in found]))
 
 
 def _source(given: Any, pairs: Any) -> Source:
     """What draws the reports; sets of answers and other reports that are not listed are known by their ratios."""
-    if hasattr(given, "laws"):
-        found: Source = given
-        return found
+    if isinstance(given, Source):
+        return given
     drawn = given if isinstance(given, SubsetSelection) else getattr(given, "randomizer", given)
     if isinstance(drawn, SubsetSelection):
         n, size = len(drawn.inputs), drawn.size

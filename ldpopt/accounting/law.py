@@ -8,7 +8,7 @@ largest included, is an upper bound. If one pair of answers attains the maximum 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism import sampling
 
@@ -26,9 +27,7 @@ ONE = 1 << BITS
 
 MAX_ENTRIES = 50_000_000  # pairs of answers times reports, compared in a second or two for each ratio
 MAX_RATIOS = 1000  # number of ratios at which the excess is computed; others lie between two of them
-RESOLUTION = (
-    2.0**-44
-)  # ratios that differ by less are raised to the largest of them; so are those within their rounding
+RESOLUTION = 2.0**-44  # ratios that differ by less are raised to the largest; so are those within their rounding
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,16 @@ class Law:
     masses: tuple[Fraction, ...]  # of each ratio
     certain: Fraction  # mass of reports that are impossible under the other answer
     is_attained: bool = True  # by one pair of answers at every ratio, up to the rounding of masses
+
+    @classmethod
+    def of(
+        cls, atoms: Iterable[tuple[Fraction, Fraction]], certain: Fraction = Fraction(0), *, is_attained: bool = True
+    ) -> Law:
+        """The law of some ratios and masses in any order; those of equal ratios are added."""
+        masses: dict[Fraction, Fraction] = {}
+        for ratio, mass in sorted(atoms):
+            masses[ratio] = masses.get(ratio, Fraction(0)) + mass
+        return cls(tuple(masses), tuple(masses.values()), certain, is_attained)
 
     def excess(self, a: Fraction) -> Fraction:
         """Excess at ``a``."""
@@ -58,12 +67,33 @@ class Law:
 NOTHING = Law((Fraction(1),), (Fraction(1),), Fraction(0))  # of reports that do not depend on the answer
 
 
-@dataclass(frozen=True, eq=False)
-class Channel:
-    """One report: a channel, and the ordered pairs of answers that are compared.
+class Source:
+    """What one or more reports of a person are drawn from."""
 
-    Every source of reports has the same four properties: its laws, its largest ratio, its divergences, its statement.
-    """
+    kind: ClassVar[str]
+
+    @cached_property
+    def laws(self) -> tuple[Law, Law]:
+        """An upper law, and the law of one pair of answers, or of one that reveals nothing."""
+        raise NotImplementedError
+
+    @property
+    def odds(self) -> Fraction:
+        """The largest finite ratio of the probabilities of the reports, at least 1."""
+        return max([Fraction(1), *self.laws[0].ratios[-1:]])
+
+    def renyi(self, order: float) -> float:
+        """Upper bound on the Renyi divergence of an order, in floats."""
+        return self.laws[0].renyi(order)
+
+    def plain(self) -> dict[str, Any]:
+        """The statement as JSON data."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Channel(Source):
+    """One report: a channel, and the ordered pairs of answers that are compared."""
 
     counts: Int  # masses over 2**53
     first: Int  # positions of the first answers of the pairs
@@ -74,18 +104,7 @@ class Channel:
     @cached_property
     def laws(self) -> tuple[Law, Law]:
         """An upper law of all pairs, and the law of one pair."""
-        return laws(self.counts, list(zip(self.first.tolist(), self.second.tolist(), strict=True)))
-
-    @cached_property
-    def odds(self) -> Fraction:
-        """The largest finite ratio of the probabilities of a report, at least 1."""
-        p, q = self.counts[self.first], self.counts[self.second]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.where(q > 0, p / q, 0.0)
-        near = (q > 0) & (
-            ratios >= ratios.max(initial=0.0) * (1 - 1e-14)
-        )  # floats cannot tell which of these is the largest
-        return max([Fraction(1), *map(Fraction, p[near].tolist(), q[near].tolist())])
+        return laws(self.counts, self.first, self.second)
 
     def renyi(self, order: float) -> float:
         """Largest Renyi divergence of the pairs, in floats."""
@@ -112,14 +131,14 @@ class Channel:
 
 
 @dataclass(frozen=True, eq=False)
-class Ratios:
+class Ratios(Source):
     """Reports that are not listed: the largest ratio, and the mass of the reports that attain the ratio.
 
     All other reports have the ratio 1 or the inverse of the largest. If the mass is the largest that is possible, all
     channels with this ratio reveal less (Kairouz, Oh and Viswanath 2015).
     """
 
-    odds: Fraction
+    largest: Fraction
     share: Fraction
     is_attained: bool
 
@@ -133,23 +152,18 @@ class Ratios:
     @cached_property
     def laws(self) -> tuple[Law, Law]:
         """An upper law, and the same if one pair attains the excess, or one that reveals nothing."""
-        masses = {1 / self.odds: self.share / self.odds, Fraction(1): 1 - self.share * (1 + 1 / self.odds)}
-        masses[self.odds] = masses.get(self.odds, Fraction(0)) + self.share if self.odds > 1 else Fraction(1)
-        kept = sorted(ratio for ratio, mass in masses.items() if mass)
-        law = Law(tuple(kept), tuple(masses[ratio] for ratio in kept), Fraction(0), self.is_attained)
+        top, share = self.largest, self.share
+        atoms = [(top, share), (1 / top, share / top), (Fraction(1), 1 - share * (1 + 1 / top))]
+        law = Law.of([(ratio, mass) for ratio, mass in atoms if mass], is_attained=self.is_attained)
         return law, law if self.is_attained else NOTHING
-
-    def renyi(self, order: float) -> float:
-        """Renyi divergence of the upper law."""
-        return self.laws[0].renyi(order)
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
-        return {"kind": self.kind, "odds": str(self.odds), "share": str(self.share)}
+        return {"kind": self.kind, "odds": str(self.largest), "share": str(self.share)}
 
 
 @dataclass(frozen=True, eq=False)
-class OneOf:
+class OneOf(Source):
     """One of several sources, drawn for each person with equal probabilities; which one was drawn is known."""
 
     sources: tuple[Any, ...]
@@ -157,31 +171,17 @@ class OneOf:
 
     kind: ClassVar[str] = "one_of"
 
-    @property
-    def odds(self) -> Fraction:
-        """The largest ratio of all sources."""
-        found: Fraction = max(source.odds for source in self.sources)
-        return found
-
     @cached_property
     def laws(self) -> tuple[Law, Law]:
         """The mean of the laws of the sources."""
-        found = []
-        for side in (0, 1):
-            masses: dict[Fraction, Fraction] = {}
-            each = [source.laws[side] for source in self.sources]
-            for law in each:
-                for ratio, mass in zip(law.ratios, law.masses, strict=True):
-                    masses[ratio] = masses.get(ratio, Fraction(0)) + mass / len(each)
-            certain = sum((law.certain for law in each), Fraction(0)) / len(each)
-            is_attained = self.is_attained and all(law.is_attained for law in each)
-            ratios = tuple(sorted(masses))
-            found.append(Law(ratios, tuple(masses[ratio] for ratio in ratios), certain, is_attained))
-        return found[0], found[1] if self.is_attained else NOTHING
+        upper, lower = (self._mean([source.laws[side] for source in self.sources]) for side in (0, 1))
+        return upper, lower if self.is_attained else NOTHING
 
-    def renyi(self, order: float) -> float:
-        """Renyi divergence of the upper law."""
-        return self.laws[0].renyi(order)
+    def _mean(self, each: Sequence[Law]) -> Law:
+        """The law whose excess is the mean of those of some laws."""
+        atoms = [(r, p / len(each)) for law in each for r, p in zip(law.ratios, law.masses, strict=True)]
+        certain = sum((law.certain for law in each), Fraction(0)) / len(each)
+        return Law.of(atoms, certain, is_attained=self.is_attained and all(law.is_attained for law in each))
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
@@ -194,71 +194,87 @@ def all_pairs(n: int) -> tuple[Int, Int]:
     return first, second
 
 
-def laws(counts: Int, pairs: Sequence[tuple[int, int]] | None = None) -> tuple[Law, Law]:
-    """Upper law of all ordered pairs of rows of integer masses, (n, m), or of those given, and the law of one pair."""
-    n, m = counts.shape
-    ordered = [(x, k) for x in range(n) for k in range(n) if x != k] if pairs is None else list(pairs)
-    if not ordered:
+def laws(counts: Any, first: Int, second: Int, unit: int = ONE, most: int = MAX_RATIOS) -> tuple[Law, Law]:
+    """Upper law of all pairs of rows of integers over a unit, (n, m), and the law of one pair.
+
+    The pairs are named by the positions of their rows; the integers may be of any size. If there are more than
+    ``most`` ratios, some of them are enough for an upper law.
+    """
+    m = counts.shape[1]
+    if not len(first):
         return (Law((), (), Fraction(0)),) * 2
-    if len(ordered) * m > MAX_ENTRIES:
-        what = f"{len(ordered):,} pairs of {n} answers with {m} reports are too many to compare"
+    if len(first) * m > MAX_ENTRIES:
+        what = f"{len(first):,} pairs of {len(counts)} answers with {m} reports are too many to compare"
         raise StatementError(what, do="merge answers or reports, or name the pairs to compare")
-    first, second = _distinct(*(counts[list(ends)] for ends in zip(*ordered, strict=True)))
-    points = [Fraction(0), *_ratios(first, second)]
-    values, attained = [], []
-    for a in points:
-        value, where = _largest_excess(first, second, a)
-        values.append(value)
-        attained.append(where)
-    hits = np.bincount(np.concatenate(attained), minlength=len(first))
+    values, places = np.unique(counts, return_inverse=True)
+    places = places.reshape(counts.shape)
+    codes = np.sort(places[first] * len(values) + places[second], axis=1)  # the order of reports does not matter
+    pairs = _Pairs(values, *np.divmod(np.unique(codes, axis=0), len(values)), unit)
+    points = [Fraction(0), *pairs.ratios(most)]
+    excesses, attained = zip(*map(pairs.largest_excess, points), strict=True)
+    hits = np.bincount(np.concatenate(attained), minlength=len(pairs.first))
     best = int(hits.argmax())
-    upper = interpolated(points, values, is_attained=bool(hits[best] == len(points)))
-    return upper, _of_pair(first[best], second[best])
+    return interpolated(points, excesses, is_attained=bool(hits[best] == len(points))), pairs.law(best)
 
 
-def _ratios(first: Int, second: Int) -> list[Fraction]:
-    """Ratios of entries, ascending; of close ones the largest, and of many some, the largest of all among them."""
-    is_finite = (first > 0) & (second > 0)
-    if not is_finite.any():
-        return []
-    p, q = np.unique(np.stack([first[is_finite], second[is_finite]]), axis=1)
-    order = np.argsort(p / q)
-    p, q = p[order], q[order]
-    values = p / q
-    spread = np.clip(8 / np.minimum(p, q), RESOLUTION, 2.0**-30)  # an entry is within a unit of the one that was meant
-    ends = np.flatnonzero(np.append(values[1:] > values[:-1] * (1 + np.maximum(spread[1:], spread[:-1])), True))
-    if len(ends) > MAX_RATIOS:
-        ends = np.unique(np.append(ends[:: -(-len(ends) // MAX_RATIOS)], ends[-1]))
-    starts = np.searchsorted(values, values[ends] * (1 - 2.0**-50))  # floats cannot tell which of these is the largest
-    return [
-        max(Fraction(int(p[k]), int(q[k])) for k in range(start, end + 1))
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs of rows: the values of all entries, ascending, and their places among the values."""
 
+    values: Any  # (v,), integers of any size over the unit
+    first: Int  # (pairs, m)
+    second: Int
+    unit: int
 
-def _distinct(first: Int, second: Int) -> tuple[Int, Int]:
-    """Pairs of rows without those that have the same entries in another order."""
-    entries = np.empty(first.shape, [("p", np.int64), ("q", np.int64)])
-    entries["p"], entries["q"] = first, second
-    _, kept = np.unique(np.sort(entries, axis=1, order=("p", "q")), axis=0, return_index=True)
-    return first[kept], second[kept]
+    @cached_property
+    def shares(self) -> Float:
+        """The values in floats."""
+        return (self.values / self.unit).astype(float)
 
-
-def _largest_excess(first: Int, second: Int, a: Fraction) -> tuple[Fraction, Int]:
-    """Largest excess of the pairs of rows at ``a``, exactly, and the pairs that attain it up to rounding."""
-    rough = np.concatenate(
-        [
-            np.maximum(first[part] - float(a) * second[part], 0).sum(axis=1) / ONE
-            for part in (slice(begin, begin + 4096) for begin in range(0, len(first), 4096))
+    def ratios(self, most: int) -> list[Fraction]:
+        """Ratios of entries, ascending; of close ones the largest, and of many some, the largest of all among them."""
+        entries = np.divmod(np.unique(self.first * len(self.values) + self.second), len(self.values))
+        p, q = (self.values[each] for each in entries)
+        is_finite = (p > 0) & (q > 0)
+        if not is_finite.any():
+            return []
+        p, q = p[is_finite], q[is_finite]
+        order = np.argsort((p / q).astype(float))
+        p, q = p[order], q[order]
+        found = (p / q).astype(float)
+        spread = np.clip((8 / np.minimum(p, q)).astype(float), RESOLUTION, 2.0**-30)  # masses are rounded to a unit
+        ends = np.flatnonzero(np.append(found[1:] > found[:-1] * (1 + np.maximum(spread[1:], spread[:-1])), True))
+        if len(ends) > most:
+            ends = np.unique(np.append(ends[:: -(-len(ends) // most)], ends[-1]))
+        starts = np.searchsorted(found, found[ends] * (1 - 2.0**-50))  # floats cannot tell which of these is largest
+        return [
+            max(map(Fraction, p[start : end + 1].tolist(), q[start : end + 1].tolist()))
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         ]
-    )
-    # A term is counted if p >= a q, so that its error is below p 2**-51; those of all terms and of their sum, twice.
-    near = np.flatnonzero(rough >= rough.max() - (first.shape[1] + 8) * 2.0**-50)
-    parts = first[near].astype(object) * a.denominator - second[near].astype(object) * a.numerator
-    exact = np.maximum(parts, 0).sum(axis=1)
-    best = exact.max()
-    attained = exact >= best - (best >> 40) - (a.denominator << 3)  # masses are rounded to a unit
-    return Fraction(int(best), ONE * a.denominator), near[attained.astype(bool)]
+
+    def largest_excess(self, a: Fraction) -> tuple[Fraction, Int]:
+        """Largest excess of the pairs at ``a``, exactly, and the pairs that attain it up to rounding."""
+        parts = (slice(begin, begin + 4096) for begin in range(0, len(self.first), 4096))
+        rough = np.concatenate(
+            [
+                np.maximum(self.shares[self.first[part]] - float(a) * self.shares[self.second[part]], 0).sum(axis=1)
+                for part in parts
+            ]
+        )
+        # A term is counted if p >= a q, so its error is below p 2**-50.6; those of all terms and of their sum, twice.
+        near = np.flatnonzero(rough >= rough.max() - (self.first.shape[1] + 8) * 2.0**-50)
+        p, q = (self.values[places[near]].astype(object) for places in (self.first, self.second))
+        exact = np.maximum(p * a.denominator - q * a.numerator, 0).sum(axis=1)
+        best = exact.max()
+        attained = exact >= best - (best >> 40) - (a.denominator << 3)  # masses are rounded to a unit
+        return Fraction(int(best), self.unit * a.denominator), near[attained.astype(bool)]
+
+    def law(self, k: int) -> Law:
+        """The exact law of a pair."""
+        rows = zip(self.values[self.first[k]].tolist(), self.values[self.second[k]].tolist(), strict=True)
+        masses = [(p, q) for p, q in rows if p]
+        atoms = [(Fraction(p, q), Fraction(p, self.unit)) for p, q in masses if q]
+        return Law.of(atoms, Fraction(sum(p for p, q in masses if not q), self.unit))
 
 
 def interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_attained: bool) -> Law:
@@ -292,9 +308,3 @@ def hull_law(points: Sequence[Fraction], values: Sequence[Fraction]) -> Law:
 def _is_above(points: Sequence[Fraction], values: Sequence[Fraction], i: int, j: int, k: int) -> bool:
     """Whether the middle one of three points lies on or above the line through the others."""
     return (values[j] - values[i]) * (points[k] - points[i]) >= (values[k] - values[i]) * (points[j] - points[i])
-
-
-def regrouped(law: Law, points: Sequence[Fraction]) -> Law:
-    """An upper law with atoms at other ratios, ascending; mass of ratios beyond the last one counts as infinite."""
-    where = [Fraction(0), *points]
-    return interpolated(where, [law.excess(a) for a in where], is_attained=False)

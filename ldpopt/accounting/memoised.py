@@ -7,28 +7,28 @@ The numbers of the published reports are enough; their probabilities are integer
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations_with_replacement
 from math import comb, factorial, prod
 from operator import mul
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ldpopt.accounting.curve import PrivacyCurve, compose, read_channel, read_pairs
-from ldpopt.accounting.law import BITS, Channel, Law, interpolated
-from ldpopt.accounting.product import compositions
+from ldpopt.accounting.law import BITS, Channel, Law, Source, laws
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import whole_number
 from ldpopt.foundation.rows import Int
 
 MAX_TERMS = 3_000_000  # probabilities of reports that are compared: a few seconds
-CLOSE = 2.0**-40  # ratios that differ by less are raised to the largest of them
 
 
 @dataclass(frozen=True, eq=False)
-class Permanent:
-    """The published reports of one person; a source of reports."""
+class Permanent(Source):
+    """The published reports of one person."""
 
     channel: Channel  # draws the permanent report once
     fresh: Int  # masses of the fresh layer, (k, m)
@@ -37,62 +37,16 @@ class Permanent:
     kind: ClassVar[str] = "permanent"
 
     @cached_property
-    def unit(self) -> int:
-        """The integer over which probabilities are."""
-        return 1 << BITS * (self.times + 1)
-
-    @cached_property
-    def pairs(self) -> list[list[tuple[int, int]]]:
-        """For each distinct pair of answers the probabilities of the reports."""
-        weights = []
-        for numbers in compositions(self.times, self.fresh.shape[1]):
-            ways = factorial(self.times) // prod(map(factorial, numbers))
-            powers = ([p**k for p, k in zip(row, numbers, strict=True)] for row in self.fresh.tolist())
-            weights.append([ways * prod(each) for each in powers])
-        rows = [[sum(map(mul, row, each)) for each in weights] for row in self.channel.counts.tolist()]
-        ends = zip(self.channel.first.tolist(), self.channel.second.tolist(), strict=True)
-        found = {tuple(sorted(zip(rows[x], rows[k], strict=True))) for x, k in ends}
-        return [[(p, q) for p, q in pair if p] for pair in sorted(found)]
-
-    @cached_property
     def laws(self) -> tuple[Law, Law]:
         """An upper law of all pairs, and that of one pair."""
-        points = [Fraction(0), *self._ratios()]
-        excesses = []
-        for a in points:
-            over, under = a.as_integer_ratio()
-            excesses.append([sum(max(under * p - over * q, 0) for p, q in pair) for pair in self.pairs])
-        best = [max(row) for row in excesses]
-        near = [[value >= top - (top >> 40) for value in row] for row, top in zip(excesses, best, strict=True)]
-        hits = [sum(column) for column in zip(*near, strict=True)]
-        most = max(range(len(hits)), key=hits.__getitem__)
-        values = [Fraction(top, self.unit * a.denominator) for top, a in zip(best, points, strict=True)]
-        masses: dict[Fraction, Fraction] = {}
-        for p, q in self.pairs[most]:
-            if q:
-                masses[Fraction(p, q)] = masses.get(Fraction(p, q), Fraction(0)) + Fraction(p, self.unit)
-        certain = Fraction(sum(p for p, q in self.pairs[most] if not q), self.unit)
-        own = Law(tuple(sorted(masses)), tuple(masses[r] for r in sorted(masses)), certain)
-        return interpolated(points, values, is_attained=hits[most] == len(points)), own
-
-    def _ratios(self) -> Iterator[Fraction]:
-        """Ratios of the probabilities, ascending; of close ones the largest."""
-        last: Fraction | None = None
-        for ratio in sorted({Fraction(p, q) for pair in self.pairs for p, q in pair if q}):
-            if last is not None and ratio > last * (1 + Fraction(CLOSE)):
-                yield last
-            last = ratio
-        if last is not None:
-            yield last
-
-    @property
-    def odds(self) -> Fraction:
-        """The largest finite ratio of the probabilities of all reports."""
-        return max(Fraction(1), *self.laws[0].ratios)
-
-    def renyi(self, order: float) -> float:
-        """Renyi divergence of the upper law, in floats."""
-        return self.laws[0].renyi(order)
+        weights = []
+        for reports in combinations_with_replacement(range(self.fresh.shape[1]), self.times):
+            numbers = [reports.count(y) for y in range(self.fresh.shape[1])]
+            ways = factorial(self.times) // prod(map(factorial, numbers))
+            weights.append([ways * prod(map(pow, row, numbers)) for row in self.fresh.tolist()])
+        rows = [[sum(map(mul, row, each)) for each in weights] for row in self.channel.counts.tolist()]
+        unit = 1 << BITS * (self.times + 1)
+        return laws(np.array(rows, object), self.channel.first, self.channel.second, unit, MAX_TERMS)
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
@@ -149,5 +103,4 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
     if terms > MAX_TERMS:
         what = f"{times} publications of {m} reports are {terms:,} probabilities to compare"
         raise StatementError(what, do="take fewer publications, or a fresh layer with fewer reports")
-    source = Permanent(channel, layer.counts, times)
-    return compose([source])
+    return compose([Permanent(channel, layer.counts, times)])

@@ -3,243 +3,208 @@ r"""Products of laws: the excess of all reports together, in integers rounded in
 The excess of a product is :math:`\sum p \max(1 - a / r, 0)` over its atoms, whose masses and ratios are products. It
 rises with every mass and every ratio, so that rounding all of them up bounds it from above, and down from below.
 
-Three ways to add up the atoms: all ratios are powers of one (a lattice), and masses are multiplied as polynomials; few
-atoms, listed as two halves and compared by their ratios; many, moved to a fine lattice first.
+The atoms of two halves are listed; of close ratios the largest counts, or below the smallest. If there are too many
+atoms, masses are moved to powers of one number, and multiplied as polynomials.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from itertools import pairwise
-from math import comb, exp, factorial, log, prod
+from functools import cached_property, partial
+from itertools import accumulate
+from math import exp, floor, log, prod
+from typing import TypeVar
 
 import numpy as np
 
-from ldpopt.accounting.law import Law, regrouped
+from ldpopt.accounting.law import Law
 from ldpopt.foundation.numbers import Float
 
 BITS = 512  # of masses and of ratios in fixed point: a delta of 1e-100 keeps 50 digits
 UNIT = 1 << BITS
 
+CLOSE = 40  # ratios that differ by less than one part in 2**40 are made equal
+MAX_PRODUCTS = 200_000  # of two lists of atoms
+MAX_POWERS = 1 << 14  # of one number, to which masses are moved
 MAX_LEVELS = 200  # of the tests of a product that is not listed
-MAX_ATOMS = 60_000  # of a half of the product that is listed
-MAX_POWERS = 1 << 14  # of a fine lattice
-MAX_SLACK = 1e-11  # relative error of all ratios together that a lattice may have
-
-NEAR = UNIT - UNIT // 10**10  # a ratio that is a smaller share of its power counts as the power before
 
 Questions = Sequence[tuple[Law, int]]
+Atoms = list[tuple[int, int]]  # ratio and mass in fixed point, by ascending ratio
+T = TypeVar("T")
+
+
+class _TooManyAtomsError(Exception):
+    """Two lists have too many products."""
 
 
 @dataclass(frozen=True)
-class Atoms:
-    """Atoms in floats, the products of two lists: for numbers that need no proof, and to find where to prove."""
+class Product:
+    """Two lists of atoms, whose products are the atoms of all reports."""
 
-    left: Float  # logarithms of ratios
-    left_mass: Float
-    right: Float  # ascending
-    right_mass: Float
-
-    def above(self, level: float) -> tuple[float, float]:
-        """Mass of the atoms with a logarithm of the ratio above a level, and that under the other answer."""
-        where = np.searchsorted(self.right, level - self.left, side="right")
-        return tuple(float(weight @ sums[where]) for weight, sums in self._sums)  # type: ignore[return-value]
-
-    @cached_property
-    def _sums(self) -> list[tuple[Float, Float]]:
-        """For both answers the masses of the left list, and the sums of the right list from each atom on."""
-        with np.errstate(over="ignore", under="ignore"):
-            parts = [(self.left_mass, self.right_mass)]
-            parts.append((self.left_mass * np.exp(-self.left), self.right_mass * np.exp(-self.right)))
-        return [(left, np.append(np.cumsum(right[::-1])[::-1], 0.0)) for left, right in parts]
-
-    def levels(self) -> Float:
-        """Levels between the atoms, or some of them, descending."""
-        if len(self.left) == 1:
-            each = np.unique((self.left[:, None] + self.right).ravel().round(11))[::-1]
-            return np.append(each - 1e-10, each[-1] - 1)
-        ends = self.left.min() + self.right[0] - 1e-12, self.left.max() + self.right[-1]
-        return np.linspace(*ends, MAX_LEVELS)[::-1]
-
-    def crossing(self, limit: float, most: float) -> float:
-        """An epsilon up to ``most`` at which the excess of the atoms is about the limit."""
-        low, high = 0.0, most
-        for _ in range(60):
-            middle = (low + high) / 2
-            mass, other = self.above(middle)
-            low, high = (middle, high) if mass - exp(middle) * other > limit else (low, middle)
-        return high
-
-
-def atoms_of_law(law: Law) -> Atoms:
-    """The atoms of a law in floats."""
-    values = np.array([log(r) for r in law.ratios]), np.array([float(p) for p in law.masses])
-    return Atoms(np.zeros(1), np.ones(1), *values)
-
-
-@dataclass(frozen=True)
-class Lattice:
-    r"""Masses, rounded, at the ratios :math:`s g^i` for consecutive exponents."""
-
-    base: Fraction
-    slack: Fraction
-    least: int  # exponent of the first mass
-    masses: tuple[int, ...]  # in units of 2**-512
-    certain: Fraction
-    is_upper: bool
-
-    def excess(self, a: Fraction) -> Fraction:
-        """Excess at ``a``, rounded as the masses."""
-        first = self.slack * self.base**self.least
-        # 1 / ratio in fixed point: rounded down makes the excess larger
-        inverse, step = (scaled(1 / number, up=not self.is_upper) for number in (first, self.base))
-        total = 0
-        for p in self.masses:
-            share = UNIT - rounded(a.numerator * inverse, a.denominator, up=not self.is_upper)
-            if share > 0:
-                total += rounded(p * share, UNIT, up=self.is_upper)
-            inverse = rounded(inverse * step, UNIT, up=not self.is_upper)
-        return self.certain + Fraction(total, UNIT)
-
-    @cached_property
-    def floats(self) -> Atoms:
-        """Logarithms of the ratios, and masses, in floats."""
-        powers = np.arange(self.least, self.least + len(self.masses), dtype=float)
-        return Atoms(
-            np.zeros(1),
-            np.ones(1),
-            log(self.slack) + log(self.base) * powers,
-            np.array([float(Fraction(p, UNIT)) for p in self.masses]),
-        )
-
-
-@dataclass(frozen=True)
-class Halves:
-    """Two lists of atoms, by ascending ratio, whose products are the atoms of the product."""
-
-    left: tuple[tuple[int, int], ...]  # ratio and mass in fixed point
-    ratios: tuple[int, ...]
-    sums: tuple[tuple[int, int], ...]  # of masses and of masses over ratios of the right half, from each atom on
+    left: Atoms
+    right: Atoms
     certain: Fraction
     is_upper: bool
 
     def excess(self, a: Fraction) -> Fraction:
         """Excess at ``a``, rounded as the atoms."""
-        total, (number, count) = 0, (a.numerator, a.denominator)
-        for ratio, mass in self.left:
-            masses, others = self.sums[self._first_above(a, ratio)]
-            part = masses * count * ratio - number * UNIT * others  # (masses - a / ratio * others) * count * ratio
-            total += rounded(mass * part, count * ratio, up=self.is_upper)
-        return self.certain + Fraction(total, UNIT * UNIT)
-
-    def _first_above(self, a: Fraction, ratio: int) -> int:
-        """Position of the first ratio r of the right half with ``ratio * r > a``."""
-        return bisect_right(self.ratios, a.numerator * UNIT * UNIT // (a.denominator * ratio))
+        mass, other, (ratios, sums) = 0, 0, self._tails
+        over, under = a.numerator * UNIT * UNIT, a.denominator
+        for ratio, p in self.left:
+            first, second = sums[bisect_right(ratios, over // (under * ratio))]
+            mass += p * first
+            other += rounded(p * second * UNIT, ratio, up=not self.is_upper)
+        return self.certain + Fraction(under * mass - a.numerator * other, under * UNIT * UNIT)
 
     @cached_property
-    def floats(self) -> Atoms:
-        """Logarithms of the ratios, and masses, in floats."""
-        left, masses = zip(*self.left, strict=True)
-        right = [above[0] - rest[0] for above, rest in pairwise(self.sums)]
-        logs = (np.array([log(Fraction(r, UNIT)) for r in part]) for part in (left, self.ratios))
-        values = (np.array([float(Fraction(p, UNIT)) for p in part]) for part in (masses, right))
-        (first, second), (p, q) = logs, values
-        return Atoms(first, p, second, q)
+    def _tails(self) -> tuple[list[int], Atoms]:
+        """Ratios of the right list, and its masses under both answers from each atom on."""
+        pairs = [(p, rounded(p * UNIT, ratio, up=not self.is_upper)) for ratio, p in reversed(self.right)]
+        sums = accumulate(pairs, lambda one, two: (one[0] + two[0], one[1] + two[1]), initial=(0, 0))
+        return [ratio for ratio, _ in self.right], list(sums)[::-1]
 
+    @cached_property
+    def _floats(self) -> list[tuple[Float, Float, Float]]:
+        """Of both lists the logarithms of the ratios, and the masses under both answers, in floats."""
+        found = []
+        for part in (self.left, self.right):
+            logs, masses = np.array([(log(r) - log(UNIT), p / UNIT) for r, p in part]).T
+            with np.errstate(over="ignore", under="ignore"):
+                found.append((logs, masses, masses * np.exp(-logs)))
+        return found
 
-Product = Lattice | Halves
+    def above(self, levels: Float) -> tuple[Float, Float]:
+        """Masses under both answers of the atoms with a logarithm of the ratio above some levels, in floats."""
+        left, right = self._floats
+        where = np.searchsorted(right[0], levels[:, None] - left[0], side="right")
+        first, second = (np.append(np.cumsum(masses[::-1])[::-1], 0.0)[where] for masses in right[1:])
+        return first @ left[1], second @ left[2]
+
+    def levels(self) -> Float:
+        """Logarithms between the ratios of the atoms, or some of them, descending."""
+        left, right = (part[0] for part in self._floats)
+        if len(left) * len(right) > 8 * MAX_PRODUCTS:
+            ends = left[0] + right[0] - 1e-12, left[-1] + right[-1]
+            return np.linspace(*ends, MAX_LEVELS)[::-1]
+        each = np.unique((left[:, None] + right).ravel().round(11))[::-1]
+        each = each[:: -(-len(each) // (10 * MAX_LEVELS))]
+        return np.append(each - 1e-10, each[-1] - 1)
+
+    def crossing(self, limit: float, most: float) -> float:
+        """An epsilon up to ``most`` at which the excess is about the limit, without proof."""
+        low, high = 0.0, min(most, 700.0)  # larger powers are infinite in floats
+        for _ in range(60):
+            middle = (low + high) / 2
+            mass, other = (values[0] for values in self.above(np.array([middle])))
+            low, high = (middle, high) if mass - exp(middle) * other > limit else (low, middle)
+        return high
 
 
 def product(questions: Questions, *, is_upper: bool) -> Product:
     """The product of laws, each with its number of repetitions."""
     certain = 1 - prod(((1 - law.certain) ** times for law, times in questions), start=Fraction(1))
     questions = [(law, times) for law, times in questions if times and law.ratios]
-    base = _common_base(questions)
-    if base is not None:
-        found = _lattice(questions, base, certain, is_upper=is_upper)
-        if abs(float(found.slack) - 1) < MAX_SLACK:
-            return found
-    halves = _split(questions)
-    if halves is not None:
-        return _halves(*halves, certain, is_upper=is_upper)
-    width = sum(times * (log(law.ratios[-1]) - log(law.ratios[0])) for law, times in questions)
-    base = Fraction(exp(width / MAX_POWERS))
-    if is_upper:
-        moved = {id(law): _on_lattice(law, base) for law, _ in questions}
-        questions = [(moved[id(law)], times) for law, times in questions]
-    return _lattice(questions, base, certain, is_upper=is_upper)
+    try:
+        halves = _listed(questions, up=is_upper)
+    except _TooManyAtomsError:
+        halves = [(UNIT, UNIT)], _on_powers(questions, up=is_upper)
+    return Product(*halves, certain, is_upper)
 
 
-def _common_base(questions: Questions) -> Fraction | None:
-    """A number of which all ratios are powers, up to rounding, if there is one with few powers."""
-    logs = sorted({abs(log(r)) for law, _ in questions for r in law.ratios})
-    logs = [value for value in logs if value > 1e-9]
-    if not logs:
-        return Fraction(2)
-    width = sum(times * (log(law.ratios[-1]) - log(law.ratios[0])) for law, times in questions)
-    for divisor in range(1, 9):
-        unit = logs[0] / divisor
-        unit = logs[-1] / round(logs[-1] / unit)  # the largest ratio fixes the base best
-        if width / unit <= MAX_POWERS and all(abs(value / unit - round(value / unit)) < 1e-9 for value in logs):
-            return Fraction(exp(unit))
-    return None
+def _listed(questions: Questions, *, up: bool) -> tuple[Atoms, Atoms]:
+    """Atoms of two halves of the questions."""
+    halves, multiply = [[(UNIT, UNIT)], [(UNIT, UNIT)]], partial(_products, up=up)
+    for law, times in sorted(questions, key=lambda one: -one[1]):
+        atoms = [(scaled(r, up=up), scaled(p, up=up)) for r, p in zip(law.ratios, law.masses, strict=True)]
+        for factor in [power(atoms, times // 2, multiply)] * 2 * (times > 1) + [atoms] * (times % 2):
+            smaller = len(halves[0]) > len(halves[1])
+            halves[smaller] = multiply(halves[smaller], factor)
+    return halves[0], halves[1]
 
 
-def _on_lattice(law: Law, base: Fraction) -> Law:
-    """An upper law with atoms near powers of a number, from one below its ratios to one above all of them."""
-    unit = log(base)
-    exponents = range(int(log(law.ratios[0]) // unit), int(log(law.ratios[-1]) // unit) + 3)
-    return regrouped(law, [Fraction(exp(unit * k)) for k in exponents])
+def _products(left: Atoms, right: Atoms, *, up: bool) -> Atoms:
+    """Products of atoms; close ratios are raised to the largest of them, or lowered to the smallest."""
+    if len(left) * len(right) > MAX_PRODUCTS:
+        raise _TooManyAtomsError
+    pairs = (
+        (rounded(r * ratio, UNIT, up=up), rounded(p * mass, UNIT, up=up)) for r, p in left for ratio, mass in right
+    )
+    found: Atoms = []
+    for ratio, mass in sorted(pairs, reverse=up):
+        if found and abs(ratio - found[-1][0]) <= found[-1][0] >> CLOSE:
+            found[-1] = (found[-1][0], found[-1][1] + mass)
+        elif ratio and mass:
+            found.append((ratio, mass))
+    return found[::-1] if up else found
 
 
-def _lattice(questions: Questions, base: Fraction, certain: Fraction, *, is_upper: bool) -> Lattice:
-    """The product on the powers of a number; a slack covers the distance of the ratios from the powers."""
-    unit, slack, least, masses = log(base), Fraction(1), 0, [UNIT]
+def _on_powers(questions: Questions, *, up: bool) -> Atoms:
+    """Atoms of the product after masses are moved to powers of one number, below times a number under 1."""
+    base, slack = _base(questions), Fraction(1) if up else 1 - Fraction(1, 1 << 44)
+    least, masses, multiply = 0, [UNIT], partial(multiplied, up=up)
     for law, times in questions:
-        exponents = [round(log(r) / unit) for r in law.ratios]
-        first, last = min(exponents) - 1, max(exponents)
-        known = _powers(base, range(first, last + 1), up=not is_upper)
-        distances = [_over(r, known[k - first], up=is_upper) for k, r in zip(exponents, law.ratios, strict=True)]
-        if not is_upper:  # a ratio far below its power would move all others down
-            exponents = [k - (d < NEAR) for k, d in zip(exponents, distances, strict=True)]
-            distances = [_over(r, known[k - first], up=False) for k, r in zip(exponents, law.ratios, strict=True)]
-        own = Fraction(max(distances) if is_upper else min(distances), UNIT)
-        slack = _shortened(slack * _shortened(own, up=is_upper) ** times, up=is_upper)
-        first = min(exponents)
-        powers = [0] * (max(exponents) - first + 1)
-        for k, p in zip(exponents, law.masses, strict=True):
-            powers[k - first] += scaled(p, up=is_upper)
-        least += first * times
-        masses = multiplied(masses, power(powers, times, up=is_upper), up=is_upper)
-    return Lattice(base, slack, least, tuple(masses), certain, is_upper)
+        first, own = _moved(law, base, slack, up=up)
+        least, masses = least + first * times, multiply(masses, power(own, times, multiply))
+    ratios = _powers(base, least, least + len(masses), up=up)
+    shift = scaled(slack ** sum(times for _, times in questions), up=up)
+    shifted = (rounded(ratio * shift, UNIT, up=up) for ratio in ratios)
+    return [(ratio, mass) for ratio, mass in zip(shifted, masses, strict=True) if ratio and mass]
 
 
-def _powers(base: Fraction, exponents: range, *, up: bool) -> list[int]:
-    """Powers of a number for consecutive exponents, in fixed point."""
-    found = [scaled(base ** exponents[0], up=up)]
-    for _ in exponents[1:]:
-        found.append(rounded(found[-1] * base.numerator, base.denominator, up=up))
-    return found
+def _base(questions: Questions) -> Fraction:
+    """A number of which all ratios are about powers, if there is one, or else a small one."""
+    logs = [abs(log(ratio)) for law, _ in questions for ratio in law.ratios]
+    width = sum(times * (log(law.ratios[-1]) - log(law.ratios[0])) for law, times in questions)
+    finest = max(logs) * MAX_POWERS / width
+    for count in range(1, min(9, floor(finest) + 1)):
+        parts = np.array(logs) * count / max(logs)
+        if np.abs(parts - parts.round()).max() < 1e-9:
+            return Fraction(exp(max(logs) / count))
+    return Fraction(exp(max(logs) / finest))
 
 
-def _over(value: Fraction, power: int, *, up: bool) -> int:
-    """A number over a power, both results in fixed point."""
-    return rounded(value.numerator << 2 * BITS, value.denominator * power, up=up)
+def _moved(law: Law, base: Fraction, slack: Fraction, *, up: bool) -> tuple[int, list[int]]:
+    """Masses of a law on powers of a number, and the first exponent.
+
+    Above, a mass is split between two powers with its sum under both answers; below, the lower power has all.
+    """
+    first = floor(log(law.ratios[0]) / log(base)) - 1
+    last = floor(log(law.ratios[-1]) / log(base)) + 3
+    points = [
+        rounded(point * slack.numerator, slack.denominator, up=not up)
+        for point in _powers(base, first, last, up=not up)
+    ]
+    found = [0] * len(points)
+    for ratio, mass in zip(law.ratios, law.masses, strict=True):
+        r, p = scaled(ratio, up=up), scaled(mass, up=up)
+        k = bisect_right(points, r) - 1
+        raised = rounded(p * (r - points[k]) * points[k + 1], r * (points[k + 1] - points[k]), up=True) if up else 0
+        found[k] += p - raised
+        found[k + 1] += raised
+    return first, found
 
 
-def power(values: list[int], times: int, *, up: bool) -> list[int]:
-    """Power of a polynomial with coefficients in fixed point."""
-    found = [UNIT]
-    while times:
-        if times & 1:
-            found = multiplied(found, values, up=up)
-        times >>= 1
-        if times:
-            values = multiplied(values, values, up=up)
+def _powers(base: Fraction, first: int, last: int, *, up: bool) -> list[int]:
+    """Powers of a number for exponents from ``first`` to before ``last``, in fixed point."""
+    below, above, (over, under) = [UNIT], [UNIT], base.as_integer_ratio()
+    for _ in range(first, 0):
+        below.append(rounded(below[-1] * under, over, up=up))
+    for _ in range(1, last):
+        above.append(rounded(above[-1] * over, under, up=up))
+    found, start = [*below[:0:-1], *above], min(first, 0)
+    return found[first - start : last - start]
+
+
+def power(value: T, times: int, multiply: Callable[[T, T], T]) -> T:
+    """Power of atoms or of a polynomial, at least the first, by repeated squares."""
+    found = value
+    for bit in bin(times)[3:]:
+        found = multiply(found, found)
+        if bit == "1":
+            found = multiply(found, value)
     return found
 
 
@@ -253,52 +218,6 @@ def multiplied(left: list[int], right: list[int], *, up: bool) -> list[int]:
     return [rounded(value, UNIT, up=up) for value in found]
 
 
-def _split(questions: Questions) -> tuple[Questions, Questions] | None:
-    """Two halves with few atoms each, if there are such."""
-    halves: tuple[list[tuple[Law, int]], list[tuple[Law, int]]] = ([], [])
-    counts = [1, 1]
-    for law, times in sorted(questions, key=lambda one: -one[1]):
-        smaller = 0 if counts[0] <= counts[1] else 1
-        for half, own in ((smaller, times - times // 2), (1 - smaller, times // 2)):
-            if own:
-                halves[half].append((law, own))
-                counts[half] *= comb(own + len(law.ratios) - 1, own)
-    return halves if max(counts) <= MAX_ATOMS else None
-
-
-def _halves(left: Questions, right: Questions, certain: Fraction, *, is_upper: bool) -> Halves:
-    """Atoms of both halves, by ratio."""
-    first, second = (sorted(_atoms(part, up=is_upper)) for part in (left, right))
-    sums, masses, others = [(0, 0)], 0, 0
-    for ratio, mass in reversed(second):
-        masses, others = masses + mass, others + rounded(mass * UNIT, ratio, up=not is_upper)
-        sums.append((masses, others))
-    return Halves(tuple(first), tuple(ratio for ratio, _ in second), tuple(reversed(sums)), certain, is_upper)
-
-
-def _atoms(questions: Questions, *, up: bool) -> list[tuple[int, int]]:
-    """Ratios and masses, in fixed point, of all atoms of a product."""
-    found = [(UNIT, UNIT)]
-    for law, times in questions:
-        own = []
-        for numbers in compositions(times, len(law.ratios)):
-            ways = factorial(times) // prod(map(factorial, numbers))
-            ratio = prod((r**k for r, k in zip(law.ratios, numbers, strict=True)), start=Fraction(1))
-            mass = prod((p**k for p, k in zip(law.masses, numbers, strict=True)), start=Fraction(ways))
-            own.append((scaled(ratio, up=up), scaled(mass, up=up)))
-        found = [
-            (rounded(r * ratio, UNIT, up=up), rounded(p * mass, UNIT, up=up)) for r, p in found for ratio, mass in own
-        ]
-    return found
-
-
-def compositions(total: int, parts: int) -> list[tuple[int, ...]]:
-    """All ways to write a number as a sum of so many non-negative ones."""
-    if parts == 1:
-        return [(total,)]
-    return [(k, *rest) for k in range(total + 1) for rest in compositions(total - k, parts - 1)]
-
-
 def rounded(number: int, unit: int, *, up: bool) -> int:
     """A quotient of integers, rounded up or down."""
     return -(-number // unit) if up else number // unit
@@ -307,8 +226,3 @@ def rounded(number: int, unit: int, *, up: bool) -> int:
 def scaled(value: Fraction, *, up: bool) -> int:
     """A number in fixed point."""
     return rounded(value.numerator << BITS, value.denominator, up=up)
-
-
-def _shortened(value: Fraction, *, up: bool) -> Fraction:
-    """A number near 1 to 128 bits."""
-    return Fraction(rounded(value.numerator << 128, value.denominator, up=up), 1 << 128)

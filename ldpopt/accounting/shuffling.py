@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpopt.accounting.curve import PrivacyCurve, read_channel, read_pairs
-from ldpopt.accounting.law import NOTHING, ONE, Channel, Law, hull_law
-from ldpopt.accounting.product import UNIT, Atoms, atoms_of_law, multiplied, rounded
+from ldpopt.accounting.curve import Bound, PrivacyCurve, read_channel, read_pairs
+from ldpopt.accounting.law import NOTHING, ONE, Channel, Law, Source, hull_law
+from ldpopt.accounting.product import UNIT, multiplied, rounded
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, real_number, whole_number
@@ -173,8 +173,8 @@ def _step(values: Float, masses: Float, n: int, fineness: float) -> Fraction:
 
 
 @dataclass(frozen=True, eq=False)
-class Shuffled:
-    """The shuffled reports of n people by one channel: three bounds, and what other modules ask of a source."""
+class Shuffled(Source):
+    """The shuffled reports of n people by one channel."""
 
     channel: Channel
     n: int
@@ -196,9 +196,13 @@ class Shuffled:
         """An upper law from bounds at some points, and a law that reveals nothing."""
         inner = {Fraction(exp(sign * reach * self.deviation)) for reach in REACH for sign in (1, -1)}
         points = [Fraction(0), *sorted(a for a in inner if a < self.odds), self.odds]
-        bound = Exact(self) if self.is_exact else Blanket(self)
-        values = [Fraction(1), *(min(bound.excess(a), Fraction(1)) for a in points[1:-1]), self.certain]
+        values = [Fraction(1), *(min(self.upper.excess(a), Fraction(1)) for a in points[1:-1]), self.certain]
         return hull_law(points, values), NOTHING
+
+    @cached_property
+    def upper(self) -> _Bound:
+        """Upper bound on the excess."""
+        return Exact(self) if self.is_exact else Blanket(self)
 
     @cached_property
     def deviation(self) -> float:
@@ -212,10 +216,6 @@ class Shuffled:
     def is_exact(self) -> bool:
         """Whether all data sets can be compared."""
         return self.channel.counts.shape == (2, 2) and self.n <= MAX_EXACT
-
-    def renyi(self, order: float) -> float:
-        """Upper bound on the Renyi divergence, in floats."""
-        return self.laws[0].renyi(order)
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data, with the ratios of the law if other reports made it necessary."""
@@ -264,11 +264,6 @@ class _Bound:
     def certain(self) -> Fraction:
         """Mass of reports that are impossible under another answer."""
         return self.source.certain
-
-    @cached_property
-    def floats(self) -> Atoms:
-        """Atoms of the upper law, in floats."""
-        return atoms_of_law(self.source.laws[0])
 
 
 class Blanket(_Bound):
@@ -385,6 +380,20 @@ class ExactBelow(Exact):
 class ShuffledCurve(PrivacyCurve):
     """The curve of shuffled reports: every epsilon is found by bounds, each a sum over all people."""
 
+    @cached_property
+    def upper(self) -> Bound:
+        """Upper bound on the excess."""
+        return self._source.upper
+
+    @cached_property
+    def lower(self) -> Bound:
+        """Excess of one data set."""
+        return ExactBelow(self._source) if self.is_attained else Tested(self._source)
+
+    @property
+    def _source(self) -> Shuffled:
+        return self.sources[0][0]  # type: ignore[return-value]
+
     def _crossing(self, limit: Fraction, most: float) -> float:
         """Upper end of an interval with the least epsilon, by the rule of false position on logarithms."""
         if not limit:
@@ -409,9 +418,7 @@ class ShuffledCurve(PrivacyCurve):
 
     def _normal_epsilon(self, delta: float) -> float:
         """The epsilon of normal variables with the same information, to start from."""
-        source = self.sources[0][0]
-        assert isinstance(source, Shuffled)
-        mu, low, high = source.deviation, 0.0, float(log(source.odds))
+        mu, low, high = self._source.deviation, 0.0, float(log(self._source.odds))
         for _ in range(40):
             middle = (low + high) / 2
             above, below = (erfc((middle / mu + sign * mu / 2) / sqrt(2)) / 2 for sign in (-1, 1))
@@ -469,9 +476,7 @@ def shuffled(channel: Any, n: int, *, pairs: Any = None) -> PrivacyCurve:
 
 def curve_of(source: Shuffled) -> PrivacyCurve:
     """The curve of shuffled reports."""
-    if source.is_exact:
-        return ShuffledCurve(Exact(source), ExactBelow(source), ((source, 1),), is_attained=True)
-    return ShuffledCurve(Blanket(source), Tested(source), ((source, 1),), is_attained=False)
+    return ShuffledCurve(((source, 1),), source.is_exact)
 
 
 def target(

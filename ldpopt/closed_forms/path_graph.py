@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.closed_forms.form import ClosedForm
-from ldpopt.closed_forms.samplers import GeometricSampler
+from ldpopt.closed_forms.form import ClosedForm, GeometricSampler
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.exact_draws import Codes

@@ -55,8 +55,6 @@ class Counts:
         Sum of the squared weights; without weights, the same numbers.
     total, total_squares : float
         Sum of all weights and of their squares.
-    n_reports : int
-        Number of reports.
 
     Examples
     --------
@@ -88,7 +86,7 @@ class Counts:
         weights: Any = None,
         missing: Missing = "refuse",
     ) -> Counts:
-        """Count reports.
+        """Count reports; counts without weights are whole numbers.
 
         Parameters
         ----------
@@ -104,11 +102,6 @@ class Counts:
             Weight of each report, finite and ``>= 0``. A Series needs the index of the reports. Default: all 1.
         missing : {"refuse", "leave_out"}
             What is done with a missing report of a table. Default: ``"refuse"``.
-
-        Returns
-        -------
-        Counts
-            Whole numbers without weights.
 
         Raises
         ------

@@ -45,9 +45,8 @@ def estimate_frequencies(
     mechanism : Mechanism
         The mechanism of the reports; its ``n`` rows must be linearly independent. Its integer masses are used.
     reports : Counts, or sequence of labels, shape (N,), or mapping or Series label -> count
-        Counts, or anything that `Counts.of` takes: output labels, or how often each was seen
-        (``series.value_counts()``). An ambiguous Series is refused: ``dict(series)`` are counts, ``series.to_list()``
-        are reports.
+        Counts, or anything that `Counts.of` takes. An ambiguous Series is refused: ``dict(series)`` are counts,
+        ``series.to_list()`` are reports.
     method : {"inversion", "maximum_likelihood"}
         Inversion is unbiased and may give negative frequencies; maximum likelihood never does, but is biased near 0;
         default: ``"inversion"``.
@@ -74,8 +73,7 @@ def estimate_frequencies(
     Raises
     ------
     StatementError
-        If there are no reports, a report is not an output or has probability 0 under every input, a count is not a
-        whole number ``>= 0``, the confidence is outside (0, 1), or the rows of the channel are linearly dependent.
+        If there are no reports, one is impossible, or the rows of the channel are linearly dependent.
     LimitReachedError
         If the likelihood could not be brought within 1e-9 nats per report of its maximum.
 

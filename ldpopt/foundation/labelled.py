@@ -122,14 +122,12 @@ def positions_of(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what:
     known = set(alphabet)
     for label in labels:
         if label not in known:
-            raise StatementError(
-                f"the {what} names {short_repr(label)}, which is not an {kind}", do=_advice(label, labels, alphabet)
-            )
+            wrong = f"the {what} names {short_repr(label)}, which is not an {kind}"
+            raise StatementError(wrong, do=_advice(label, labels, alphabet))
     for label in alphabet:
         if label not in position:
-            raise StatementError(
-                f"the {what} has no entry for {kind} {short_repr(label)}", do=f"add it, or take it out of the {kind}s"
-            )
+            wrong = f"the {what} has no entry for {kind} {short_repr(label)}"
+            raise StatementError(wrong, do=f"add it, or take it out of the {kind}s")
     return np.fromiter((position[label] for label in alphabet), np.int64, len(alphabet))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.certificate.frequency_certificate import SubsetRandomizer
-from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.fields import field
 from ldpopt.foundation.numbers import Float, loose_array, require_memory, whole_number

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, loose_array, whole_number
 from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions

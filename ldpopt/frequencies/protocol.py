@@ -203,15 +203,9 @@ class FrequencyProtocol(ReportSource):
         ----------
         reports : Counts, or array_like, N rows
             What `count` or `privatize` returned, ``N >= 1``.
-        confidence : float
-            Coverage of each score interval on its own, ``0 < confidence < 1``; default: ``0.95``.
-        simultaneous : bool
-            Whether all intervals hold at once with this confidence (Bonferroni); default: ``False``.
-        check_fit : bool
-            Whether reports that hardly come from the protocol (p-value below 1e-3, see `goodness_of_fit`) cause a
-            warning, and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
-        weights : array_like, shape (N,), optional
-            Weight of each report, if these are a list; default: all 1.
+        confidence, simultaneous, check_fit, weights
+            As in `estimate_frequencies`, for score intervals; default: ``0.95`` and ``False`` and ``True`` and
+            ``None``.
 
         Returns
         -------

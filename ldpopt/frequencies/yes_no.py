@@ -96,11 +96,6 @@ class YesNoPatterns(ReportSource):
         At least one question.
     certificate : YesNoCertificate
         Budget, size of the patterns, value and bound.
-
-    Raises
-    ------
-    StatementError
-        If the budget is so small that reports do not depend on the answers in 53-bit words.
     """
 
     def __init__(self, questions: Mapping[str, Sequence[Hashable]], certificate: YesNoCertificate) -> None:

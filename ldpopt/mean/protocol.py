@@ -79,13 +79,7 @@ class MeanProtocol(ABC):
         """Return the true privacy of one user's report."""
 
     def variance(self, x: ArrayLike) -> Any:
-        """Variance of one user's unbiased contribution to the mean, in the squared unit of the answers.
-
-        Parameters
-        ----------
-        x : array_like
-            Answers within the domain.
-        """
+        """Variance of one user's unbiased contribution to the mean, at answers ``x``, in their squared unit."""
         array = self._read_answers(x)
         found = self._unit**2 * self._variance(array)
         return found if array.ndim else float(found)

@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labels
 from ldpopt.foundation.numbers import Float, frozen, real_number
+from ldpopt.mechanism.sampling import BITS
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 
 MAX_ITERATIONS = 20_000  # steps of `shannon_capacity` after which the gap that is reached is returned
 # Factors of the step length after a step that raised the information, and after one that did not
 GROWTH, SHRINKAGE = 1.3, 0.3
+TOTAL = 1 << BITS  # sum of the masses of a row
 ROUNDING = 1e-15  # nats by which rounding may lower the information that a step has raised
 
 
@@ -87,11 +89,6 @@ class AdversaryMeasures(ABC):
 
     @property
     @abstractmethod
-    def denominator(self) -> int:
-        """Sum of the masses of a row."""
-
-    @property
-    @abstractmethod
     def counts(self) -> NDArray[np.int64]:
         """Integer masses, shape ``(n, m)``."""
 
@@ -107,11 +104,6 @@ class AdversaryMeasures(ABC):
         gain : str, Utility, array_like, shape (n, k), or DataFrame or mapping of mappings
             ``gain[x, z]`` is the adversary's gain for the guess ``z``; default: ``"identity"``, which makes them the
             Bayes vulnerabilities, the probabilities of a correct guess.
-
-        Returns
-        -------
-        Leakage
-            Prior and posterior vulnerability, additive and multiplicative leakage, best guesses.
 
         Examples
         --------
@@ -172,7 +164,7 @@ class AdversaryMeasures(ABC):
         correct guesses (Braun, Chatzikokolakis and Palamidessi 2009; Alvim and others 2012).
         """
         largest: list[int] = self.counts.max(axis=0).tolist()
-        return sum(largest) / self.denominator
+        return sum(largest) / TOTAL
 
     def mutual_information(self, prior: Any) -> float:
         r"""Mutual information of answer and report, :math:`\sum_x \pi_x D(P_x \| \pi P)`, in nats."""
@@ -192,11 +184,6 @@ class AdversaryMeasures(ABC):
         gap : float
             Nats between the bounds at which to stop, positive; default: ``1e-9``. After 20 000 steps the gap that is
             reached is returned.
-
-        Returns
-        -------
-        ShannonCapacity
-            Value, bound and the prior that has the value, in nats.
 
         Examples
         --------
@@ -243,7 +230,7 @@ class AdversaryMeasures(ABC):
         merged = np.zeros((len(self.inputs), len(guesses)), np.int64)
         np.add.at(merged.T, best, self.counts.T)
         made: Any = type(self)
-        mechanism: Self = made(merged / self.denominator, self.inputs, guesses)
+        mechanism: Self = made(merged / TOTAL, self.inputs, guesses)
         return mechanism
 
 

@@ -159,8 +159,6 @@ class Mechanism(AdversaryMeasures, HasFacts):
         >>> fixed = Mechanism.private([[0.9, 0.1], [0.2, 0.8]], PureLDP("log(3)"))
         >>> fixed.channel.round(3).tolist(), fixed.audit(PureLDP("log(3)")).verdict
         ([[0.775, 0.225], [0.325, 0.675]], 'certified')
-        >>> print(*fixed.notes)
-        at most 0.125 of a row's probability moved (total variation), 0.125 on average
         """
         require_notion(privacy)
         values, names, reports = read_labelled_channel(channel, inputs, outputs)
@@ -216,18 +214,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
         return LabelCodec(self)
 
     def audit(self, privacy: Any = None) -> Audit:
-        """Recompute the privacy of the integer masses, in exact arithmetic.
-
-        Parameters
-        ----------
-        privacy : privacy notion, optional
-            The claim to check; default: none, the smallest pure epsilon is computed.
-
-        Returns
-        -------
-        Audit
-            epsilon in nats (rounded up), delta, the witness by label and the verdict.
-        """
+        """Recompute the privacy of the integer masses in exact arithmetic, or check a claim; see `ldpopt.audit`."""
         return audit(self, privacy)
 
     def sample(

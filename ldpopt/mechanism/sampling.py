@@ -124,10 +124,10 @@ class AliasTable:
         total = _total(bits)
         masses = np.asarray(counts)
         if masses.ndim != 2 or 0 in masses.shape or masses.dtype.kind not in "iu":
-            raise MechanismError(
-                f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers of shape (inputs, outputs)",
-                do="round a channel of floats with round_rows",
+            what = (
+                f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers of shape (inputs, outputs)"
             )
+            raise MechanismError(what, do="round a channel of floats with round_rows")
         # With every mass bounded, a row sum cannot be right by overflow.
         bad = np.argwhere((masses < 0) | (masses > total))
         if len(bad):

@@ -46,11 +46,6 @@ def layers(graph: nx.Graph[Any], source: Hashable, value: Value | None = None, a
         Query value of a node: its name in the picture, and the member of a layer (default: the node itself).
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
-
-    Returns
-    -------
-    matplotlib Axes
-        Axes with a color bar of the layers.
     """
     partition = bfs_partition(graph, source, value)
     number = {reached: t for t, layer in enumerate(partition) for reached in layer}

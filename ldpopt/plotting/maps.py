@@ -61,11 +61,6 @@ def places(
         For the title; default: no title.
     unit : str
         Unit of the points, for axes and title; default: ``"km"``.
-
-    Returns
-    -------
-    matplotlib Axes
-        With a color bar, both axes on the same scale.
     """
     if color not in ("prior", "loss"):
         raise StatementError(f"color = {short_repr(color)} is unknown", do='state "prior" or "loss"')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
 from ldpopt.foundation.numbers import Float
+from ldpopt.mechanism.channels import probability_text
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
 from ldpopt.studies.literature import Comparison
@@ -32,13 +34,9 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
         The mechanism.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
-
-    Returns
-    -------
-    matplotlib Axes
-        Axes with a color bar.
     """
-    ax = heat_map(mechanism.channel, mechanism.inputs, mechanism.outputs, "P(report | answer)", ax, write=_probability)
+    axes, write = (mechanism.inputs, mechanism.outputs), partial(probability_text, digits=3)
+    ax = heat_map(mechanism.channel, *axes, "P(report | answer)", ax, write=write)
     ax.set(xlabel="report", ylabel="true answer")
     return ax
 
@@ -66,11 +64,6 @@ def heat_map(
                 ax.text(y, x, write(float(number)), ha="center", va="center", color=color, fontsize=8)
     ax.figure.colorbar(image, ax=ax, label=label)
     return ax
-
-
-def _probability(p: float) -> str:
-    """Return three digits of a probability; of a small one, one digit and the power of ten."""
-    return "0" if p == 0 else "1" if p == 1 else f"{p:.3f}" if p >= 5e-4 else f"{p:.0e}"
 
 
 def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Axes:

@@ -40,10 +40,6 @@ class ConvexUtility:
 
     Attributes
     ----------
-    name : str
-        Name of the quantity.
-    n : int
-        Number of inputs.
     columns : callable
         :math:`\mu` of all columns: from shape ``(..., n, m)`` to ``(..., m)``.
     inputs : tuple of hashable, or None

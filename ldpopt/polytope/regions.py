@@ -88,12 +88,9 @@ class Region:
         return sum((abs(_determinant([first, *pair])) for pair in pairwise(others)), Fraction(0))
 
     def contains(self, prior: Sequence[Any]) -> bool:
-        """Return whether the vertex is optimal for a prior, border included; floats are read exactly.
+        """Return whether the vertex is optimal for a prior, border included; Fractions and floats are read exactly.
 
-        Parameters
-        ----------
-        prior : sequence of n numbers, or mapping or Series input -> weight
-            As in `Problem`; Fractions are read as they are. The inputs are 0, 1, 2, ...
+        The prior is a sequence, mapping or Series as in `Problem`; the inputs are 0, 1, 2, ...
         """
         weights = exact_prior(prior, range(len(self.utilities)))
         return all(sum(a * w for a, w in zip(row, weights, strict=True)) >= 0 for row in self.inequalities)
@@ -173,8 +170,6 @@ class EpsilonRange:
     ----------
     k : int
         Number of reported answers: randomized response among the ``k`` likeliest ones is optimal.
-    members : tuple of int
-        These answers.
     ratios : tuple of Fraction
         ``e**epsilon`` at both ends, exact; the upper one is None if unbounded.
     """

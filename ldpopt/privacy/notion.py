@@ -109,11 +109,6 @@ class Notion(ABC):
         list of cvxpy constraints
             Labelled ``"nonnegative"``, ``"row_sum"``, ``"column_minimum"``, ``"privacy"`` and ``"privacy_zero"``.
 
-        Notes
-        -----
-        Exact for every notion: an event-wise delta is :math:`\sum_y \max(P_{xy} - r P_{x'y}, 0) \le \delta`. If all
-        inputs are tied alike, column minima take n m rows in place of the n (n-1) m of all pairs.
-
         Examples
         --------
         >>> import cvxpy as cp

@@ -53,11 +53,6 @@ def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, nam
     name : str
         Name of the block and of its dual; default: ``"linear"``.
 
-    Returns
-    -------
-    RowBlock
-        One row.
-
     Examples
     --------
     >>> len(linear([[1, 0], [0, 0]], upper=0.5, name="at most half"))

@@ -81,11 +81,6 @@ def load(name: str) -> Dataset:
     name : str
         ``"file:question"``, one of `available`.
 
-    Returns
-    -------
-    Dataset
-        Labels, counts, sample, source and license.
-
     Examples
     --------
     >>> load("fair:affairs").counts

@@ -1,9 +1,4 @@
-"""Reading of priors, for every function that takes a prior.
-
-Plain numbers are probabilities: they sum to 1 within `PRIOR_TOLERANCE`, and their floats are used exactly. A mapping or
-Series has weights by label: they are put into the order of the inputs, each label exactly once, and divided by their
-sum.
-"""
+"""Reading of priors, for every function that takes a prior."""
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
@@ -24,8 +19,8 @@ def read_prior(
 ) -> tuple[Float, Labels | None]:
     """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they are given.
 
-    Numbers are probabilities that sum to 1 within 1e-9; a mapping or Series has weights by label. ``what`` is the name
-    of the prior in messages.
+    Numbers are probabilities that sum to 1 within 1e-9, and are used exactly. A mapping or Series has weights by label,
+    each label once, which are divided by their sum. ``what`` is the name of the prior in messages.
     """
     part = read_labelled(prior, what, ("input",))
     n = len(part.values) if part.values.ndim == 1 else 0

@@ -75,7 +75,9 @@ class Problem(HasFacts):
         objective: Literal["expected", "worst_case"] = "expected",
         constraints: Sequence[RowBlock] | RowBlock = (),
     ) -> None:
-        require_objective(objective)
+        if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
+            what = f"objective = {short_repr(objective)} is unknown"
+            raise StatementError(what, do='give "expected" or "worst_case"')
         require_notion(privacy)
         given_inputs = None if inputs is None else check_labels(inputs, None, "input", StatementError)
         given_outputs = None if outputs is None else check_labels(outputs, None, "output", StatementError)
@@ -130,12 +132,6 @@ class Problem(HasFacts):
     def is_trivial(self) -> bool:
         """Whether there is only one input, so that every channel is private."""
         return len(self.inputs) == 1
-
-
-def require_objective(objective: Any) -> None:
-    """Require the name of an objective."""
-    if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
-        raise StatementError(f"objective = {short_repr(objective)} is unknown", do='give "expected" or "worst_case"')
 
 
 def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Float | None, Labels | None]:

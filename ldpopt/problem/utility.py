@@ -169,11 +169,6 @@ def table(matrix: Any, sense: Literal["gain", "loss"] = "gain") -> Utility:
     sense : {"gain", "loss"}
         Whether large values are good or bad; default: ``"gain"``.
 
-    Returns
-    -------
-    Utility
-        The same numbers, checked.
-
     Examples
     --------
     >>> table([[1, 0], [0, 2]], "loss").sense

@@ -105,9 +105,8 @@ class Workload:
         return {"kind": "matrix"} | names | {"rows": self.matrix.tolist()}
 
     def __repr__(self) -> str:
-        return (
-            f"Workload({self.shape[0]} numbers {listed(self.names)} of {self.shape[1]} answers {listed(self.inputs)})"
-        )
+        k, n = self.shape
+        return f"Workload({k} numbers {listed(self.names)} of {n} answers {listed(self.inputs)})"
 
     @cached_property
     def matrix(self) -> Float:

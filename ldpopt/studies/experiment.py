@@ -57,12 +57,6 @@ class MeanExperiment:
 
     Attributes
     ----------
-    algorithms : tuple of str
-        Names, in the order given.
-    epsilons : tuple of float
-        Budgets, in the order given.
-    users : int
-        Users in each data set.
     rmse : ndarray
         Root mean squared error over the attributes, in units where each attribute spans [0, 1].
     theory : ndarray
@@ -143,15 +137,11 @@ def compare_means(
         Users ``n`` in each; default: ``800000``.
     seed : int
         Seed of each run, which does not depend on the other runs: resumed and added runs repeat; default: ``0``.
-    jobs : int
-        Processes; default: ``1``. -1 for one on each core. Each generates the data sets that it needs.
-    executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Does the runs instead of processes that are started for this call.
+    jobs, executor, progress
+        As in `sweep`; default: ``1`` and ``None`` and ``None``. Each process generates the data sets that it needs.
     checkpoint : str or path-like, optional
         A file to which each run is appended as soon as it is finished, by data set, budget and name. Runs in it are not
         repeated; more data sets, budgets, names and numbers of users may be added to it.
-    progress : callable, optional
-        Called with the number of finished runs and the total.
 
     Returns
     -------

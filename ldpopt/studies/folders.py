@@ -68,12 +68,8 @@ def privatize_folder(
         Column of the ids, with ``key``; distinct within a file. The same person in several files gets the same report.
     again : bool
         Whether columns may be privatized that are reports already, by the origin in their files; default: ``False``.
-    jobs : int
-        Processes; default: ``1``. -1 for one on each core.
-    executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Works instead of processes that are started for this call.
-    progress : callable, optional
-        Called with (finished, total) after each file.
+    jobs, executor, progress
+        As in `sweep`; default: ``1``, ``None`` and ``None``.
 
     Returns
     -------

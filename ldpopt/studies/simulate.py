@@ -51,12 +51,8 @@ class SimulationResult:
         Shares of the true answers in each survey.
     estimates : float array, shape (repeats, n), or None
         The same, estimated from the reports by inversion; None if the reports do not determine the frequencies.
-    population : int
-        People in each survey.
     confidence : float
         Coverage of `interval`.
-    labels : tuple
-        The mechanism's inputs.
     """
 
     utilities: Float
@@ -196,14 +192,10 @@ def simulate(
         Coverage of the interval and the band; default: ``0.95``.
     rng : numpy.random.Generator or int, optional
         Makes the surveys repeatable, with any number of processes; None seeds from the operating system.
-    jobs : int
-        Processes; default: ``1``. -1 for one on each core.
-    executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Runs the surveys instead of processes that are started for this call.
+    jobs, executor, progress
+        As in `sweep`; default: ``1`` and ``None`` and ``None``.
     checkpoint : str or path-like, optional
         A file to which each survey is appended as soon as it is finished; needs a number as ``rng``.
-    progress : callable, optional
-        Called with (finished, total) after each survey.
 
     Returns
     -------

@@ -35,9 +35,7 @@ CLEARLY = 1e-4  # share of the variance that a scheme has to save to be preferre
 
 @dataclass(frozen=True)
 class SchemeComparison:
-    """Variances of the schemes for the same budget of a person.
-
-    Made by `compare_schemes`.
+    """Variances of the schemes for the same budget of a person, made by `compare_schemes`.
 
     Attributes
     ----------
@@ -91,11 +89,6 @@ def compare_schemes(
         Budget of a person in nats, positive.
     priors : mapping name -> prior, optional
         Guesses of the frequencies, as `Problem` takes them; default: equal ones.
-
-    Returns
-    -------
-    SchemeComparison
-        Variances, the best scheme, and why.
 
     Examples
     --------

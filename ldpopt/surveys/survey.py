@@ -39,6 +39,7 @@ from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source
 from ldpopt.surveys.schemes import SCHEMES
 from ldpopt.tables.coding import Missing
 
+DESIGNS = (Design, FrequencyDesign)
 Scheme = Literal["split", "one_question", "fake_data", "joint"]
 
 
@@ -256,9 +257,9 @@ class Survey:
         """The mechanism or design by which each column is estimated; with fake data always a mechanism."""
         if self.joint is not None:
             return {JOINT: self.joint.source}
-        has_fake_data = self.one_question is not None and self.one_question.fake_data
+        is_mixed = self.one_question is not None and self.one_question.fake_data
         return {
-            name: self.randomizers[name] if has_fake_data or not _is_design(question.source) else question.source
+            name: question.source if isinstance(question.source, DESIGNS) and not is_mixed else self.randomizers[name]
             for name, question in self.questions.items()
         }
 
@@ -304,13 +305,8 @@ class Survey:
         ----------
         table : dataframe of pandas, polars or pyarrow
             One row for each person.
-        rng : numpy.random.Generator, SeedSequence or int, optional
-            Makes the draws repeatable; each question draws from a spawned generator. Default: the operating system's
-            generator.
-        key : SecretKey or bytes, optional
-            Makes the draws repeatable person by person; see `Mechanism.privatize`. Default: none.
-        id : label, optional
-            Column of the ids, with ``key``.
+        rng, key, id : optional
+            As in `Mechanism.privatize`; each question draws from a spawned generator.
         again : bool
             Whether columns that are reports already may be privatized once more; default: ``False``.
 
@@ -491,10 +487,6 @@ class Survey:
         return dict(counts)
 
 
-def _is_design(source: Any) -> bool:
-    return isinstance(source, (Design, FrequencyDesign))
-
-
 def _read_question(name: Any, given: Any) -> Question:
     """Return the question of a mechanism, design, problem, or anything that has a mechanism."""
     if not isinstance(name, str):
@@ -505,7 +497,7 @@ def _read_question(name: Any, given: Any) -> Question:
         what, do = f"question {name!r} has answers, and no mechanism", "pass a mechanism or design, or scheme='joint'"
         raise StatementError(what, do=do)
     source = solve(given) if isinstance(given, Problem) else given
-    if not _is_design(source) and not isinstance(source, Mechanism):
+    if not isinstance(source, DESIGNS) and not isinstance(source, Mechanism):
         source = getattr(source, "mechanism", None)
     if source is None:
         what = f"question {name!r} is a {type(given).__name__}"
@@ -525,14 +517,11 @@ def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
     for name, given in questions.items():
         answers, policy = (given.source, given) if isinstance(given, Question) else (given, None)
         if not isinstance(name, str) or name == JOINT:
-            raise StatementError(
-                f"the name {name!r} of a question is not possible", do="name the column of the answers"
-            )
+            what = f"the name {name!r} of a question is not possible"
+            raise StatementError(what, do="name the column of the answers")
         if hasattr(answers, "randomizer") or isinstance(answers, Problem):
             what = f"question {name!r} has a mechanism of its own"
             raise StatementError(what, do="pass its answers or a Workload: the joint report is found for all questions")
         workload = answers if isinstance(answers, Workload) else Workload.frequencies(answers)
-        parts[name] = (
-            Question(workload) if policy is None else Question(workload, policy.missing, policy.missing_answer)
-        )
+        parts[name] = Question(workload) if policy is None else replace(policy, source=workload)
     return JointQuestion.of(parts, joint_source(parts, epsilon))

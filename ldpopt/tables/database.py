@@ -48,7 +48,10 @@ def open_database(address: str, *, new: bool = False) -> sa.Engine:
     if url.drivername not in KINDS:
         raise ModelFileError(f"reports cannot be kept in {url.drivername}", where=where, do=USE)
     if url.drivername == "sqlite":
-        _require_file(url.database, where, new)
+        if not url.database or url.database == ":memory:":
+            raise ModelFileError("the address names no file", where=where, do="use sqlite:///reports.db")
+        if not new and not os.path.isfile(url.database):
+            raise ModelFileError("there is no such database", where=where, do="check the path")
     else:
         url = url.set(drivername="postgresql+psycopg")
     try:
@@ -59,14 +62,6 @@ def open_database(address: str, *, new: bool = False) -> sa.Engine:
     if url.drivername == "sqlite":
         sa.event.listen(engine, "connect", _set_pragmas)
     return engine
-
-
-def _require_file(path: str | None, where: str, new: bool) -> None:
-    """Refuse a database of SQLite that is not in a file."""
-    if not path or path == ":memory:":
-        raise ModelFileError("the address names no file", where=where, do="use sqlite:///reports.db")
-    if not new and not os.path.isfile(path):
-        raise ModelFileError("there is no such database", where=where, do="check the path")
 
 
 def _set_pragmas(connection: Any, _: Any) -> None:

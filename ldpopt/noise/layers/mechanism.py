@@ -131,9 +131,8 @@ def bfs_mechanism(
 
     Notes
     -----
-    Any weights :math:`w_r e^{-\epsilon L(x, r)}` with equal row sums are private by Lemma 1; so is noise on an
-    Abelian group, where all normalizers are equal, and what is computed from it. At half the budget both the weights
-    and their sums stay within ``e**(epsilon/2)``.
+    Weights :math:`w_r e^{-\epsilon L(x, r)}` with equal row sums are private by Lemma 1; at half the budget both the
+    weights and their sums stay within ``e**(epsilon/2)``.
     O(m (nodes + edges)) for the layers; a linear program in m weights (``"columns"``), up to n m (``"balls"``), or in
     at most 3000 probabilities, those of classes of nodes (``"layers"``).
 

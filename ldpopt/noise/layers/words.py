@@ -50,17 +50,9 @@ class WordMetric:
     Parameters
     ----------
     columns : sequence of int, or of pairs or triples of int
-        The change of the answer by one record: the columns of ``A`` in ``f(x) = A x``; not all zero, below 2**20 in
-        size.
-    widening : float, Fraction or int
-        Radius ``w`` of the ball (``R_0`` of Wu, Xia and He); default: ``0``, the point 0.
-    norm : {1, 2, inf}
-        Norm ``p`` of the ball; default: ``2``.
-
-    Raises
-    ------
-    StatementError
-        If all columns are zero, or are neither integers nor tuples of two or three, or the ball is ill posed.
+        As in `LatticeNoise`; not all zero, below 2**20 in size.
+    widening, norm
+        Radius ``w`` and norm ``p`` of the ball, as in `LatticeNoise`; ``0`` is the point 0. Default: ``0`` and ``2``.
 
     Notes
     -----

@@ -91,7 +91,6 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
     if len(singular) == n and singular[-1] > MIN_SINGULAR_VALUE * singular[0]:
         inverse = left_inverse(mechanism.channel, np.full(n, 1 / n))
         precision = Precision.of(mechanism.channel, inverse, np.eye(n), prior, problem.inputs)
-    assert problem.utility is not None
     aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
     factor = math.exp(certificate.audit.epsilon)
     text = _in_base64(certificate)

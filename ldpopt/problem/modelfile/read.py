@@ -28,11 +28,6 @@ def load_model(path: str | os.PathLike[str]) -> Problem:
     ----------
     path : path-like
         A TOML file, or the name of a model that comes with the package, such as ``"coin"``.
-
-    Returns
-    -------
-    Problem
-        The problem, checked.
     """
     return read_model(path).require_problem(os.fspath(path))
 
@@ -44,11 +39,6 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     ----------
     path : path-like
         A TOML file, or the name of a model that comes with the package, such as ``"coin"``.
-
-    Returns
-    -------
-    Model
-        The problem and the other entries.
     """
     require_path(path)
     page = Page(model_path(path))

@@ -76,8 +76,6 @@ class Comparison(HasFacts):
 
     Attributes
     ----------
-    problem : Problem
-        The problem that all of them are for.
     rows : tuple of ComparisonRow
         The methods for the optimum, then the mechanisms of the literature, the best of them first, then those that do
         not apply. A form of the program that a solver does not support is left out, if it solved the other.

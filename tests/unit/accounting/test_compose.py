@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases
 from ldpopt.accounting import compose, product
-from ldpopt.accounting.law import laws, regrouped
-from ldpopt.accounting.product import Halves, Lattice
 
 HALF = Fraction(1, 2)
 
@@ -149,22 +147,26 @@ def test_every_way_to_add_up_atoms_bounds_the_same_curve(monkeypatch):
     rng = np.random.default_rng(3)
     channels = [channel(rng, 2, 3) for _ in range(4)]
     exact = compose(channels)
-    assert isinstance(exact.upper, Halves)
-    monkeypatch.setattr(product, "MAX_ATOMS", 1)
+    assert len(exact.upper.left) > 1
+    assert exact.delta(0.5) >= exact.delta_lower(0.5)  # both are computed before the limit changes
+    monkeypatch.setattr(product, "MAX_PRODUCTS", 1)
     fine = compose(channels)
-    assert isinstance(fine.upper, Lattice)
+    assert len(fine.upper.left) == 1
     for epsilon in (0.0, 0.5, 2.0):
         assert exact.delta(epsilon) <= fine.delta(epsilon) <= exact.delta(epsilon) * (1 + Fraction(1, 1000))
         assert fine.delta_lower(epsilon) <= exact.delta_lower(epsilon)
     assert exact.tradeoff()[:, 1] == pytest.approx(np.sort(exact.tradeoff()[:, 1])[::-1])
 
 
-def test_a_law_moved_to_other_ratios_is_larger():
-    law, own = laws(channel(np.random.default_rng(1), 3, 4).counts)
-    assert float(law.excess(Fraction(1))) == pytest.approx(float(own.excess(Fraction(1))), abs=0.2)
-    moved = regrouped(law, [Fraction(1, 2), Fraction(1), law.ratios[-1] + 1])
-    for a in (Fraction(k, 8) for k in range(1, 40)):
-        assert moved.excess(a) >= law.excess(a) >= own.excess(a)
+def test_thousands_of_reports_are_as_exact_as_few(monkeypatch):
+    curves = []
+    for most in (product.MAX_PRODUCTS, 1):
+        monkeypatch.setattr(product, "MAX_PRODUCTS", most)
+        curves.append(compose([(response(10, 0.5), 60), (response(3, 1.0), 2)]))
+        curves[-1].delta_lower(0.0)
+    for epsilon in (0.0, 5.0, 20.0, 31.9):
+        assert float(curves[1].delta(epsilon)) == pytest.approx(float(curves[0].delta(epsilon)), rel=1e-9)
+        assert curves[1].delta_lower(epsilon) == pytest.approx(float(curves[0].delta(epsilon)), rel=1e-9)
 
 
 def test_too_many_pairs_are_refused(monkeypatch):
