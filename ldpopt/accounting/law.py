@@ -229,7 +229,7 @@ class _Pairs:
     @cached_property
     def shares(self) -> Float:
         """The values in floats."""
-        return (self.values / self.unit).astype(float)
+        return np.asarray(self.values / self.unit, dtype=float)
 
     def ratios(self, most: int) -> list[Fraction]:
         """Ratios of entries, ascending; of close ones the largest, and of many some, the largest of all among them."""
