@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ldpopt.accounting.certificate import CurveCertificate
 
 SHOWN_DELTAS = (1e-3, 1e-6, 1e-9)
+MAX_EXPONENT = 700.0  # larger powers are infinite in floats
 
 
 class Bound(Protocol):
@@ -104,7 +105,13 @@ class PrivacyCurve(HasFacts):
 
     def _crossing(self, limit: Fraction, most: float) -> float:
         """An epsilon near the least one, not proved."""
-        return self.product.crossing(float(limit - self.upper.certain), most)
+        if most < MAX_EXPONENT:
+            return self.product.crossing(float(limit - self.upper.certain), most)
+        low, high = 0.0, most
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.delta(middle) > limit else (low, middle)
+        return high
 
     @cached_property
     def _largest_odds(self) -> Fraction:

@@ -79,9 +79,8 @@ class Sum:
 
 def sum_of(masses: dict[int, Fraction], n: int, *, up: bool) -> Sum:
     """The sum of n independent variables with masses at whole numbers, rounded up or down."""
-    base = Fraction(
-        round(exp(_tilt(np.array(list(masses), float), np.array(list(masses.values()), float))) * 2**40), 2**40
-    )
+    tilt = _tilt(np.array(list(masses), float), np.array(list(masses.values()), float))
+    base = Fraction(round(exp(tilt) * 2**40), 2**40)
     least, most = min(masses), max(masses)
     weights = {s: _shortened(mass * base**s, up=up) for s, mass in masses.items() if mass}
     total, first = _shortened(sum(weights.values(), Fraction(0))), [0] * (most - least + 1)
@@ -93,11 +92,14 @@ def sum_of(masses: dict[int, Fraction], n: int, *, up: bool) -> Sum:
 
 def _tilt(values: Float, masses: Float) -> float:
     """A number t for which the weights ``exp(t s)`` center masses at values s; 0 if their mean is not negative."""
-    low, high = 0.0, 40 / max(values.max(), 1e-300)
+    largest = values.max()
+    if largest <= 0:
+        return 0.0
+    low, high = 0.0, 40 / largest
     for _ in range(50):
         middle = (low + high) / 2
-        is_low = (values * masses) @ np.exp(middle * (values - values.max())) < 0
-        low, high = (middle, high) if is_low and values.max() > 0 else (low, middle)
+        is_low = (values * masses) @ np.exp(middle * (values - largest)) < 0
+        low, high = (middle, high) if is_low else (low, middle)
     return low
 
 
