@@ -11,7 +11,7 @@ that is claimed, whichever answers a person gives; if they are shuffled, whateve
 **A design** (``design(workload, privacy)``): the masses are private; the estimator that is used, ``V = W X``, has the
 mean squared error ``achieved`` at most and the bias ``bias`` at most, which is below 1e-9 of the standard deviation of
 one respondent's estimate; no private mechanism with any unbiased estimator has less than ``bound``; and no name, label
-or number was changed since the digest was written. Files of older formats have no digest, which the output notes.
+or number was changed since the digest was written.
 
 Why a bound holds. With ``G`` the Gram matrix of the workload centered by the weights ``r``, any matrix ``S``, any
 vector ``y`` and ``N = S'GS``: if ``v'Nv <= (y.v)(r.v)`` for all extreme rays ``v`` of the cone of private columns, then
@@ -172,6 +172,14 @@ def masses(table, n, m):
     fit = [len(row) == m and set(map(type, row)) == {int} and min(row) >= 0 and sum(row) == UNIT for row in table]
     need(len(fit) == n and all(fit), f"masses should be {n} rows of {m} integers >= 0 that sum to 2**53")
     return table
+
+
+def need_digest(data):
+    """Refuse an object that was changed after its digest was written."""
+    rest = {key: data[key] for key in data if key != "digest"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    same = sha256(text.encode()).hexdigest() == data["digest"]
+    need(same, "the digest does not fit: something was changed after the file was written", ClaimError)
 
 
 # Privacy.
@@ -431,52 +439,29 @@ def root(value):
     return Fraction(isqrt(value.numerator * 4**200 // value.denominator) + 1, 2**200) if value > 0 else Fraction(0)
 
 
-FORMATS = [f"ldpopt design certificate {number}" for number in (3, 2, 1)]
-FREQUENCIES = "ldpopt frequency design 1"
+DESIGN = "ldpopt design certificate 3"
 MULTIPLIERS = {"form": "inverse line shift inequalities", "mean": "numbers slope line", "none": ""}
 MULTIPLIERS["product"] = "sizes eigenvalues level"
 
 
 def check_design(data):
     """Check a certificate of ``design``: error and bias of the estimator that is used, and the bound."""
-    old = data["format"] if data["format"] != FORMATS[0] else None
-    if old:
-        data = in_new_format(data)
-    else:
-        rest = {key: data[key] for key in data if key != "digest"}
-        text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        same = sha256(text.encode()).hexdigest() == data["digest"]
-        need(same, "the digest does not fit: something was changed after the file was written", ClaimError)
-        data = {key: rest[key] for key in rest if key != "about"}  # which claims nothing
+    need(data["format"] == DESIGN, f"{data['format']!r:.60} is not a known format of ldpopt")
+    need_digest(data)
+    data = {key: data[key] for key in data if key not in ("digest", "about")}  # the latter claims nothing
     names = "format privacy objective multipliers achieved bound bias inputs "
     keys(data, names + ("unit size mass" if "size" in data else "names workload weights masses left_inverse"))
     need(data["objective"] in ("average", "worst_case"), "unknown objective")
     achieved, bound, bias = (fraction(data[key]) for key in ("achieved", "bound", "bias"))
-    design = (Frequencies if "size" in data else Design)(data, old)
+    design = (Frequencies if "size" in data else Design)(data)
     value, off = design.errors()
-    may_be = achieved * (1 + Fraction(1, 10**9)) if old else achieved
-    need(value <= may_be, f"achieved: the estimator has a mean squared error of {decimal(value)}", ClaimError)
+    need(value <= achieved, f"achieved: the estimator has a mean squared error of {decimal(value)}", ClaimError)
     need(off * 10**18 <= value + design.spread, f"the estimator has a bias of {decimal(root(off))}", ClaimError)
-    need(old or (bias >= 0 and off <= bias**2), f"bias: {decimal(root(off))} was found", ClaimError)
+    need(bias >= 0 and off <= bias**2, f"bias: {decimal(root(off))} was found", ClaimError)
     proved = max(design.bound(data["multipliers"]), Fraction(0))
     need(bound <= proved, f"bound: {decimal(proved)} was proved", ClaimError)
     kind = "mean" if data["objective"] == "average" else "largest mean"
-    note = f"; {old!r} has no digest: nothing is proved of names and labels" if old else ""
-    return f"{kind} squared error {decimal(value)}, bias {decimal(root(off), 2)}", proved, value - proved, note
-
-
-def in_new_format(data):
-    """A design of an older format in the third one."""
-    data = {key: value for key, value in data.items() if key != "about"} | {"bias": "0"}
-    if "epsilon" in data:
-        data["privacy"] = {"kind": "pure", "epsilon": data.pop("epsilon")}
-    if data["format"] == FREQUENCIES:
-        (over, under, _), n, k = power(data["privacy"]["epsilon"], 1), len(data["inputs"]), data["size"]
-        mass = UNIT * k * over // (k * over + (n - k) * under)
-        return data | {"mass": mass, "multipliers": None, "objective": "average"}
-    kind = data.pop("proof", "form")
-    data.setdefault("inequalities", None) if kind == "form" else data.pop("values", None)
-    return data | {"multipliers": {"kind": kind} | {name: data.pop(name) for name in MULTIPLIERS[kind].split()}}
+    return f"{kind} squared error {decimal(value)}, bias {decimal(root(off), 2)}", proved, value - proved
 
 
 class Design:
@@ -489,7 +474,7 @@ class Design:
     centered by the weights; ``spread`` is its average.
     """
 
-    def __init__(self, data, old):
+    def __init__(self, data):
         inputs, names, self.objective = labels(data["inputs"]), labels(data["names"]), data["objective"]
         n, k, self.rows = len(inputs), len(names), data["masses"]
         m = len(self.rows[0])
@@ -507,7 +492,7 @@ class Design:
         self.r = [0] * self.c
         for x, weight in zip(of, weights):
             self.r[x] += weight
-        self.read_estimator(double(data["left_inverse"], self.c if old else n, m), old)
+        self.read_estimator(double(data["left_inverse"], n, m))
         kinds, self.total = dict(zip(of, self.kind)).values(), sum(self.r)
         gram = [[self.gram[i][j] for j in kinds] for i in kinds]
         mean = [dot(row, self.r) for row in gram]
@@ -518,18 +503,13 @@ class Design:
             sum(r * row[x] for x, (r, row) in enumerate(zip(self.r, self.centered))), total
         )
 
-    def read_estimator(self, given, old):
+    def read_estimator(self, given):
         """Rows of the left inverse, summed over answers of one kind; the first one follows from the others."""
         rest = [S - sum(column) for column in zip(*given[1:])] if len(given) > 1 else [S] * len(given[0])
-        if old:
-            sizes = [sum(map(abs, column)) for column in zip(*given)]
-            near = all(abs(own - other) * 10**6 <= S + size for own, other, size in zip(given[0], rest, sizes))
-            need(near, "the columns of the left inverse do not sum to 1", ClaimError)
-        else:
-            near = all(own == double(other / S) for own, other in zip(given[0], rest))
-            need(near, "the first row of the left inverse is not 1 less the others, rounded", ClaimError)
+        near = all(own == double(other / S) for own, other in zip(given[0], rest))
+        need(near, "the first row of the left inverse is not 1 less the others, rounded", ClaimError)
         left = [[0] * len(given[0]) for _ in self.gram]
-        for j, row in zip(range(self.c) if old and self.notion.is_pure else self.kind, given):
+        for j, row in zip(self.kind, given):
             if j:
                 left[j] = [one + two for one, two in zip(left[j], row)]
         self.left, self.scale = short(left)
@@ -924,13 +904,12 @@ class Frequencies:
     ``q`` is the probability that it has a given other answer. ``(count / N - q) / (p - q)`` is unbiased.
     """
 
-    def __init__(self, data, old):
+    def __init__(self, data):
         kind, epsilon = keys(data["privacy"], "kind epsilon")
-        self.old = old
         need(kind == "pure" and data["objective"] == "average", "frequencies are proved for pure privacy, on average")
         self.n, self.k, mass = len(labels(data["inputs"])), data["size"], data["mass"]
         self.unit = Fraction(double(data["unit"]), S) ** 2
-        ratio, _, top = nats(epsilon)  # older files were proved with more than 96 bits
+        ratio, _, top = nats(epsilon)
         self.base = (ratio or near("exp", top, up=True)).as_integer_ratio()[::-1]
         n, k, (over, under, _) = self.n, self.k, power(epsilon, 1)
         need(type(k) is type(mass) is int and 0 < k < n and 0 < mass < UNIT, "size or mass is out of range")
@@ -946,10 +925,8 @@ class Frequencies:
         return self.unit * (self.n * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)), 0
 
     def bound(self, multipliers):
-        """By the product bound with one attribute; for an old format without multipliers, by the best ones."""
+        """By the product bound with one attribute."""
         n, most = self.n, largest_contrast(self.n, *self.base)
-        if self.old:
-            return self.unit * Fraction((n - 1) ** 2) / (n * most) - self.spread
         kind, sizes, eigenvalues, level = keys(multipliers, "kind sizes eigenvalues level")
         need(kind == "product" and sizes == [n] and type(sizes[0]) is int, "unknown multipliers")
         level, _, sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 3))
@@ -1224,10 +1201,7 @@ def upwards(value):
 def check_account(data):
     """Check a certificate of what reports reveal: the delta that is claimed at each epsilon."""
     keys(data, "format reports claims made_by digest")
-    rest = {key: data[key] for key in data if key != "digest"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    same = sha256(text.encode()).hexdigest() == data["digest"]
-    need(same, "the digest does not fit: something was changed after the file was written", ClaimError)
+    need_digest(data)
     account, words = Account(data["reports"]), []
     need(isinstance(data["claims"], list) and data["claims"], "there are no claims")
     for claim in data["claims"]:
@@ -1251,14 +1225,13 @@ def decimal(value, digits=15):
 
 
 def check(path):
-    """Check the certificate in a file; its value in words, the bound, the gap and a note."""
+    """Check the certificate in a file; its value in words, the bound and the gap."""
     data = read(path)
     need(isinstance(data, dict) and isinstance(data.get("format"), str), "not a certificate of ldpopt")
     if data["format"] == "ldpopt certificate 1":
-        return *check_program(data), ""
+        return check_program(data)
     if data["format"] == ACCOUNT:
-        return check_account(data), None, None, ""
-    need(data["format"] in (*FORMATS, FREQUENCIES), f"{data['format']!r:.60} is not a known format of ldpopt")
+        return check_account(data), None, None
     return check_design(data)
 
 
@@ -1267,9 +1240,9 @@ def main(paths):
     code = 0
     for path in paths:
         try:
-            value, bound, gap, note = check(path)
+            value, bound, gap = check(path)
             proved = "" if bound is None else f", bound {decimal(bound)}, gap {decimal(gap, 3)}"
-            line, own = f"private; {value}{proved}: holds{note}", 0
+            line, own = f"private; {value}{proved}: holds", 0
         except ClaimError as error:
             line, own = f"DOES NOT HOLD: {error}", 1
         except NotCheckedError as error:

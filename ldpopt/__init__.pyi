@@ -18,11 +18,11 @@ from .certificate.design_certificate import DesignCertificate as DesignCertifica
 from .certificate.program_certificate import Certificate as Certificate
 from .designing.comparison import compare_designs as compare_designs
 from .designing.design import design as design
+from .designing.design import load_design as load_design
+from .designing.design import save_design as save_design
 from .designing.methods.method import DesignLimits as DesignLimits
 from .designing.plan import plan_design as plan_design
 from .designing.record import Design as Design
-from .designing.saving import load_design as load_design
-from .designing.saving import save_design as save_design
 from .estimation.counts import Counts as Counts
 from .estimation.estimate import Estimate as Estimate
 from .estimation.fit import goodness_of_fit as goodness_of_fit

@@ -208,3 +208,19 @@ def nearly_equal_pairs(seed, n=6, m=9):
         rows.append([v / sum(row) for v in row])
     rows[0] = [*rows[0][:-2], rows[0][-2] + Fraction(1, 20), rows[0][-1] - Fraction(1, 20)]
     return rows
+
+
+def listed_channels(polytope: Any) -> list[Any]:
+    """Return all vertices of a notion's half-spaces as channels, by the double description method."""
+    from ldpopt.polytope.double_description import enumerate_vertices
+
+    return list(map(polytope.channel, enumerate_vertices(polytope.coefficients, polytope.bounds)[0]))
+
+
+def is_vertex(polytope: Any, channel: Any) -> bool:
+    """Whether a channel is private and the rows of the half-spaces that are tight there have full rank, exactly."""
+    from ldpopt.polytope.double_description import rank
+
+    slacks = polytope.slacks(channel)
+    tight = [row for row, slack in zip(polytope.coefficients, slacks, strict=True) if not slack]
+    return min(slacks, default=Fraction(0)) >= 0 and rank(tight) == polytope.n * (polytope.m - 1)

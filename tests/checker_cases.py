@@ -5,13 +5,10 @@ from __future__ import annotations
 import copy
 import functools
 import tempfile
-from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
 
-import ldpopt_check as checker
 from ldpopt_check import UNIT, ClaimError, NotCheckedError
-from tampering import first_row, with_digest
 
 EPS = "log(3)"
 GOOD: dict[str, Any] = {
@@ -110,36 +107,3 @@ def saved(name: str) -> str:
         path = Path(folder) / "design.json"
         lo.save_design(lo.design(workload, privacy, **options), path)
         return path.read_text(encoding="utf-8")
-
-
-def third(data: Any) -> Any:
-    """A design's file in the third format, of one in an older format; multipliers and masses are the same."""
-    if data["format"] == checker.FORMATS[0]:
-        return data
-    new = checker.in_new_format({key: part for key, part in data.items() if key != "about"})
-    new["format"] = checker.FORMATS[0]
-    if "size" in new:
-        n, most = (
-            len(new["inputs"]),
-            checker.largest_contrast(len(new["inputs"]), *checker.least_ratio(data["epsilon"])),
-        )
-        sigma = float((n - 1) / (n * most))
-        level = float(most * F(sigma) ** 2 * F(new["unit"]) ** 2) * (1 + 2**-50)
-        bound = 2 * F(sigma) * F(new["unit"]) ** 2 * (n - 1) - n * F(level) - F(new["unit"]) ** 2 * (1 - F(1, n))
-        new["multipliers"] = {"kind": "product", "sizes": [n], "eigenvalues": [0.0, sigma], "level": level}
-        value, off = checker.Frequencies(new, None).errors()
-        return with_digest({**new, "achieved": str(value), "bound": str(bound)})
-    design = checker.Design(new, True)
-    value, off = design.errors()
-    rows, seen = [], set()
-    for x, j in enumerate(design.kind):
-        fresh = j not in seen or not design.notion.is_pure
-        rows.append(new["left_inverse"][j if design.notion.is_pure else x] if fresh else [0.0] * len(new["masses"][0]))
-        seen.add(j)
-    new["left_inverse"] = [first_row(rows), *rows[1:]]
-    found = {
-        "achieved": str(value),
-        "bias": str(checker.root(off)),
-        "bound": str(max(design.bound(new["multipliers"]), F(0))),
-    }
-    return with_digest({**new, **found})

@@ -36,8 +36,6 @@ class Audit(HasFacts):
         for event-wise claims; None if all rows are equal.
     verdict : {"certified", "violated", "undecided"}
         Whether the claim holds for the real ``e**epsilon``. Without a claim: whether any finite epsilon holds.
-    claim : str
-        The claim, as text.
     """
 
     epsilon: float

@@ -31,24 +31,8 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs |
 
     .. math:: \epsilon(P) = \max_{x, x', y} \frac{1}{d(x, x')} \ln \frac{P(y \mid x)}{P(y \mid x')}
 
-    Parameters
-    ----------
-    channel : Mechanism or array_like, shape (n, m)
-        Read exactly.
-    budget : Budget, optional
-        The claimed budget.
-    pairs : Pairs or PairsOfTable, optional
-        Tied inputs; default: all ordered pairs at distance 1.
-    claim : str
-        Name of the claim in the audit; default: ``""``, the budget is written.
-
-    Returns
-    -------
-    Audit
-        The verdict is decided in integers against a rational enclosure of ``e**epsilon``.
-
-    Notes
-    -----
+    A mechanism or array, shape (n, m), is read exactly. ``pairs`` are the tied inputs; default: all ordered pairs at
+    distance 1. The verdict on a claimed budget is decided in integers against a rational enclosure of ``e**epsilon``.
     O(n m) for all pairs, O(number of pairs x m) otherwise; many pairs take a tenth of a nanosecond for each output.
     """
     matrix = exact(channel)
@@ -70,27 +54,11 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs |
 
 
 def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str) -> Audit:
-    r"""Audit of ``P_x(S) <= e**epsilon P_x'(S) + delta`` for every event, or for every single output.
+    """Audit of ``P_x(S) <= e**epsilon P_x'(S) + delta`` for every event, or for every single output.
 
-    Parameters
-    ----------
-    channel : Mechanism or array_like, shape (n, m)
-        Read exactly.
-    budget : Budget
-        Claimed epsilon.
-    delta : float
-        Claimed delta, read exactly.
-    form : {"event", "entry"}
-        Every event (the true notion), or every single output (Zhou, Lu and Wu 2019, eq. (20)).
-
-    Returns
-    -------
-    Audit
-        ``delta`` is the smallest one at the claimed epsilon, ``epsilon`` the smallest one at the claimed delta.
-
-    Notes
-    -----
-    Event-wise O(n^2 m) per pass, entry-wise O(n m).
+    The ``form`` is ``"event"`` (the true notion), or ``"entry"`` (Zhou, Lu and Wu 2019, eq. (20)). A mechanism or array
+    of shape (n, m), and delta, are read exactly. The audit has the smallest delta at the claimed epsilon, and the
+    smallest epsilon at the claimed delta. Event-wise O(n^2 m) per pass, entry-wise O(n m).
     """
     matrix = exact(channel)
     low, high = budget.enclosure()

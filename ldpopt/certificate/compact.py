@@ -24,7 +24,7 @@ class Prices:
 
     @classmethod
     def of(cls, costs: Any, duals: Any) -> "Prices":
-        """Price columns, floats or integers, a chunk of inputs at a time."""
+        """Price columns, a chunk of inputs at a time; the sums of integers are Python's, of any size."""
         n, m = costs.shape
         positive, total = (np.zeros(m, costs.dtype) for _ in range(2))
         count = np.zeros(m, np.int64)
@@ -36,11 +36,37 @@ class Prices:
             count += over.sum(axis=0)
             excess *= over
             positive += excess.sum(axis=0)
-        return cls(positive, total, count)
+        kind = costs.dtype if costs.dtype.kind == "f" else object
+        return cls(*(part.astype(kind, copy=False) for part in (positive, total, count)))
 
     def gains(self, b: Any, beta: Any) -> Any:
         """Gain :math:`g_j` of the best column of each output."""
         return beta * self.positive + b * self.total
+
+
+def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) -> Any:
+    """Least shift of the multipliers at which no output has a gain, by Newton's method in floats or integers."""
+    # From the left all steps but the first are positive, and a larger b gives a smaller step: the first one may be
+    # negative, with the least b above 0 if b is 0.
+    n, shift, columns = len(duals), 0, np.arange(costs.shape[1])
+    is_exact = costs.dtype.kind != "f"
+
+    def step(prices: Prices, b: Any, chosen: Any) -> Any:
+        gains, slopes = prices.gains(b, beta)[chosen], (beta * prices.count + b * n)[chosen]
+        return (-(-gains // slopes) if is_exact else gains / slopes).max()
+
+    if may_fall:
+        prices = Prices.of(costs, duals)
+        shift = step(prices, max(b, 1 if is_exact else np.finfo(float).eps), ...)
+        # A gain grows by at most n (b + beta) per unit of a negative shift.
+        columns = np.flatnonzero(prices.gains(b, beta) > min(shift, 0) * n * (b + beta))
+    while len(columns):
+        prices = Prices.of(costs[:, columns], duals + shift)
+        has_gain = np.asarray(prices.gains(b, beta) > 0, dtype=bool)
+        if not has_gain.any() or shift + (move := step(prices, b, has_gain)) == shift:
+            break
+        shift, columns = shift + move, columns[has_gain]
+    return shift
 
 
 def coarse_integers(weights: Float, utility: Float, duals: Float) -> tuple[Any, Any, int]:
@@ -69,26 +95,11 @@ def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
     duals ``(n,)`` and the bound are integers over one power of two.
     """
     beta, b = int(integers([ties.budget.beta], up=True)[0]), int(integers([ties.budget.b])[0])
-    n = len(duals)
-    shift = 0
     if not ties.is_complete:
         costs, duals = _relax_uncapped(costs, duals, ties)
-    columns = np.arange(costs.shape[1])
-    if not ties.delta and ties.is_complete:
-        # Newton's method approaches the root from the left; a larger b gives a smaller step. So only the first step can
-        # be negative, with b = 1 if b is 0 on the grid. With a delta the duals balance slack and sums: no shift.
-        gains, slopes = _gains_and_slopes(costs, duals, max(b, 1), beta)
-        shift = max(-(-int(g) // int(k)) for g, k in zip(gains, slopes, strict=True))
-        if b:  # a gain grows by at most n (b + beta) per unit of a negative shift
-            columns = np.flatnonzero(np.asarray(gains - min(shift, 0) * n * (b + beta) > 0, dtype=bool))
-    while len(columns):
-        gains, slopes = _gains_and_slopes(costs[:, columns], duals + shift, b, beta)
-        is_positive = np.asarray(gains > 0, dtype=bool)
-        if not is_positive.any():
-            break
-        shift += max(-(-int(g) // int(k)) for g, k in zip(gains[is_positive], slopes[is_positive], strict=True))
-        columns = columns[is_positive]
-    total = sum(map(int, duals)) + n * shift
+    # With a delta the duals balance slack and sums: the shift does not fall.
+    shift: int = least_shift(costs, duals, b, beta, may_fall=not ties.delta and ties.is_complete)
+    total = sum(map(int, duals)) + len(duals) * shift
     if ties.delta:
         slack = sum(map(int, Prices.of(costs, duals + shift).positive))
         total += -(-slack * int(integers([ties.delta], up=True)[0]) >> GRID)
@@ -104,10 +115,3 @@ def _relax_uncapped(costs: Any, duals: Any, ties: Ties) -> tuple[Any, Any]:
     for x in np.flatnonzero(uncapped.any(axis=1)):
         raised[x] = max(raised[x], costs[x, uncapped[x]].max())
     return costs[:, tied], raised
-
-
-def _gains_and_slopes(costs: Any, duals: Any, b: int, beta: int) -> tuple[Integers, Integers]:
-    """Gain of each output, and its decrease per unit of shift, over ``2**GRID`` units."""
-    prices = Prices.of(costs, duals)
-    positive, total = prices.positive.astype(object), prices.total.astype(object)
-    return beta * positive + b * total, beta * prices.count.astype(object) + b * len(duals)

@@ -7,7 +7,7 @@ With ``G_c`` the Gram matrix of the centered workload, any matrix ``S`` and any 
 for all columns ``v`` of the cone, every private channel with an unbiased estimator has average variance at least
 ``2 tr(S G_c) - 1.y - sum_x r_x G_c[x, x]``. Theory: docs, "Estimation". The condition is checked for every set of at
 most 20 answers, for all sets of more answers by a semidefinite form (`design_bound_elliptope`), and for every extreme
-ray that is listed. The value of a design is proved apart, in `design_value`: any kind of bound goes with any design.
+ray that is listed. A design's value is proved apart, in `design_statement`: any kind of bound goes with any design.
 """
 
 from dataclasses import dataclass
@@ -54,6 +54,14 @@ class Bound(Protocol):
     def value(self, statement: Statement) -> Fraction:
         """Lower bound on the average variance of every private channel, if the multipliers hold."""
         ...
+
+
+def read_bound(entry: Entry, n: int, *kinds: type[Bound]) -> Bound:
+    """Read the multipliers of a file, of one of these kinds, for ``n`` answers."""
+    named = {bound.kind: bound for bound in kinds}
+    kind = entry.part("kind").text(*named)
+    rest = {key: value for key, value in entry.value.items() if key != "kind"}
+    return named[kind].read(Entry(rest, entry.path, entry.key), n)
 
 
 @dataclass(frozen=True)

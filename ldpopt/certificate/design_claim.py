@@ -3,23 +3,26 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from ldpopt.auditing.divergence import Audit
-from ldpopt.certificate.design_value import LARGEST_BIAS, DesignValue
+from ldpopt.certificate.design_bound import Bound
+from ldpopt.certificate.design_statement import LARGEST_BIAS, DesignValue
 from ldpopt.certificate.documents import digest_of, open_document, text_of
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
-from ldpopt.foundation.documents import UNCHANGED, Entry
+from ldpopt.foundation.documents import UNCHANGED, Entry, plain_labels
 from ldpopt.foundation.files import replacing
 from ldpopt.mechanism.files import origin_of_mechanism, require_digest
+from ldpopt.privacy.notion import to_table
 from ldpopt.problem.workload import Workload
 
 FORMAT = "ldpopt design certificate 3"
 
+NUMBERS = ("achieved", "bound", "bias")  # of the claim
 # Key of the part of a file that proves nothing: title, notion, epsilon, delta, digest, and what wrote the file
 ABOUT = "about"
 LARGEST_FILE = 2**31  # largest file that is read, in bytes
@@ -38,8 +41,8 @@ class DesignClaim(HasFacts, ABC):
     achieved, bound : Fraction
         Mean squared error of the mechanism with its estimator, average or largest; lower bound on the variance of every
         private mechanism with any number of reports.
-    notes : tuple of str
-        Limits of the proof if it was read from a file of an old format.
+    multipliers : Bound
+        Multipliers that prove the bound.
     flaws : tuple of str
         Failures of the file itself; `recheck` returns them too.
     """
@@ -48,10 +51,11 @@ class DesignClaim(HasFacts, ABC):
     privacy: Any
     achieved: Fraction
     bound: Fraction
-    notes: tuple[str, ...] = ()
+    multipliers: Bound
     flaws: tuple[str, ...] = ()
 
     exact: ClassVar[bool] = True
+    STATEMENT: ClassVar[tuple[str, ...]]  # keys of the file that not all certificates have
     objective: str = "average"
     bias: Fraction = Fraction(0)
 
@@ -62,12 +66,12 @@ class DesignClaim(HasFacts, ABC):
         )
 
     def facts(self) -> Facts:
-        """Value, bound, gap and bias, the audit, and what the file cannot prove."""
+        """Value, bound, gap and bias, and the audit."""
         k, n = self.workload.shape
         numbers = {"achieved": float(self.achieved), "bound": float(self.bound), "relative_gap": self.relative_gap}
         rows = list((numbers | {"bias": float(self.bias)}).items())
         parts: list[Part] = [Table(["", f"{self.objective.replace('_', '-')} variance"], rows, digits=15)]
-        parts += [("audit", self.audit.numbers_text(12)), *(("note", note) for note in self.notes)]
+        parts.append(("audit", self.audit.numbers_text(12)))
         return Facts(f"{k:,} numbers of {n:,} answers, {self.reports}, {privacy_text(self.privacy)}", parts)
 
     @property
@@ -97,11 +101,7 @@ class DesignClaim(HasFacts, ABC):
 
     @abstractmethod
     def plain(self) -> dict[str, Any]:
-        """Statement, mechanism and multipliers as JSON data, each exactly."""
-
-    @abstractmethod
-    def recheck(self) -> tuple[str, ...]:
-        """Compute every number again; return what does not hold."""
+        """Statement and mechanism as JSON data, each exactly, but for what all certificates have."""
 
     def to_dict(self, about: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """JSON data with their digest; ``about`` is the part of the file that proves nothing.
@@ -111,8 +111,16 @@ class DesignClaim(HasFacts, ABC):
         CertificateError
             If a label is neither text nor a number.
         """
-        claim = {"achieved": str(self.achieved), "bound": str(self.bound), "bias": str(self.bias)}
-        data = {"format": FORMAT, **self.plain(), **claim}
+        inputs = self.workload.inputs
+        data = {
+            "format": FORMAT,
+            "inputs": plain_labels(inputs),
+            "privacy": to_table(self.privacy, inputs),
+            "objective": self.objective,
+            **self.plain(),
+            "multipliers": {"kind": self.multipliers.kind, **self.multipliers.plain()},
+            **{key: str(getattr(self, key)) for key in NUMBERS},
+        }
         if about is not None:
             data[ABOUT] = dict(about)
         return {**data, "digest": digest_of(data)}
@@ -149,42 +157,58 @@ class DesignClaim(HasFacts, ABC):
     @classmethod
     def from_dict(cls, data: Any, name: str) -> Self:
         """Read what `to_dict` returned; ``name`` is the file in error messages."""
-        given = data if isinstance(data, dict) else {}
-        rest = {key: value for key, value in given.items() if key not in (ABOUT, "digest")}
-        flaws: tuple[str, ...] = ()
-        if given.get("format") == FORMAT:
-            digest = Entry(given, name).part("digest").text()
-            try:
-                is_same = digest == digest_of(given)
-            except (ValueError, RecursionError):
-                what = "a number is not finite, or lists are nested too deep"
-                raise ModelFileError(what, where=name, do=UNCHANGED) from None
-            if not is_same:
-                flaws = ("the file was changed after it was written: its digest does not fit",)
-        elif "digest" in given:
-            rest["digest"] = given["digest"]  # which an old format does not know
+        whole = Entry(data, name)
+        whole.part("format").text(FORMAT)
+        digest = whole.part("digest").text()
         try:
-            found = cls._read(Entry(rest if isinstance(data, dict) else data, name))
+            is_same = digest == digest_of(data)
+        except (ValueError, RecursionError):
+            what = "a number is not finite, or lists are nested too deep"
+            raise ModelFileError(what, where=name, do=UNCHANGED) from None
+        changed = "the file was changed after it was written: its digest does not fit"
+        rest = Entry({key: value for key, value in data.items() if key not in (ABOUT, "format", "digest")}, name)
+        table = rest.table(*cls.STATEMENT, "inputs", "privacy", "objective", "multipliers", *NUMBERS)
+        claim: dict[str, Any] = {key: table[key].rational() for key in NUMBERS}
+        try:
+            found = cls(**cls._read(table), **claim, flaws=() if is_same else (changed,))
         except ModelFileError:
             raise
         except LdpoptError as error:
             raise ModelFileError(error.what, where=name, do=error.do) from None
-        if ABOUT in given:
-            about = Entry(given[ABOUT], name, ABOUT).table("title", "notion", "epsilon", "delta", "digest", "made_by")
+        if ABOUT in data:
+            about = Entry(data[ABOUT], name, ABOUT).table("title", "notion", "epsilon", "delta", "digest", "made_by")
             require_digest(about["digest"].text(), found.digest, name)
-        return replace(found, flaws=flaws)
+        return found
 
     @classmethod
     @abstractmethod
-    def _read(cls, entry: Entry) -> Self:
-        """Read a file without its digest and its part `ABOUT`."""
+    def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
+        """Read the parts of a file but for the numbers of its claim: the arguments of the class."""
 
-    def _wrong_claims(self, value: DesignValue, proved: Fraction, slack: Fraction = Fraction(0)) -> list[str]:
-        """The numbers of the claim that do not hold, given the computed ones."""
+    def recheck(self) -> tuple[str, ...]:
+        """Compute every number again from statement, mechanism and multipliers; return what does not hold.
+
+        Returns
+        -------
+        tuple of str
+            Failures; empty if the certificate holds.
+        """
+        is_private = self.audit.verdict == "certified"
+        found = () if is_private else (f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found",)
+        return (*self.flaws, *found, *self._wrong_numbers())
+
+    @abstractmethod
+    def _wrong_numbers(self) -> list[str]:
+        """Compute value and bound again; return what does not hold."""
+
+    def _wrong_claims(self, value: DesignValue, proved: Fraction | None) -> list[str]:
+        """The numbers of the claim that do not hold, given the computed ones; the bound is None if none is proved."""
         failures = []
-        if max(proved, Fraction(0)) < self.bound:
+        if proved is None:
+            failures.append("a column of the cone costs more than the multipliers allow: they prove no bound")
+        elif max(proved, Fraction(0)) < self.bound:
             failures.append(f"the multipliers prove less than the bound claimed: {_two(proved, self.bound)}")
-        if value.achieved > self.achieved * (1 + slack):
+        if value.achieved > self.achieved:
             failures.append(f"the estimator has a larger variance than claimed: {_two(value.achieved, self.achieved)}")
         if not value.is_unbiased:
             most = float(LARGEST_BIAS)

@@ -1,21 +1,36 @@
-"""The statement that a bound for designs is about: workload and weights in integers, and the private columns."""
+r"""The statement that a bound for designs is about, in integers, and the exact value of a design.
+
+The value is mean squared error and bias of the estimator that `Design.estimate` uses. A report ``y`` contributes
+``V_y = w_1 + sum_{x > 1} d_x X[x, y]``, with ``d_x = w_x - w_1`` from the columns of the workload: the first row of
+``X`` is 1 minus the others, so that constants added to a workload change nothing. For every answer the numbers
+
+.. math:: \operatorname{mse}_x = \sum_y C_{xy} |V_y - w_x|^2, \qquad \operatorname{bias}_x = |\sum_y C_{xy} V_y - w_x|
+
+are rationals, computed in integers from ``V`` itself, or from the Gram matrix of ``d`` if that is smaller.
+"""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import gcd
+from math import fsum, gcd, isqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.integers import Digits, Rationals, fraction_bits
-from ldpopt.foundation.budget import Budget
+from ldpopt.certificate.integers import Digits, Integers, Rationals, fraction_bits
+from ldpopt.errors import CertificateError
+from ldpopt.foundation.budget import Budget, round_up
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays, cone_ties, rays_of
 
 BASE_BITS = 96  # bits of ``e**-epsilon``, rounded down, in a proof
+# Largest bias, in standard deviations of one respondent's estimate. The standard deviation of the mean of up to 1e16
+# respondents is more than ten times such a bias, which no survey can notice.
+LARGEST_BIAS = Fraction(1, 10**9)
+UNBOUNDED = Fraction(10**400)  # value of a biased estimator
+CELLS = 1 << 22  # numbers of the estimator that are in memory as digits at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,3 +131,89 @@ def least_ratio(epsilon: Budget) -> Fraction:
     smallest = 1 / epsilon.enclosure()[1]
     bits = BASE_BITS + max(0, smallest.denominator.bit_length() - smallest.numerator.bit_length())
     return Fraction(smallest.numerator * 2**bits // smallest.denominator, 2**bits)
+
+
+@dataclass(frozen=True)
+class DesignValue:
+    """Mean squared error and bias of an estimator, in the units of the workload."""
+
+    achieved: Fraction  # average of the mean squared errors over the weights, or the largest
+    bias_squared: Fraction  # largest square of an answer's bias, summed over the numbers of the workload
+    spread: Fraction  # variance of the true values among people
+
+    @property
+    def is_unbiased(self) -> bool:
+        """Whether the bias is at most 1e-9 of the standard deviation of one respondent's estimate."""
+        # The variance of the true values among people counts too: it does not vanish for large budgets, as the variance
+        # of the reports does.
+        return self.bias_squared <= LARGEST_BIAS**2 * (self.achieved + self.spread)
+
+    @property
+    def bias(self) -> Fraction:
+        """A float that is at least the largest bias."""
+        value = self.bias_squared
+        shift = 2 * max(0, 100 - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
+        root = isqrt((value.numerator << shift) // value.denominator) + (value > 0)
+        return Fraction(round_up(Fraction(root, 1 << (shift // 2))))
+
+
+def value_of(statement: Statement, channel: Float, left_inverse: Float, objective: str) -> DesignValue:
+    """Value of ``V = W X`` for a channel of shape ``(n, m)``; the first row of ``X`` is not read."""
+    rows, (n, m) = statement.rows, channel.shape
+    if left_inverse.shape != (n, m):
+        what = f"the left inverse has the shape {left_inverse.shape}, the channel {(n, m)}"
+        raise CertificateError(what, do="give a left inverse with the shape of the channel")
+    is_small = rows.parts.shape[1] <= n
+    # In terms of V: the metric of the numbers is 1. In terms of X: it is their Gram matrix, and X C should be 1.
+    metric = None if is_small else rows.T @ rows
+    target = rows if is_small else Digits.of(np.eye(n, dtype=np.int64).astype(object))
+    inverse = np.vstack([np.zeros((1, m)), left_inverse[1:]])
+    mass_bits, bits = fraction_bits(channel), fraction_bits(inverse)
+    second = mean = None
+    size = max(1, CELLS // max(n, target.parts.shape[1]))
+    for part in (slice(first, first + size) for first in range(0, m, size)):
+        masses, estimator = Digits.read(channel[:, part], mass_bits), Digits.read(inverse[:, part], bits)
+        estimator = rows @ estimator if is_small else estimator
+        squares = masses @ _measured(metric, estimator).sums_of_products(estimator).T
+        means = estimator @ masses.T
+        second = squares if second is None else second + squares
+        mean = means if mean is None else mean + means
+    assert second is not None
+    assert mean is not None
+    # Everything over one denominator: 2**mass_bits a mass, 2**bits an entry of X, unit an entry of the workload.
+    mass, entry, unit = 1 << mass_bits, 1 << bits, statement.unit**2
+    wanted = _measured(metric, target)
+    square, cross = _row(target.sums_of_products(wanted)), _row(mean.sums_of_products(wanted))
+    own = _row(mean.sums_of_products(_measured(metric, mean)))
+    errors = second.whole()[:, 0] * mass + (square * (mass * entry) - 2 * cross) * (mass * entry)
+    biases = own + (square * (mass * entry) - 2 * cross) * (mass * entry)
+    # Errors are over mass**2 entry**2: second has one mass less, the others are brought to it.
+    total = mass**2 * entry**2 * unit
+    if objective == "worst_case":
+        achieved = Fraction(int(errors.max()), total)
+    else:
+        achieved = Fraction(int(statement.weights.whole @ errors), total * statement.weights.denominator)
+    return DesignValue(achieved, Fraction(int(biases.max()), total), statement.spread)
+
+
+def value_above(statement: Statement, channel: Float, left_inverse: Float, objective: str) -> Fraction:
+    """Value of an estimator, to compare designs; `UNBOUNDED` if it is biased by more than rounding."""
+    found = value_of(statement, channel, left_inverse, objective)
+    return found.achieved if found.is_unbiased else UNBOUNDED
+
+
+def _measured(metric: Digits | None, columns: Digits) -> Digits:
+    """Columns times the metric."""
+    return columns if metric is None else metric @ columns
+
+
+def _row(digits: Digits) -> Integers:
+    """The only row of a matrix of one row, as Python integers."""
+    return np.asarray(digits.whole()[0], dtype=object)
+
+
+def with_first_row(left_inverse: Float) -> Float:
+    """``X`` whose first row is the float nearest to 1 minus the others; shape ``(n, m)``."""
+    found = left_inverse.copy()
+    found[0] = [fsum([1.0, *others]) for others in (-left_inverse[1:].T).tolist()]
+    return found

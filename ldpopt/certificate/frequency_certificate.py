@@ -6,27 +6,24 @@ that of a product alphabet with one attribute. One of the two sizes next to ``n 
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from ldpopt.auditing.audits import Audit, audit_by_odds
+from ldpopt.certificate.design_bound import read_bound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
-from ldpopt.certificate.design_claim import FORMAT, DesignClaim
-from ldpopt.certificate.design_statement import least_ratio
-from ldpopt.certificate.design_value import DesignValue
+from ldpopt.certificate.design_claim import DesignClaim
+from ldpopt.certificate.design_statement import DesignValue, least_ratio
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.documents import Entry, plain_labels
+from ldpopt.foundation.documents import Entry
 from ldpopt.mechanism.channels import digest
 from ldpopt.privacy import PureLDP
-from ldpopt.privacy.notion import to_table
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
-# An old format, still read: value and bound follow from its statement, and it has no digest of its labels
-OLD_FREQUENCIES = "ldpopt frequency design 1"
 TOTAL = 1 << 53  # sum of the masses
 
 
@@ -97,18 +94,15 @@ class FrequencyCertificate(DesignClaim):
 
     privacy: PureLDP
     randomizer: SubsetRandomizer  # distribution of the reports
-    multipliers: ProductBound  # they prove the bound
+    multipliers: ProductBound
+
+    STATEMENT = ("unit", "size", "mass")
 
     @classmethod
     def of(cls, workload: Workload, privacy: PureLDP) -> "FrequencyCertificate":
         """The best sets, with their value and the bound."""
-        n = workload.shape[1]
-        return cls._proved(workload, privacy, SubsetRandomizer.of(n, best_size(n, privacy.epsilon), privacy.epsilon))
-
-    @classmethod
-    def _proved(cls, workload: Workload, privacy: PureLDP, randomizer: SubsetRandomizer) -> "FrequencyCertificate":
-        """A randomizer with its value and the best bound."""
-        spectrum = _spectrum(workload)
+        n, spectrum = workload.shape[1], _spectrum(workload)
+        randomizer = SubsetRandomizer.of(n, best_size(n, privacy.epsilon), privacy.epsilon)
         multipliers = ProductBound.best(spectrum, least_ratio(privacy.epsilon))
         value, bound = _value(workload, randomizer).achieved, multipliers.value_of(spectrum) - _spread(workload)
         return cls(
@@ -141,90 +135,34 @@ class FrequencyCertificate(DesignClaim):
         """Size of the reports, in words."""
         return f"sets of {self.size:,} answers"
 
-    def recheck(self) -> tuple[str, ...]:
-        """Compute every number again from statement, randomizer and multipliers; return what does not hold."""
-        failures, spectrum = list(self.flaws), _spectrum(self.workload)
-        if self.audit.verdict != "certified":
-            failures.append(f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found")
-        proved = self.bound
-        if self.multipliers.sizes != (self.randomizer.n,) or not self.multipliers.is_proved_by(
-            spectrum, least_ratio(self.privacy.epsilon)
-        ):
-            failures.append("a column of the cone costs more than the multipliers allow: they prove no bound")
-        else:
+    def _wrong_numbers(self) -> list[str]:
+        spectrum, proved = _spectrum(self.workload), None
+        is_of_all = self.multipliers.sizes == (self.randomizer.n,)
+        if is_of_all and self.multipliers.is_proved_by(spectrum, least_ratio(self.privacy.epsilon)):
             proved = self.multipliers.value_of(spectrum) - _spread(self.workload)
-        return (*failures, *self._wrong_claims(_value(self.workload, self.randomizer), proved))
+        return self._wrong_claims(_value(self.workload, self.randomizer), proved)
 
     def plain(self) -> dict[str, Any]:
-        """Statement, randomizer and multipliers as JSON data."""
-        return {
-            "inputs": plain_labels(self.workload.inputs),
-            "unit": self.workload.unit,
-            "privacy": to_table(self.privacy, self.workload.inputs),
-            "objective": self.objective,
-            "size": self.randomizer.size,
-            "mass": self.randomizer.mass,
-            "multipliers": {"kind": self.multipliers.kind, **self.multipliers.plain()},
-        }
+        """Unit of the frequencies and randomizer as JSON data."""
+        return {"unit": self.workload.unit, "size": self.randomizer.size, "mass": self.randomizer.mass}
 
     @classmethod
-    def _read(cls, entry: Entry) -> "FrequencyCertificate":
-        if isinstance(entry.value, dict) and entry.value.get("format") == OLD_FREQUENCIES:
-            return cls._read_old(entry)
-        table = entry.table(
-            *("format", "inputs", "unit", "privacy", "objective", "size", "mass", "multipliers"),
-            *("achieved", "bound", "bias"),
-        )
-        table["format"].text(FORMAT)
+    def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
         table["objective"].text("average")
-        workload = _workload(table)
-        n = workload.shape[1]
+        workload = table["unit"].number() * Workload.frequencies(table["inputs"].labels())
+        n, size, mass = workload.shape[1], table["size"].whole(workload.shape[1]), table["mass"].whole(TOTAL)
+        if not size:
+            raise table["size"].error("sets of 0 answers say nothing: a report names at least one answer")
+        drawn = SubsetRandomizer(n, size, mass)
+        if not drawn.p > drawn.q:
+            how = f"do not depend on the answer: p = {float(drawn.p):.6g} <= q"
+            raise table["size"].error(f"sets of {size} answers with the mass {mass} {how}")
         privacy = read_notion(table["privacy"], workload.inputs)
         if not isinstance(privacy, PureLDP):
             what = f"subset selection is certified for pure privacy, not for {type(privacy).__name__}"
             raise table["privacy"].error(what)
-        table["multipliers"].part("kind").text(ProductBound.kind)
-        rest = {key: value for key, value in table["multipliers"].value.items() if key != "kind"}
-        return cls(
-            workload=workload,
-            privacy=privacy,
-            randomizer=_randomizer(table, n, table["mass"].whole(TOTAL)),
-            multipliers=ProductBound.read(Entry(rest, entry.path, "multipliers"), n),
-            achieved=table["achieved"].rational(),
-            bound=table["bound"].rational(),
-            bias=table["bias"].rational(),
-        )
-
-    @classmethod
-    def _read_old(cls, entry: Entry) -> "FrequencyCertificate":
-        """Of the old format: the randomizer follows from the budget, and the bound is proved again."""
-        table = entry.table("format", "inputs", "unit", "epsilon", "size", "achieved", "bound")
-        workload, privacy = _workload(table), PureLDP(table["epsilon"].text())
-        n, size = workload.shape[1], table["size"].whole(workload.shape[1])
-        mass = SubsetRandomizer.of(n, max(1, size), privacy.epsilon).mass
-        found = cls._proved(workload, privacy, _randomizer(table, n, mass))
-        achieved, bound = table["achieved"].rational(), table["bound"].rational()
-        # Both bounds are the same up to rounding; a larger claim is kept, and does not hold.
-        close = found.bound < bound <= found.bound * (1 + Fraction(1, 10**12))
-        note = "the file is of an old format: no digest protects its labels, and its bound is within rounding"
-        return replace(found, achieved=achieved, bound=found.bound if close else bound, notes=(note,))
-
-
-def _workload(table: dict[str, Entry]) -> Workload:
-    """Frequencies times the unit of a file."""
-    return table["unit"].number() * Workload.frequencies(table["inputs"].labels())
-
-
-def _randomizer(table: dict[str, Entry], n: int, mass: int) -> SubsetRandomizer:
-    """The randomizer of a file, whose reports have to depend on the answer."""
-    size = table["size"].whole(n)
-    if not size:
-        raise table["size"].error("sets of 0 answers say nothing: a report names at least one answer")
-    found = SubsetRandomizer(n, size, mass)
-    if not found.p > found.q:
-        what = f"sets of {size} answers with the mass {mass} do not depend on the answer: p = {float(found.p):.6g} <= q"
-        raise table["size"].error(what)
-    return found
+        multipliers = read_bound(table["multipliers"], n, ProductBound)
+        return {"workload": workload, "privacy": privacy, "randomizer": drawn, "multipliers": multipliers}
 
 
 def _spectrum(workload: Workload) -> Spectrum:

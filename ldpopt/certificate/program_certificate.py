@@ -140,17 +140,11 @@ def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> C
     """Compute every number of a certificate from the statement, the masses and the multipliers."""
     achieved = achieved_by(problem, mechanism)
     best = bound(problem, multipliers)
-    distance = distance_to(best, problem, mechanism)
+    distance = best - achieved if problem.utility.sense == "gain" else achieved - best
     relative = relative_gap(problem, multipliers, best, distance)
     audit = mechanism.audit(problem.privacy)
     residuals = {block.name: _residual(block, mechanism) for block in problem.constraints}
     return Certificate(achieved, best, distance, relative, True, audit, residuals, problem, mechanism, multipliers)
-
-
-def distance_to(best: Fraction, problem: Problem, mechanism: Mechanism) -> Fraction:
-    """Bound minus the mechanism's value for a gain, value minus bound for a loss."""
-    achieved = achieved_by(problem, mechanism)
-    return best - achieved if problem.utility.sense == "gain" else achieved - best
 
 
 def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
@@ -318,17 +312,11 @@ def _differences(claimed: Certificate, found: Certificate, problem: Problem, mul
     relative = relative_gap(problem, multipliers, best, gap)
     if claimed.relative_gap != relative:
         wrong.append(_difference("relative_gap", claimed.relative_gap, relative))
-    return wrong + _too_small_residuals(claimed, found)
-
-
-def _too_small_residuals(claimed: Certificate, found: Certificate) -> list[str]:
-    """The residuals that are larger than their claims."""
-    pairs = [(name, claimed.residuals.get(name, 0.0), residual) for name, residual in found.residuals.items()]
-    return [
-        _difference(f"residual of {name!r}", claim, residual)
-        for name, claim, residual in pairs
-        if not claim >= residual
-    ]
+    for name, residual in found.residuals.items():
+        claim = claimed.residuals.get(name, 0.0)
+        if not claim >= residual:
+            wrong.append(_difference(f"residual of {name!r}", claim, residual))
+    return wrong
 
 
 def _difference(name: str, claimed: Fraction | float, found: Fraction | float) -> str:

@@ -49,8 +49,9 @@ def account(
     }
     rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, found]] if delta else [])]
     notes = [] if curve.is_attained else ["an upper bound: perhaps nobody attains it"]
+    among = "" if people is None else f", shuffled among {people:,} people"
     parts = [Table(["delta", "epsilon"], rows, digits=6), curve.in_words, *notes]
-    show(Facts(f"{file}: {reports} reports of a person{_shuffled(people)}", parts), data, json)
+    show(Facts(f"{file}: {reports} reports of a person{among}", parts), data, json)
 
 
 def _curve(file: str, waves: int, people: int | None) -> Any:
@@ -63,7 +64,3 @@ def _curve(file: str, waves: int, people: int | None) -> Any:
     source: Any = read_source(file)
     one = source if people is None else shuffled(source, people)
     return one if people is not None and waves == 1 else compose([(one, waves)])
-
-
-def _shuffled(people: int | None) -> str:
-    return "" if people is None else f", shuffled among {people:,} people"

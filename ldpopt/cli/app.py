@@ -37,24 +37,8 @@ from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, Privac
 
 # All commands, in the order of ``ldpopt --help``
 COMMANDS = (
-    *(
-        init,
-        check,
-        solve,
-        design,
-        compare,
-        audit,
-        account,
-        certify,
-        vertices,
-        plan,
-        key,
-        privatize,
-        estimate,
-        sweep,
-        simulate,
-    ),
-    *(experiment, plot, report, export, solvers, models, examples),
+    *(init, check, solve, design, compare, audit, account, certify, vertices, plan, key, privatize, estimate),
+    *(sweep, simulate, experiment, plot, report, export, solvers, models, examples),
 )
 FREE_SPACE = " | do: check the path, the free space and the permissions"
 EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."

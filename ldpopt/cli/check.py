@@ -150,6 +150,5 @@ def _check_survey(path: str, json: str | None) -> None:
     data: dict[str, Any] = {"title": found.section.title, "epsilon": found.section.epsilon}
     data |= {"scheme": found.scheme, "questions": entries}
     rows = [[label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))] for e in entries]
-    rows = [[*row[:2], None if row[2] is None else float(row[2]), row[3]] for row in rows]
     table = Table(["question", "answers", "epsilon", "missing"], rows, words=["missing"], digits=5)
     show(Facts(found.section.title, [table, f"scheme: {found.why or found.scheme}"]), data, json)

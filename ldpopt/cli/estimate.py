@@ -112,14 +112,13 @@ def _estimate(questions: Questions, name: str, counts: Any, method: Any, confide
     from ldpopt.estimation.inversion import estimate_frequencies
     from ldpopt.mechanism.mechanism import Mechanism
 
+    how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "check_fit": False}
     if method == "inversion":
-        how: dict[str, Any] = {"simultaneous": simultaneous, "check_fit": False}
-        return questions.survey.estimate_question(name, counts, confidence, **how)
+        return questions.survey.estimate_question(name, counts, **how)
     if not isinstance(questions.source, Mechanism):
         what = f"--method {method} is for a mechanism alone; a design has its own unbiased estimator"
         raise StatementError(what, do="leave --method out")
-    how = {"method": method, "confidence": confidence, "simultaneous": simultaneous, "check_fit": False}
-    return estimate_frequencies(questions.source, counts, **how)
+    return estimate_frequencies(questions.source, counts, method=method, **how)
 
 
 def _entries(found: Any) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ldpopt.cli import options
 from ldpopt.cli.printing import refuse, require_writable, show
 from ldpopt.cli.questions import is_survey, read_survey_file
 from ldpopt.foundation.display import Facts
@@ -13,9 +14,7 @@ from ldpopt.foundation.files import readable, replacing
 
 
 def form(
-    path: Annotated[
-        str, typer.Argument(metavar="SURVEY", help="A survey (TOML or JSON), or a mechanism or design (JSON).")
-    ],
+    path: options.QuestionsPath,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="The page, as HTML.")] = None,
     to: Annotated[
         str | None,
@@ -28,9 +27,7 @@ def form(
     check: Annotated[
         str | None, typer.Option("--check", metavar="FILE", help="Require that FILE is this page, byte by byte.")
     ] = None,
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write digest and form to FILE; '-': to stdout.")
-    ] = None,
+    json: options.Json = None,
     module: Annotated[
         str | None, typer.Option("--module", metavar="FILE", help="Write the module that draws in other pages.")
     ] = None,
@@ -47,7 +44,7 @@ def form(
 
     if output is check is json is module is None:
         raise typer.BadParameter("name the page to write with -o")
-    require_writable(output, None if json == "-" else json, module)
+    require_writable(output, module)
     survey = read_survey_file(path) if is_survey(path) else Survey({Path(path).stem: read_source(path)})
     asked = survey.form()
     facts: list[Any] = [("form", form_digest(asked))]

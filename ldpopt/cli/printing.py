@@ -126,48 +126,38 @@ def save_picture(path: str, axes: Any) -> None:
 
 @contextmanager
 def working(task: str) -> Iterator[Callable[[str], None]]:
-    """Show a task and the elapsed time on stderr, if that is a terminal; call it with the name of another task.
-
-    From now on, Ctrl-C raises KeyboardInterrupt.
-    """
-    raise_on_interrupt()
-    if not sys.stderr.isatty():
-        yield lambda other: None
-        return
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    with _progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()) as progress:
-        shown = progress.add_task(task, total=None)
-        yield lambda other: progress.update(shown, description=other)
+    """Show a task and the elapsed time on stderr, if that is a terminal; call it with the name of another task."""
+    with _shown(task, lambda rich, text: (rich.SpinnerColumn(), text, rich.TimeElapsedColumn())) as update:
+        yield lambda other: update(description=other)
 
 
 @contextmanager
 def progress_bar(task: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on stderr, if that is a terminal; call it with (done, total).
+    """Show a progress bar on stderr, if that is a terminal; call it with (done, total)."""
+    with _shown(
+        task, lambda rich, text: (text, rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
+    ) as update:
+        yield lambda done, total: update(completed=done, total=total)
+
+
+@contextmanager
+def _shown(task: str, columns: Callable[[Any, Any], tuple[Any, ...]]) -> Iterator[Callable[..., None]]:
+    """Show a task on stderr, if that is a terminal, until the end, even if Ctrl-C arrives while the display starts.
 
     From now on, Ctrl-C raises KeyboardInterrupt.
     """
     raise_on_interrupt()
     if not sys.stderr.isatty():
-        yield lambda done, total: None
+        yield lambda **changes: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with _progress(*columns) as progress:
-        bar = progress.add_task(task, total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)
-
-
-@contextmanager
-def _progress(*columns: Any) -> Iterator[Any]:
-    """A progress display that is always stopped, even if Ctrl-C arrives while it starts."""
+    from rich import progress
     from rich.console import Console
-    from rich.progress import Progress
 
-    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    parts = columns(progress, progress.TextColumn("{task.description}"))
+    display = progress.Progress(*parts, console=Console(stderr=True), transient=True)
     try:
-        progress.start()
-        yield progress
+        display.start()
+        shown = display.add_task(task, total=None)
+        yield lambda **changes: display.update(shown, **changes)
     finally:
-        progress.stop()
+        display.stop()

@@ -16,27 +16,6 @@ from ldpopt.cli.printing import require_writable, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
 from ldpopt.foundation.display import Facts, Part, Table, label
 
-TEMPLATE = """\
-title = "My survey"
-epsilon = 2.0                # budget of a person over all questions, in nats
-scheme = "split"             # "split": all questions; "one_question": one for each person; "joint": one report on
-                             # all of them together; "best": the best one
-# weights = "weight"         # column of survey weights
-# waves = { count = 12, epsilon = 4.0, delta = 1e-6 }  # instead of epsilon: a promise over all waves
-
-[question.smokes]
-labels = ["no", "yes"]
-# text = "Do you smoke?"     # on the page of `ldpopt survey form`; answers = { no = "No", yes = "Yes" }
-# share = 0.5                # of epsilon; or epsilon = 1.0; default: equal parts of what is left
-# prior = { no = 3, yes = 1 }  # a guess; estimates are unbiased whatever it is
-
-[question.income]
-labels = ["low", "middle", "high"]
-missing = "answer"           # no answer is an answer; "refuse" the table (default); "leave": it shows, unprotected
-# workload = "prefix"        # what is estimated: frequencies (default), prefix, ranges, mean
-# mechanism = "income.json"  # or a mechanism or design of your own, instead of labels
-"""
-
 survey = typer.Typer(rich_markup_mode=None)
 
 
@@ -55,7 +34,9 @@ def init(
 
     It can be solved as it is; an existing file is not replaced.
     """
-    path = write_new(file, TEMPLATE)
+    from ldpopt.surveys.statement import template
+
+    path = write_new(file, template())
     show(f"{path}: edit it, then `ldpopt survey solve {path}`", {"file": str(path)}, json)
 
 

@@ -2,16 +2,15 @@
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from ldpopt.closed_forms.form import ClosedForm, read_delta
-from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.closed_forms.form import ResponseForm, read_delta
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
+from ldpopt.mechanism.exact_draws import Codes
 from ldpopt.problem.prior import prior_and_inputs
 
 RegionName = Literal["first", "middle", "last"]
@@ -21,7 +20,7 @@ TIE_TOLERANCE = Fraction(1, 2**50)  # utilities this close count as a tie: a flo
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Binary(ClosedForm):
+class Binary(ResponseForm):
     """Result of `binary`; points are ``(p00, p11)``, the two probabilities of the truth.
 
     Parameters
@@ -31,8 +30,6 @@ class Binary(ClosedForm):
         ``"middle"``: randomized response. If several are optimal, ``"middle"``.
     ties : tuple of str
         Every optimal region: more than one at ``pi_0 = alpha/(alpha+1)`` or ``1/(alpha+1)``.
-    prior : ndarray, shape (2,)
-        As read.
     """
 
     region: RegionName
@@ -61,21 +58,11 @@ class Binary(ClosedForm):
         return low, high
 
     @property
-    def channel(self) -> Float:
-        """The matrix of (4) or (15) in floats, shape ``(2, 2)``."""
-        if self.region == "middle":
-            b = self.epsilon.b
-            truth, other = (1 + b * self.delta) / (1 + b), b * (1 - self.delta) / (1 + b)
-            return np.array([[truth, other], [other, truth]])
-        rows = [[1.0, 0.0], [1 - self.delta, self.delta]]
-        return np.array(rows if self.region == "first" else [row[::-1] for row in rows[::-1]])
-
-    @cached_property
-    def sampler(self) -> ResponseSampler:
-        """With probability delta the truth, otherwise the mechanism of delta 0; as `TopK.sampler`."""
-        members = np.array({"first": [0], "middle": [0, 1], "last": [1]}[self.region])
-        member_index = np.array({"first": [0, -1], "middle": [0, 1], "last": [-1, 0]}[self.region])
-        return ResponseSampler(self.inputs, members, member_index, self.epsilon, self.delta)
+    def response(self) -> tuple[Codes, Codes]:
+        """The members, whose matrix is that of (4) or (15)."""
+        members = {"first": [0], "middle": [0, 1], "last": [1]}[self.region]
+        member_index = {"first": [0, -1], "middle": [0, 1], "last": [-1, 0]}[self.region]
+        return np.array(members), np.array(member_index)
 
 
 def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:

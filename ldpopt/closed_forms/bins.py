@@ -3,15 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.closed_forms.form import ClosedForm
-from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.closed_forms.form import ResponseForm
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labelled import read_labelled
@@ -24,7 +22,7 @@ Loss = str | Callable[[float, float], float]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Bins(ClosedForm):
+class Bins(ResponseForm):
     """Result of `bins`; the value is a loss.
 
     Parameters
@@ -35,8 +33,6 @@ class Bins(ClosedForm):
         For each answer the position in ``bins`` of its best report.
     loss : ndarray, shape (n, n)
         Loss of each report for each answer.
-    prior : ndarray, shape (n,)
-        As read.
     """
 
     bins: Codes
@@ -50,18 +46,9 @@ class Bins(ClosedForm):
         return Utility(self.loss, "loss")
 
     @property
-    def channel(self) -> Float:
-        """The formula in floats, shape ``(n, n)``: k-ary randomized response among the bins."""
-        n, k, b = len(self.prior), len(self.bins), self.epsilon.b
-        channel = np.zeros((n, n))
-        channel[:, self.bins] = b / (1 + (k - 1) * b)
-        channel[np.arange(n), self.bins[self.bin_index]] = 1 / (1 + (k - 1) * b)
-        return channel
-
-    @cached_property
-    def sampler(self) -> ResponseSampler:
-        """Map the answer to its bin, then k-ary randomized response; exactly private, no matrix."""
-        return ResponseSampler(self.inputs, self.bins, self.bin_index, self.epsilon)
+    def response(self) -> tuple[Codes, Codes]:
+        """The bins, and the bin of each answer."""
+        return self.bins, self.bin_index
 
 
 def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "absolute") -> Bins:

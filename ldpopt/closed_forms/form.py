@@ -1,4 +1,7 @@
-"""The class of all closed forms: value, sampler, and a matrix that is built on request only."""
+"""The classes of all closed forms: value, sampler, and a matrix that is built on request only.
+
+Samplers draw exactly from rational probabilities, with 53-bit words and without a matrix.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
@@ -8,12 +11,152 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ldpopt.closed_forms.samplers import Sampler, TableSampler
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.labels import codes, label_array, read_positions
 from ldpopt.foundation.numbers import Float, real_number, require_memory
+from ldpopt.mechanism.exact_draws import TOTAL, Codes, Source, round_decay_up, two_sided_geometric_draws, uniform_below
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import Random, bit_source, chunks
 from ldpopt.privacy import ApproximateLDP, Notion, PureLDP
+
+
+class Sampler(ABC):
+    """Draws reports; each subclass has rational probabilities. ``inputs`` are the labels of answers and of reports."""
+
+    def __init__(self, inputs: Sequence[Hashable]) -> None:
+        self.inputs = inputs
+
+    def sample(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
+        """Draw one report for each of the answers ``x``; ``rng=None`` uses the operating system's generator."""
+        if isinstance(self.inputs, range):  # labels are their own codes: no table is needed
+            return self.draw(x, rng=rng)
+        reports: NDArray[Any] = label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)]
+        return reports
+
+    def draw(self, answers: Codes, *, rng: Random = None) -> Codes:
+        """Draw one report code for each answer code ``0 <= code < n``; arguments as in `sample`."""
+        answers = read_positions(answers, len(self.inputs), "answer")
+        source, drawn = bit_source(rng), np.empty(len(answers), dtype=np.int64)
+        for part in chunks(len(answers)):
+            drawn[part] = self._draw(answers[part], source)
+        return drawn
+
+    @abstractmethod
+    def probabilities(self, code: int) -> dict[int, Fraction]:
+        """Return the exact positive probabilities of the reports to an answer, by code; they sum to 1."""
+
+    @abstractmethod
+    def _draw(self, answers: Codes, source: Source) -> Codes:
+        """Draw the reports to a chunk of answers that fits in the cache."""
+
+
+class ResponseSampler(Sampler):
+    r"""With probability ``delta`` the truth; otherwise k-ary randomized response among the members.
+
+    A member is reported truthfully with probability ``A / 2**53`` and otherwise replaced by a uniform other member,
+
+    .. math:: A = \lfloor 2^{53} \alpha / (\alpha + k - 1) \rfloor
+
+    with :math:`\alpha \le e^\epsilon` rational; a non-member becomes a uniform member. ``members``, shape ``(k,)``, are
+    the codes that are reported; ``member_index``, shape ``(n,)``, has each input's position among them, or -1.
+
+    The sampler is private for the real ``e**epsilon`` and the real ``delta``: ``A (k-1) <= alpha (2**53 - A)`` by the
+    floor, ``A >= 2**53 / k`` is checked (otherwise reports are uniform), so each column lies between the mass of
+    another member and ``alpha`` times that mass. Delta is rounded down to a multiple of ``2**-53``. Uniform choices
+    reject the words beyond the last multiple of their range. O(1) words per draw, O(n) memory.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Hashable],
+        members: Codes,
+        member_index: NDArray[Any],
+        epsilon: Budget,
+        delta: float = 0.0,
+    ) -> None:
+        super().__init__(inputs)
+        self.members, self.member_index = members, member_index
+        k, alpha = len(members), epsilon.enclosure()[0]
+        self.truth_mass = int(alpha * TOTAL / (alpha + k - 1))
+        self.is_uniform = self.truth_mass * k < TOTAL
+        self.delta_mass = int(Fraction(delta) * TOTAL)
+
+    def probabilities(self, code: int) -> dict[int, Fraction]:
+        """See `Sampler.probabilities`."""
+        k, index = len(self.members), int(self.member_index[code])
+        own, rest = Fraction(self.delta_mass, TOTAL), 1 - Fraction(self.delta_mass, TOTAL)
+        if index < 0 or self.is_uniform:
+            found = {int(member): rest / k for member in self.members}
+        else:
+            truth = Fraction(self.truth_mass, TOTAL)
+            other = rest * (1 - truth) / (k - 1) if k > 1 else Fraction(0)
+            found = {int(member): other for member in self.members}
+            found[int(self.members[index])] = rest * truth
+        found[code] = found.get(code, Fraction(0)) + own
+        return {report: mass for report, mass in found.items() if mass}
+
+    def _draw(self, answers: Codes, source: Source) -> Codes:
+        k, size = len(self.members), len(answers)
+        position = uniform_below(k, size, source)
+        if not self.is_uniform and k > 1:
+            index = self.member_index[answers].astype(np.int64)
+            other = uniform_below(k - 1, size, source)
+            other += other >= index
+            keeps = source(size) < np.uint64(self.truth_mass)
+            position = np.where(index >= 0, np.where(keeps, index, other), position)
+        reports: Codes = self.members[position]
+        if self.delta_mass:
+            reports = np.where(source(size) < np.uint64(self.delta_mass), answers, reports)
+        return reports
+
+
+class GeometricSampler(Sampler):
+    r"""Two-sided geometric noise, clamped to the path ``0 .. n-1``, then remapped.
+
+    .. math:: \Pr(z) = \frac{1-b}{1+b} b^{|z|}, \qquad b = \lceil 2^{53} e^{-\epsilon} \rceil / 2^{53}
+
+    ``remap``, shape ``(n,)``, is the report for each clamped position. Since ``1 / b <= e**epsilon``, neighbors on the
+    path are private for the real ``e**epsilon``. About ten words per draw.
+    """
+
+    def __init__(self, inputs: Sequence[Hashable], remap: Codes, epsilon: Budget) -> None:
+        super().__init__(inputs)
+        self.remap = remap
+        self.step_mass = round_decay_up(epsilon)
+
+    def probabilities(self, code: int) -> dict[int, Fraction]:
+        """See `Sampler.probabilities`."""
+        n, b = len(self.inputs), Fraction(self.step_mass, TOTAL)
+        found: dict[int, Fraction] = {}
+        for position in range(n):
+            weight = 1 / (1 + b) if position in (0, n - 1) else (1 - b) / (1 + b)
+            mass = weight * b ** abs(position - code) if n > 1 else Fraction(1)
+            report = int(self.remap[position])
+            found[report] = found.get(report, Fraction(0)) + mass
+        return {report: mass for report, mass in found.items() if mass}
+
+    def _draw(self, answers: Codes, source: Source) -> Codes:
+        noise = two_sided_geometric_draws(self.step_mass, len(answers), source)
+        reports: Codes = self.remap[np.clip(answers + noise, 0, len(self.inputs) - 1)]
+        return reports
+
+
+class TableSampler(Sampler):
+    """Draws from the alias tables of an exactly private mechanism, for families without a matrix-free sampler."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        super().__init__(mechanism.inputs)
+        self.mechanism = mechanism
+
+    def probabilities(self, code: int) -> dict[int, Fraction]:
+        """See `Sampler.probabilities`."""
+        row = self.mechanism.counts[code].tolist()
+        return {report: Fraction(mass, TOTAL) for report, mass in enumerate(row) if mass}
+
+    def _draw(self, answers: Codes, source: Source) -> Codes:
+        return self.mechanism.sampler.choose(answers, source(len(answers)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,13 +194,7 @@ class ClosedForm(ABC):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The channel as an exactly private `Mechanism`, shape ``(n, n)``; built on first use, then cached.
-
-        Raises
-        ------
-        StatementError
-            If the matrix does not fit into memory; `sampler` needs no matrix.
-        """
+        """The channel as an exactly private `Mechanism`, shape ``(n, n)``, cached; `sampler` needs no matrix."""
         from ldpopt.mechanism.repair import repair
 
         n = len(self.inputs)
@@ -71,6 +208,33 @@ class ClosedForm(ABC):
         Default: alias tables of the matrix, which is built. Most families have a sampler without a matrix.
         """
         return TableSampler(self.mechanism)
+
+
+class ResponseForm(ClosedForm):
+    """k-ary randomized response among some answers, the members; with probability delta the truth."""
+
+    @property
+    @abstractmethod
+    def response(self) -> tuple[Codes, NDArray[Any]]:
+        """Codes of the members, shape (k,); position among them of each answer's own report, shape (n,), or -1."""
+
+    @property
+    def channel(self) -> Float:
+        """The formula in floats, shape ``(n, n)``; an answer without an own report gives a uniform member."""
+        members, member_index = self.response
+        k, n, b = len(members), len(member_index), self.epsilon.b
+        channel = np.zeros((n, n))
+        channel[:, members] = np.where(member_index < 0, 1 / k, b / (1 + (k - 1) * b))[:, None]
+        own = np.flatnonzero(member_index >= 0)
+        channel[own, members[member_index[own]]] = 1 / (1 + (k - 1) * b)
+        channel *= 1 - self.delta
+        np.fill_diagonal(channel, channel.diagonal() + self.delta)
+        return channel
+
+    @cached_property
+    def sampler(self) -> ResponseSampler:
+        """Draws from rational probabilities, exactly private; no matrix. They differ from `mechanism` by rounding."""
+        return ResponseSampler(self.inputs, *self.response, self.epsilon, self.delta)
 
 
 def read_delta(delta: Any) -> float:

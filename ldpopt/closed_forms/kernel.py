@@ -37,8 +37,6 @@ class Kernel(ClosedForm):
         :math:`K^{-1} \pi \ge 0`; sums to the value.
     gap : float
         Relative gap between the channel's value and the bound by the dual, caused by rounding.
-    prior : ndarray, shape (n,)
-        In the order of the inputs.
     """
 
     distance: Float = field(repr=False)

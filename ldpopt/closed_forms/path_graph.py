@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.closed_forms.form import ClosedForm
-from ldpopt.closed_forms.samplers import GeometricSampler
+from ldpopt.closed_forms.form import ClosedForm, GeometricSampler
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.exact_draws import Codes
@@ -24,8 +23,6 @@ class PathGraph(ClosedForm):
     ----------
     remap : ndarray of int64, shape (n,)
         The report for each output of the truncated geometric mechanism: the likeliest answer given that output.
-    prior : ndarray, shape (n,)
-        As read.
     """
 
     remap: Codes = field(repr=False)
@@ -41,12 +38,9 @@ class PathGraph(ClosedForm):
         return GraphDP(self.epsilon, nx.path_graph(list(self.inputs)))
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Return bounds of the optimal value for the real ``e**epsilon``; the prior is read exactly as its floats.
+        """Return rational bounds of the optimal value, as `TopK.exact_value`.
 
-        Returns
-        -------
-        tuple of Fraction
-            ``low <= optimum <= high``; two passes of O(n) rational steps, each rounded outward to 256 bits.
+        Two passes of O(n) rational steps, each rounded outward to 256 bits.
         """
         prior = [Fraction(float(weight)) for weight in self.prior]
         ends = []

@@ -3,13 +3,12 @@
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ldpopt.closed_forms.form import ClosedForm, exact_sum, read_delta
-from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.closed_forms.form import ResponseForm, exact_sum, read_delta
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, rational, real_number
 from ldpopt.mechanism.exact_draws import Codes
@@ -68,15 +67,13 @@ class Ranking:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TopK(ClosedForm):
+class TopK(ResponseForm):
     """Result of `top_k`.
 
     Parameters
     ----------
     k : int
         Number of answers that the randomized response reports: the largest optimal number.
-    prior : ndarray, shape (n,)
-        As read.
     ranking : Ranking
         The prior in descending order.
     """
@@ -123,17 +120,12 @@ class TopK(ClosedForm):
         return found
 
     def exact_dual(self, alpha: Fraction | None = None) -> list[Fraction]:
-        """Return `dual` in rationals, for one rational value of ``e**epsilon``.
+        """Return `dual` in rationals, for one rational ``alpha = e**epsilon``; it sums to the optimal value at delta 0.
 
         Parameters
         ----------
         alpha : Fraction, optional
             ``alpha >= 1`` (default: the upper end of the enclosure, which bounds the real optimum from above).
-
-        Returns
-        -------
-        list of Fraction
-            Length n; sums to the optimal value at delta 0.
         """
         alpha = self.epsilon.enclosure()[1] if alpha is None else rational(alpha, "alpha", "ratio", 1)
         k, total = self.ranking.largest_k(alpha)
@@ -147,36 +139,18 @@ class TopK(ClosedForm):
         return found
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
-        """Return bounds of the optimal value for the real ``e**epsilon``; the prior is read exactly as its floats.
+        """Return bounds ``low <= optimum <= high`` for the real ``e**epsilon``; equal if that is given as a rational.
 
-        Returns
-        -------
-        tuple of Fraction
-            ``low <= optimum <= high``, equal if ``e**epsilon`` is given as a rational.
+        The prior is read exactly as its floats.
         """
         return _bounds(self.ranking, self.epsilon, self.delta)
 
     @property
-    def channel(self) -> Float:
-        """The formula in floats, shape ``(n, n)``; the report of a non-member is uniform on the members."""
-        n, members, b = len(self.prior), self.members, self.epsilon.b
-        channel = np.zeros((n, n))
-        channel[:, members] = 1 / self.k
-        channel[np.ix_(members, members)] = b / (1 + (self.k - 1) * b)
-        channel[members, members] = 1 / (1 + (self.k - 1) * b)
-        channel *= 1 - self.delta
-        np.fill_diagonal(channel, channel.diagonal() + self.delta)
-        return channel
-
-    @cached_property
-    def sampler(self) -> ResponseSampler:
-        """With probability delta the truth, otherwise k-ary randomized response on the members; no matrix.
-
-        Its probabilities are rational and exactly private; they differ from `mechanism` by rounding only.
-        """
+    def response(self) -> tuple[Codes, NDArray[Any]]:
+        """The members, and the position of each answer among them."""
         member_index = np.full(len(self.prior), -1, dtype=np.int32)
         member_index[self.members] = np.arange(self.k)
-        return ResponseSampler(self.inputs, self.members, member_index, self.epsilon, self.delta)
+        return self.members, member_index
 
 
 def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:

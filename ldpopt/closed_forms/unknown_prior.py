@@ -44,10 +44,7 @@ class Robust(ClosedForm):
     def exact_value(self) -> tuple[Fraction, Fraction]:
         """Return bounds of the max-min value for the real ``e**epsilon``; their gap is due to the linear program.
 
-        Returns
-        -------
-        tuple of Fraction
-            Low: the diagonal, scaled until it is attainable, at the worst vertex. High: `top_k` at the mixture.
+        Low: the diagonal, scaled until it is attainable, at the worst vertex. High: `top_k` at the mixture.
         """
         share, alpha = Fraction(self.delta), self.epsilon.enclosure()[0]
         truth = [Fraction(float(q)) for q in self.diagonal]
@@ -215,8 +212,6 @@ def robust_value(
 
     Raises
     ------
-    StatementError
-        If a row is not a prior.
     NoSolutionError
         If the linear program was not solved to optimality.
 

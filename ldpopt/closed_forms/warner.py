@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.closed_forms.form import ClosedForm, read_delta
-from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.closed_forms.form import ClosedForm, ResponseForm, read_delta
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, round_up
 from ldpopt.foundation.numbers import Float, is_whole, rational, short_repr
+from ldpopt.mechanism.exact_draws import Codes
 from ldpopt.mechanism.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MinimaxResponse(ClosedForm):
+class MinimaxResponse(ResponseForm):
     """Result of `randomized_response` and `minimax`: k-ary randomized response; the truth with probability delta."""
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
@@ -28,18 +28,10 @@ class MinimaxResponse(ClosedForm):
         return low, high
 
     @property
-    def channel(self) -> Float:
-        """The formula in floats, shape ``(n, n)``."""
-        n, b = len(self.inputs), self.epsilon.b
-        channel = np.full((n, n), (1 - self.delta) * b / (1 + (n - 1) * b))
-        np.fill_diagonal(channel, self.delta + (1 - self.delta) / (1 + (n - 1) * b))
-        return channel
-
-    @cached_property
-    def sampler(self) -> ResponseSampler:
-        """Keep the letter, or replace it by a uniform other one; exactly private, no matrix."""
+    def response(self) -> tuple[Codes, Codes]:
+        """All letters."""
         letters = np.arange(len(self.inputs))
-        return ResponseSampler(self.inputs, letters, letters, self.epsilon, self.delta)
+        return letters, letters
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -173,17 +165,13 @@ def coin(truth: Any = Fraction(1, 2), yes: Any = Fraction(1, 2)) -> Coin:
     Returns
     -------
     Coin
-        Budget (``ln 3`` at the default; inf if a report reveals the answer), delta curve, channel ``(2, 2)`` with
-        rows and columns no, yes.
+        Two-sided budget (``ln 3`` at the default; inf if a report reveals the answer), delta curve, channel ``(2, 2)``
+        with rows and columns no, yes.
 
     Raises
     ------
     StatementError
         If an argument is not a probability.
-
-    Notes
-    -----
-    The smallest epsilon is two-sided: the larger of the ratios of the two columns.
 
     References
     ----------

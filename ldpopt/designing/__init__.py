@@ -10,10 +10,9 @@ finishes with `prove_design`. The methods may fail; the certificate is checked i
 
 from ldpopt.certificate.design_certificate import DesignCertificate
 from ldpopt.designing.comparison import DesignComparison, OtherMechanism, compare_designs
-from ldpopt.designing.design import design
+from ldpopt.designing.design import design, load_design, save_design
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
-from ldpopt.designing.saving import load_design, save_design
 
 __all__ = [
     "Design", "DesignCertificate", "DesignComparison", "FrequencyDesign", "OtherMechanism", "compare_designs",

@@ -20,11 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from ldpopt.designing.column_generation import UNUSED, Optimum, Solved, generate_columns
+from ldpopt.designing.column_generation import (
+    RESOLVED,
+    STALLED,
+    UNUSED,
+    CurvedPoint,
+    CurvedSystem,
+    Optimum,
+    Solved,
+    generate_columns,
+    half_inverse,
+    relative_error,
+)
 from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.masters import FINEST, STALLED, CurvedPoint, CurvedSystem, half_inverse, relative_error
-from ldpopt.designing.pricing import Dual, Price
-from ldpopt.designing.private_columns import Cone
+from ldpopt.designing.private_columns import Cone, Dual, Price
 from ldpopt.designing.symmetry import Permutations, all_images, representatives, symmetry_group
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
@@ -139,7 +148,7 @@ class AverageMaster:
         at, slope = self.state(point), point.dual[1:]
         offset = float(np.max(at.prices - slope @ self.rows[1:]))
         bound = at.value**2 / offset if offset > 0 else 0.0
-        variance = max(at.value - self.spread, FINEST * at.value)
+        variance = max(at.value - self.spread, RESOLVED * at.value)
         off = relative_error(self.missing(point.q) / self.largest, point.dual * self.largest, variance)
         gap = max((at.value - bound) / variance, off)
         inverse, price = at.half @ at.half.T, at.half @ at.form @ at.half.T

@@ -9,16 +9,14 @@ No design has fewer sets than answers (Fisher).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
 
 import numpy as np
 
 from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.pricing import Dual
-from ldpopt.designing.private_columns import Cone, Staircases
+from ldpopt.designing.private_columns import Cone, Dual, Staircases
+from ldpopt.foundation.fields import Field, field
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 
@@ -222,60 +220,3 @@ class _Search:
             for d in differences:
                 self.seen[d] -= 1
         return False
-
-
-@dataclass(frozen=True, eq=False)
-class Field:
-    """The field of ``q = p**e`` elements, which are vectors of length ``e`` modulo ``p``."""
-
-    p: int
-    e: int
-    powers: Int  # 1, a, a**2, ... for a generator a, shape (q - 1, e)
-
-    @property
-    def elements(self) -> Int:
-        """All elements, zero first, shape ``(q, e)``."""
-        return np.vstack([np.zeros((1, self.e), np.int64), self.powers])
-
-    def numbers(self, elements: Int) -> Int:
-        """Numbers whose digits in base ``p`` are the elements."""
-        return np.asarray((elements % self.p) @ self.p ** np.arange(self.e))
-
-    def trace(self, exponents: Int, size: int) -> Int:
-        """Trace of powers of the generator down to the subfield of ``size`` elements."""
-        total, power = np.zeros((len(exponents), self.e), np.int64), 1
-        for _ in range(round(np.log(self.p**self.e) / np.log(size))):
-            total += self.powers[exponents * power % len(self.powers)]
-            power = power * size % len(self.powers)
-        return np.asarray(total % self.p)
-
-
-def field(q: int) -> Field | None:
-    """The field of ``q`` elements; None if ``q`` is not a power of a prime."""
-    p = next((d for d in range(2, q + 1) if q % d == 0), 1)
-    e = round(np.log(q) / np.log(p)) if p > 1 else 0
-    if q < 2 or p**e != q:
-        return None
-    for tail in product(range(p), repeat=e):
-        powers = _powers(np.array(tail, np.int64), p, q)
-        if powers is not None:
-            return Field(p, e, powers)
-    raise AssertionError("every finite field has a generator")
-
-
-def _powers(tail: Int, p: int, q: int) -> Int | None:
-    """Powers of ``a`` with ``a**e`` the vector ``tail``; None unless they are all elements but zero."""
-    e = len(tail)
-    if not tail[0]:
-        return None  # multiples of the polynomial a have no constant term: a is not invertible
-    element = np.zeros(e, np.int64)
-    element[0] = 1
-    found = [element]
-    for _ in range(q - 2):
-        last = element[-1]
-        element = np.concatenate([[0], element[:-1]])
-        element = (element + last * tail) % p
-        if np.array_equal(element, found[0]):
-            return None
-        found.append(element)
-    return np.array(found)

@@ -1,23 +1,27 @@
 """Column generation: solve a master program on some columns, price all others, add the costliest ones.
 
 One loop for both objectives: the masters are in `average` and `worst_case`, the oracle is `Cone.price`. Gaps are those
-of the variance, which is the value less the variance of the true values.
+of the variance, which is the value less the variance of the true values. Both masters share the inverse of an
+information matrix, and Newton steps with curved prices.
 """
 
 import time
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dtrtri
 
 from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.pricing import Dual, Price, Priced
-from ldpopt.designing.private_columns import Cone
+from ldpopt.designing.private_columns import Cone, Dual, Price, Priced
 from ldpopt.designing.symmetry import Permutations, new_representatives
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Columns
+from ldpopt.solving.interior.path_following import NewtonSystem, Point
 
 ROUNDS = 60  # limit on rounds of pricing
 UNUSED = 1e-13  # probability below which a column is left out of the mechanism
@@ -26,6 +30,17 @@ FIRST = 0.03  # gap of the first master
 # Time that is kept for the proof, in multiples of the quickest pricing: integers price all columns once more
 PROOF = 80.0
 FEWER = 0.5  # gap of the next master, in multiples of the gap that pricing found
+STALLED = 20  # steps without a smaller gap before the iteration ends
+# Dual residual, as a share of the products: above, a step only restores dual feasibility; below, the prices are nearly
+# straight
+CURVED, STRAIGHT = 0.3, 1e-3
+# Least share of the mean product that a step aims at, if prices are nearly straight and if not
+CENTERING = (1e-3, 0.03)
+# Singular value of a design, relative to the largest, below which a direction counts as without information
+LEAST = 1e-10
+NEEDED = 1e-8  # share of a workload in such directions above which the workload needs them
+RESOLVED = 1e-15  # least variance relative to the value that floats can resolve
+P = TypeVar("P", bound=Point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,3 +151,63 @@ def _kept(columns: Columns, solved: Solved, room: int) -> NDArray[np.int64]:
     if len(columns) <= room:
         useful |= short < 0.1
     return np.flatnonzero(useful)
+
+
+class CurvedPoint(Point):
+    """A point whose primal and dual variables move by the same length, as in programs whose prices are not linear."""
+
+    def lengths(self, step: Self) -> tuple[float, float]:
+        """The shorter one of the primal and the dual length, for both."""
+        both = min(super().lengths(step))
+        return both, both
+
+
+class CurvedSystem(NewtonSystem[P]):
+    """Newton steps of a program whose prices are not linear."""
+
+    corrections: int = 0
+
+    @abstractmethod
+    def residual(self) -> float:
+        """Dual residual: sum of slacks times the distances of their multipliers from the reduced prices."""
+
+    def step(self) -> P | None:
+        """Restore dual feasibility first if it is poor; else predict and correct."""
+        at, share = self.at, self.residual() / self.at.products
+        if share > CURVED:
+            mean = at.products / sum(part.size for part in at.slacks)
+            return self.moved(self.direction(tuple(mean - x * u for x, u in at.complementary_pairs)))
+        self.centering = CENTERING[share > STRAIGHT]
+        return super().step()
+
+
+def half_inverse(rows: Float, weights: Float, gram: Float) -> Float:
+    """``R`` with ``R R^T`` the inverse of ``rows^T diag(weights) rows``, which is not formed: that would lose digits.
+
+    The pseudo-inverse if some direction has no information. But if the workload, of this Gram matrix, needs that
+    direction, it gets the least information that floats can resolve, so that the value is huge.
+    """
+    root = np.sqrt(weights)[:, None] * rows
+    size = np.linalg.norm(root, axis=0)
+    if not np.isfinite(size).all():
+        raise LinAlgError("information is not finite")
+    size[size == 0] = 1.0
+    if len(root) >= len(size):
+        factor = np.linalg.qr(root / size, mode="r")
+        if np.abs(np.diag(factor)).min() > LEAST:
+            return np.asarray(dtrtri(factor)[0] / size[:, None])
+    _, sizes, turned = np.linalg.svd(root / size)
+    sizes = np.append(sizes, np.zeros(len(turned) - len(sizes)))
+    kept = np.flatnonzero(sizes > LEAST * sizes[0])
+    needed = np.abs(np.diag(turned @ (gram / size / size[:, None]) @ turned.T))
+    if needed.sum() - needed[kept].sum() > NEEDED * needed.sum():
+        return np.asarray(turned.T / np.maximum(sizes, LEAST * sizes[0]) / size[:, None])
+    half = np.zeros_like(turned)
+    half[:, kept] = turned[kept].T / sizes[kept]
+    return np.asarray(half / size[:, None])
+
+
+def relative_error(short: Float, dual: Float, variance: float) -> float:
+    """Errors of equations: the larger of their size and of their effect on the variance by their multipliers."""
+    errors = np.abs(short)
+    return max(float(errors @ np.abs(dual)) / variance, float(errors.max()))

@@ -22,11 +22,18 @@ from ldpopt.privacy import PureLDP
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.workload import Workload
 
-# The mechanisms, in the order in which they are computed
-NAMES = (
-    *("randomized response", "subset selection", "unary encoding", "local hashing"),
-    *("Hadamard response", "hierarchy", "factorization"),
-)
+# Mechanisms whose reports are sets of answers, and those whose channel is listed
+SETS: dict[str, Callable[[int, float], SetProtocol]] = {
+    "randomized response": literature.randomized_response,
+    "subset selection": literature.subset_selection,
+    "unary encoding": literature.unary_encoding,
+    "local hashing": literature.local_hashing,
+}
+CHANNELS: dict[str, Callable[[int, float], Float]] = {
+    "Hadamard response": literature.hadamard_response,
+    "hierarchy": literature.hierarchy,
+}
+NAMES = (*SETS, *CHANNELS, "factorization")  # in the order in which they are computed
 # Largest number of answers for which a channel is listed and inverted, in at most a minute
 LARGEST = {"randomized response": 1000, "Hadamard response": 400, "hierarchy": 400, "factorization": 64}
 LISTED = 14  # the same for protocols whose reports are all sets
@@ -191,9 +198,9 @@ def compare_designs(
     case = _Case(wanted, float(privacy.epsilon), None if weights is None else r, objective)
     others: list[OtherMechanism] = []
     left_out: dict[str, str] = {}
-    for name, work in case.methods().items():
+    for name in NAMES:
         try:
-            variances, note = work()
+            variances, note = case.variances(name)
         except (LdpoptError, OverflowError, np.linalg.LinAlgError) as error:
             left_out[name] = error.what if isinstance(error, LdpoptError) else "its numbers are beyond the floats"
             continue
@@ -223,35 +230,32 @@ class _Case:
             return float(variances.max())
         return float(variances.mean() if self.weights is None else self.weights @ variances)
 
-    def methods(self) -> dict[str, Callable[[], tuple[Float, str]]]:
-        """For each mechanism a function that returns its variances and a note."""
-        found: dict[str, Callable[[], tuple[Float, str]]] = {
-            "randomized response": lambda: self._sets("randomized response", literature.randomized_response),
-            "subset selection": self._subset_selection,
-            "unary encoding": lambda: self._sets("unary encoding", literature.unary_encoding),
-            "local hashing": lambda: self._sets("local hashing", literature.local_hashing),
-            "Hadamard response": lambda: self._channel("Hadamard response", literature.hadamard_response),
-            "hierarchy": lambda: self._channel("hierarchy", literature.hierarchy),
-            "factorization": self._factorization,
-        }
-        return {name: found[name] for name in NAMES}
+    def variances(self, name: str) -> tuple[Float, str]:
+        """Variances of a mechanism, and a note on its sets or its estimator; an error if it would take too long."""
+        if name == "subset selection":
+            return self._subset_selection()
+        if name in SETS:
+            return self._sets(SETS[name](self.n, self.epsilon), LARGEST.get(name, LISTED))
+        if self.n > LARGEST[name]:
+            what = f"{self.n:,} answers take too long: at most {LARGEST[name]:,} are compared"
+            raise LdpoptError(what, do="compare a workload of fewer answers")
+        if name in CHANNELS:
+            return self._best_for(CHANNELS[name](self.n, self.epsilon)), ""
+        channel = factorization(self.workload, self.epsilon, starts=STARTS, weights=self.weights)
+        note = ", made for the average" if self.objective == "worst_case" else ""
+        return self._best_for(channel), f"best of {STARTS} starts{note}"
 
     @property
     def _is_plain(self) -> bool:
         """Whether the estimator for equal weights is the best one."""
         return self.weights is None and self.objective == "average"
 
-    def _sets(self, name: str, build: Callable[[int, float], SetProtocol]) -> tuple[Float, str]:
-        protocol = build(self.n, self.epsilon)
-        if self._is_plain or self.n > LARGEST.get(name, LISTED):
+    def _sets(self, protocol: SetProtocol, most: int) -> tuple[Float, str]:
+        """Variances of a protocol, whose channel is listed for so many answers if another estimator is better."""
+        if self._is_plain or self.n > most:
             note = "" if self._is_plain else "estimator for equal weights"
             return protocol.variances(literature.centered_diagonal(self.workload)), note
         return self._best_for(protocol.channel), ""
-
-    def _channel(self, name: str, build: Callable[[int, float], Float]) -> tuple[Float, str]:
-        """Variances of a mechanism whose channel is listed."""
-        self._require_listable(name)
-        return self._best_for(build(self.n, self.epsilon)), ""
 
     def _subset_selection(self) -> tuple[Float, str]:
         """Variances of subset selection at its best size."""
@@ -265,12 +269,6 @@ class _Case:
         best = {k: self._best_for(protocol.channel) for k, protocol in protocols.items()}
         size = min(best, key=lambda k: self.value(best[k]))
         return best[size], f"sets of {size}"
-
-    def _factorization(self) -> tuple[Float, str]:
-        self._require_listable("factorization")
-        channel = factorization(self.workload, self.epsilon, starts=STARTS, weights=self.weights)
-        note = "made for the average" if self.objective == "worst_case" else ""
-        return self._best_for(channel), f"best of {STARTS} starts" + (f", {note}" if note else "")
 
     def _best_for(self, channel: Float) -> Float:
         """Variances with the best estimator for a channel; for the worst case, at the least favorable weights."""
@@ -286,11 +284,6 @@ class _Case:
             found = literature.variances_of(self.workload, channel, r)
             best = found if found.max() < best.max() else best
         return best
-
-    def _require_listable(self, name: str) -> None:
-        if self.n > LARGEST[name]:
-            what = f"{self.n:,} answers take too long: at most {LARGEST[name]:,} are compared"
-            raise LdpoptError(what, do="compare a workload of fewer answers")
 
 
 def _sizes_near(n: int, epsilon: float) -> list[int]:

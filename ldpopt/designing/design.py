@@ -1,5 +1,6 @@
-"""The verb `design`: read the problem, run the plan, prove the result."""
+"""The verbs: `design` reads the problem, runs the plan and proves the result; a design is saved and loaded."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -20,12 +21,12 @@ from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.plan import plan_of
 from ldpopt.designing.realize import response
-from ldpopt.designing.record import Design
+from ldpopt.designing.record import Design, ProvedDesign
 from ldpopt.errors import LdpoptError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.foundation.numbers import positive_seconds, real_number
 from ldpopt.foundation.threads import few_threads
-from ldpopt.privacy import Notion, PureLDP
+from ldpopt.privacy import Notion
 from ldpopt.problem.design_problem import DesignProblem, Objective
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.log import LOG, Step, log_to_stderr
@@ -111,6 +112,7 @@ def design(
 
     Examples
     --------
+    >>> from ldpopt import PureLDP
     >>> best = design(Workload.frequencies(["no", "yes"]), PureLDP("log(3)"))
     >>> best.mechanism.channel.round(6).tolist(), round(best.value, 6), best.relative_gap < 1e-6
     ([[0.75, 0.25], [0.25, 0.75]], 1.5, True)
@@ -134,9 +136,8 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
         ran.append(step)
         try:
             raw = step.method.solve(task)
-            if not isinstance(raw.channel, np.ndarray):
-                certificate = FrequencyCertificate.of(task.form.problem.workload, PureLDP(task.form.epsilon))
-                return FrequencyDesign(certificate, steps=tuple(ran))
+            if isinstance(raw, FrequencyCertificate):
+                return FrequencyDesign(raw, steps=tuple(ran))
             found = prove_design(task.form, raw)
         except FAILURES as error:
             failure = failure or (error if isinstance(error, LdpoptError) else None)
@@ -148,7 +149,10 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
         if best.relative_gap <= task.gap or task.deadline.is_over:
             break
     if best is None:
-        best = _last_resort(task, failure)
+        try:
+            best = prove_design(task.form, response(task))
+        except StatementError as error:  # nothing can be estimated from randomized response
+            raise failure or error from None
         notes.append("randomized response, because no method found a design")
     notes += _unreached(best, task)
     for note in notes:
@@ -162,18 +166,10 @@ def _refined(step: Step[DesignMethod], task: DesignTask, found: DesignCertificat
     if not step.method.can_refine or not is_near or task.deadline.is_over:
         return found
     try:
-        again = prove_design(task.form, step.method.solve(replace(task, gap=task.gap / 10)))
+        again = step.method.solve(replace(task, gap=task.gap / 10))
+        return better(found, prove_design(task.form, again)) if isinstance(again, RawDesign) else found
     except FAILURES:
         return found
-    return better(found, again)
-
-
-def _last_resort(task: DesignTask, failure: LdpoptError | None) -> DesignCertificate:
-    """Randomized response; if nothing can be estimated from its reports, the first method's error."""
-    try:
-        return prove_design(task.form, response(task))
-    except StatementError as error:
-        raise failure or error from None
 
 
 def _done(step: Step[DesignMethod], raw: RawDesign, found: DesignCertificate, task: DesignTask) -> list[str]:
@@ -210,10 +206,7 @@ def _unreached(certificate: DesignCertificate, task: DesignTask) -> list[str]:
 def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     """Value of the channel with its estimator, and the bound of the first multipliers that hold, in rationals."""
     # The last multipliers that are tried treat all answers alike. If none hold, the bound is 0.
-    problem, channel = form.problem, raw.channel
-    assert isinstance(channel, np.ndarray)
-    assert raw.left_inverse is not None
-    workload = problem.workload
+    problem, workload = form.problem, form.problem.workload
     statement = Statement.of(workload.matrix, raw.weights, form.classes)
     rays = form.private_columns.rays
     cone = cone_of(problem.privacy, workload.inputs) if rays is None else rays
@@ -221,7 +214,7 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     multipliers = next((one for one in candidates if one.holds(statement, cone)), NoBound())
     certificate = DesignCertificate.of(
         *(workload, problem.privacy, raw.weights, problem.objective),
-        *(channel, raw.left_inverse, multipliers, form.classes),
+        *(raw.channel, raw.left_inverse, multipliers, form.classes),
     )
     if certificate.audit.verdict != "certified":
         what = f"the channel that was found is not private: epsilon {certificate.audit.epsilon:.9g} found"
@@ -244,3 +237,58 @@ def better(one: DesignCertificate, two: DesignCertificate) -> DesignCertificate:
     # An estimator with a bias within rounding may be better than the bound by as little.
     proved = min(bound.bound, best.achieved)
     return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=proved)
+
+
+def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
+    """Write a design with its proof as JSON; atomic.
+
+    Parameters
+    ----------
+    found : Design or FrequencyDesign
+        Result of `design`.
+    path : path-like
+        `load_design`, `Mechanism.load` and the command line read it.
+    title : str
+        Purpose of the design; default: ``""``. Notion, epsilon, digest and version are also written.
+
+    Raises
+    ------
+    StatementError
+        If it is another object.
+    CertificateError
+        If a label is neither text nor a number.
+    ModelFileError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from ldpopt import PureLDP, Workload, design
+    >>> path = os.path.join(tempfile.mkdtemp(), "design.json")  # load_design(path) reads it back
+    >>> save_design(design(Workload.prefix(["low", "high"]), PureLDP(1.0)), path)
+    """
+    if not isinstance(found, (Design, FrequencyDesign)):
+        raise StatementError(f"a {type(found).__name__} is not a design", do="pass what `design` returned")
+    found.save(path, title=title)
+
+
+def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
+    """Read a design that `save_design`, `DesignCertificate.save` or ``ldpopt design`` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        A JSON file.
+
+    Returns
+    -------
+    Design or FrequencyDesign
+        Its claims are not checked: `DesignCertificate.recheck` and ``ldpopt certify`` do that.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is missing or is not a design.
+    """
+    found: Design | FrequencyDesign = ProvedDesign.load(path)
+    return found

@@ -68,6 +68,7 @@ def plan_of(form: DesignForm, limits: DesignLimits) -> tuple[Step[DesignMethod],
     for method in METHODS:
         if steps and (steps[0].method.is_optimal or form.n > limits.second_answers):
             break
-        if method.suits(form, limits):
-            steps.append(Step(method, method.because(form, limits)))
+        because = method.because(form, limits)
+        if because is not None:
+            steps.append(Step(method, because))
     return tuple(steps)

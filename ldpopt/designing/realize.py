@@ -1,19 +1,18 @@
 """From an optimum in floats to a private channel in integer masses, its left inverse, and multipliers to be checked."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from ldpopt.certificate.design_bound import LISTED, Bound
-from ldpopt.certificate.design_statement import Statement
-from ldpopt.certificate.design_value import value_above
-from ldpopt.designing.at_most import with_at_most
+from ldpopt.certificate.design_statement import Statement, value_above
 from ldpopt.designing.average import optimize_average
 from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.few_reports import with_at_most
 from ldpopt.designing.methods.method import DesignTask, RawDesign
 from ldpopt.designing.private_columns import PrivateColumns
 from ldpopt.errors import StatementError
@@ -31,14 +30,6 @@ CONDITION = 1e-4
 SHARE = 1e-10  # largest share of randomized response that is mixed in; the variance grows by at most this share
 
 
-@dataclass(frozen=True, eq=False)
-class Realized:
-    """A private channel with a left inverse."""
-
-    channel: Float  # masses over 2**53, shape (n, m)
-    left_inverse: Float  # X with X C^T = 1 and columns that sum to 1, shape (n, m); the estimator is W X
-
-
 def raw_design(task: DesignTask, optimum: Optimum) -> RawDesign:
     """Round an optimum to a private channel with at most the number of reports of the problem."""
     form, most, dual = task.form, task.form.problem.outputs, optimum.dual
@@ -46,23 +37,19 @@ def raw_design(task: DesignTask, optimum: Optimum) -> RawDesign:
     if most is not None and is_limited:
         ending = task.deadline.share(LIMITED)
         made = with_at_most(optimum, form.private_columns, most, ending, for_all=form.is_worst_case)
-    real = _best(task, optimum, made, is_limited)
+    weights = form.weights_of(dual.weights) if form.is_worst_case else form.problem.all_weights
+    best = _best(task, optimum, made, weights, is_limited)
     # More than 20 answers without a diagonal: the bound is that of answers alike, which needs no margin.
     is_bounded = form.staircases is None or dual.shift is not None or form.n <= LISTED
     bounds: Iterable[Bound] = (dual.scaled_bound(margin) for margin in MARGINS) if is_bounded else ()
-    return RawDesign(real.channel, real.left_inverse, _weights(form, optimum), bounds, optimum.rounds, optimum.notes)
+    return replace(best, weights=weights, bounds=bounds, rounds=optimum.rounds, notes=optimum.notes)
 
 
-def _weights(form: DesignForm, optimum: Optimum) -> Float:
-    """Weights of all answers for which the bound holds, shape ``(n,)``."""
-    return form.weights_of(optimum.dual.weights) if form.is_worst_case else form.problem.all_weights
-
-
-def _best(task: DesignTask, optimum: Optimum, made: Optimum, is_limited: bool) -> Realized:
+def _best(task: DesignTask, optimum: Optimum, made: Optimum, weights: Float, is_limited: bool) -> RawDesign:
     """The first attempt that succeeds; at a large budget the first that is good enough exactly, else the best one."""
     form, statement, dual = task.form, None, optimum.dual
     enough = (dual.bound - Contrasts(form.gram, dual.weights).spread) / (1 - task.gap)
-    found: list[tuple[Fraction, Realized]] = []
+    found: list[tuple[Fraction, RawDesign]] = []
     failure: StatementError | None = None
     is_large = float(form.epsilon) >= task.limits.large_epsilon and not is_limited
     for attempt in _attempts(task, made, form.objective_gap(optimum, task.gap), is_limited):
@@ -72,7 +59,7 @@ def _best(task: DesignTask, optimum: Optimum, made: Optimum, is_limited: bool) -
         if not is_large:
             return attempt
         if statement is None:
-            statement = Statement.of(form.problem.workload.matrix, _weights(form, optimum), form.classes)
+            statement = Statement.of(form.problem.workload.matrix, weights, form.classes)
         value = value_above(statement, attempt.channel, attempt.left_inverse, form.problem.objective)
         if value <= enough:
             return attempt
@@ -83,7 +70,7 @@ def _best(task: DesignTask, optimum: Optimum, made: Optimum, is_limited: bool) -
     return min(found, key=lambda pair: pair[0])[1]
 
 
-def _attempts(task: DesignTask, made: Optimum, share: float, is_limited: bool) -> Iterator[Realized | StatementError]:
+def _attempts(task: DesignTask, made: Optimum, share: float, is_limited: bool) -> Iterator[RawDesign | StatementError]:
     """Channels for an optimum: its own; for weights nearer to each other; randomized response."""
     # Answers of weight 0 under a large budget may get next to no reports, whose values are then beyond the floats, and
     # designs for large budgets are so near to randomized response that floats may make them worse.
@@ -102,7 +89,7 @@ def _attempts(task: DesignTask, made: Optimum, share: float, is_limited: bool) -
     yield _attempt(form, even, share, lift=False)
 
 
-def _attempt(form: DesignForm, optimum: Optimum, share: float, lift: bool = True) -> Realized | StatementError:
+def _attempt(form: DesignForm, optimum: Optimum, share: float, lift: bool = True) -> RawDesign | StatementError:
     """A private channel with the left inverse for the problem's own weights, or why there is none."""
     try:
         columns, q = optimum.columns, optimum.q
@@ -110,7 +97,7 @@ def _attempt(form: DesignForm, optimum: Optimum, share: float, lift: bool = True
             columns, q = _estimable(optimum, form.private_columns, min(SHARE, share / 4))
         channel = _private_channel(optimum.contrasts, columns, q, form.private_columns)
         weights = optimum.contrasts.weights if form.is_worst_case else form.class_weights
-        return Realized(channel, left_inverse(channel, weights))
+        return RawDesign(channel, left_inverse(channel, weights), form.weights_of(weights))
     except StatementError as error:
         return error
 

@@ -82,8 +82,7 @@ class ProvedDesign(ReportSource, HasFacts):
     @staticmethod
     def of(claim: DesignClaim) -> Any:
         """Return the design with a certificate: a `Design`, or a `FrequencyDesign`."""
-        kind = _KINDS[type(claim)]
-        return kind(claim, claim.notes) if claim.notes else kind(claim)
+        return _KINDS[type(claim)](claim)
 
     def save(self, path: str | os.PathLike[str], *, title: str = "") -> None:
         """Write mechanism, estimator and proof as JSON; see `save_design`."""

@@ -17,11 +17,20 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ldpopt.designing.column_generation import UNUSED, Optimum, Solved, generate_columns
+from ldpopt.designing.column_generation import (
+    RESOLVED,
+    STALLED,
+    UNUSED,
+    CurvedPoint,
+    CurvedSystem,
+    Optimum,
+    Solved,
+    generate_columns,
+    half_inverse,
+    relative_error,
+)
 from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.masters import FINEST, STALLED, CurvedPoint, CurvedSystem, half_inverse, relative_error
-from ldpopt.designing.pricing import Dual
-from ldpopt.designing.private_columns import Cone
+from ldpopt.designing.private_columns import Cone, Dual
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Columns
@@ -133,7 +142,7 @@ class MinimaxMaster:
         except LinAlgError:
             return np.inf, np.inf
         r, worst = self.least + point.r, float(at.by_r.max())
-        off = relative_error(self.vectors.T @ point.theta - 1, point.line, max(worst, FINEST * at.value))
+        off = relative_error(self.vectors.T @ point.theta - 1, point.line, max(worst, RESOLVED * at.value))
         # Add the least multiple of the weights with which no column costs more than the line allows.
         short = float(np.max((-at.by_theta - self.vectors @ point.line) / at.mass))
         largest = float(point.line.sum() + short * r.sum())

@@ -55,8 +55,6 @@ class Counts:
         Sum of the squared weights; without weights, the same numbers.
     total, total_squares : float
         Sum of all weights and of their squares.
-    n_reports : int
-        Number of reports.
 
     Examples
     --------
@@ -88,7 +86,7 @@ class Counts:
         weights: Any = None,
         missing: Missing = "refuse",
     ) -> Counts:
-        """Count reports.
+        """Count reports; counts without weights are whole numbers.
 
         Parameters
         ----------
@@ -104,11 +102,6 @@ class Counts:
             Weight of each report, finite and ``>= 0``. A Series needs the index of the reports. Default: all 1.
         missing : {"refuse", "leave_out"}
             What is done with a missing report of a table. Default: ``"refuse"``.
-
-        Returns
-        -------
-        Counts
-            Whole numbers without weights.
 
         Raises
         ------
@@ -191,13 +184,7 @@ class Counts:
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the counts as JSON, atomically; every number reads back as the same number.
-
-        Raises
-        ------
-        ModelFileError
-            If the file cannot be written.
-        """
+        """Write the counts as JSON, atomically; every number reads back as the same number."""
         data = {
             "format": FORMAT,
             "source": self.source,
@@ -213,13 +200,7 @@ class Counts:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counts:
-        """Read a file of `save`. Labels that are neither texts nor numbers are read back as texts.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing, or does not contain counts.
-        """
+        """Read a file of `save`. Labels that are neither texts nor numbers are read back as texts."""
         with reading_json(path, "counts", "pass what Counts.save wrote"):
             data = strict_object(path, MAX_FILE_BYTES)
             if data["format"] != FORMAT:

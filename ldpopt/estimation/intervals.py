@@ -16,17 +16,7 @@ from ldpopt.foundation.numbers import Float
 
 
 def norm_sub(values: Float) -> Float:
-    r"""Return the nearest frequencies: non-negative with sum 1 (Norm-Sub; Wang et al. 2020).
-
-    .. math:: \max(\hat f_x - \delta, 0), \quad \delta \text{ such that they sum to 1}
-
-    The Euclidean projection on the simplex.
-
-    Examples
-    --------
-    >>> norm_sub(np.array([0.7, 0.5, -0.2]))
-    array([0.6, 0.4, 0. ])
-    """
+    """Return the nearest frequencies, as `Estimate.norm_sub`: the Euclidean projection on the simplex."""
     falling = np.sort(values)[::-1]
     shift = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
     kept = int(np.flatnonzero(falling > shift)[-1])
@@ -34,13 +24,7 @@ def norm_sub(values: Float) -> Float:
 
 
 def share_intervals(share: Float, scale: float, z: float) -> Float:
-    """Wilson intervals of shares, shape ``(k, 2)``; ``scale`` is one over the number of reports.
-
-    Examples
-    --------
-    >>> share_intervals(np.array([0.0]), 1 / 100, 1.96).round(4)
-    array([[0.   , 0.037]])
-    """
+    """Wilson intervals of shares, shape ``(k, 2)``; ``scale`` is one over the number of reports."""
     c = z * z * scale
     half = np.sqrt(c * (share * (1 - share) + c / 4))
     middle = share + c / 2
@@ -50,29 +34,11 @@ def share_intervals(share: Float, scale: float, z: float) -> Float:
 def score_intervals(
     estimates: Float, wanted: Float, values: Float, channel: Float, frequencies: Float, scale: float, z: float
 ) -> Float:
-    """Score intervals of estimates that are linear in the reports.
+    """Score intervals, shape (k, 2), of unbiased ``estimates`` of ``wanted @ p``, linear in the reports; not clipped.
 
-    Parameters
-    ----------
-    estimates : ndarray, shape (k,)
-        Unbiased estimates of ``wanted @ p``.
-    wanted : ndarray, shape (k, n)
-        Matrix of the numbers that are estimated.
-    values : ndarray, shape (k, m)
-        Value of each report in each number.
-    channel : ndarray, shape (n, m)
-        Probabilities of reports.
-    frequencies : ndarray, shape (n,)
-        Estimated frequencies, non-negative with sum 1.
-    scale : float
-        One over the number of reports; with weights, the sum of their squares over the square of their sum.
-    z : float
-        Quantile of the normal distribution.
-
-    Returns
-    -------
-    ndarray, shape (k, 2)
-        Lower and upper ends, not clipped.
+    ``wanted`` has shape (k, n), ``values`` of the reports (k, m), ``channel`` (n, m); estimated ``frequencies`` (n,)
+    are non-negative with sum 1. ``scale`` is one over the number of reports (with weights: the sum of their squares
+    over the square of their sum), ``z`` a quantile of the normal distribution.
     """
     second = values**2 @ channel.T
     mean, moment = wanted @ frequencies, second @ frequencies

@@ -45,9 +45,8 @@ def estimate_frequencies(
     mechanism : Mechanism
         The mechanism of the reports; its ``n`` rows must be linearly independent. Its integer masses are used.
     reports : Counts, or sequence of labels, shape (N,), or mapping or Series label -> count
-        Counts, or anything that `Counts.of` takes: output labels, or how often each was seen
-        (``series.value_counts()``). An ambiguous Series is refused: ``dict(series)`` are counts, ``series.to_list()``
-        are reports.
+        Counts, or anything that `Counts.of` takes. An ambiguous Series is refused: ``dict(series)`` are counts,
+        ``series.to_list()`` are reports.
     method : {"inversion", "maximum_likelihood"}
         Inversion is unbiased and may give negative frequencies; maximum likelihood never does, but is biased near 0;
         default: ``"inversion"``.
@@ -74,8 +73,7 @@ def estimate_frequencies(
     Raises
     ------
     StatementError
-        If there are no reports, a report is not an output or has probability 0 under every input, a count is not a
-        whole number ``>= 0``, the confidence is outside (0, 1), or the rows of the channel are linearly dependent.
+        If there are no reports, one is impossible, or the rows of the channel are linearly dependent.
     LimitReachedError
         If the likelihood could not be brought within 1e-9 nats per report of its maximum.
 
@@ -83,13 +81,8 @@ def estimate_frequencies(
     -----
     With more outputs than inputs there are many left inverses ``A``; the one used is generalized least squares,
     ``(P D P^T)^-1 P D`` with ``D`` the inverse of the report frequencies under uniform answers. It does not depend
-    on the reports, so the estimate stays unbiased, and its estimates sum to 1 (those of the plain pseudo-inverse need
-    not). With as many outputs as inputs it is the inverse.
-
-    The maximum is found by interior-point Newton steps (the plain EM iteration takes thousands). From any ``pi`` on
-    the simplex, the largest log-likelihood per report is at most
-    :math:`\max_x \sum_y q_y P_{xy} / (P^T \pi)_y - 1` away: steps end when that is below 1e-12, and a result above
-    1e-9 is refused.
+    on the reports, so the estimate stays unbiased, and its estimates sum to 1. The maximum of the likelihood is found
+    by interior-point Newton steps, which end when a bound of the distance to it is below 1e-12 nats per report.
 
     O(n^2 m) time for each method (times the number of steps, 10 to 40, for maximum likelihood), O(n m + n^2) memory.
 

@@ -58,13 +58,8 @@ class Precision:
     def people(self, half_width: Any) -> Any:
         """People needed for each number; half-widths are one number ``> 0``, or a mapping or Series by name.
 
-        Text such as ``"5%"`` is a percentage of the number's span: five percentage points of a share.
-
-        Raises
-        ------
-        StatementError
-            If a half-width is not positive, or as wide as the number's span, a name is unknown, or more than 1e15
-            people are needed.
+        Text such as ``"5%"`` is a percentage of the number's span: five percentage points of a share. More than 1e15
+        people, and a half-width as wide as the span, are refused.
         """
         if isinstance(half_width, str) and (share := percentage(half_width)) is not None:
             wanted = share * np.where(self.spans > 0, self.spans, 1.0)
@@ -85,13 +80,7 @@ class Precision:
         return found.astype(np.int64)
 
     def half_width(self, people: int) -> Float:
-        """Half-width of each interval that a number of people gives.
-
-        Raises
-        ------
-        StatementError
-            If it is not a whole number ``>= 1``.
-        """
+        """Half-width of each interval that a number of people gives."""
         return self.quantile * np.sqrt(self.variances / whole_number(people, "people", 1))
 
 

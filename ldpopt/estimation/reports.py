@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError, shows_values
+from ldpopt.foundation import optional
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, short_repr
@@ -20,8 +21,6 @@ from ldpopt.tables.files import position_of, reading
 from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of, gathered, is_partitioned
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ldpopt.estimation.counts import Counts, ReportSource
 
 
@@ -132,15 +131,14 @@ class _Column:
         return self.counts
 
 
-def read_weights(column: pa.Array, where: str, first_row: int) -> Float:
+def read_weights(column: optional.pyarrow.Array, where: str, first_row: int) -> Float:
     """Read weights in a column of a file."""
     return _checked(read_numbers(column, where, first_row, "weight"), where, first_row)
 
 
-def read_numbers(column: pa.Array, where: str, first_row: int, what: str) -> Float:
+def read_numbers(column: optional.pyarrow.Array, where: str, first_row: int, what: str) -> Float:
     """Read numbers in a column of a file; nan if one is missing in a file with missing values."""
-    from ldpopt.foundation.optional import pyarrow as pa
-
+    pa = optional.pyarrow
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), float)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -13,9 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
-import jinja2
-
 from ldpopt.errors import StatementError
+from ldpopt.foundation.display import filled
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.frequencies.yes_no import YesNoPatterns
@@ -58,11 +57,6 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     str
         One file that loads nothing. The same survey gives the same text; `Survey.form` is inside it.
 
-    Raises
-    ------
-    StatementError
-        If the survey has no form, the address is none, or the language or a word is unknown.
-
     Notes
     -----
     A content security policy admits the page's own script and style by their hashes, and connections to ``to`` only.
@@ -97,15 +91,8 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
         "parts": shown if survey.joint is None else [_joint_part(survey, shown, words)],
         "words": {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))},
     }
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("page.html.j2").render(
+    return filled(
+        HERE,
         language=stated.language if language is None else language,
         title=survey.title or words["untitled"],
         policy=policy,

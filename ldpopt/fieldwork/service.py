@@ -16,7 +16,6 @@ from ldpopt.fieldwork.store import Store
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
-    from starlette.responses import Response
 
 MAX_BATCH = 500  # largest number of reports in a transaction
 MAX_CONNECTIONS = 1000  # largest number of connections at once; others get the status 503
@@ -41,17 +40,14 @@ def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starl
 
     writer = Writer(store)
 
-    async def receive(request: Request) -> Response:
+    async def receive(request: Request) -> Any:
         if request.method == "OPTIONS":
-            found: Response = responses.Response(headers=PREFLIGHT)
-            return found
+            return responses.Response(headers=PREFLIGHT)
         status, content = await answer_to(request, writer, until)
-        found = responses.JSONResponse(content, status, OPEN)
-        return found
+        return responses.JSONResponse(content, status, OPEN)
 
-    async def show(request: Request) -> Response:
-        found: Response = responses.HTMLResponse(page, headers=PAGE)
-        return found
+    async def show(request: Request) -> Any:
+        return responses.HTMLResponse(page, headers=PAGE)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -26,7 +26,7 @@ class Store:
 
     Devices draw random ids, and rows are read in their order, which does not depend on when a report came. The database
     has neither times nor addresses nor serial numbers, and only hashes of invitations, which are deleted when they are
-    used: nothing connects an invitation with a report.
+    used: nothing connects an invitation with a report. O(1) per report. Source: docs, "Fieldwork".
 
     Parameters
     ----------
@@ -47,14 +47,8 @@ class Store:
 
     Raises
     ------
-    StatementError
-        If the survey has no form, or the name of a question cannot be that of a column.
     ModelFileError
         If the database cannot be used, or has the reports of another survey or wave.
-
-    Notes
-    -----
-    O(1) per report. Source: docs, "Fieldwork".
 
     Examples
     --------
@@ -86,7 +80,8 @@ class Store:
         self._invitations = sa.Table("invitations", tables, key, sqlite_with_rowid=False)
         dialect = getattr(optional, f"sqlalchemy_dialects_{self._engine.dialect.name}")
         self._insert = dialect.insert(self._reports).on_conflict_do_nothing(index_elements=[ID])
-        about = {"digest": self.digest, "form": json.dumps(form), "origin": json.dumps(_origin(survey))}
+        origin = {"format": FORMAT, **origin_of_reports(survey.asked, (), None, survey.one_question)}
+        about = {"digest": self.digest, "form": json.dumps(form), "origin": json.dumps(origin)}
         with database_errors(self._where), self._engine.begin() as connection:
             tables.create_all(connection)
             self._require_this_form(connection, about)
@@ -122,18 +117,14 @@ class Store:
     def add(self, messages: Sequence[Message]) -> list[bool]:
         """Keep messages in one transaction, and return for each whether the database has it as it was sent.
 
-        When this returns, the messages are on the disk. The first message with an id stays: the same one again changes
-        nothing, and another one with this id is not kept, nor is one whose invitation is unknown or was used.
+        When this returns, the messages are on the disk; after an error none is kept. The first message with an id
+        stays: the same one again changes nothing, and another one with this id is not kept, nor is one whose invitation
+        is unknown or was used.
 
         Parameters
         ----------
         messages : sequence of Message
             From ``reader.read``.
-
-        Raises
-        ------
-        ModelFileError
-            If the database cannot be used; then none is kept.
         """
         sa = optional.sqlalchemy
         # In the order of ids: two collectors never wait for each other, and nothing shows the order of arrival.
@@ -177,11 +168,6 @@ class Store:
         sa = optional.sqlalchemy
         with database_errors(self._where), self._engine.connect() as connection:
             return int(connection.execute(sa.select(sa.func.count()).select_from(self._reports)).scalar_one())
-
-
-def _origin(survey: Survey) -> dict[str, Any]:
-    """The origin of the reports that devices draw for a survey."""
-    return {"format": FORMAT, **origin_of_reports(survey.asked, (), None, survey.one_question)}
 
 
 def _require_columns(questions: dict[str, Any]) -> None:

@@ -29,11 +29,6 @@ class Budget(float):
         Nats, ``0 <= epsilon <= 10000``. A number is read exactly as it is stored; decimal text such as ``"0.1"``
         is read as that decimal; ``"log(7/2)"`` makes :math:`e^{\epsilon}` the exact rational 7/2.
 
-    Raises
-    ------
-    StatementError
-        If it is not a number, negative, nan, infinite or larger than 10000.
-
     Examples
     --------
     >>> Budget("log(3)").ratio
@@ -76,15 +71,7 @@ class Budget(float):
     def enclosure(self, multiple: Fraction | int = 1) -> tuple[Fraction, Fraction]:
         r"""Rationals ``low <= exp(multiple * epsilon) <= high``, equal if the value is a known rational.
 
-        Parameters
-        ----------
-        multiple : Fraction or int
-            Non-negative factor of the budget (a hop count, a distance); default: ``1``.
-
-        Returns
-        -------
-        tuple of Fraction
-            ``high / low - 1 < 2**-180``.
+        The multiple, such as a hop count or a distance, is not negative; ``high / low - 1 < 2**-180``.
         """
         if multiple == 1:
             return self._own_enclosure
@@ -180,9 +167,8 @@ def _require_range(epsilon: object, nats: Fraction | float) -> None:
 def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
     if isinstance(value, float) and not math.isfinite(value):
         if value > 0:
-            raise _refusal(
-                epsilon, "is infinite: without a bound on privacy the best mechanism reports the answer itself"
-            )
+            why = "is infinite: without a bound on privacy the best mechanism reports the answer itself"
+            raise _refusal(epsilon, why)
         raise _refusal(epsilon, "is not a finite number")
     if isinstance(value, str) and ("e" in value.lower() and len(value.lower().split("e")[-1]) > 4):
         raise _refusal(epsilon, "is not a number of reasonable size")

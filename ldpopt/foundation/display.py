@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from io import StringIO
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from ldpopt.foundation.labels import text_of
@@ -83,18 +84,7 @@ Part = tuple[str, Any] | Table | str
 
 @dataclass(frozen=True)
 class Facts:
-    """A title, and under it named values, tables and remarks in the order of their display.
-
-    Examples
-    --------
-    >>> facts = Facts("Coin", [("epsilon", "< 1"), ("reports", 2)])
-    >>> print(facts.text())
-    Coin
-    epsilon:             < 1
-    reports:             2
-    >>> facts.html()
-    '<b>Coin</b><table><tr><td>epsilon</td><td>&lt; 1</td></tr><tr><td>reports</td><td>2</td></tr></table>'
-    """
+    """A title, and under it named values, tables and remarks in the order of their display."""
 
     title: str
     parts: Sequence[Part] = ()
@@ -174,6 +164,22 @@ def folded(text: str, width: int, indent: int = 4) -> str:
     """Text in lines of at most ``width`` characters; all but the first are indented."""
     fold = textwrap.TextWrapper(width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
     return fold.fill(printable(text))
+
+
+def filled(folder: Path, **values: Any) -> str:
+    """The template ``page.html.j2`` of a folder as HTML: values are escaped, and an unknown name is an error."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.filters["number"] = format
+    return environment.get_template("page.html.j2").render(**values)
 
 
 def thinned(rows: Sequence[Any], most: int = MAX_ROWS) -> tuple[Sequence[Any], str]:

@@ -23,24 +23,12 @@ COUNT_COLUMNS = ("count", "counts", "len", "count_all")
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """An array and the labels of its axes.
-
-    Attributes
-    ----------
-    values : float array
-        The numbers, in the order given.
-    axes : tuple of (tuple of labels, or None)
-        Labels of rows, then of columns; None if an axis is read by position.
-    what : str
-        Name of the array in messages.
-    kinds : tuple of str
-        Kind of the labels of each axis: ``"input"``, ``"output"``, ...
-    """
+    """An array, in the order given, and the labels of its axes."""
 
     values: Float
-    axes: tuple[Labels | None, ...]
-    what: str
-    kinds: tuple[str, ...]
+    axes: tuple[Labels | None, ...]  # of rows, then of columns; None if an axis is read by position
+    what: str  # name of the array in messages
+    kinds: tuple[str, ...]  # kind of the labels of each axis: "input", "output", ...
 
     @property
     def has_labels(self) -> bool:
@@ -134,14 +122,12 @@ def positions_of(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what:
     known = set(alphabet)
     for label in labels:
         if label not in known:
-            raise StatementError(
-                f"the {what} names {short_repr(label)}, which is not an {kind}", do=_advice(label, labels, alphabet)
-            )
+            wrong = f"the {what} names {short_repr(label)}, which is not an {kind}"
+            raise StatementError(wrong, do=_advice(label, labels, alphabet))
     for label in alphabet:
         if label not in position:
-            raise StatementError(
-                f"the {what} has no entry for {kind} {short_repr(label)}", do=f"add it, or take it out of the {kind}s"
-            )
+            wrong = f"the {what} has no entry for {kind} {short_repr(label)}"
+            raise StatementError(wrong, do=f"add it, or take it out of the {kind}s")
     return np.fromiter((position[label] for label in alphabet), np.int64, len(alphabet))
 
 

@@ -233,9 +233,8 @@ def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
     except (AttributeError, ValueError, OSError):  # pragma: no cover - no such call on this platform
         physical = 16 * 2**30
     if n_bytes > 0.8 * physical:
-        raise StatementError(
-            f"{what} would take {n_bytes / 2**30:.3g} GiB of memory; this machine has {physical / 2**30:.3g} GiB", do=do
-        )
+        needed, there = (f"{size / 2**30:.3g} GiB" for size in (n_bytes, physical))
+        raise StatementError(f"{what} would take {needed} of memory; this machine has {there}", do=do)
 
 
 def read_size(size: int) -> int:

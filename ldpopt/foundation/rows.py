@@ -83,13 +83,7 @@ class RowBlock:
         return ""
 
     def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> RowBlock:
-        """Move labelled positions into the order of two alphabets; rows are sorted by their first entry.
-
-        Raises
-        ------
-        StatementError
-            If the labels are not those of the alphabets.
-        """
+        """Move labelled positions into the order of two alphabets; rows are sorted by their first entry."""
         if self.inputs is None and self.outputs is None:
             return self
         what = f"constraint {self.name!r}"

@@ -5,6 +5,7 @@ A new protocol is a subclass of `FrequencyProtocol` with ``published=True`` in i
 """
 
 from ldpopt.frequencies.choice import Choice, best
+from ldpopt.frequencies.linear_hash import LinearHash
 from ldpopt.frequencies.local_hashing import LocalHashing
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.randomized_response import RandomizedResponse
@@ -12,5 +13,6 @@ from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.frequencies.unary import UnaryEncoding
 
 __all__ = [
-    "Choice", "FrequencyProtocol", "LocalHashing", "RandomizedResponse", "SubsetSelection", "UnaryEncoding", "best",
+    "Choice", "FrequencyProtocol", "LinearHash", "LocalHashing", "RandomizedResponse",
+    "SubsetSelection", "UnaryEncoding", "best",
 ]  # fmt: skip

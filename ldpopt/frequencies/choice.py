@@ -21,10 +21,6 @@ class Choice:
 
     Attributes
     ----------
-    protocol : FrequencyProtocol
-        The protocol.
-    why : str
-        The reason, in a sentence.
     variances : dict name -> float
         Total variance of one person's report under each protocol that was compared.
     bits : dict name -> float

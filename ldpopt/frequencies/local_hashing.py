@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, loose_array, whole_number
 from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
@@ -44,11 +44,8 @@ class LocalHashing(FrequencyProtocol, published=True):
     A report has fields ``a``, ``b`` (the hash function, independent of the answer) and ``bucket``; it
     supports the labels that hash to its bucket. Privacy depends on the bucket only, not on properties of the hash.
 
-    For ``x != x'`` the pair ``(a x + b, a x' + b) mod P`` is *exactly* uniform on pairs, since ``a = 0`` is allowed.
-    So ``kappa`` is exactly :math:`\sum_v (c_v / P)^2`, where ``c_v`` is the number of integers below ``P`` with
-    remainder ``v``; it exceeds ``1/g`` by less than ``g / P**2``. The family is only pairwise independent: estimates of
-    two labels from one user are not independent, which unbiasedness and `variance` do not need. If functions are drawn
-    from a shorter seed, as in deployed systems, these statements are assumptions.
+    For ``x != x'`` the pair of hashes is *exactly* uniform mod P, so ``kappa`` is exact; theory: docs,
+    "Frequencies". If functions are drawn from a shorter seed, as in deployed systems, this is an assumption.
 
     O(1) per report to randomize, O(N d) to estimate: each user's function is applied to all labels.
 

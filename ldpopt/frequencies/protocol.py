@@ -63,8 +63,6 @@ class FrequencyProtocol(ReportSource):
 
     Attributes
     ----------
-    inputs : sequence of hashable
-        The labels.
     epsilon : Budget
         The nominal budget; `audit` returns the true one, which is never larger.
     p, q : Fraction
@@ -117,16 +115,6 @@ class FrequencyProtocol(ReportSource):
             True answers.
         rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable (default: every bit from the operating system's generator).
-
-        Returns
-        -------
-        ndarray, N rows
-            The reports; see the class for their form.
-
-        Raises
-        ------
-        StatementError
-            If an answer is not among the inputs, or ``rng`` is not a valid source.
         """
         return self._randomize(self._codes(x, "answer"), rng)
 
@@ -164,16 +152,6 @@ class FrequencyProtocol(ReportSource):
             What `privatize` returned; counts of parts of it can be added.
         weights : array_like, shape (N,), or Series, optional
             Weight of each report, finite and ``>= 0``; default: all 1.
-
-        Returns
-        -------
-        Counts
-            One number for each label.
-
-        Raises
-        ------
-        StatementError
-            If the protocol cannot produce a report, or a weight does not fit.
         """
         return Counts.of(self, reports, weights=weights)
 
@@ -225,25 +203,14 @@ class FrequencyProtocol(ReportSource):
         ----------
         reports : Counts, or array_like, N rows
             What `count` or `privatize` returned, ``N >= 1``.
-        confidence : float
-            Coverage of each score interval on its own, ``0 < confidence < 1``; default: ``0.95``.
-        simultaneous : bool
-            Whether all intervals hold at once with this confidence (Bonferroni); default: ``False``.
-        check_fit : bool
-            Whether reports that hardly come from the protocol (p-value below 1e-3, see `goodness_of_fit`) cause a
-            warning, and below 1e-6 an error; `Estimate.fit` has the p-value in any case. Default: ``True``.
-        weights : array_like, shape (N,), optional
-            Weight of each report, if these are a list; default: all 1.
+        confidence, simultaneous, check_fit, weights
+            As in `estimate_frequencies`, for score intervals; default: ``0.95`` and ``False`` and ``True`` and
+            ``None``.
 
         Returns
         -------
         Estimate
             ``d`` frequencies in the order of ``inputs``, not clipped and not made to sum to 1.
-
-        Raises
-        ------
-        StatementError
-            If there are no reports, or one that the protocol cannot produce.
 
         Notes
         -----
@@ -269,11 +236,6 @@ class FrequencyProtocol(ReportSource):
         ----------
         frequency : array_like
             Shares of the label, within [0, 1]; default: ``0.0``. For users drawn at random add ``f (1 - f)``.
-
-        Returns
-        -------
-        float or ndarray
-            In the shape of ``frequency``.
         """
         share = real_array(frequency, "frequency")
         if not ((share >= 0) & (share <= 1)).all():
@@ -291,11 +253,7 @@ class FrequencyProtocol(ReportSource):
     def audit(self) -> Audit:
         """Return the exact true privacy of the draws, two-sided, over all pairs of labels and all reports.
 
-        Returns
-        -------
-        Audit
-            The smallest epsilon (rounded up), the verdict on the nominal budget (decided in rationals for the real
-            ``e**epsilon``), and ``delta_at``.
+        Epsilon is the smallest one, rounded up; the verdict on the nominal budget is decided in rationals.
         """
         witness = (self.inputs[0], self.inputs[1], self._witness())
         return audit_by_odds(self._ratio(), self.epsilon, self._delta, witness)
@@ -307,13 +265,7 @@ class FrequencyProtocol(ReportSource):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The channel, exactly private, if its reports are few enough to list.
-
-        Raises
-        ------
-        NotRepresentableError
-            If there are too many possible reports.
-        """
+        """The channel, exactly private, if its reports are few enough to list."""
         what = f"{self!r} has too many possible reports to list"
         raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
 

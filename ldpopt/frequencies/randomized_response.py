@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.closed_forms import randomized_response
-from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.estimation.reports import codes_in, counted
 from ldpopt.foundation.labels import label_array
 from ldpopt.foundation.numbers import Float, require_memory

@@ -7,13 +7,14 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.errors import StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import Float, loose_array, quoted, require_memory, whole_number
 from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
 from ldpopt.mechanism.codec import LabelCodec, Reader
@@ -23,9 +24,6 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, CHUNK, Random, chunks, whole_words
 from ldpopt.native import choose_sets
 from ldpopt.tables.coding import MISSING, Codes, is_missing
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MAX_LISTED_SETS = 4096  # largest number of subsets for which the channel is listed
 # A uniform number below ``d`` takes one part of a word of 64 bits: number of parts and their bits, up to a ``d``
@@ -167,11 +165,9 @@ class SetCodec(LabelCodec):
         """An empty array of reports."""
         return np.empty((0, self.randomizer.size), dtype=np.int64)
 
-    def labels(self, as_text: bool) -> pa.Array:
+    def labels(self, as_text: bool) -> optional.pyarrow.Array:
         """Return the positions as texts."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
-        return pa.array([str(place) for place in range(len(self.randomizer.inputs))], pa.string())
+        return optional.pyarrow.array([str(place) for place in range(len(self.randomizer.inputs))])
 
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
         """Draw the reports of answers for a dataframe: texts, and the position of each entry among them."""
@@ -189,16 +185,14 @@ class SetCodec(LabelCodec):
             return protocol.choose(codes, source.streams(protocol.digest, codes))
         return protocol.privatize([protocol.inputs[code] for code in codes.tolist()], rng=source)
 
-    def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
+    def column(self, codes: Codes, labels: optional.pyarrow.Array, source: Draws) -> optional.pyarrow.Array:
         """Draw the reports of answers as a column of texts; missing answers stay missing."""
-        from ldpopt.foundation.optional import pyarrow as pa
-        from ldpopt.foundation.optional import pyarrow_compute as pc
-
         is_answered = self.is_answered(codes)
         answered = np.flatnonzero(is_answered)
         rows = self.sets(codes[answered], source.where(is_answered) if isinstance(source, KeyedDraws) else source)
-        starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * self.randomizer.size)
-        texts = pc.binary_join(pa.ListArray.from_arrays(starts, labels.take(pa.array(rows.ravel()))), " ")
+        pa, starts = optional.pyarrow, np.arange(len(rows) + 1, dtype=np.int32) * self.randomizer.size
+        sets = pa.ListArray.from_arrays(pa.array(starts), labels.take(pa.array(rows.ravel())))
+        texts = optional.pyarrow_compute.binary_join(sets, " ")
         places = np.full(len(codes), -1)
         places[answered] = np.arange(len(answered))
         return texts.take(pa.array(places, mask=places < 0))

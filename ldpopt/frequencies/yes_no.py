@@ -96,11 +96,6 @@ class YesNoPatterns(ReportSource):
         At least one question.
     certificate : YesNoCertificate
         Budget, size of the patterns, value and bound.
-
-    Raises
-    ------
-    StatementError
-        If the budget is so small that reports do not depend on the answers in 53-bit words.
     """
 
     def __init__(self, questions: Mapping[str, Sequence[Hashable]], certificate: YesNoCertificate) -> None:
@@ -251,11 +246,7 @@ class YesNoPatterns(ReportSource):
         """Position of a question."""
         if name not in self.questions:
             raise StatementError(f"unknown question {name!r}", do=nearest(name, self.questions))
-        return self._places[name]
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(self.questions)}
+        return list(self.questions).index(name)
 
     def estimate_one(
         self, name: str, counts: Counts, confidence: float, *, simultaneous: bool = False, check_fit: bool = True

@@ -10,11 +10,10 @@ from ldpopt.mean.duchi_vector import DuchiVector
 from ldpopt.mean.hybrid import Hybrid
 from ldpopt.mean.laplace import Laplace
 from ldpopt.mean.literature import harmony, hybrid_vector, piecewise_vector, rcp_multiple, rcp_multiple_opt, rcp_opt
-from ldpopt.mean.protocol import Protocol
+from ldpopt.mean.protocol import Protocol, VectorProtocol
 from ldpopt.mean.random_censoring import NoPrivacy, RandomCensoring
 from ldpopt.mean.sampled import Sampled, sampled
 from ldpopt.mean.square_wave import SquareWave
-from ldpopt.mean.vector_protocol import VectorProtocol
 
 __all__ = [
     "Designed", "Duchi", "DuchiVector", "Hybrid", "Laplace", "NoPrivacy", "Piecewise", "Protocol", "RandomCensoring",

@@ -13,7 +13,7 @@ from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import TwoLevel
-from ldpopt.mean.vector_protocol import VectorProtocol
+from ldpopt.mean.protocol import VectorProtocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, fair_bits
 from ldpopt.mechanism.sampling import CHUNK
 
@@ -43,11 +43,6 @@ class DuchiVector(VectorProtocol):
     ----------
     size : float
         ``B``.
-
-    Raises
-    ------
-    StatementError
-        If a parameter is out of range.
 
     Notes
     -----
@@ -81,24 +76,10 @@ class DuchiVector(VectorProtocol):
         return f"DuchiVector(epsilon={self.epsilon!r}, attributes={self.attributes})"
 
     def estimate(self, reports: ArrayLike, confidence: float = 0.95) -> Estimate:
-        """Estimate the mean of each attribute, without bias.
+        """Estimate the mean of each attribute, without bias, from the signs that `privatize` returned.
 
-        Parameters
-        ----------
-        reports : array_like of int, shape (N, m)
-            The signs that `privatize` returned.
-        confidence : float
-            Coverage of each normal interval on its own, ``0 < confidence < 1``; default: ``0.95``.
-
-        Returns
-        -------
-        Estimate
-            ``m`` values with sample standard errors, that of the worst case if all signs are equal.
-
-        Raises
-        ------
-        StatementError
-            If there are no reports, or one is not a vector of signs.
+        Arguments are those of `Protocol.estimate`, for reports of shape (N, m). The ``m`` values have sample standard
+        errors, that of the worst case if all signs are equal.
         """
         normal_quantile(confidence)
         signs = np.asarray(reports)

@@ -18,8 +18,6 @@ from ldpopt.mechanism.sampling import BITS
 class Laplace(Protocol, published=True):
     r"""Mean protocol: add Laplace noise of scale ``2 / epsilon`` to a number in [-1, 1].
 
-    For noise on the answer of a query see `ldpopt.noise.Laplace`.
-
     .. math:: r = t + \mathrm{Lap}(2 / \epsilon), \qquad V(t) = 8 / \epsilon^2
 
     Parameters

@@ -1,4 +1,4 @@
-r"""Protocols for a mean: the domain of the answers, unbiased estimates, exact variance and privacy."""
+r"""Protocols for a mean, or the means of vectors: domain of the answers, unbiased estimates, variance and privacy."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ldpopt.auditing.divergence import Audit, Verdict
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, quoted, real_array
+from ldpopt.foundation.numbers import Float, quoted, real_array, whole_number
 from ldpopt.mechanism.exact_draws import Source
-from ldpopt.mechanism.sampling import BITS, bit_source, chunks
+from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source, chunks
 
 Random = np.random.Generator | int | None
 
@@ -79,18 +79,7 @@ class MeanProtocol(ABC):
         """Return the true privacy of one user's report."""
 
     def variance(self, x: ArrayLike) -> Any:
-        """Variance of one user's unbiased contribution to the mean, in the squared unit of the answers.
-
-        Parameters
-        ----------
-        x : array_like
-            Answers within the domain.
-
-        Returns
-        -------
-        float or ndarray
-            In the shape of ``x``.
-        """
+        """Variance of one user's unbiased contribution to the mean, at answers ``x``, in their squared unit."""
         array = self._read_answers(x)
         found = self._unit**2 * self._variance(array)
         return found if array.ndim else float(found)
@@ -196,16 +185,6 @@ class Protocol(MeanProtocol):
             Answers within the domain; nothing is clipped.
         rng : numpy.random.Generator or int, optional
             Makes the draws repeatable (default: every bit from the operating system's generator).
-
-        Returns
-        -------
-        ndarray, shape (N,)
-            The reports.
-
-        Raises
-        ------
-        StatementError
-            If the answers are not a vector, one is outside the domain, or ``rng`` is not a valid source.
         """
         return self._draw(x, rng, self._randomize)
 
@@ -235,11 +214,6 @@ class Protocol(MeanProtocol):
         Estimate
             ``values`` of shape (1,), in the unit of the answers, not clipped to the domain.
 
-        Raises
-        ------
-        StatementError
-            If there are no reports, or one that the protocol cannot produce.
-
         Notes
         -----
         The standard error is right for answers drawn at random. For fixed answers it is too large by their variance. If
@@ -254,13 +228,9 @@ class Protocol(MeanProtocol):
         return Estimate(np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__)
 
     def audit(self) -> Audit:
-        """Return the true two-sided privacy of the draws, in closed form.
+        """Return the true two-sided privacy of the draws, over all pairs of answers and all events, in closed form.
 
-        Returns
-        -------
-        Audit
-            The smallest pure epsilon over all pairs of answers and all events (``inf`` if none exists), delta at
-            the nominal epsilon, the verdict on the nominal claim, and ``delta_at``.
+        Epsilon is the smallest pure one (``inf`` if none exists); delta and the verdict are for the nominal budget.
         """
         epsilon, witness, verdict = self._privacy()
         if witness is not None and self._data_domain is not None:
@@ -321,6 +291,55 @@ class Protocol(MeanProtocol):
     @abstractmethod
     def _delta(self, epsilon: float) -> float:
         """Return the largest delta over all pairs of answers, at a budget ``>= 0``."""
+
+
+class VectorProtocol(MeanProtocol):
+    """A randomizer of ``m`` bounded numbers per user.
+
+    Parameters
+    ----------
+    attributes : int
+        Number of attributes ``m``, at least 1.
+    domain : tuple of float, optional
+        Least and largest answer of every attribute; default: the natural domain.
+    """
+
+    def __init__(self, attributes: int, domain: tuple[float, float] | None = None) -> None:
+        self.attributes = whole_number(attributes, "attributes", 1)
+        self._data_domain = read_domain(domain)
+
+    def privatize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
+        """Draw the report of each user; see the class for the type of reports.
+
+        Parameters
+        ----------
+        x : array_like, shape (N, m)
+            Answers within the domain, one user a row; nothing is clipped.
+        rng : numpy.random.Generator or int, optional
+            As in `Protocol.privatize`.
+        """
+        # A plain array is read in parts: a copy might not fit into memory.
+        is_plain = type(x) is np.ndarray and x.dtype.kind in "iuf"
+        answers: NDArray[Any] = x if is_plain else real_array(x, "list of answers")  # type: ignore[assignment]
+        if answers.ndim != 2 or answers.shape[1] != self.attributes:
+            what = f"answers have shape {answers.shape}; expected (users, {self.attributes})"
+            raise StatementError(what, do="pass one row for each user, one column for each attribute")
+        source, reports = bit_source(rng), self._empty(len(answers))
+        for part in chunks(len(answers), self._rows_at_a_time):
+            self._fill(reports[part], answers[part], source)
+        return reports
+
+    @property
+    def _rows_at_a_time(self) -> int:
+        return CHUNK
+
+    @abstractmethod
+    def _empty(self, users: int) -> NDArray[Any]:
+        """Return an array for the reports."""
+
+    @abstractmethod
+    def _fill(self, reports: NDArray[Any], x: NDArray[Any], source: Source) -> None:
+        """Write the reports of some users."""
 
 
 def read_domain(domain: Any) -> tuple[float, float] | None:

@@ -40,10 +40,9 @@ class RandomCensoring(Protocol, published=True):
     Notes
     -----
     Output 1 keeps the ratio ``E`` if ``delta1 <= E delta2``, output 0 if ``delta2 >= E delta1``. The paper checks
-    output 1 only and requires ``delta1 / E <= delta2 <= delta1``, ``delta1 > 0``: **every** such point violates
-    epsilon-LDP. Its optimum ``RCP_Opt`` (``delta1 = 1``, ``delta2 = exp(-epsilon)``) has the true epsilon ``inf`` and
-    ``delta = 1 - 1/E`` at every budget, since report 0 proves ``x != 1``. It is kept for comparison; `audit` reports
-    the violation. Among the private intervals the symmetric one is best for every ``x``; theory: docs, "Means".
+    output 1 only, and **every** point that it allows violates epsilon-LDP; its optimum ``RCP_Opt`` (``delta1 = 1``,
+    ``delta2 = exp(-epsilon)``) is kept for comparison. Among the private intervals the symmetric one is best for every
+    ``x``; theory: docs, "Means".
 
     The true epsilon is :math:`\max(\ln\frac{E + \delta_1}{1 + \delta_2}, \ln\frac{E - \delta_2}{1 - \delta_1})`.
     O(1) per report, drawn in integers: the masses of both ends are rounded inward to multiples of ``2**-53``, so it is
@@ -110,13 +109,7 @@ class RandomCensoring(Protocol, published=True):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The channel from the ends 0 and 1 to the two reports, exactly private.
-
-        Raises
-        ------
-        PrivacyViolationError
-            If the interval is not epsilon-LDP.
-        """
+        """The channel from the ends 0 and 1 to the two reports, exactly private; refused if the interval is not."""
         lower, upper = self.counts
         mechanism = Mechanism(np.array([[TOTAL - lower, lower], [TOTAL - upper, upper]]) / float(TOTAL))
         audit = mechanism.audit(PureLDP(self.epsilon))

@@ -10,8 +10,7 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.numbers import Float, require_kind, short_repr, whole_number
-from ldpopt.mean.protocol import Protocol
-from ldpopt.mean.vector_protocol import VectorProtocol
+from ldpopt.mean.protocol import Protocol, VectorProtocol
 from ldpopt.mechanism.exact_draws import Source, uniform_below
 
 Method = Literal["ratio", "horvitz_thompson"]
@@ -36,11 +35,6 @@ class Sampled(VectorProtocol):
     chosen : int
         Number ``k`` of attributes that a user reports, 1 to ``m``; default: ``1``.
 
-    Raises
-    ------
-    StatementError
-        If a number is out of range or the method is unknown.
-
     Notes
     -----
     Names in the literature: `harmony`, `rcp_multiple`, `rcp_multiple_opt`, `piecewise_vector`, `hybrid_vector`. The
@@ -49,8 +43,7 @@ class Sampled(VectorProtocol):
 
     The variance of one user's contribution is ``(m / k) (V + u**2) - u**2`` with ``u = x + o / s`` for
     Horvitz-Thompson, and ``(m / k) V`` plus ``(m / k - 1)`` times the users' own variance for the ratio, to first
-    order. With bits coded {0, 1} the error of Horvitz-Thompson is up to ``sqrt(2)`` times larger; coded ``+-C`` the
-    difference is negligible. The ratio is unbiased if at least one report arrived; otherwise it is nan.
+    order; theory: docs, "Means". The ratio is unbiased if at least one report arrived; otherwise it is nan.
 
     Reports are a structured array of shape ``(N,)``, or ``(N, k)`` for ``k > 1``, with fields ``attribute`` (0 .. m-1)
     and ``report``. O(k) per user: only the chosen attributes are read, and only they are checked against the domain.
@@ -110,25 +103,10 @@ class Sampled(VectorProtocol):
         return np.stack(columns, axis=1)
 
     def estimate(self, reports: NDArray[Any], confidence: float = 0.95) -> Estimate:
-        """Estimate the mean of each attribute.
+        """Estimate the mean of each attribute from what `privatize` returned.
 
-        Parameters
-        ----------
-        reports : structured ndarray, shape (N,) or (N, k)
-            What `privatize` returned.
-        confidence : float
-            Coverage of each normal interval on its own, ``0 < confidence < 1``; default: ``0.95``.
-
-        Returns
-        -------
-        Estimate
-            ``m`` values with sample standard errors. With the ratio, an attribute without reports is nan. If all
-            reports of an attribute are equal, the error is that of the worst case.
-
-        Raises
-        ------
-        StatementError
-            If there are no reports, or they name an unknown attribute.
+        Arguments are those of `Protocol.estimate`. The ``m`` values have sample standard errors, that of the worst case
+        if all reports of an attribute are equal. With the ratio, an attribute without reports is nan.
         """
         normal_quantile(confidence)
         array = np.asarray(reports)
@@ -202,24 +180,15 @@ def sampled(protocol: Protocol, *, attributes: int, method: Method = "ratio", ch
 
     Parameters
     ----------
-    protocol : Protocol
-        Randomizer of each chosen attribute; a report of ``k`` attributes spends ``k`` times its budget.
-    attributes : int
-        Number of attributes ``m``, at least 1.
-    method : {"ratio", "horvitz_thompson"}
-        Estimator of the means; default: ``"ratio"``.
-    chosen : int
-        Number of attributes that a user reports, 1 to ``m``; default: ``1``.
+    protocol, attributes
+        As in `Sampled`.
+    method, chosen
+        As in `Sampled`; default: ``"ratio"`` and ``1``.
 
     Returns
     -------
     Sampled
         The protocol for vectors; its `estimate` has ``m`` values.
-
-    Raises
-    ------
-    StatementError
-        See `Sampled`.
 
     Examples
     --------

@@ -76,19 +76,10 @@ class SquareWave(Banded, published=True):
         Estimate
             Shares that sum to 1, labelled by the centers; the errors are those of `estimate_frequencies`.
 
-        Raises
-        ------
-        StatementError
-            If ``bins`` is out of range, or a report is impossible.
-
         Notes
         -----
         The result is the limit of the EM iterations of Li et al., found by Newton steps. With many bins or a small
         budget it has a few high spikes. Li et al. smooth it; here use fewer bins.
-
-        References
-        ----------
-        Li et al. 2020, section 5.
 
         Examples
         --------

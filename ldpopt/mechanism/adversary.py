@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labels
 from ldpopt.foundation.numbers import Float, frozen, real_number
+from ldpopt.mechanism.sampling import BITS
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 
 MAX_ITERATIONS = 20_000  # steps of `shannon_capacity` after which the gap that is reached is returned
 # Factors of the step length after a step that raised the information, and after one that did not
 GROWTH, SHRINKAGE = 1.3, 0.3
+TOTAL = 1 << BITS  # sum of the masses of a row
 ROUNDING = 1e-15  # nats by which rounding may lower the information that a step has raised
 
 
@@ -87,16 +89,11 @@ class AdversaryMeasures(ABC):
 
     @property
     @abstractmethod
-    def denominator(self) -> int:
-        """Sum of the masses of a row."""
-
-    @property
-    @abstractmethod
     def counts(self) -> NDArray[np.int64]:
         """Integer masses, shape ``(n, m)``."""
 
     def leakage(self, prior: Any, gain: str | Utility | ArrayLike = "identity") -> Leakage:
-        r"""Vulnerability of the answer before and after a report.
+        r"""Vulnerability of the answer before and after a report (Alvim and others 2012).
 
         .. math:: V(\pi) = \max_z \sum_x \pi_x g(x, z), \qquad V(\pi, P) = \sum_y \max_z \sum_x \pi_x P(x, y) g(x, z)
 
@@ -107,20 +104,6 @@ class AdversaryMeasures(ABC):
         gain : str, Utility, array_like, shape (n, k), or DataFrame or mapping of mappings
             ``gain[x, z]`` is the adversary's gain for the guess ``z``; default: ``"identity"``, which makes them the
             Bayes vulnerabilities, the probabilities of a correct guess.
-
-        Returns
-        -------
-        Leakage
-            Prior and posterior vulnerability, additive and multiplicative leakage, best guesses.
-
-        Raises
-        ------
-        StatementError
-            If the prior or the gain does not fit the inputs, or a loss is given.
-
-        References
-        ----------
-        Alvim, Chatzikokolakis, Palamidessi and Smith 2012.
 
         Examples
         --------
@@ -144,7 +127,7 @@ class AdversaryMeasures(ABC):
         )
 
     def inference_error(self, prior: Any, loss: str | Utility | ArrayLike) -> float:
-        r"""Expected loss of an adversary's best estimate from the report.
+        r"""Expected loss of an adversary's best estimate from the report (Shokri and others 2011).
 
         .. math:: \sum_y \min_z \sum_x \pi_x P(x, y) \ell(x, z)
 
@@ -159,15 +142,6 @@ class AdversaryMeasures(ABC):
         -------
         float
             In the unit of the loss; for distances the expected inference error of location privacy.
-
-        Raises
-        ------
-        StatementError
-            If the prior or the loss does not fit the inputs, or a gain is given.
-
-        References
-        ----------
-        Shokri, Theodorakopoulos, Le Boudec and Hubaux 2011.
 
         Examples
         --------
@@ -190,16 +164,10 @@ class AdversaryMeasures(ABC):
         correct guesses (Braun, Chatzikokolakis and Palamidessi 2009; Alvim and others 2012).
         """
         largest: list[int] = self.counts.max(axis=0).tolist()
-        return sum(largest) / self.denominator
+        return sum(largest) / TOTAL
 
     def mutual_information(self, prior: Any) -> float:
-        r"""Mutual information of answer and report, :math:`\sum_x \pi_x D(P_x \| \pi P)`, in nats.
-
-        Raises
-        ------
-        StatementError
-            If the prior does not fit the inputs.
-        """
+        r"""Mutual information of answer and report, :math:`\sum_x \pi_x D(P_x \| \pi P)`, in nats."""
         weights = read_prior(prior, self.inputs)[0]
         used = weights > 0
         return max(0.0, float(weights[used] @ divergences(self.channel[used], weights[used])))
@@ -209,25 +177,13 @@ class AdversaryMeasures(ABC):
 
         .. math:: \sum_x \pi_x D(P_x \| \pi P) \le C \le \max_x D(P_x \| \pi P) \quad\text{for every } \pi
 
+        Blahut 1972 and Arimoto 1972, with steps that grow as long as the information does; O(n m) a step.
+
         Parameters
         ----------
         gap : float
             Nats between the bounds at which to stop, positive; default: ``1e-9``. After 20 000 steps the gap that is
             reached is returned.
-
-        Returns
-        -------
-        ShannonCapacity
-            Value, bound and the prior that has the value, in nats.
-
-        Raises
-        ------
-        StatementError
-            If the gap is not positive.
-
-        Notes
-        -----
-        Blahut 1972 and Arimoto 1972, with steps that grow as long as the information does; O(n m) a step.
 
         Examples
         --------
@@ -241,6 +197,8 @@ class AdversaryMeasures(ABC):
         self, prior: Any, utility: str | Utility | ArrayLike = "identity", *, outputs: Sequence[Hashable] | None = None
     ) -> Self:
         r"""Replace each report by the answer that is best on average for those who send it (Bayesian remapping).
+
+        Section 4 of Chatzikokolakis, ElSalamony and Palamidessi 2017.
 
         .. math:: r(y) = \arg\max_z \sum_x \pi_x P(x, y) u(x, z)
 
@@ -259,15 +217,6 @@ class AdversaryMeasures(ABC):
             As private as this one, since only the reports are read; no other rule for the reports has a better
             expected value, up to the rounding of sums. Masses are added as integers.
 
-        Raises
-        ------
-        StatementError
-            If the prior or the utility does not fit the inputs.
-
-        References
-        ----------
-        Chatzikokolakis, ElSalamony and Palamidessi 2017, section 4.
-
         Examples
         --------
         >>> from ldpopt import Mechanism
@@ -281,7 +230,7 @@ class AdversaryMeasures(ABC):
         merged = np.zeros((len(self.inputs), len(guesses)), np.int64)
         np.add.at(merged.T, best, self.counts.T)
         made: Any = type(self)
-        mechanism: Self = made(merged / self.denominator, self.inputs, guesses)
+        mechanism: Self = made(merged / TOTAL, self.inputs, guesses)
         return mechanism
 
 
@@ -304,13 +253,7 @@ def divergences(channel: Float, prior: Float) -> Float:
 
 
 def shannon_capacity(channel: Float, gap: float) -> ShannonCapacity:
-    r"""Maximize the information over priors by the Blahut-Arimoto iteration with growing steps.
-
-    .. math:: \pi_x \leftarrow \pi_x e^{s D_x} / Z, \quad D_x = D(P_x \| \pi P), \qquad
-              \sum_x \pi_x D_x \le C \le \max_x D_x
-
-    ``channel`` has shape (n, m); ``gap`` are the nats at which to stop.
-    """
+    """Maximize the information over priors, to ``gap`` nats, by the Blahut-Arimoto iteration with growing steps."""
     prior = np.full(len(channel), 1.0 / len(channel))
     rows = divergences(channel, prior)
     value, bound, step = float(prior @ rows), float(rows.max()), 1.0

@@ -72,7 +72,7 @@ def channel_table(channel: Float, inputs: Sequence[Hashable], outputs: Sequence[
     likeliest = _likeliest_reports(channel, inputs, outputs)
     if max(n, m) > MAX_SHOWN:
         return likeliest
-    rows = [[label(name), *map(_probability, row)] for name, row in zip(inputs, channel.tolist(), strict=True)]
+    rows = [[label(name), *map(probability_text, row)] for name, row in zip(inputs, channel.tolist(), strict=True)]
     return Table(["answer", *map(label, outputs)], rows, f"P(report | answer), {n} x {m}", narrow=likeliest)
 
 
@@ -82,9 +82,9 @@ def _likeliest_reports(channel: Float, inputs: Sequence[Hashable], outputs: Sequ
     rows = []
     for name, row in zip(inputs[:MAX_SHOWN], channel, strict=False):
         order = row.argsort(kind="stable")[::-1][:MAX_LIKELIEST]
-        named = [f"{label(outputs[y])}: {_probability(float(row[y]))}" for y in order if row[y] > 0]
+        named = [f"{label(outputs[y])}: {probability_text(float(row[y]))}" for y in order if row[y] > 0]
         others = int((row > 0).sum()) - len(named)
-        rest = f"{others} others {_probability(max(0.0, 1.0 - float(row[order].sum())))}" if others else ""
+        rest = f"{others} others {probability_text(max(0.0, 1.0 - float(row[order].sum())))}" if others else ""
         rows.append([label(name), ", ".join(named), rest])
     if n > MAX_SHOWN:
         rows.append(["...", f"and {n - MAX_SHOWN} answers more", ""])
@@ -92,5 +92,6 @@ def _likeliest_reports(channel: Float, inputs: Sequence[Hashable], outputs: Sequ
     return Table(["answer", "likeliest reports", "together"], rows, title, words=("likeliest reports", "together"))
 
 
-def _probability(p: float) -> str:
-    return "0" if p == 0 else "1" if p == 1 else f"{p:.4f}" if p >= 5e-4 else f"{p:.0e}"
+def probability_text(p: float, digits: int = 4) -> str:
+    """Some digits of a probability; of a small one, one digit and the power of ten."""
+    return "0" if p == 0 else "1" if p == 1 else f"{p:.{digits}f}" if p >= 5e-4 else f"{p:.0e}"

@@ -87,11 +87,9 @@ def geometric_draws(weight: int, size: int, source: Source) -> Codes:
     r"""Draw the number of heads before the first tail, for a coin with probability of heads ``b = weight / 2**53``.
 
     .. math:: P(k) = (1 - b) b^k, \qquad k = u + t v, \quad P(u) \propto b^u \; (u < t), \quad P(v) \propto b^{tv}
-
-    With ``t`` near ``1 / (1 - b)`` a uniform ``u`` is kept with probability ``b**u > 1/3``, and ``v`` counts heads of a
-    coin with probability ``b**t``: about ten words per draw at any ``b`` (Canonne, Kamath and Steinke 2020, algorithm
-    2).
     """
+    # With t near 1 / (1 - b), a uniform u is kept with probability b**u > 1/3, and v counts heads of a coin with
+    # probability b**t: about ten words per draw at any b (Canonne, Kamath and Steinke 2020, algorithm 2).
     block = TOTAL // (TOTAL - weight)
     counted = np.zeros(size, dtype=np.int64)
     if block < MAX_TOSSED_MEAN:

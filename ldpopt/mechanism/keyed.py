@@ -6,9 +6,7 @@ position of the answer and the id,
 .. math:: w = \lfloor F_k(\text{question}, \text{digest}, x, \text{id}) / 2^{11} \rfloor, \qquad 0 \le w < 2^{53},
 
 and is mapped to a report by the exact masses. Without the key, words of different questions, mechanisms, answers or ids
-look independent and uniform. A report that changes proves that its answer changed: in a repeated survey, a second layer
-without a key hides it (see "What is promised, and what is not"). This memoization is the permanent response of RAPPOR
-(Erlingsson, Pihur, Korolova 2014).
+look independent and uniform. This memoization is the permanent response of RAPPOR (Erlingsson, Pihur, Korolova 2014).
 """
 
 from __future__ import annotations
@@ -56,11 +54,6 @@ class SecretKey:
     secret : bytes
         16 to 64 bytes from a secure generator; `SecretKey.new` makes them.
 
-    Raises
-    ------
-    StatementError
-        If it is anything else.
-
     Examples
     --------
     >>> SecretKey(bytes(range(32)))
@@ -81,13 +74,7 @@ class SecretKey:
 
     @classmethod
     def read(cls, key: Any) -> SecretKey:
-        """Return a key that is given as such, or as bytes.
-
-        Raises
-        ------
-        StatementError
-            If it is neither.
-        """
+        """Return a key that is given as such, or as bytes."""
         return key if isinstance(key, SecretKey) else cls(key)
 
     def __repr__(self) -> str:
@@ -107,13 +94,7 @@ class SecretKey:
         return hashlib.blake2b(key=self._secret, person=NAME, digest_size=8).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the key to a new file that only its owner may read; the file appears whole or not at all.
-
-        Raises
-        ------
-        ModelFileError
-            If the file exists, since it may be the only copy of a key, or cannot be written.
-        """
+        """Write the key to a new file that only its owner may read; an existing file is refused, never replaced."""
         try:
             with replacing(path, new=True) as stream:
                 stream.write(json.dumps({"format": FORMAT, "name": self.name, "key": self._secret.hex()}) + "\n")
@@ -127,13 +108,7 @@ class SecretKey:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SecretKey:
-        """Read a file of `save`.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing, has no key or a changed one, or others than its owner may read it.
-        """
+        """Read a file of `save`; refused if it was changed, or if others than its owner may read it."""
         where = os.fspath(path)
         try:
             mode = os.stat(path).st_mode
@@ -189,7 +164,8 @@ class KeyedDraws:
 
     def words(self, digest: str, codes: Counts) -> Words:
         """Return one 53-bit word per answer, shape (N,), for the digest of the mechanism; a microsecond a word."""
-        return _words(self._hashes(DRAW, 8, digest, codes))
+        hashes = b"".join(self._hashes(DRAW, 8, digest, codes))
+        return np.frombuffer(hashes, dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
 
     def streams(self, digest: str, codes: Counts) -> Streams:
         """Return a stream of words per answer, for reports that take more than one word."""
@@ -212,11 +188,6 @@ class KeyedDraws:
             record.update(name)
             found.append(record.digest())
         return found
-
-
-def _words(hashes: list[bytes]) -> Words:
-    """Return the first 53 of every 64 bits."""
-    return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
 
 
 Draws = Random | KeyedDraws  # source of the draws of a column

@@ -55,11 +55,6 @@ class Mechanism(AdversaryMeasures, HasFacts):
         Distinct labels; a labelled channel is put into this order. Default: the labels of a DataFrame or mapping, else
         0, 1, 2, ...; the outputs are the inputs if ``m == n``.
 
-    Raises
-    ------
-    MechanismError
-        If it is not row-stochastic (the worst row and its sum are named) or the labels do not fit.
-
     Examples
     --------
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
@@ -149,8 +144,6 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
         Raises
         ------
-        MechanismError
-            If a row is empty or not finite.
         PrivacyViolationError
             If no rounding passes the audit, which happens for a notion that even constant channels violate.
 
@@ -166,8 +159,6 @@ class Mechanism(AdversaryMeasures, HasFacts):
         >>> fixed = Mechanism.private([[0.9, 0.1], [0.2, 0.8]], PureLDP("log(3)"))
         >>> fixed.channel.round(3).tolist(), fixed.audit(PureLDP("log(3)")).verdict
         ([[0.775, 0.225], [0.325, 0.675]], 'certified')
-        >>> print(*fixed.notes)
-        at most 0.125 of a row's probability moved (total variation), 0.125 on average
         """
         require_notion(privacy)
         values, names, reports = read_labelled_channel(channel, inputs, outputs)
@@ -223,24 +214,13 @@ class Mechanism(AdversaryMeasures, HasFacts):
         return LabelCodec(self)
 
     def audit(self, privacy: Any = None) -> Audit:
-        """Recompute the privacy of the integer masses, in exact arithmetic.
-
-        Parameters
-        ----------
-        privacy : privacy notion, optional
-            The claim to check; default: none, the smallest pure epsilon is computed.
-
-        Returns
-        -------
-        Audit
-            epsilon in nats (rounded up), delta, the witness by label and the verdict.
-        """
+        """Recompute the privacy of the integer masses in exact arithmetic, or check a claim; see `ldpopt.audit`."""
         return audit(self, privacy)
 
     def sample(
         self, x: Any, *, rng: sampling.Random = None, key: Any = None, id: Any = None, question: str = ""
     ) -> Any:
-        """Draw one report for each answer, with exactly the certified masses.
+        """Draw one report for each answer, with exactly the certified masses: one word and one comparison a draw.
 
         Parameters
         ----------
@@ -260,15 +240,6 @@ class Mechanism(AdversaryMeasures, HasFacts):
         -------
         ndarray, shape (N,), or pandas Series
             Reports: labels of the outputs. A pandas Series keeps its index and name.
-
-        Raises
-        ------
-        StatementError
-            If an answer is not among the inputs, or ids are missing, repeated, or not as many as the answers.
-
-        Notes
-        -----
-        O(1) a draw: one 53-bit word and one comparison with an integer threshold.
         """
         answers, keyed = codes(x, self.inputs, "answer"), Keyed.read(key, id, rng)
         source = rng if keyed is None else keyed.draws(question, len(answers))
@@ -289,6 +260,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
     ) -> Any:
         """Replace the answers in columns of a dataframe by reports; all other columns are copied unprotected.
 
+        `ldpopt privatize` does the same for CSV and Parquet files of any size; from one seed the reports are the same.
+
         Parameters
         ----------
         table : dataframe of pandas, polars, pyarrow or Dask, or sequence of labels
@@ -298,8 +271,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
         columns : label or list of labels, optional
             Columns of answers of a dataframe. They are drawn independently: a person's budgets add up.
         rng : numpy.random.Generator, SeedSequence or int, optional
-            Makes the draws repeatable; several columns, and the partitions of Dask, draw from spawned generators.
-            Default: the operating system's generator.
+            As in `sample`; several columns, and the partitions of Dask, draw from spawned generators.
         key : SecretKey or bytes, optional
             Makes the draws repeatable person by person: the same key, id, column and answer give the same report, in
             every table and on every machine. The key must stay secret. A report that changes from one survey to
@@ -319,32 +291,17 @@ class Mechanism(AdversaryMeasures, HasFacts):
         -------
         dataframe
             Of the same library, with the same index.
-
-        Raises
-        ------
-        StatementError
-            If a column is unknown or has reports already (a table of pyarrow from a Parquet file records it), an entry
-            is not among the inputs, or an answer is missing and ``missing="refuse"``.
-
-        Notes
-        -----
-        `ldpopt privatize` does the same for CSV and Parquet files of any size; from one seed the reports are the same.
         """
         if columns is None:
-            return self._privatize_list(table, rng, key, id, missing, missing_answer)
+            if hasattr(table, "columns"):
+                do = 'name them: privatize(table, "question")'
+                raise StatementError("the columns of the answers are missing", do=do)
+            if missing != "refuse" or missing_answer is not None:
+                raise StatementError("missing answers are for columns of a table", do='pass a table, and "question"')
+            return self.sample(table, rng=rng, key=key, id=id)
         names = list(columns) if isinstance(columns, list) else [columns]
         questions = dict.fromkeys(names, Question(self, missing, missing_answer))
         return privatize_frame(table, questions, rng, Keyed.read(key, id, rng), again=again)
-
-    def _privatize_list(
-        self, answers: Any, rng: sampling.Random, key: Any, id: Any, missing: str, missing_answer: Any
-    ) -> Any:
-        """Draw reports for a list or Series of answers."""
-        if hasattr(answers, "columns"):
-            raise StatementError("the columns of the answers are missing", do='name them: privatize(table, "question")')
-        if missing != "refuse" or missing_answer is not None:
-            raise StatementError("missing answers are for columns of a table", do='pass a table, and "question"')
-        return self.sample(answers, rng=rng, key=key, id=id)
 
     def expected(self, prior: Any, utility: str | Utility | ArrayLike = "identity") -> float:
         r"""Expected gain or loss :math:`\sum_x \pi_x \sum_y u(x, y) P(x, y)` under a prior.
@@ -375,11 +332,6 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
         The product is rounded to the grid of ``2**-53``: a positive mass stays positive, and epsilon changes by about
         ``2**-53`` over the smallest entry.
-
-        Raises
-        ------
-        MechanismError
-            If an output is not an input of the other channel.
         """
         require_kind(other, Mechanism, "then()")
         if set(self.outputs) - set(other.inputs):
@@ -426,25 +378,12 @@ class Mechanism(AdversaryMeasures, HasFacts):
             What the mechanism is for; default: ``""``.
         privacy : privacy notion, optional
             Audited and named in the file; default: the smallest pure epsilon.
-
-        Raises
-        ------
-        StatementError
-            If a label is neither text nor a number nor a tuple of them.
-        ModelFileError
-            If the file cannot be written; an existing file stays unchanged.
         """
         write_mechanism(self, path, title, self.audit(privacy))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Mechanism:
-        """Read a file of `save`, of ``ldpopt solve MODEL -o FILE`` or of ``ldpopt design MODEL -o FILE``.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing, or does not contain a mechanism.
-        """
+        """Read a file of `save`, of ``ldpopt solve MODEL -o FILE`` or of ``ldpopt design MODEL -o FILE``."""
         channel, inputs, outputs, written = read_mechanism(path)
         with reading_json(path, "a mechanism", ""):
             mechanism = cls(channel, inputs, outputs)

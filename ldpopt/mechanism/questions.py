@@ -45,11 +45,6 @@ class Question:
         Default: ``"refuse"``.
     missing_answer : hashable, optional
         The input that stands for a missing answer; default: none.
-
-    Raises
-    ------
-    StatementError
-        If ``missing`` is unknown, or ``missing_answer`` is not an input.
     """
 
     source: Any

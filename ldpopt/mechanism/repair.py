@@ -1,8 +1,4 @@
-r"""From any float channel to an exactly private mechanism on the grid of ``2**-53``.
-
-Solvers are accurate to an absolute tolerance, but privacy bounds ratios. Repair moves a channel, by about
-the rounding if it was private up to rounding, to integer masses that are private for the real ``e**epsilon``.
-"""
+"""From any float channel, as solvers return it, to an exactly private mechanism on the grid of ``2**-53``."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

@@ -306,9 +306,8 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
 
     .. math:: v_{x'} \ge r_{x x'} (v_x - s) \quad \text{for every pair } (x, x')
 
-    ``values`` has shape (n, m); ``ratio`` are the ``exp(-epsilon d)`` of the pairs, or one number; ``slack`` is one
-    number, or has shape (n, n, m); with ``is_whole`` values are raised to the next integer. O(pairs x m) a sweep,
-    usually two to four; with one number as slack shared among the cores.
+    ``values`` has shape (n, m); ``ratio`` are the ``exp(-epsilon d)`` of the pairs; ``slack`` is one number, or has
+    shape (n, n, m); with ``is_whole`` values are raised to the next integer. O(pairs x m) a sweep, usually two to four.
     """
     first, second = ties.pairs()
     is_number = np.ndim(slack) == 0
@@ -320,7 +319,8 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
     ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
     if is_number:
         partner, factor = first[by_target].astype(np.int32), ratio[by_target]
-        return _by_blocks(values, ties, (ends, partner, factor, float(slack), is_whole))
+        fixed = (ends, partner, factor, float(slack), is_whole)
+        return _by_columns(values, ties, COLUMNS, lambda block: raise_columns(block, *fixed))
     tied, order, found = ties.tied_outputs(values.shape[1]), list(range(len(values))), values.copy()
     for _ in range(2 * len(values) + 2):
         before = found.copy()
@@ -336,32 +336,29 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
     return found
 
 
-def _by_blocks(values: Float, ties: Ties, arguments: tuple[Any, ...]) -> Float:
-    """Raise some columns at a time by loops in C."""
+def _by_columns(values: Float, ties: Ties, count: int, raise_in_place: Callable[[Float], object]) -> Float:
+    """Raise ``count`` tied columns at a time, on all cores, by a function of a block of columns."""
     found = values.copy()
     tied = np.flatnonzero(ties.tied_outputs(values.shape[1]))
 
     def work(columns: Any) -> None:
         block = np.ascontiguousarray(found[:, columns])
-        raise_columns(block, *arguments)
+        raise_in_place(block)
         found[:, columns] = block
 
-    in_threads(work, np.array_split(tied, max(1, len(tied) // COLUMNS)))
+    in_threads(work, np.array_split(tied, max(1, -(-len(tied) // count))))
     return found
 
 
 def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> Float:
     """Raise some columns at a time, without slack: each row to its largest product with a row of ratios."""
-    n, found = ties.n, values.copy()
+    n = ties.n
     table = np.zeros((n, n))
     first, second = ties.pairs()
     table[second, first] = ratio
-    tied = np.flatnonzero(ties.tied_outputs(values.shape[1]))
-    starts = list(range(0, n, ROWS))
 
-    def work(columns: Any) -> None:
-        block = np.ascontiguousarray(found[:, columns])
-        order = list(starts)
+    def work(block: Float) -> None:
+        order = list(range(0, n, ROWS))
         for _ in range(2 * n + 2):
             before = block.copy()
             for start in order:
@@ -372,7 +369,5 @@ def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> 
             order.reverse()
             if np.array_equal(before, block):
                 break
-        found[:, columns] = block
 
-    in_threads(work, np.array_split(tied, -(-len(tied) // DENSE_COLUMNS)))
-    return found
+    return _by_columns(values, ties, DENSE_COLUMNS, work)

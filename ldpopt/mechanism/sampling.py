@@ -42,16 +42,7 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     ndarray of int64, shape (n, m)
         Each row sums to exactly ``2**bits``. A row on the grid is unchanged; zeros stay zero; a positive
         entry below ``2**-bits`` may become zero; of equal remainders the lowest column is raised first.
-
-    Raises
-    ------
-    MechanismError
-        If an entry is negative or not finite, or the sum of a row differs from 1 by more than 1e-6.
-
-    Notes
-    -----
-    Each mass is less than 1 away from the normalized row, up to float rounding of the remainder.
-    O(n m log m) time.
+        Each mass is less than 1 away from the normalized row, up to float rounding. O(n m log m) time.
 
     Examples
     --------
@@ -103,6 +94,9 @@ class AliasTable:
 
     .. math:: \text{out} = y \text{ where } \text{low} < \text{threshold}_{xy}, \text{ else } \text{alias}_{xy}
 
+    Built in O(m log m) per row, 12 bytes per cell. There is no protection against timing attacks: the time of a draw
+    may depend on the answer.
+
     Parameters
     ----------
     counts : ndarray of int64, shape (n, m)
@@ -117,16 +111,6 @@ class AliasTable:
     alias : ndarray of int32, shape (n, 2**a)
         Output of the remaining mass of the cell.
 
-    Raises
-    ------
-    MechanismError
-        If a mass is negative, a row does not sum to ``2**bits``, or there are more than ``2**bits`` columns.
-
-    Notes
-    -----
-    Built in O(m log m) per row, 12 bytes per cell. There is no protection against timing attacks: the time of a draw
-    may depend on the answer.
-
     Examples
     --------
     >>> AliasTable(np.array([[3, 12, 1]]), bits=4).realized()
@@ -140,10 +124,10 @@ class AliasTable:
         total = _total(bits)
         masses = np.asarray(counts)
         if masses.ndim != 2 or 0 in masses.shape or masses.dtype.kind not in "iu":
-            raise MechanismError(
-                f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers of shape (inputs, outputs)",
-                do="round a channel of floats with round_rows",
+            what = (
+                f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers of shape (inputs, outputs)"
             )
+            raise MechanismError(what, do="round a channel of floats with round_rows")
         # With every mass bounded, a row sum cannot be right by overflow.
         bad = np.argwhere((masses < 0) | (masses > total))
         if len(bad):
@@ -171,10 +155,7 @@ class AliasTable:
         return f"AliasTable({self.inputs} inputs, {self.outputs} outputs, bits={self.bits})"
 
     def choose(self, codes: Counts, words: Words) -> Counts:
-        """Map uniform words, ``0 <= word < 2**bits``, to outputs of the rows ``codes``; both have shape (N,).
-
-        A pure function, so that tests can try all ``2**bits`` words.
-        """
+        """Map uniform words, ``0 <= word < 2**bits``, to outputs of the rows ``codes``; both have shape (N,)."""
         word = words.astype(np.int64)
         cell = word >> self._low_bits
         word &= (1 << self._low_bits) - 1
@@ -184,13 +165,7 @@ class AliasTable:
         return chosen
 
     def draw(self, codes: Counts, *, rng: Random = None) -> Counts:
-        """Draw one output for each row number in ``codes``, shape (N,); other memory does not depend on ``N``.
-
-        Examples
-        --------
-        >>> AliasTable(np.array([[0, 16], [16, 0]]), bits=4).draw(np.array([0, 1, 0]), rng=1)
-        array([1, 0, 1])
-        """
+        """Draw one output for each row number in ``codes``, shape (N,); other memory does not depend on ``N``."""
         source, rows = bit_source(rng, self.bits), read_positions(codes, self.inputs, "input code")
         drawn = np.empty(len(rows), dtype=np.int64)
         for part in chunks(len(rows), CHUNK):
@@ -267,14 +242,10 @@ def child_seed(seed: np.random.SeedSequence, number: int) -> np.random.SeedSeque
 
 
 def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:
-    r"""Thresholds and aliases in closed form: cells above ``weight`` fill up cells below it.
-
-    Let :math:`D_1 \le D_2 \le \dots` be the cumulative deficits of the small cells, in order, and
-    :math:`E_1 < E_2 < \dots` the cumulative surpluses of the large cells. Small cell ``i`` takes from the first large
-    cell ``j`` with :math:`E_j > D_{i-1}`. Large cell ``j`` falls to ``weight`` or below at the first ``i`` with
-    :math:`D_i \ge E_j`. It keeps ``weight + E_j - D_i`` and takes the rest from large cell ``j + 1``. The last large
-    cell ends with exactly ``weight``.
-    """
+    """Thresholds and aliases in closed form: cells above ``weight`` fill up cells below it."""
+    # With cumulative deficits D of the small cells and surpluses E of the large ones, small cell i takes from the first
+    # large cell j with E[j] > D[i-1]. Large cell j falls to the weight at the first i with D[i] >= E[j], keeps
+    # weight + E[j] - D[i] and takes the rest from large cell j + 1.
     threshold = np.minimum(masses, weight)
     alias = np.empty(masses.shape, dtype=np.int32)
     alias[:] = np.arange(masses.shape[1], dtype=np.int32)

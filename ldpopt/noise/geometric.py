@@ -29,11 +29,6 @@ class Geometric(IntegerNoise):
     epsilon : float or str
         Nats, positive, or ``"log(3)"``.
 
-    Raises
-    ------
-    StatementError
-        If the sensitivity is not a positive whole number, or epsilon is not positive.
-
     Notes
     -----
     `sample` is exact. It counts heads of a coin with the rational probability `decay`, ``b`` rounded up to a multiple
@@ -109,11 +104,6 @@ class Geometric(IntegerNoise):
         -------
         Mechanism
             Channel ``(n, n)``, repaired and certified for answers at most `sensitivity` apart.
-
-        Raises
-        ------
-        StatementError
-            If ``n`` is less than 2.
         """
         n = whole_number(n, "n", 2)
         require_memory(40 * n * n, f"the {n} x {n} matrix of this noise")

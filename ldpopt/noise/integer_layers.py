@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.numbers import frozen
 from ldpopt.foundation.rows import Int
 from ldpopt.noise.interval_layers import Moments, require_few_layers
 from ldpopt.noise.intervals import Blocks
@@ -95,7 +96,7 @@ class IntegerLayers:
         level = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         table = np.array([2 * np.bincount(level, order.astype(float) ** power) for power in range(3)])
         table[0, 0] -= 1  # 0 is its own mirror image
-        return Moments.of(table)
+        return Moments(*frozen(table))
 
     def find_failure(self) -> str | None:
         """Return why the levels are not private, or None; exact."""

@@ -25,11 +25,6 @@ class Moments(NamedTuple):
     first: Float
     second: Float
 
-    @classmethod
-    def of(cls, table: Float) -> "Moments":
-        """Freeze the rows of a table, shape ``(3, n + 1)``."""
-        return cls(*(frozen(row) for row in table))
-
 
 def require_few_layers(count: int) -> None:
     """Check that moments and proofs over this number of layers end within seconds."""
@@ -69,7 +64,7 @@ class IntervalLayers(ABC):
         for t, (left, length) in enumerate(self.half_layers()):
             middle = left + length / 2
             table[:, t] = 2 * np.array([length.sum(), length @ middle, length @ (middle**2 + length**2 / 12)])
-        return Moments.of(table)
+        return Moments(*frozen(table))
 
     @cached_property
     def pieces(self) -> tuple[Float, Float, Int]:

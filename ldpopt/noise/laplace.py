@@ -22,11 +22,6 @@ class Laplace(Noise):
     epsilon : float or str
         Nats, positive, or ``"log(3)"``.
 
-    Raises
-    ------
-    StatementError
-        If a parameter is not positive and finite.
-
     Notes
     -----
     `sample` works in floats and is for simulation; ``on_grid`` gives two-sided geometric noise, drawn exactly.

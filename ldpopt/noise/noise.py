@@ -99,7 +99,8 @@ class Noise(ABC):
 
         .. math:: \text{rate} = E|r| \, (e^\epsilon - 1) / (\Delta e^{\epsilon/2})
         """
-        least = staircase_error(self.sensitivity, self.epsilon)
+        # The staircase's error is the sensitivity / (2 sinh(epsilon / 2)); sinh overflows, this form does not.
+        least = self.sensitivity * math.exp(-self.epsilon / 2) / -math.expm1(-self.epsilon)
         if least == 0:  # beyond 1400 nats its error underflows
             return math.inf if self.expected_abs > 0 else math.nan
         return self.expected_abs / least
@@ -130,12 +131,6 @@ class IntegerNoise(Noise):
         if real_number(step, "step") != 1:
             raise StatementError(f"step = {short_repr(step)}: this noise has integer values already", do="use step=1")
         return self
-
-
-def staircase_error(sensitivity: float, epsilon: float) -> float:
-    r"""Return the least expected absolute noise for a given sensitivity: :math:`\Delta / (2 \sinh(\epsilon/2))`."""
-    # sinh overflows beyond 1400 nats; this form does not.
-    return sensitivity * math.exp(-epsilon / 2) / -math.expm1(-epsilon)
 
 
 def uniforms(size: int, rng: Random) -> Float:

@@ -90,22 +90,13 @@ class NeighborPartition:
         return self.neighbor_layers.steps
 
     def level(self, r: ArrayLike) -> Int:
-        """Return the number of steps that reach each ``r``.
+        """Return the number of steps that reach each ``r``, int64 in the shape of ``r``, without iteration over layers.
 
         Parameters
         ----------
         r : array_like
-            Noise values; whole numbers for a discrete set.
-
-        Returns
-        -------
-        ndarray of int64, shape of ``r``
-            Levels ``>= 0``, without iteration over layers; on a border the inner layer, up to rounding.
-
-        Raises
-        ------
-        StatementError
-            If the set is discrete and a value is not a whole number, or a value is not finite.
+            Finite noise values; whole numbers for a discrete set. On a border the level is the inner one, up to
+            rounding.
         """
         size = np.abs(read_points(r))
         if not np.isfinite(size).all():
@@ -153,15 +144,7 @@ class NeighborPartition:
     def certify(self) -> bool:
         r"""Prove privacy from the layers alone: :math:`B_{t-1} + W \subseteq B_t` for ``t <= n``, then for all t.
 
-        Returns
-        -------
-        bool
-            True; a failure raises.
-
-        Raises
-        ------
-        CertificateError
-            Names the layer that fails.
+        Returns True; a failure raises a CertificateError, which names the layer.
 
         Notes
         -----
@@ -174,17 +157,12 @@ class NeighborPartition:
         return True
 
     def noise(self, epsilon: float | str) -> LevelNoise | IntegerLevelNoise:
-        """Return the noise with density ``exp(-epsilon level(r)) / Z``.
+        """Return the noise with density ``exp(-epsilon level(r)) / Z``; its moments take O(n) for each epsilon.
 
         Parameters
         ----------
         epsilon : float or str
             Nats, ``0 < epsilon <= 10000``, or ``"log(3)"``.
-
-        Returns
-        -------
-        Noise
-            Its moments are sums of the partition's moments, O(n) for each epsilon.
         """
         return IntegerLevelNoise(self, epsilon) if self.is_discrete else LevelNoise(self, epsilon)
 
@@ -194,17 +172,7 @@ class NeighborPartition:
         Parameters
         ----------
         step : float
-            Grid, in the unit of the answer, positive.
-
-        Returns
-        -------
-        NeighborPartition
-            Discrete, in units of ``step``; blocks are rounded outward.
-
-        Raises
-        ------
-        StatementError
-            If the step is not positive, or the set contains too many multiples of it.
+            Grid, in the unit of the answer, positive: the unit of the new partition. Blocks are rounded outward.
         """
         h = Fraction(read_positive(step, "step"))
         ranges = [(int(low // h), int(-(-high // h))) for low, high in self.blocks]

@@ -29,11 +29,6 @@ class Staircase(LevelNoise):
     loss : {"l1", "l2"}
         Without ``gamma``: minimize the expected absolute or squared noise; default: ``"l1"``.
 
-    Raises
-    ------
-    StatementError
-        If a parameter is out of range.
-
     Notes
     -----
     The neighbor-set partition of ``[0, sensitivity]``. With ``b = exp(-epsilon)``, the l2 optimum is

@@ -53,9 +53,8 @@ def optimal_widening(intervals: Iterable[Any], epsilon: float | str, *, superset
     Notes
     -----
     The objective has several local minima and a kink at ``(b - a) / 2``. Tried are a geometric grid, bounded searches
-    around its three best points, and analytic candidates: ``(b - a) / 2``, ``c / (1 + exp(epsilon/2))``, and the limit
-    of large budgets, ``exp(-epsilon/2)`` times the root of the first moment of ``+-V``.
-    The minimum is not proved to be global; the result is at least as good as every candidate.
+    around its three best points, and analytic candidates. The minimum is not proved to be global; the result is at
+    least as good as every candidate.
 
     References
     ----------

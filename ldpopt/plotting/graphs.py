@@ -39,23 +39,13 @@ def layers(graph: nx.Graph[Any], source: Hashable, value: Value | None = None, a
     Parameters
     ----------
     graph : networkx.Graph
-        The neighbor relation, undirected.
+        The neighbor relation, undirected, of at most 2000 nodes.
     source : hashable
         Node around which the layers are drawn; its border is thick.
     value : mapping or callable, optional
         Query value of a node: its name in the picture, and the member of a layer (default: the node itself).
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
-
-    Returns
-    -------
-    matplotlib Axes
-        Axes with a color bar of the layers.
-
-    Raises
-    ------
-    StatementError
-        As `neighbors.bfs_partition`; or if the graph has more than 2000 nodes.
     """
     partition = bfs_partition(graph, source, value)
     number = {reached: t for t, layer in enumerate(partition) for reached in layer}

@@ -61,16 +61,6 @@ def places(
         For the title; default: no title.
     unit : str
         Unit of the points, for axes and title; default: ``"km"``.
-
-    Returns
-    -------
-    matplotlib Axes
-        With a color bar, both axes on the same scale.
-
-    Raises
-    ------
-    StatementError
-        If points, prior or loss do not fit the inputs, a report is not an input, or the origin is unknown.
     """
     if color not in ("prior", "loss"):
         raise StatementError(f"color = {short_repr(color)} is unknown", do='state "prior" or "loss"')

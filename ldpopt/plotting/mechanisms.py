@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
 from ldpopt.foundation.numbers import Float
+from ldpopt.mechanism.channels import probability_text
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
 from ldpopt.studies.literature import Comparison
@@ -32,13 +34,9 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
         The mechanism.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
-
-    Returns
-    -------
-    matplotlib Axes
-        Axes with a color bar.
     """
-    ax = heat_map(mechanism.channel, mechanism.inputs, mechanism.outputs, "P(report | answer)", ax, write=_probability)
+    axes, write = (mechanism.inputs, mechanism.outputs), partial(probability_text, digits=3)
+    ax = heat_map(mechanism.channel, *axes, "P(report | answer)", ax, write=write)
     ax.set(xlabel="report", ylabel="true answer")
     return ax
 
@@ -68,11 +66,6 @@ def heat_map(
     return ax
 
 
-def _probability(p: float) -> str:
-    """Return three digits of a probability; of a small one, one digit and the power of ten."""
-    return "0" if p == 0 else "1" if p == 1 else f"{p:.3f}" if p >= 5e-4 else f"{p:.0e}"
-
-
 def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Axes:
     """Draw the least delta of an audited channel at each epsilon.
 
@@ -94,15 +87,8 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
     ax.fill_between(epsilons, deltas, color="#c6dbef", alpha=0.6)
     if 0 < audit.epsilon < np.inf:
         ax.axvline(audit.epsilon, color="black", linewidth=0.8, linestyle="--")
-        ax.annotate(
-            rf"$\varepsilon = {audit.epsilon:.4g}$",
-            (audit.epsilon, 0.92),
-            xycoords=("data", "axes fraction"),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            fontsize=9,
-        )
+        text, place = rf"$\varepsilon = {audit.epsilon:.4g}$ ", (audit.epsilon, 0.92)
+        ax.text(*place, text, transform=ax.get_xaxis_transform(), ha="right", fontsize=9)
     ax.set(xlim=(0, end), ylim=(0, max(1e-12, float(deltas.max())) * 1.08))
     ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
     ax.set_title(rf"Audit: true $\varepsilon$ = {audit.epsilon:.4g}", fontsize=10)

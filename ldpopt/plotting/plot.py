@@ -99,7 +99,7 @@ PICTURES: dict[type, Callable[..., Any]] = {
 
 
 def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
-    """Draw an object in the way that suits it.
+    """Draw an object in the way that suits it; nothing is shown or saved.
 
     Parameters
     ----------
@@ -111,18 +111,6 @@ def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
         Axes to draw on (default: new ones).
     **options
         Of the function for this class in `ldpopt.plotting`, such as ``plot(points, problem=problem)``.
-
-    Returns
-    -------
-    matplotlib Axes
-        With the picture; nothing is shown or saved.
-
-    Raises
-    ------
-    StatementError
-        If there is no picture for this class.
-    LdpoptError
-        If matplotlib is not installed.
     """
     for kind, picture in PICTURES.items():
         if isinstance(thing, kind):

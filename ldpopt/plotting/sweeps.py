@@ -69,11 +69,6 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
         Three-dimensional axes get the surface, flat ones its contours (default: new three-dimensional axes).
     column : str
         ``"value"``, ``"closed_form"`` or ``"relative_gap"``; default: ``"value"``.
-
-    Raises
-    ------
-    StatementError
-        If the sweep has no grid of binary priors.
     """
     priors = result.priors
     if priors is None or priors.shape[1] != 2 or min(len(priors), len(result.epsilons)) < 2:

@@ -40,10 +40,6 @@ class ConvexUtility:
 
     Attributes
     ----------
-    name : str
-        Name of the quantity.
-    n : int
-        Number of inputs.
     columns : callable
         :math:`\mu` of all columns: from shape ``(..., n, m)`` to ``(..., m)``.
     inputs : tuple of hashable, or None
@@ -56,13 +52,7 @@ class ConvexUtility:
     inputs: Labels | None = None
 
     def value(self, channel: Any) -> Any:
-        """Evaluate one channel (a float), or a stack of channels of shape (N, n, m) (an array of N).
-
-        Parameters
-        ----------
-        channel : array_like, DataFrame or Mechanism
-            Row-stochastic in its last two axes.
-        """
+        """Evaluate a row-stochastic channel (a float), or a stack of them, shape (N, n, m) (an array of N)."""
         values = self._rows(channel)
         if values.ndim < 2 or values.shape[-2] != self.n:
             what = f"a channel of shape {values.shape} does not have {self.n} inputs"
@@ -207,8 +197,6 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     ------
     StatementError
         If there are too many inputs, or epsilon is zero.
-    LdpoptError
-        If the solver fails.
 
     Notes
     -----

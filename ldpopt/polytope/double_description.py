@@ -7,7 +7,6 @@ pair of an adjacent positive and negative ray gives one new ray on the row; nega
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -32,48 +31,28 @@ INT64_LIMIT = 2**62
 CHUNK_CELLS = 2**22
 
 
-@dataclass(frozen=True)
-class Vertices:
-    """Vertices of a polytope, and the rows that are tight at each."""
-
-    points: tuple[Point, ...]  # coordinates, sorted
-    incidence: Incidence  # whether a row is tight at a vertex, shape (vertices, rows)
-    is_complete: bool = True  # whether these are all vertices; else a deadline ended the enumeration
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-
 def enumerate_vertices(
     coefficients: Sequence[Sequence[Fraction | int]],
     bounds: Sequence[Fraction | int],
     *,
     most: int = MAX_RAYS,
     deadline: Deadline = NO_LIMIT,
-) -> Vertices:
-    r"""Find all vertices of a bounded polytope :math:`\{x : A x \le b\}` exactly; none if it is empty.
+) -> tuple[list[Point], bool]:
+    r"""Find all vertices of a bounded polytope :math:`\{x : A x \le b\}` exactly, sorted, and whether these are all.
 
     More than ``most`` rays at a time raise NotRepresentableError. After the deadline the result has the vertices that
-    are known by then.
-
-    References
-    ----------
-    Motzkin, Raiffa, Thompson and Thrall 1953; Fukuda and Prodon 1996.
+    are known by then. Motzkin, Raiffa, Thompson and Thrall 1953; Fukuda and Prodon 1996.
     """
     rows = [primitive_integers([b, *(-a for a in row)]) for row, b in zip(coefficients, bounds, strict=True)]
     if not rows:
         raise _unbounded()
     if len(rows[0]) == 1:
-        return Vertices(((),), np.array([[row[0] == 0 for row in rows]], bool))
+        return [()], True
     at_infinity = [1] + [0] * (len(rows[0]) - 1)
     rays, is_complete = known_rays([*rows, at_infinity], most, deadline)
     if (rays[:, 0] == 0).any():
         raise _unbounded()
-    points = [tuple(Fraction(v, ray[0]) for v in ray[1:]) for ray in rays.tolist()]
-    order = sorted(range(len(points)), key=points.__getitem__)
-    rays = _without_overflow(rays, [v for row in rows for v in row])
-    incidence = rays[order] @ np.array(rows, dtype=rays.dtype).T == 0
-    return Vertices(tuple(points[i] for i in order), incidence.astype(bool), is_complete)
+    return sorted(tuple(Fraction(v, ray[0]) for v in ray[1:]) for ray in rays.tolist()), is_complete
 
 
 def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MAX_RAYS) -> Integers:

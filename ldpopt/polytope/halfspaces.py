@@ -1,4 +1,4 @@
-r"""The polytope of a notion's private channels as exact half-spaces, and its vertices.
+r"""The polytope of a notion's private channels as exact half-spaces.
 
 The last entry of each row is eliminated, :math:`P_{x,m-1} = 1 - \sum_{y<m-1} P_{xy}`. In the remaining ``n (m - 1)``
 coordinates the polytope has an interior.
@@ -7,7 +7,6 @@ coordinates the polytope has an interior.
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import chain, combinations
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import short_repr
-from ldpopt.polytope.double_description import Channel, Point, Vertices, enumerate_vertices, rank
+from ldpopt.polytope.double_description import Channel, Point
 from ldpopt.privacy import Notion, TiedNotion, Ties
 from ldpopt.privacy.ties import no_rows
 
@@ -31,14 +30,6 @@ class Tie:
     first: int
     second: int
     factor: Fraction
-    exponent: Fraction
-
-    @property
-    def symbol(self) -> str:
-        """The factor in names of rows: ``alpha``, ``alpha^2``, ``alpha^(1/2)``."""
-        if self.exponent == 1:
-            return "alpha"
-        return f"alpha^{self.exponent}" if self.exponent.denominator == 1 else f"alpha^({self.exponent})"
 
 
 @dataclass(frozen=True)
@@ -51,25 +42,6 @@ class Halfspaces:
     delta: Fraction  # slack of the notion
     coefficients: tuple[Point, ...]  # a; coordinate ``x (m - 1) + y`` is ``P[x, y]``; shape (rows, n (m - 1))
     bounds: Point  # b, shape (rows,)
-    names: tuple[str, ...]  # the inequality of each row, as text
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates, ``n (m - 1)``."""
-        return self.n * (self.m - 1)
-
-    @cached_property
-    def vertices(self) -> Vertices:
-        """All vertices with their incidences, by the double description method."""
-        return enumerate_vertices(self.coefficients, self.bounds)
-
-    @property
-    def channels(self) -> tuple[Channel, ...]:
-        """All vertices as (n, m) channels, in lexicographic order."""
-        return tuple(map(self.channel, self.vertices.points))
 
     def channel(self, point: Sequence[Fraction]) -> Channel:
         """Restore the full (n, m) matrix from the coordinates of a point."""
@@ -95,26 +67,6 @@ class Halfspaces:
             b - sum((a * v for a, v in zip(row, point, strict=True) if a), Fraction(0))
             for row, b in zip(self.coefficients, self.bounds, strict=True)
         )
-
-    def is_vertex(self, channel: Any) -> bool:
-        """Whether a channel is private and its tight rows have full rank, exactly."""
-        slacks = self.slacks(channel)
-        tight = [row for row, slack in zip(self.coefficients, slacks, strict=True) if not slack]
-        return min(slacks, default=Fraction(0)) >= 0 and rank(tight) == self.dimension
-
-    def redundant(self) -> tuple[str, ...]:
-        """Return the names of redundant rows: the vertices on such a row lie in a smaller face, or on an equal row."""
-        found = self.vertices
-        seen: set[bytes] = set()
-        names = []
-        for name, on in zip(self.names, found.incidence.T, strict=True):
-            facet = [(Fraction(1), *found.points[i]) for i in np.flatnonzero(on)]
-            twin = on.tobytes()
-            if twin in seen or not facet or rank(facet) < self.dimension:
-                names.append(name)
-            else:
-                seen.add(twin)
-        return tuple(names)
 
 
 def halfspaces(
@@ -145,13 +97,10 @@ def halfspaces(
         raise no_rows("the polytope", len(ties) * len(events))
     rows = [_tie_row(tie, event, n, m) for tie in ties for event in events]
     bounds = [bound + delta for _, bound in rows]
-    names = [_name(tie, event, labels, slack=bool(delta)) for tie in ties for event in events]
     if delta or len({tie.first for tie in ties}) < n:  # an input that is tied both ways has no negative entries anyway
-        entries = [(x, y) for x in range(n) for y in range(m)]
-        signs = [_row({(x, y): Fraction(-1)}, n, m) for x, y in entries]
+        signs = [_row({(x, y): Fraction(-1)}, n, m) for x in range(n) for y in range(m)]
         rows, bounds = rows + signs, bounds + [bound for _, bound in signs]
-        names += [f"P[{labels[x]},{y}] >= 0" for x, y in entries]
-    return Halfspaces(n, m, ties, delta, tuple(row for row, _ in rows), tuple(bounds), tuple(names))
+    return Halfspaces(n, m, ties, delta, tuple(row for row, _ in rows), tuple(bounds))
 
 
 def read_inputs(privacy: Any, n: int, inputs: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
@@ -202,9 +151,9 @@ def _root(value: int, degree: int) -> int | None:
 def _exact_ties(form: Ties) -> Iterator[Tie]:
     first, second = form.pairs()
     distance = np.ones(len(first)) if form.distance is None else form.distance
-    powers = {d: exact_power(form.budget, Fraction(d)) for d in {float(d) for d in distance}}
+    powers = {d: exact_power(form.budget, Fraction(d)) for d in set(distance.tolist())}
     for i, k, d in zip(first.tolist(), second.tolist(), distance.tolist(), strict=True):
-        yield Tie(i, k, powers[d], Fraction(d))
+        yield Tie(i, k, powers[d])
 
 
 def _events(m: int, *, is_shared: bool) -> list[tuple[int, ...]]:
@@ -232,9 +181,3 @@ def _row(entries: dict[tuple[int, int], Fraction], n: int, m: int) -> tuple[Poin
             for other in range(m - 1):
                 row[x * (m - 1) + other] -= value
     return tuple(row), bound
-
-
-def _name(tie: Tie, event: Sequence[int], labels: Sequence[Hashable], *, slack: bool) -> str:
-    reports = str(event[0]) if len(event) == 1 else "{" + ",".join(map(str, event)) + "}"
-    tail = " + delta" if slack else ""
-    return f"P[{labels[tie.first]},{reports}] <= {tie.symbol} P[{labels[tie.second]},{reports}]{tail}"

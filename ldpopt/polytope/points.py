@@ -1,4 +1,9 @@
-"""Extreme points as objects: one point with its formula, its class under permutations, and the sequence of all."""
+"""Extreme points as objects: one point with its formula, its class under permutations, and the sequence of all.
+
+The entries of an extreme point are fractions of polynomials in ``a = e**epsilon`` with whole coefficients. Its square
+system is solved in rationals with a huge integer in place of ``a``; then the digits of numerators and denominators in
+this base are the coefficients.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +26,15 @@ from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label, priva
 from ldpopt.foundation.numbers import Float, require_memory
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
-from ldpopt.polytope.formulas import formula_of
 from ldpopt.polytope.halfspaces import require_mutual
 from ldpopt.polytope.staircase import Exact, Pattern
 from ldpopt.problem.problem import Problem
 
 MAX_SHOWN_ORBITS = 20  # largest number of orbits that are shown
 MAX_SHOWN_POINTS = 3  # largest number of points in the text of a list
+# Number in place of ``a``: without a remainder modulo small primes, so that few fractions can be reduced by chance
+BASE = math.lcm(*range(1, 400))
+BASES = 12  # bases that are tried, from `BASE` on
 
 
 class ExtremePoint(np.ndarray[Any, np.dtype[np.object_]]):
@@ -55,8 +62,6 @@ class Orbit:
     ----------
     representative : ExtremePoint, shape (n, m)
         One of them; ``representative.formula`` is its text.
-    size : int
-        Number of points.
     columns : int
         Number of outputs in use.
     stabilizer : int
@@ -168,13 +173,7 @@ class ExtremePoints(HasFacts, ABC):
         return self._exact(self._entry(position % self.count))
 
     def iterate(self, progress: Callable[[int, int], None] | None = None) -> Iterator[ExtremePoint]:
-        """Yield every extreme point once, and report the progress of a long list.
-
-        Parameters
-        ----------
-        progress : callable, optional
-            Called with (done, total), about a thousand times in all.
-        """
+        """Yield every extreme point once; ``progress(done, total)`` is called about a thousand times in all."""
         total = self.count
         step = max(1, total // 1000)
         for done, point in enumerate(self, start=1):
@@ -185,10 +184,7 @@ class ExtremePoints(HasFacts, ABC):
     def to_frame(self, *, formulas: bool = False) -> optional.pandas.DataFrame:
         """Return a table with a row for each point: the reports in use, and the entries ``P(x,y)`` in floats.
 
-        Parameters
-        ----------
-        formulas : bool
-            Whether a last column has the formulas, at about a millisecond for each point; default: ``False``.
+        With ``formulas`` a last column has the formulas, at about a millisecond for each point.
         """
         n, m = self.shape
         require_memory(24.0 * n * m * self.count, f"a table of {self.count:,} extreme points")
@@ -209,10 +205,7 @@ class ExtremePoints(HasFacts, ABC):
     def facts(self, *, fractions: bool = False) -> Facts:
         """Number of extreme points by the number of reports in use, and one representative of each orbit.
 
-        Parameters
-        ----------
-        fractions : bool
-            Whether entries are exact fractions; default: ``False``, formulas.
+        Its entries are formulas, or exact ``fractions``.
         """
         counts = [*self.counts_by_columns.items(), ("all", self.count)]
         parts: list[Part] = [Table(["reports in use", "extreme points"], counts)]
@@ -279,25 +272,13 @@ class ExtremePoints(HasFacts, ABC):
         return self
 
     def best(self, problem: Problem) -> Best:
-        """Evaluate a problem at every extreme point.
+        """Evaluate a problem at every extreme point: value and optimal face, in rationals.
 
         Parameters
         ----------
         problem : Problem
             A problem of the same notion and size, with an expected objective and without side constraints, so that an
             extreme point is optimal.
-
-        Returns
-        -------
-        Best
-            Value and optimal face, in rationals.
-
-        Raises
-        ------
-        StatementError
-            If sizes differ, or a time limit ended the list.
-        NotRepresentableError
-            If the optimum need not be an extreme point (a worst case, a side constraint).
         """
         if problem.utility.shape != self.shape:
             what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
@@ -329,3 +310,58 @@ def require_extreme_optimum(problem: Problem) -> Float:
         what = "with a worst case or a side constraint the optimum need not be an extreme point"
         raise NotRepresentableError(what, do="solve the program")
     return problem.prior
+
+
+def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Exact]) -> str:
+    """Write an extreme point over a common denominator.
+
+    ``at`` returns the point of the same structure for another ratio. A formula whose value is not exactly the point is
+    dropped; without one the text has four digits.
+    """
+    try:
+        tables = (_polynomials(at(point, Fraction(base)), base) for base in range(BASE, BASE + BASES))
+        numerators, below = next(found for found in tables if found is not None)
+        pairs = zip(numerators.ravel().tolist(), point.ravel().tolist(), strict=True)
+        is_exact = all(_value(above, ratio) == value * _value(below, ratio) for above, value in pairs)
+    except (StopIteration, StatementError, NotRepresentableError):
+        is_exact = False
+    if not is_exact:
+        return "[" + "; ".join(" ".join(f"{float(v):.4g}" for v in row) for row in point.tolist()) + "]"
+    rows = "; ".join(" ".join(map(_text, row)) for row in numerators.tolist())
+    divisor = _text(below)
+    return f"[{rows}]" + ("" if divisor == "1" else f" / ({divisor})" if len(below) > 1 else f" / {divisor}")
+
+
+def _polynomials(entries: Exact, base: int) -> tuple[Exact, tuple[int, ...]] | None:
+    """Coefficients of numerators, shape (n, m), and of their denominator, lowest first; None if some are large."""
+    below = math.lcm(*(value.denominator for value in entries.ravel().tolist()))
+    table = np.empty(entries.shape, dtype=object)
+    for place, value in np.ndenumerate(entries):
+        table[place] = _digits(int(value * below), base)
+    every = [*table.flat, _digits(below, base)]
+    is_small = all(abs(digit) ** 3 < base for digits in every for digit in digits)
+    return (table, every[-1]) if is_small else None
+
+
+def _digits(value: int, base: int) -> tuple[int, ...]:
+    """Digits of an integer from ``-base/2`` to ``base/2``, lowest first."""
+    digits = []
+    while value:
+        digit = (value + base // 2) % base - base // 2
+        digits.append(digit)
+        value = (value - digit) // base
+    return tuple(digits)
+
+
+def _value(coefficients: Sequence[int], ratio: Fraction) -> Fraction:
+    return sum((digit * ratio**power for power, digit in enumerate(coefficients)), Fraction(0))
+
+
+def _text(coefficients: Sequence[int]) -> str:
+    """A polynomial in ``a``, highest power first."""
+    terms = []
+    for power, digit in reversed(list(enumerate(coefficients))):
+        letter = "" if power == 0 else "a" if power == 1 else f"a^{power}"
+        size = str(abs(digit)) if abs(digit) != 1 or not power else ""
+        terms += [("-" if digit < 0 else "+") + size + letter] * (digit != 0)
+    return "".join(terms).removeprefix("+") or "0"

@@ -78,13 +78,7 @@ class Region:
 
     @property
     def share(self) -> Fraction:
-        """Length (n = 2) or area (n = 3) of the cell, as a share of all priors.
-
-        Raises
-        ------
-        NotRepresentableError
-            For four inputs or more.
-        """
+        """Length (n = 2) or area (n = 3) of the cell, as a share of all priors."""
         first, *others = self.corners
         if len(first) > 3:
             what = f"the share of a cell is computed for 2 and 3 inputs, not for {len(first)}"
@@ -94,12 +88,9 @@ class Region:
         return sum((abs(_determinant([first, *pair])) for pair in pairwise(others)), Fraction(0))
 
     def contains(self, prior: Sequence[Any]) -> bool:
-        """Return whether the vertex is optimal for a prior, border included; floats are read exactly.
+        """Return whether the vertex is optimal for a prior, border included; Fractions and floats are read exactly.
 
-        Parameters
-        ----------
-        prior : sequence of n numbers, or mapping or Series input -> weight
-            As in `Problem`; Fractions are read as they are. The inputs are 0, 1, 2, ...
+        The prior is a sequence, mapping or Series as in `Problem`; the inputs are 0, 1, 2, ...
         """
         weights = exact_prior(prior, range(len(self.utilities)))
         return all(sum(a * w for a, w in zip(row, weights, strict=True)) >= 0 for row in self.inequalities)
@@ -152,7 +143,9 @@ def prior_regions(
     """
     points, utility = _points_and_utility(source, n, utility)
     sign = 1 if utility.sense == "gain" else -1
-    is_top_k = _is_top_k(points, utility)
+    n, m = points.shape
+    is_identity = n == m and utility.sense == "gain" and np.array_equal(utility.matrix, np.eye(n))
+    is_top_k = is_identity and points.ties.is_complete  # the cells are those of the n-ary theorem
     vertices = _by_gains(points, sign * utility.matrix)
     cells = _cells(list(vertices))
     regions = [
@@ -177,8 +170,6 @@ class EpsilonRange:
     ----------
     k : int
         Number of reported answers: randomized response among the ``k`` likeliest ones is optimal.
-    members : tuple of int
-        These answers.
     ratios : tuple of Fraction
         ``e**epsilon`` at both ends, exact; the upper one is None if unbounded.
     """
@@ -251,13 +242,6 @@ def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[Extre
         table = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
         points = extreme_points(source, n, n if isinstance(table, str) else table.shape[1])
     return points, resolve(utility, tuple(range(points.shape[0])), tuple(range(points.shape[1])))
-
-
-def _is_top_k(points: ExtremePoints, utility: Utility) -> bool:
-    """Whether the cells are those of the n-ary theorem."""
-    n, m = points.shape
-    is_identity = n == m and utility.sense == "gain" and np.array_equal(utility.matrix, np.eye(n))
-    return is_identity and points.ties.is_complete
 
 
 def _by_gains(points: ExtremePoints, gain: Float) -> dict[Point, tuple[Exact, int]]:

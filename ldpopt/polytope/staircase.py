@@ -38,7 +38,7 @@ class Collection:
     """A minimal balanced collection, with the weights that balance it."""
 
     points: int  # size of the ground set
-    sets: tuple[int, ...]  # bit masks, ascending
+    sets: tuple[int, ...]  # bit masks
     weights: tuple[int, ...]  # positive integers without a common divisor
     total: int  # sum of the weights of the sets that contain a point; the same for every point
 
@@ -47,8 +47,6 @@ class Collection:
 def collection_orbits(points: int, most: int | None = None) -> tuple[Collection, ...]:
     """List the minimal balanced collections of at most ``most`` proper subsets, one for each orbit of permutations.
 
-    Notes
-    -----
     Up to a permutation the smallest set is ``{0, .., s-1}``, and the other sets are at least as large. All such
     families of at most ``points`` sets are solved in floats, in batches. Those that seem balanced are checked in
     rationals. Six points have about 10 million families.
@@ -78,6 +76,7 @@ def _require_few_families(points: int, most: int) -> None:
         raise StatementError(what, do="take at most 6 inputs, or 8 with at most 3 outputs")
 
 
+@lru_cache(maxsize=4096)
 def balance(points: int, sets: tuple[int, ...]) -> Collection | None:
     """Solve for the weights in rationals; None if the sets are dependent or not balanced."""
     found = solve_rows([[s >> point & 1 for s in sets] for point in range(points)], [[1]] * points)
@@ -149,7 +148,7 @@ def patterns(n: int, m: int) -> tuple[tuple[Pattern, int], ...]:
             for rows in combinations_with_replacement(choices, free):
                 pattern = _canonical(_pattern(collection, rows), n)
                 if pattern not in found:
-                    found[pattern] = sum(1 for _ in row_images(pattern, n))
+                    found[pattern] = len(row_orders(pattern, n))
     return tuple(sorted(found.items(), key=lambda item: (len(item[0]), item[0])))
 
 
@@ -192,31 +191,14 @@ def _canonical(pattern: Pattern, n: int) -> Pattern:
     return _decoded(codes[np.lexsort(codes.T[::-1])[0]], n)
 
 
-def row_images(pattern: Pattern, n: int) -> Iterator[Pattern]:
-    """Yield the distinct patterns under permutations of the rows."""
-    for codes in np.unique(_images_of(pattern, n), axis=0):
-        yield _decoded(codes, n)
-
-
 @lru_cache(maxsize=64)
 def row_orders(pattern: Pattern, n: int) -> tuple[Pattern, ...]:
-    """Return all of `row_images`."""
-    return tuple(row_images(pattern, n))
+    """Return the distinct patterns under permutations of the rows."""
+    return tuple(_decoded(codes, n) for codes in np.unique(_images_of(pattern, n), axis=0))
 
 
 def _decoded(codes: Int, n: int) -> Pattern:
     return tuple(tuple(int(code) // 3**digit % 3 for digit in range(n - 1, -1, -1)) for code in codes)
-
-
-@lru_cache(maxsize=4096)
-def _balanced_collection(sets: tuple[int, ...], points: int) -> Collection:
-    order = sorted(range(len(sets)), key=lambda j: sets[j])
-    collection = balance(points, tuple(sets[j] for j in order))
-    assert collection is not None
-    weights = [0] * len(sets)
-    for rank, j in enumerate(order):
-        weights[j] = collection.weights[rank]
-    return Collection(points, sets, tuple(weights), collection.total)
 
 
 def entries_of(pattern: Pattern, alpha: Fraction) -> Exact:
@@ -227,7 +209,8 @@ def entries_of(pattern: Pattern, alpha: Fraction) -> Exact:
         return np.full((n, 1), Fraction(1), dtype=object)
     bound = [x for x in range(n) if FREE not in levels[x]]
     sets = tuple(sum(1 << point for point, x in enumerate(bound) if levels[x, j] == HIGH) for j in range(u))
-    collection = _balanced_collection(sets, len(bound))
+    collection = balance(len(bound), sets)
+    assert collection is not None
     weights, growth = collection.weights, alpha - 1
     unit = 1 / (sum(weights) + growth * collection.total)
     entries = np.empty((n, u), dtype=object)

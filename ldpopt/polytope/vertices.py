@@ -55,7 +55,7 @@ class StaircasePoints(ExtremePoints):
         """The distinct row orders of each orbit, with its columns at all outputs."""
         n, m = self.shape
         for orbit in self.orbits:
-            for pattern in staircase.row_images(orbit.pattern, n):
+            for pattern in staircase.row_orders(orbit.pattern, n):
                 values = staircase.entries_of(pattern, self.ratio)
                 for outputs in permutations(range(m), len(pattern)):
                     yield _place_columns(values, outputs, (n, m))
@@ -90,7 +90,7 @@ class StaircasePoints(ExtremePoints):
         best, near = -math.inf, []
         for orbit in self.orbits:
             outputs = np.array(list(permutations(range(m), orbit.columns)))
-            for pattern in staircase.row_images(orbit.pattern, n):
+            for pattern in staircase.row_orders(orbit.pattern, n):
                 values = staircase.entries_of(pattern, self.ratio)
                 scores = values.astype(float).T @ floats
                 totals = scores[np.arange(orbit.columns), outputs].sum(axis=1)
@@ -134,8 +134,8 @@ class ListedPoints(ExtremePoints):
             )
         spaces, most = self._spaces(self.ratio), MAX_LISTED if self.time_limit is None else MAX_RAYS
         deadline = Deadline.after(self.time_limit)
-        found = enumerate_vertices(spaces.coefficients, spaces.bounds, most=most, deadline=deadline)
-        return tuple(np.array(spaces.channel(point), dtype=object) for point in found.points), found.is_complete
+        points, is_complete = enumerate_vertices(spaces.coefficients, spaces.bounds, most=most, deadline=deadline)
+        return tuple(np.array(spaces.channel(point), dtype=object) for point in points), is_complete
 
     @property
     def is_complete(self) -> bool:
@@ -265,9 +265,8 @@ def extreme_points(
     Notes
     -----
     Pure privacy: complete, for ``n <= 6`` and any ``m`` (``n <= 8`` if ``m <= 3``); the number does not depend on
-    ``epsilon > 0``. It is the sum over ``f`` and over the minimal balanced collections ``C`` of ``n - f`` points of
-    ``binom(n, f) F(C)**f m! / (m - |C|)!``, where ``F(C)`` is the number of possible free entries of a row. For
-    ``n = m = 5`` that is 150 425 points with two levels in every column, and 14 400 with a free entry.
+    ``epsilon > 0`` (docs, "Extreme points"). For ``n = m = 5`` there are 150 425 points with two levels in every
+    column, and 14 400 with a free entry.
 
     References
     ----------

@@ -38,11 +38,6 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         and Wu 2019: with ``m`` outputs it allows an event-wise delta up to ``(m - 1) delta`` and is not closed under
         post-processing. The two agree for two outputs; default: ``"event"``.
 
-    Raises
-    ------
-    StatementError
-        If epsilon or delta is out of range, or the form unknown.
-
     Examples
     --------
     >>> ApproximateLDP(0.1, 0.15).audit([[0.15, 0.85], [0, 1]]).delta
@@ -74,13 +69,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         return Ties(self.epsilon, len(inputs), delta=self.delta, is_shared=self.is_separated)
 
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
-        """One row for each ordered pair and output (entry-wise), or for each pair and event (event-wise).
-
-        Raises
-        ------
-        NotRepresentableError
-            If there are too many events to write down.
-        """
+        """One row for each ordered pair and output (entry-wise), or for each pair and event (event-wise, if few)."""
         ties = self.ties(inputs)
         if not self.is_separated:
             return ties.rows(n_outputs)

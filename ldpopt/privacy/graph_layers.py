@@ -18,13 +18,7 @@ Value = Mapping[Any, Hashable] | Callable[[Any], Hashable]
 
 
 def require_undirected(graph: Graph) -> None:
-    """Require an undirected, non-empty networkx graph.
-
-    Raises
-    ------
-    StatementError
-        If it is something else; the message names it.
-    """
+    """Require an undirected, non-empty networkx graph."""
     if not (hasattr(graph, "is_directed") and hasattr(graph, "adj")):
         what = f"{type(graph).__name__} is not a networkx graph"
         raise StatementError(what, do="pass a networkx.Graph on the inputs")

@@ -49,17 +49,10 @@ class MetricDP(TiedNotion):
     points : array_like, shape (n,) or (n, d), or DataFrame or mapping label -> coordinates, optional
         The points between which a named distance is measured, as in `of_points`.
 
-    Raises
-    ------
-    StatementError
-        If epsilon is out of range or the distance is not as above.
-
     Examples
     --------
     >>> MetricDP("log(2)", [[0, 2], [2, 0]]).audit([[0.8, 0.2], [0.2, 0.8]]).epsilon
     0.6931471805599454
-    >>> MetricDP(1.0, "euclidean", points={"home": (0, 0), "work": (3, 4)})
-    MetricDP(epsilon=1.0, distance=<2 x 2>)
     """
 
     kind: ClassVar[str] = "metric"
@@ -98,19 +91,12 @@ class MetricDP(TiedNotion):
 
         Parameters
         ----------
-        epsilon : float or str
-            Nats per unit of distance.
-        points : array_like, shape (n,) or (n, d), or DataFrame or mapping label -> coordinates
-            Coordinates; the rows of a DataFrame are the points. Labels are aligned with the inputs of a problem.
+        epsilon, points
+            As in the class; the rows of a DataFrame are the points.
         metric : {"euclidean", "manhattan", "great_circle"}
             The last takes (latitude, longitude) in degrees and measures kilometers; default: ``"euclidean"``.
         inputs : sequence of hashable, optional
             Labels of the points of an array; default: none, the points are read by position.
-
-        Raises
-        ------
-        StatementError
-            If a coordinate is not finite or out of range, two points coincide or the metric is unknown.
 
         Examples
         --------
@@ -133,11 +119,6 @@ class MetricDP(TiedNotion):
         weight : str
             Attribute of an edge that is its length, positive; default: ``"length"``.
 
-        Raises
-        ------
-        StatementError
-            If the graph is directed, empty or in several parts, or an edge has no positive length.
-
         Examples
         --------
         >>> import networkx as nx
@@ -153,15 +134,9 @@ class MetricDP(TiedNotion):
         return f"MetricDP(epsilon={self.epsilon!r}, distance=<{name}>)"
 
     def matrix(self, inputs: Sequence[Hashable]) -> Float:
-        """Distances between the inputs, shape (n, n).
-
-        Raises
-        ------
-        StatementError
-            If the array has another size or other labels, or the callable does not return a metric.
-        """
+        """Distances between the inputs, shape (n, n)."""
         if callable(self.distance):
-            return read_metric([[self.distance(x, k) for k in inputs] for x in inputs])
+            return read_distance([[self.distance(x, k) for k in inputs] for x in inputs]).values
         if len(self.distance) != len(inputs):
             what = f"the distance is {self.distance.shape} but there are {len(inputs)} inputs"
             raise StatementError(what, do="give the distances of these inputs")
@@ -244,11 +219,6 @@ class MetricDP(TiedNotion):
 
 # Smallest and largest distance; then sums of distances and logarithms divided by them are floats
 DISTANCE_RANGE = 1e-300, 1e300
-
-
-def read_metric(distance: Any) -> Float:
-    """Distances, shape (n, n), in the order of the rows of a table."""
-    return read_distance(distance).values
 
 
 def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:

@@ -7,7 +7,8 @@ event-wise delta is exact: ``sum_y max(P[x, y] - r P[x', y], 0) <= delta``, the 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -266,19 +267,11 @@ class PulpRows:
 
     def add(self, constraint: Any, name: str) -> None:
         """Add a constraint; its name gets a number if it is taken."""
-        taken, number = self.model.constraints, 1
-        full = name
-        while full in taken:
-            number += 1
-            full = f"{name}_{number}"
-        self.model += constraint, full
+        self.model += constraint, _free(name, self.model.constraints)
 
     def variable(self, name: str) -> Any:
         """New variable of at least 0, with the next free number in its name."""
-        full, number = name, 1
-        while full in self.names:
-            number += 1
-            full = f"{name}_{number}"
+        full = _free(name, self.names)
         self.names.add(full)
         return self.pulp.LpVariable(full, 0)
 
@@ -341,3 +334,9 @@ class PulpRows:
                 self.add(left <= float(block.upper[row]), f"{block.name}({row})")
             if np.isfinite(block.lower[row]):
                 self.add(left >= float(block.lower[row]), f"{block.name}_lower({row})")
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """Return the name, with the next free number if it is taken."""
+    numbered = (f"{name}_{number}" for number in count(2))
+    return next(full for full in chain([name], numbered) if full not in taken)

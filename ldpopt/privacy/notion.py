@@ -53,13 +53,7 @@ class Notion(ABC):
         """Compute epsilon and delta from the numbers of the channel, without the code of `rows`."""
 
     def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
-        """Refuse an alphabet that does not fit the notion; must be fast, since every problem calls it.
-
-        Raises
-        ------
-        StatementError
-            If a graph, a distance or a sensitive label has other inputs or outputs.
-        """
+        """Refuse an alphabet that does not fit the notion; must be fast, since every problem calls it."""
         return
 
     def notes(self, inputs: Sequence[Hashable]) -> tuple[str, ...]:
@@ -115,16 +109,6 @@ class Notion(ABC):
         list of cvxpy constraints
             Labelled ``"nonnegative"``, ``"row_sum"``, ``"column_minimum"``, ``"privacy"`` and ``"privacy_zero"``.
 
-        Raises
-        ------
-        StatementError
-            If the expression, the ratio or the labels do not fit.
-
-        Notes
-        -----
-        Exact for every notion: an event-wise delta is :math:`\sum_y \max(P_{xy} - r P_{x'y}, 0) \le \delta`. If all
-        inputs are tied alike, column minima take n m rows in place of the n (n-1) m of all pairs.
-
         Examples
         --------
         >>> import cvxpy as cp
@@ -147,17 +131,8 @@ class Notion(ABC):
     def add_to(self, model: Any, P: Any) -> None:  # noqa: N803
         """Add the rows under which ``P[input, output]`` is a private channel to a PuLP model.
 
-        Parameters
-        ----------
-        model : pulp.LpProblem
-            The model; it gets rows named as ``privacy(a,b,y)``, and variables for minima and excesses.
-        P : mapping (input, output) -> pulp.LpVariable
-            One variable for every pair of labels.
-
-        Raises
-        ------
-        StatementError
-            If a pair has no variable.
+        The mapping ``P`` has a variable for every pair of labels. Rows get names as ``privacy(a,b,y)``; the model gets
+        variables for minima and excesses.
         """
         from ldpopt.privacy.modelling import add_to_pulp
 
@@ -181,13 +156,7 @@ class Notion(ABC):
 
     @classmethod
     def from_plain(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
-        """Read a table that `to_plain` returned, or that a user wrote.
-
-        Raises
-        ------
-        StatementError
-            If a key is missing or a value is wrong; a MisstatedError names the key.
-        """
+        """Read a table that `to_plain` returned, or that a user wrote."""
         found: Self = fields_from_plain(cls, table)
         return found
 
@@ -204,14 +173,9 @@ class TiedNotion(Notion):
     def ties(
         self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
     ) -> Ties:
-        """Ties that have to be written; implied ones may be left out.
+        """Ties that have to be written; implied ones may be left out. Outputs default to the inputs.
 
-        Parameters
-        ----------
-        inputs, outputs : sequence of hashable
-            Labels; the outputs default to the inputs.
-        deadline : Deadline, optional
-            Long computations call ``deadline.check(...)`` regularly; default: ``NO_LIMIT``.
+        Long computations call ``deadline.check(...)`` regularly.
         """
 
     def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:

@@ -167,8 +167,6 @@ def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int
     are shorter, so all implied pairs may be dropped at once. From `SAMPLED_INPUTS` inputs on all pairs are kept if
     hardly any pair of a sample is implied.
 
-    Notes
-    -----
     At most ``n**3 / 2`` additions, or `SAMPLE` times ``n**2`` if all pairs are kept, in threads from `THREADED_INPUTS`
     inputs on, and ``n**2`` extra floats.
     """

@@ -21,10 +21,6 @@ class Ties:
 
     Attributes
     ----------
-    budget : Budget
-        epsilon.
-    n : int
-        Number of inputs.
     first, second : int arrays or None
         Ordered pairs (x, x'); None: each capped input is compared with all others, at distance 1.
     distance : float array or None

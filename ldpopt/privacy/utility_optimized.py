@@ -33,11 +33,6 @@ class UtilityOptimizedLDP(TiedNotion):
     protected : sequence of hashable, optional
         Labels of the protected reports; default: the sensitive labels, and every output that is not an input's label.
 
-    Raises
-    ------
-    StatementError
-        If epsilon is out of range, or the labels are not a list of distinct ones.
-
     Notes
     -----
     The definition calls an invertible report positive for exactly one input. Here an invertible report may also
@@ -81,13 +76,7 @@ class UtilityOptimizedLDP(TiedNotion):
         return Ties(self.epsilon, len(inputs), owner=owner if (owner >= 0).any() else None)
 
     def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
-        """Write the ties for outputs that have the labels of the inputs.
-
-        Raises
-        ------
-        NotRepresentableError
-            If there are more or fewer outputs: their labels matter, and only `ties` takes labels.
-        """
+        """Write the ties for outputs that have the labels of the inputs; for others only `ties` takes the labels."""
         if n_outputs == len(inputs):
             return self.ties(inputs).rows(n_outputs)
         if set(inputs) == set(self.sensitive) and self.protected is None:

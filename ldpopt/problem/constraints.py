@@ -14,6 +14,8 @@ from ldpopt.problem.utility import read_numbers
 def unbiased(values: Any, outputs: Any) -> RowBlock:
     r"""Make the report an unbiased estimate: :math:`\sum_y w_y P(y \mid x) = v_x` for every input.
 
+    Feasible under pure epsilon only if the outputs span at least ``coth(epsilon / 2)`` times the inputs' range.
+
     Parameters
     ----------
     values : array_like, shape (n,), or mapping or Series label -> number
@@ -25,15 +27,6 @@ def unbiased(values: Any, outputs: Any) -> RowBlock:
     -------
     RowBlock
         ``n`` equations named ``"unbiased"``.
-
-    Raises
-    ------
-    StatementError
-        If a value is not a finite number.
-
-    Notes
-    -----
-    Feasible under pure epsilon only if the outputs span at least ``coth(epsilon / 2)`` times the inputs' range.
 
     Examples
     --------
@@ -59,16 +52,6 @@ def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, nam
         Bounds; equal bounds give an equation; default: ``-inf`` and ``inf``.
     name : str
         Name of the block and of its dual; default: ``"linear"``.
-
-    Returns
-    -------
-    RowBlock
-        One row.
-
-    Raises
-    ------
-    StatementError
-        If the coefficients are not a finite matrix, there is no bound, or the lower bound is above the upper one.
 
     Examples
     --------

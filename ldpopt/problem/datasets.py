@@ -1,6 +1,7 @@
 """Real priors and samples from installed packages, read lazily, each with its source and license."""
 
 import importlib.util
+import tomllib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -73,24 +74,12 @@ class Dataset:
 
 
 def load(name: str) -> Dataset:
-    """Read a data set by name.
+    """Read a data set by name; an error names the nearest one, or the package to install.
 
     Parameters
     ----------
     name : str
         ``"file:question"``, one of `available`.
-
-    Returns
-    -------
-    Dataset
-        Labels, counts, sample, source and license.
-
-    Raises
-    ------
-    StatementError
-        If there is no data set of that name; the message names the nearest one.
-    LdpoptError
-        If its package is not installed; the message names the extra to install.
 
     Examples
     --------
@@ -136,45 +125,17 @@ def _health() -> NDArray[np.int64]:
     return np.where(flags.any(axis=0), flags.argmax(axis=0), 3)
 
 
-def _ordered(*labels: Hashable, start: int = 1) -> Mapping[int, Hashable]:
-    """Labels of consecutive codes."""
-    return dict(enumerate(labels, start))
-
-
-SOURCES = {
-    "anes96": ("American National Election Studies 1996; statsmodels.datasets.anes96", "public domain"),
-    "fair": (
-        "Fair, R. (1978), A theory of extramarital affairs, Journal of Political Economy 86, 45-61; "
-        "statsmodels.datasets.fair (6366 women, Redbook 1974)",
-        "included in statsmodels with the author's permission",
-    ),
-    "randhie": (
-        "RAND Health Insurance Experiment; Cameron and Trivedi (2005), Microeconometrics; statsmodels.datasets.randhie",
-        "public domain",
-    ),
-    "modechoice": (
-        "Greene and Hensher (1997), multinomial logit and discrete choice models; statsmodels.datasets.modechoice",
-        "public domain",
-    ),
-}
+FILES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SOURCES = {file: (table["source"], table["license"]) for file, table in FILES.items()}
 """Source and license of each file of statsmodels."""
 
-SCHOOLS = ("1-8 grades", "some high school", "high school", "some college", "college", "master", "PhD")
-RATINGS = ("very poor", "poor", "fair", "good", "very good")
-
 QUESTIONS: Mapping[str, tuple[str, Mapping[int, Hashable] | None]] = {
-    "anes96:PID": ("Party identification", _ordered("SD", "WD", "ID", "II", "IR", "WR", "SR", start=0)),
-    "anes96:selfLR": ("Own political leaning", _ordered("EL", "L", "SL", "M", "SC", "C", "EC")),
-    "anes96:educ": ("Education", _ordered(*SCHOOLS)),
-    "anes96:income": ("Household income bracket", _ordered(*range(1, 25))),
-    "anes96:vote": ("Expected vote", {0: "Clinton", 1: "Dole"}),
-    "anes96:age": ("Age in years", None),
-    "fair:affairs": ("Any extramarital affair", {0: "no", 1: "yes"}),
-    "fair:rate_marriage": ("Rating of the marriage", _ordered(*RATINGS)),
-    "fair:religious": ("How religious", _ordered("not", "mildly", "fairly", "strongly")),
-    "randhie:health": ("Self-rated health", _ordered("poor", "fair", "good", "excellent", start=0)),
-    "randhie:mdvis": ("Visits to a doctor in a year", None),
-    "modechoice:mode": ("Mode of travel", _ordered("air", "train", "bus", "car")),
+    f"{file}:{column}": (
+        one["question"],
+        dict(enumerate(one["labels"], one.get("first", 1))) if "labels" in one else None,
+    )
+    for file, table in FILES.items()
+    for column, one in table["questions"].items()
 }
 """Question of each data set and labels of its codes, in their order; None: the numbers that occur are the labels."""
 

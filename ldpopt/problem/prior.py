@@ -1,9 +1,4 @@
-"""Reading of priors, for every function that takes a prior.
-
-Plain numbers are probabilities: they sum to 1 within `PRIOR_TOLERANCE`, and their floats are used exactly. A mapping or
-Series has weights by label: they are put into the order of the inputs, each label exactly once, and divided by their
-sum.
-"""
+"""Reading of priors, for every function that takes a prior."""
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
@@ -24,22 +19,14 @@ def read_prior(
 ) -> tuple[Float, Labels | None]:
     """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they are given.
 
-    Numbers are probabilities that sum to 1 within 1e-9; a mapping or Series has weights by label. ``what`` is the name
-    of the prior in messages.
-
-    Examples
-    --------
-    >>> weights, labels = read_prior({"yes": 8, "no": 2}, inputs=["no", "yes"])
-    >>> weights.tolist(), labels
-    ([0.2, 0.8], ('no', 'yes'))
+    Numbers are probabilities that sum to 1 within 1e-9, and are used exactly. A mapping or Series has weights by label,
+    each label once, which are divided by their sum. ``what`` is the name of the prior in messages.
     """
     part = read_labelled(prior, what, ("input",))
     n = len(part.values) if part.values.ndim == 1 else 0
     if not n:
-        shape = part.values.shape
-        raise StatementError(
-            f"the {what} has shape {shape}; it needs (n,) with n >= 1", do="give one number for each input"
-        )
+        wrong = f"the {what} has shape {part.values.shape}; it needs (n,) with n >= 1"
+        raise StatementError(wrong, do="give one number for each input")
     if part.has_labels:
         labels = part.axes[0] if inputs is None else tuple(inputs)
         weights = part.to(inputs)
@@ -68,10 +55,8 @@ def read_priors(
     table = read_labelled(priors, what, ("prior", "input"))
     if table.values.ndim != 2 or not table.values.size:
         n = "inputs" if inputs is None else len(inputs)
-        raise StatementError(
-            f"the {what} has shape {table.values.shape}; it needs (priors, {n})",
-            do=f"give one row of {n} probabilities for each prior",
-        )
+        wrong = f"the {what} has shape {table.values.shape}; it needs (priors, {n})"
+        raise StatementError(wrong, do=f"give one row of {n} probabilities for each prior")
     columns = table.axes[1]
     values = table.to(None, inputs)
     labels = columns if inputs is None or columns is None else tuple(inputs)
@@ -88,13 +73,7 @@ def _read_row(row: Any, inputs: Sequence[Hashable] | None, k: int) -> Float:
 
 
 def exact_prior(prior: Any, inputs: Sequence[Hashable] | None = None) -> list[Fraction]:
-    """Read a prior as Fractions: rationals as they are, floats exactly; weights by label are divided by their sum.
-
-    Examples
-    --------
-    >>> exact_prior([Fraction(1, 3), Fraction(2, 3)])
-    [Fraction(1, 3), Fraction(2, 3)]
-    """
+    """Read a prior as Fractions: rationals as they are, floats exactly; weights by label are divided by their sum."""
     weights, labels = read_prior(prior, inputs)
     raw, (own, _) = take_labels(prior, "prior", ("input",))
     plain = list(raw)
@@ -110,6 +89,5 @@ def _require_weights(weights: Float, names: Sequence[Hashable], what: str) -> No
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         x = int(bad[0])
-        raise StatementError(
-            f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability", do="give finite numbers >= 0"
-        )
+        wrong = f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability"
+        raise StatementError(wrong, do="give finite numbers >= 0")

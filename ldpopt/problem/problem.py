@@ -48,11 +48,6 @@ class Problem(HasFacts):
     constraints : sequence of RowBlock
         Side constraints, see `ldpopt.constraints`; default: ``()``.
 
-    Raises
-    ------
-    StatementError
-        If a part is invalid or the parts do not fit; the message names the number and the label.
-
     Examples
     --------
     >>> from ldpopt import PureLDP
@@ -80,7 +75,9 @@ class Problem(HasFacts):
         objective: Literal["expected", "worst_case"] = "expected",
         constraints: Sequence[RowBlock] | RowBlock = (),
     ) -> None:
-        require_objective(objective)
+        if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
+            what = f"objective = {short_repr(objective)} is unknown"
+            raise StatementError(what, do='give "expected" or "worst_case"')
         require_notion(privacy)
         given_inputs = None if inputs is None else check_labels(inputs, None, "input", StatementError)
         given_outputs = None if outputs is None else check_labels(outputs, None, "output", StatementError)
@@ -118,13 +115,7 @@ class Problem(HasFacts):
         return Facts("Problem", found)
 
     def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
-        """Ties of the notion on this alphabet, computed once; None if the notion has no ties.
-
-        Parameters
-        ----------
-        deadline : Deadline, optional
-            The ties of a metric take O(n^3): OutOfTimeError is raised if the deadline is over. Default: ``NO_LIMIT``.
-        """
+        """Ties of the notion on this alphabet, computed once by a deadline; None if the notion has no ties."""
         known: dict[str, Ties | None] = self.__dict__
         if "_ties" not in known:
             known["_ties"] = self.privacy.ties(self.inputs, self.outputs, deadline)
@@ -141,12 +132,6 @@ class Problem(HasFacts):
     def is_trivial(self) -> bool:
         """Whether there is only one input, so that every channel is private."""
         return len(self.inputs) == 1
-
-
-def require_objective(objective: Any) -> None:
-    """Require the name of an objective."""
-    if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
-        raise StatementError(f"objective = {short_repr(objective)} is unknown", do='give "expected" or "worst_case"')
 
 
 def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Float | None, Labels | None]:

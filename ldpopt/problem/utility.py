@@ -32,11 +32,6 @@ class Utility:
         Labels of the rows and columns; those of a DataFrame or mapping are put into this order. A `Problem` aligns
         labelled rows and columns with its alphabets; without labels they go by position.
 
-    Raises
-    ------
-    StatementError
-        If the matrix is empty, ragged, not two-dimensional or not finite, or the sense is unknown.
-
     Examples
     --------
     >>> absolute_error([0, 1, 2]).matrix[0]
@@ -79,13 +74,7 @@ class Utility:
         return self.matrix if self.sense == "gain" else -self.matrix
 
     def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
-        """The same utility with labelled rows and columns in the order of two alphabets.
-
-        Raises
-        ------
-        StatementError
-            If the labels are not those of the alphabets.
-        """
+        """The same utility with labelled rows and columns in the order of two alphabets."""
         rows = None if self.inputs is None else tuple(inputs)
         columns = None if self.outputs is None else tuple(outputs)
         if (rows, columns) == (self.inputs, self.outputs):
@@ -95,7 +84,7 @@ class Utility:
 
 
 def identity(n: int, m: int | None = None) -> Utility:
-    r"""Gain 1 for a truthful report and 0 for any other: :math:`g(x, y) = [x = y]`.
+    r"""Gain 1 for a truthful report and 0 for any other: :math:`g(x, y) = [x = y]` (Zhou, Lu and Wu 2019, 2.1).
 
     Parameters
     ----------
@@ -108,15 +97,6 @@ def identity(n: int, m: int | None = None) -> Utility:
     -------
     Utility
         A gain of shape ``(n, m)``.
-
-    Raises
-    ------
-    StatementError
-        If a size is not a positive whole number, or the matrix would not fit into memory.
-
-    References
-    ----------
-    Zhou, Lu and Wu 2019, section 2.1.
 
     Examples
     --------
@@ -145,11 +125,6 @@ def absolute_error(values: Any, outputs: Any = None) -> Utility:
     Utility
         A loss of shape ``(n, m)``, in the unit of the values.
 
-    Raises
-    ------
-    StatementError
-        If a value is not a finite number.
-
     Examples
     --------
     >>> absolute_error([0, 1, 3]).matrix[0]
@@ -174,11 +149,6 @@ def squared_error(values: Any, outputs: Any = None) -> Utility:
     Utility
         A loss of shape ``(n, m)``, in the squared unit of the values.
 
-    Raises
-    ------
-    StatementError
-        If a value is not a finite number.
-
     Examples
     --------
     >>> squared_error([0, 1, 3]).matrix[0]
@@ -199,16 +169,6 @@ def table(matrix: Any, sense: Literal["gain", "loss"] = "gain") -> Utility:
     sense : {"gain", "loss"}
         Whether large values are good or bad; default: ``"gain"``.
 
-    Returns
-    -------
-    Utility
-        The same numbers, checked.
-
-    Raises
-    ------
-    StatementError
-        As `Utility`.
-
     Examples
     --------
     >>> table([[1, 0], [0, 2]], "loss").sense
@@ -228,13 +188,7 @@ NAMED: dict[str, Callable[..., Utility]] = {
 def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
     """Utility of a name in `NAMED` for two alphabets, shape (n, m).
 
-    Labels that are numbers, also numbers in text such as ``"10"``, have their own value; the labels of any other
-    alphabet have the values 0, 1, 2, ...
-
-    Examples
-    --------
-    >>> named("absolute_error", ("low", "mid", "high"), ("low", "mid", "high")).matrix[2]
-    array([2., 1., 0.])
+    Labels that are numbers, also numbers in text such as ``"10"``, have their own value, others 0, 1, 2, ...
     """
     if not isinstance(name, str) or name not in NAMED:
         what = f"unknown utility {short_repr(name)}"

@@ -22,6 +22,8 @@ CANCELS = 1e-3  # share of a workload's squares below which the constant part of
 class Workload:
     r"""The numbers to be estimated: ``W p`` for the unknown distribution ``p`` of the answers.
 
+    ``2 * w`` doubles every number, which multiplies the variance by 4. ``v + w`` has the rows of both.
+
     Parameters
     ----------
     matrix : array_like or sparse matrix, shape (k, n), or DataFrame, Series or mapping
@@ -41,15 +43,6 @@ class Workload:
         Built on first use.
     gram : ndarray, shape (n, n)
         ``W^T W``: the best mechanism depends on nothing else.
-
-    Raises
-    ------
-    StatementError
-        If an entry is not finite, all entries are 0, or the shape or a label does not fit.
-
-    Notes
-    -----
-    ``2 * w`` doubles every number, which multiplies the variance by 4. ``v + w`` has the rows of both.
 
     Examples
     --------
@@ -112,9 +105,8 @@ class Workload:
         return {"kind": "matrix"} | names | {"rows": self.matrix.tolist()}
 
     def __repr__(self) -> str:
-        return (
-            f"Workload({self.shape[0]} numbers {listed(self.names)} of {self.shape[1]} answers {listed(self.inputs)})"
-        )
+        k, n = self.shape
+        return f"Workload({k} numbers {listed(self.names)} of {n} answers {listed(self.inputs)})"
 
     @cached_property
     def matrix(self) -> Float:
@@ -177,11 +169,6 @@ class Workload:
         """Estimate the rows of several workloads about the same answers, in the order of the first one's labels.
 
         A repeated name gets a number: "mean", "mean (2)".
-
-        Raises
-        ------
-        StatementError
-            If there are none, or the labels are not the same.
         """
         if not parts or not all(isinstance(part, Workload) for part in parts):
             raise StatementError("stack takes workloads, at least one", do="pass Workload.prefix(n), ...")
@@ -202,13 +189,7 @@ class Workload:
         return made
 
     def align(self, inputs: Sequence[Hashable]) -> Workload:
-        """Put the answers into another order, by label.
-
-        Raises
-        ------
-        StatementError
-            If a label is missing on either side.
-        """
+        """Put the answers into another order, by label; the same labels are needed on both sides."""
         names = check_labels(inputs, len(self.inputs), "input", StatementError, "the workload")
         if names == self.inputs:
             return self
@@ -263,7 +244,7 @@ class Workload:
         names = matrices.read_answers(inputs)
         n = len(names)
         return cls._lazy(
-            partial(matrices.prefix_rows, n),
+            partial(np.tri, n),
             names,
             matrices.unique_names(f"<= {name}" for name in names),
             gram=partial(matrices.prefix_gram, n),

@@ -143,11 +143,6 @@ def scaled_table(table: Mapping[str, Any] | None, factor: float) -> dict[str, An
     return {"part": parts} if "part" in table else parts[0]
 
 
-def prefix_rows(n: int) -> Float:
-    """Rows of the distribution function, shape (n, n)."""
-    return np.tril(np.ones((n, n)))
-
-
 def prefix_gram(n: int) -> Float:
     """Gram matrix of the prefixes: the number of prefixes that have both answers."""
     place = np.arange(n)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ldpopt.errors import ModelFileError
@@ -71,9 +70,7 @@ class Checkpoint:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Sync the file to the disk and release it."""
         self._close()
 
@@ -98,7 +95,7 @@ class Checkpoint:
         """Finished points of an earlier run; an unfinished last line is cut off."""
         raw = self.path.read_bytes()
         whole, _, rest = raw.rpartition(b"\n")
-        if not whole and self._is_start(rest):
+        if not whole and json.dumps(self._header, separators=(",", ":")).encode().startswith(rest):
             os.truncate(self.path, 0)
             return {}
         self._require_header(whole.split(b"\n", 1)[0])
@@ -110,10 +107,6 @@ class Checkpoint:
         if rest:
             os.truncate(self.path, len(whole) + 1)
         return found
-
-    def _is_start(self, rest: bytes) -> bool:
-        """Whether a file without a whole line is the start of the header."""
-        return json.dumps(self._header, separators=(",", ":")).encode().startswith(rest)
 
     def _require_header(self, line: bytes) -> None:
         try:

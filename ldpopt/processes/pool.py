@@ -18,7 +18,6 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
-from types import TracebackType
 from typing import Any, Protocol
 
 from ldpopt.errors import LdpoptError, StatementError
@@ -261,9 +260,7 @@ class _Workers:
     def __enter__(self) -> _Workers:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *error: object) -> None:
         """End the workers; after an error at once."""
         self._executor.shutdown(wait=True, kill_workers=kind is not None)
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
@@ -106,7 +106,7 @@ Address = tuple[str, str]
 
 
 def _without_names(program: LinearProgram) -> LinearProgram:
-    parts = {field.name: getattr(program, field.name) for field in fields(LinearProgram)}
+    parts = {one.name: getattr(program, one.name) for one in fields(LinearProgram)}
     return LinearProgram(**parts | {"rows": (), "columns": ()})
 
 
@@ -162,39 +162,39 @@ class _Child(Child):
         self.loaded.append(address)
 
 
+@dataclass
+class _Pool:
+    """Idle and living children."""
+
+    idle: list[_Child] = field(default_factory=list)
+    living: set[_Child] = field(default_factory=set)
+
+
 _LOCK = threading.RLock()
-_POOLS: dict[int, tuple[list[_Child], set[_Child]]] = {}
+_POOLS: dict[int, _Pool] = {}
 
 
-def _pool() -> tuple[list[_Child], set[_Child]]:
-    """Return idle and living children of this process; a fork must not use the children of its parent."""
+def _pool() -> _Pool:
+    """The children of this process; a fork must not use those of its parent."""
     if os.getpid() not in _POOLS:
         import atexit
 
-        _POOLS[os.getpid()] = [], set()
+        _POOLS[os.getpid()] = _Pool()
         atexit.register(stop_all)
     return _POOLS[os.getpid()]
-
-
-def _idle() -> list[_Child]:
-    return _pool()[0]
-
-
-def _living() -> set[_Child]:
-    return _pool()[1]
 
 
 def _take_child(address: Address) -> _Child:
     """Return an idle child, preferably one that has imported the solver, or a new one."""
     with _LOCK:
-        while free := [child for child in _idle() if child.loading in (None, address)]:
+        while free := [child for child in _pool().idle if child.loading in (None, address)]:
             child = max(free, key=lambda child: address in (child.loading, *child.loaded))
-            _idle().remove(child)
+            _pool().idle.remove(child)
             if child.is_alive():
                 return child
             _kill(child)
         child = _Child()
-        _living().add(child)
+        _pool().living.add(child)
         return child
 
 
@@ -207,22 +207,22 @@ def _borrowed_child(address: Address) -> Iterator[_Child]:
     finally:
         with _LOCK:
             if child.is_dead:
-                _living().discard(child)
+                _pool().living.discard(child)
             else:
-                _idle().append(child)
+                _pool().idle.append(child)
 
 
 def _kill(child: _Child) -> None:
     child.kill()
     with _LOCK:
-        _living().discard(child)
+        _pool().living.discard(child)
 
 
 def stop_all() -> None:
     """Kill every child process; later solves start new ones."""
     with _LOCK:
-        _idle().clear()
-        children = list(_living())
+        _pool().idle.clear()
+        children = list(_pool().living)
     for child in children:
         _kill(child)
 

@@ -107,7 +107,8 @@ def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Dea
         # Among nearly parallel rows a simplex method may cycle, from any basis, where tolerances are the smallest.
         settings = {**SIMPLEX, **steps, "simplex_strategy": 4, **options}
         outcome = _run(program, 1.0, settings, deadline, None)
-    if basis is not None and (_is_stalled(outcome, options) or _is_infeasible(program, outcome)):
+    is_wrong = basis is not None and outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL
+    if is_wrong or (basis is not None and _is_stalled(outcome, options)):
         # From a basis with nearly parallel rows HiGHS may call an infeasible point optimal. Columns scaled to at most 1
         # take a fraction of the seconds of its default scaling there.
         outcome = _run(program, SCALE, {**TOLERANCES, "simplex_scale_strategy": 4, **options}, deadline, None)
@@ -115,10 +116,6 @@ def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Dea
         # The tolerances may be too small for the program: decide with HiGHS's default ones.
         outcome = _run(program, 1.0, {**SIMPLEX, "simplex_strategy": 4, **options}, deadline, None)
     return outcome
-
-
-def _is_infeasible(program: LinearProgram, outcome: Outcome) -> bool:
-    return outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL
 
 
 def _is_stalled(outcome: Outcome, options: dict[str, Any]) -> bool:

@@ -153,13 +153,13 @@ class LinearProgram:
 
     # By numpy alone: scipy takes as long to import as all else that a small problem needs.
     def activity(self, point: Float) -> Float:
-        """Value of each row at a point: ``A v``."""
-        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.start))
-        return np.asarray(np.bincount(rows, self.value * point[self.index], self.shape[0]), float)
+        """Value of each row at a point, in its precision: ``A v``."""
+        terms = np.append(self.value * point[self.index], point.dtype.type(0))
+        return np.where(np.diff(self.start) > 0, np.add.reduceat(terms, self.start[:-1]), point.dtype.type(0))
 
     def adjoint(self, duals: Float) -> Float:
-        """Weight of each column under multipliers of the rows: ``A^T y``; some rows at a time."""
-        found = np.zeros(self.shape[1])
+        """Weight of each column under multipliers of the rows, in their precision: ``A^T y``; some rows at a time."""
+        found = np.zeros(self.shape[1], duals.dtype)
         for begin in range(0, len(duals), BLOCK):
             starts = self.start[begin : begin + BLOCK + 1]
             entries = slice(starts[0], starts[-1])

@@ -52,7 +52,7 @@ def refine(
         candidate = _refine_one(program, other, solve, rounds)
         if candidate is not None and candidate.residual < point.residual:
             point, outcome = candidate, other
-    reduced = in_floats(program.objective - _transposed(program, point.y))
+    reduced = in_floats(program.objective - program.adjoint(point.y))
     return replace(outcome, point=point.x.astype(float), row_duals=in_floats(point.y), column_duals=reduced)
 
 
@@ -88,8 +88,8 @@ def _refine_one(
 
 def _point_at(program: LinearProgram, x: Any, y: Any) -> _Point:
     """Bounds and costs of columns and row slacks relative to a point, and its residuals."""
-    values = np.concatenate([x, _product(program, x)])
-    cost = np.concatenate([program.objective - _transposed(program, y), y])
+    values = np.concatenate([x, program.activity(x)])
+    cost = np.concatenate([program.objective - program.adjoint(y), y])
     lower = (np.concatenate([program.column_lower, program.row_lower]) - values).astype(float)
     upper = (np.concatenate([program.column_upper, program.row_upper]) - values).astype(float)
     primal = max(float(lower.max()), -float(upper.min()), 0.0)
@@ -123,16 +123,3 @@ def _enlarge(residual: float) -> float:
     """Power of two that scales a residual to `TARGET_SIZE`; residuals that are roundoff count as 1."""
     exponent = -int(np.frexp(residual)[1]) if residual > ROUNDOFF else 0
     return float(TARGET_SIZE * 2.0 ** min(max(exponent, 0), 40))
-
-
-def _product(program: LinearProgram, x: Any) -> Any:
-    """``A @ x`` in extended precision."""
-    terms = np.append(program.value * x[program.index], np.longdouble(0))
-    return np.where(np.diff(program.start) > 0, np.add.reduceat(terms, program.start[:-1]), 0)
-
-
-def _transposed(program: LinearProgram, y: Any) -> Any:
-    """``A.T @ y`` in extended precision."""
-    total = np.zeros(program.shape[1], np.longdouble)
-    np.add.at(total, program.index, program.value * np.repeat(y, np.diff(program.start)))
-    return total

@@ -81,28 +81,17 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
         duals = -duals
     named = {span.name: duals[span.slice] for span in program.rows if span.block is None}
     blocks = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
-    pairs, others = _split_blocks(blocks, is_tied=bool(blocks) and problem.ties() is not None)
+    # Privacy rows that a notion with ties implies are proved from the statement, all others are its own.
+    is_tied = bool(blocks) and problem.ties() is not None
+    tied = [pair_rows(block, values) if is_tied and name == "privacy" else None for name, block, values in blocks]
+    pairs = [rows for rows in tied if rows is not None]
+    others = tuple((block, values) for (_, block, values), rows in zip(blocks, tied, strict=True) if rows is None)
     form = program.structure.form
     row_sums = named["row_sum"] if form == "compact" else None
     worst_case = np.abs(named["worst_case"]) if "worst_case" in named else None
     if worst_case is not None and (counted := np.where(may_be_worst(problem), worst_case, 0.0)).any():
         worst_case = counted  # rounding errors at other inputs would count with their true gains
-    return Multipliers(form, row_sums, worst_case, PairRows.joined(pairs), tuple(others))
-
-
-def _split_blocks(
-    written: list[tuple[str, RowBlock, Float]], *, is_tied: bool
-) -> tuple[list[PairRows], list[tuple[RowBlock, Float]]]:
-    """Separate privacy rows that a notion with ties implies from all other blocks, with their multipliers."""
-    pairs: list[PairRows] = []
-    blocks: list[tuple[RowBlock, Float]] = []
-    for name, block, values in written:
-        tied = pair_rows(block, values) if is_tied and name == "privacy" else None
-        if tied is None:
-            blocks.append((block, values))
-        else:
-            pairs.append(tied)
-    return pairs, blocks
+    return Multipliers(form, row_sums, worst_case, PairRows.joined(pairs), others)
 
 
 def pair_rows(block: RowBlock, values: Float) -> PairRows | None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from ldpopt.certificate.program_bound import bound
-from ldpopt.certificate.program_certificate import STAKE_SHARE, distance_to, relative_gap
+from ldpopt.certificate.program_certificate import STAKE_SHARE, achieved_by, relative_gap
 from ldpopt.errors import CertificateError, NotRepresentableError
 from ldpopt.foundation.deadline import OutOfTimeError
 from ldpopt.foundation.numbers import Float
@@ -59,21 +59,25 @@ def check_gap(raw: RawSolution, largest: float) -> RawSolution:
     return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=message))
 
 
-def _has_multipliers(raw: RawSolution) -> bool:
+def _duals(raw: RawSolution) -> Float | None:
+    """The multipliers of the rows; None if there are none, no point, or those of another program."""
     duals, point = raw.outcome.row_duals, raw.outcome.point
-    return duals is not None and point is not None and (len(duals), len(point)) == raw.program.shape
+    return None if duals is None or point is None or (len(duals), len(point)) != raw.program.shape else duals
 
 
 def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
     """The relative gap of the certificate."""
-    if raw.repaired is None or raw.outcome.row_duals is None or not _has_multipliers(raw):
+    duals = _duals(raw)
+    if raw.repaired is None or duals is None:
         return None
-    multipliers = read_multipliers(problem, raw.program, raw.outcome.row_duals)
+    multipliers = read_multipliers(problem, raw.program, duals)
     try:
         best = bound(problem, multipliers)
     except CertificateError:
         return None
-    return relative_gap(problem, multipliers, best, distance_to(best, problem, raw.repaired.mechanism))
+    achieved = achieved_by(problem, raw.repaired.mechanism)
+    distance = best - achieved if problem.utility.sense == "gain" else achieved - best
+    return relative_gap(problem, multipliers, best, distance)
 
 
 def _gap_in_floats(raw: RawSolution, problem: Problem) -> float | None:
@@ -96,9 +100,9 @@ def gap_of_multipliers(raw: RawSolution, problem: Problem, channel: Float) -> fl
 
     None without multipliers, and nan if numbers are beyond floats.
     """
-    if raw.outcome.row_duals is None or raw.outcome.point is None or not _has_multipliers(raw) or problem.prior is None:
+    duals, point = _duals(raw), raw.outcome.point
+    if duals is None or point is None or problem.prior is None:
         return None
-    duals, point = raw.outcome.row_duals, raw.outcome.point
     with np.errstate(all="ignore"):  # gains may be near the largest float
         spread = np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1)
         stake = float(problem.prior @ spread) or float(spread.mean())

@@ -1,9 +1,9 @@
 """The plan: which method solves a problem, and why. This is the only place where a method is chosen."""
 
+from dataclasses import replace
 from math import inf
 from typing import Literal, get_args
 
-from ldpopt.certificate.program_bound import Form
 from ldpopt.errors import StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import short_repr
@@ -90,19 +90,14 @@ def plan(
         return (Step(_with_solver(facts, solver, form), f"{requested} was requested"),)
     if form == "sifted":
         return (Step(OutputSifting(), 'form="sifted" was requested'),)
-    ranks = {method: method.rank(facts, limits) for method in _allowed(form)}  # ranks take less time than suiting
+    allowed = [replace(one, program_form=form) if isinstance(one, Direct) else one for one in METHODS]
+    # Ranks take less time than suiting.
+    ranks = {method: method.rank(facts, limits) for method in allowed if form is None or form in method.forms}
     candidates = [method for method, rank in ranks.items() if rank < inf and method.suits(facts, limits)]
     ranked = sorted(candidates, key=ranks.__getitem__)
     if form is None and len(ranked) > 1 and facts.is_mutual and facts.pair_nonzeros > limits.direct_nonzeros:
         ranked = [method for method in ranked if not isinstance(method, Direct)]  # simplex would take hours
     return tuple(Step(method, method.because(facts, limits)) for method in ranked)
-
-
-def _allowed(form: Form | None) -> tuple[Method, ...]:
-    """Methods that solve a program of this form; all of them if no form is given."""
-    if form is None:
-        return METHODS
-    return tuple(method.restricted_to(form) for method in METHODS if form in method.forms)
 
 
 def _with_solver(facts: ProblemForm, solver: str | Solver, form: SolveForm | None) -> Method:

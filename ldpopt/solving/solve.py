@@ -100,41 +100,31 @@ def solve(
         require_client(executor)
     with log_to_stderr(verbose):
         LOG.info("%r", problem)
-        solution = replace(
-            _solve(problem, solver, time_limit, gap, form, limits, deadline, options, executor),
-            runtime=time.perf_counter() - began,
-        )
+        try:
+            steps = plan(problem, "highs" if solver == "auto" and options else solver, form, limits, deadline)
+            task = Task(problem, ProblemForm.of(problem, deadline), deadline, gap, options, limits, executor)
+            raw, notes = run_plan(steps, task)
+        except OutOfTimeError as error:
+            message = f"the time limit of {time_limit:.3g} s was over while {error}"
+            ended = Solution(problem, Status.LIMIT, message, "no solver", 0.0, {}, {}, _notes(problem))
+            solution = with_constant_report(ended, problem)
+        else:
+            solution = _finished(raw, notes, task, solver)
+        solution = replace(solution, runtime=time.perf_counter() - began)
         LOG.info("%s: value %.12g, %.3g s", solution.status.value, solution.value, solution.runtime)
     return solution
 
 
-def _solve(
-    problem: Problem,
-    solver: str | Solver,
-    time_limit: float | None,
-    gap: float | None,
-    form: SolveForm | None,
-    limits: Limits,
-    deadline: Deadline,
-    options: dict[str, Any],
-    executor: Any,
-) -> Solution:
-    """Plan, solve, repair, polish."""
-    try:
-        steps = plan(problem, "highs" if solver == "auto" and options else solver, form, limits, deadline)
-        task = Task(problem, ProblemForm.of(problem, deadline), deadline, gap, options, limits, executor)
-        raw, step_notes = run_plan(steps, task)
-        if executor is not None and not raw.used_executor:
-            step_notes.append(f"the executor was not used: it is for metrics of at least {LEAST_INPUTS} inputs")
-    except OutOfTimeError as error:
-        message = f"the time limit of {time_limit:.3g} s was over while {error}"
-        ended = Solution(problem, Status.LIMIT, message, "no solver", 0.0, {}, {}, _notes(problem))
-        return with_constant_report(ended, problem)
-    if solver == "auto" and not options and gap is None and not deadline.is_over:
+def _finished(raw: RawSolution, step_notes: list[str], task: Task, solver: str | Solver) -> Solution:
+    """Polish the answer of the plan, and add the mechanism and notes."""
+    problem = task.problem
+    if task.executor is not None and not raw.used_executor:
+        step_notes.append(f"the executor was not used: it is for metrics of at least {LEAST_INPUTS} inputs")
+    if solver == "auto" and not task.options and task.gap is None and not task.deadline.is_over:
         raw = _failed_as_limit(polish(raw, task, POLISHING_METHODS))
     solution = replace(_solution(problem, raw, (*_notes(problem), *step_notes)), steps=tuple(step_notes))
     if solution.status is Status.INFEASIBLE:
-        solution = replace(solution, conflict=_conflict(problem, solver, deadline))
+        solution = replace(solution, conflict=_conflict(problem, solver, task.deadline))
     if raw.repaired is None or raw.channel is None:
         return with_constant_report(solution, problem)
     notes = (*_few_reports(raw.repaired), *solution.notes, *_cost_of_repair(problem, raw.channel, raw.repaired))
@@ -159,7 +149,8 @@ def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, 
                 raise
             _note(notes, f"{step.method}: the time was over while {error}")
             return _failed_as_limit(best), notes
-        if _is_last(raw, task) or step is steps[-1]:
+        is_stopped = task.deadline.is_over or (raw.outcome.status is Status.LIMIT and raw.channel is not None)
+        if raw.outcome.status in FINAL or is_stopped or step is steps[-1]:
             break
         _note(notes, f"{step.method} ended with {raw.outcome.raw_status!r}")
         best = _better(raw, best)
@@ -194,12 +185,6 @@ def _checked(raw: RawSolution, task: Task) -> RawSolution:
         message = f"{raw.outcome.raw_status}, which is wrong: a channel's entries are at most 1"
         return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=message))
     return check_gap(repair_and_measure(raw, task.problem), max(OPTIMAL_GAP, task.gap or 0.0))
-
-
-def _is_last(raw: RawSolution, task: Task) -> bool:
-    """Whether no other method follows: the problem is settled, or time is over."""
-    is_stopped = raw.outcome.status is Status.LIMIT and raw.channel is not None
-    return raw.outcome.status in FINAL or is_stopped or task.deadline.is_over
 
 
 def _better(raw: RawSolution, best: RawSolution | None) -> RawSolution:

@@ -57,12 +57,6 @@ class MeanExperiment:
 
     Attributes
     ----------
-    algorithms : tuple of str
-        Names, in the order given.
-    epsilons : tuple of float
-        Budgets, in the order given.
-    users : int
-        Users in each data set.
     rmse : ndarray
         Root mean squared error over the attributes, in units where each attribute spans [0, 1].
     theory : ndarray
@@ -83,13 +77,7 @@ class MeanExperiment:
         return f"MeanExperiment({algorithms} algorithms, {budgets} budgets, {sets} sets of {self.users} users)"
 
     def friedman(self, epsilon: float, algorithms: Sequence[str] | None = None) -> Friedman:
-        """Test at one budget whether the algorithms (default: all) differ in error over the data sets.
-
-        Raises
-        ------
-        StatementError
-            If a name or budget is unknown.
-        """
+        """Test at one budget whether the algorithms (default: all) differ in error over the data sets."""
         if epsilon not in self.epsilons:
             raise StatementError(f"epsilon = {epsilon!r} was not run", do=f"pass one of {list(self.epsilons)}")
         chosen = algorithms or self.algorithms
@@ -149,15 +137,11 @@ def compare_means(
         Users ``n`` in each; default: ``800000``.
     seed : int
         Seed of each run, which does not depend on the other runs: resumed and added runs repeat; default: ``0``.
-    jobs : int
-        Processes; default: ``1``. -1 for one on each core. Each generates the data sets that it needs.
-    executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Does the runs instead of processes that are started for this call.
+    jobs, executor, progress
+        As in `sweep`; default: ``1`` and ``None`` and ``None``. Each process generates the data sets that it needs.
     checkpoint : str or path-like, optional
         A file to which each run is appended as soon as it is finished, by data set, budget and name. Runs in it are not
         repeated; more data sets, budgets, names and numbers of users may be added to it.
-    progress : callable, optional
-        Called with the number of finished runs and the total.
 
     Returns
     -------
@@ -170,10 +154,6 @@ def compare_means(
         If a number is out of range, or the data have the wrong shape or range.
     ModelFileError
         If the checkpoint belongs to another experiment (another seed or other data) or cannot be written.
-    LdpoptError
-        If worker processes died three times at the same run.
-    KeyboardInterrupt
-        After Ctrl-C or SIGTERM; the checkpoint has all finished runs.
 
     Notes
     -----
@@ -211,36 +191,23 @@ def compare_means_grid(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[int, MeanExperiment]:
-    """Compare mean protocols at several numbers of users; see `compare_means`.
+    """Compare mean protocols at several distinct numbers of users; see `compare_means`.
 
     Parameters
     ----------
-    algorithms, data
+    algorithms, data, users
         As in `compare_means`.
-    users : iterable of int
-        Numbers of users, distinct.
-    epsilons : sequence of float
-        Budgets in nats, distinct; default: ``(0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 5.0, 8.0, 10.0)``.
-    sets : int
-        Data sets with each number of users; default: ``30``.
-    seed, jobs : int
-        As in `compare_means`; default: ``0`` and ``1``.
-    executor, progress : optional
-        As in `compare_means`.
-    checkpoint : str or path-like, optional
-        As in `compare_means`; numbers of users may be added to it, too.
+    epsilons
+        As there; default: ``(0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 5.0, 8.0, 10.0)``.
+    sets, seed, jobs
+        As there; default: ``30`` and ``0`` and ``1``.
+    executor, progress, checkpoint : optional
+        As there; numbers of users may be added to a checkpoint, too.
 
     Returns
     -------
     dict int -> MeanExperiment
         The experiment with each number of users. Every run is the same as in an experiment of its own.
-
-    Raises
-    ------
-    StatementError
-        As `compare_means`.
-    KeyboardInterrupt
-        After Ctrl-C or SIGTERM; the checkpoint has all finished runs.
     """
     budgets = tuple(float(Budget(epsilon)) for epsilon in epsilons)
     sets, sizes = whole_number(sets, "sets", 1), [whole_number(size, "users", 1) for size in users]
@@ -380,11 +347,6 @@ def friedman(errors: ArrayLike) -> Friedman:
     Friedman
         The statistic (corrected for ties), its p-value by chi-square with ``k - 1`` degrees of freedom, mean ranks.
 
-    Raises
-    ------
-    StatementError
-        If the table is too small or has entries that are not numbers.
-
     References
     ----------
     Friedman 1937; Liu and Zhou 2023, equations (22) and (23).
@@ -406,11 +368,6 @@ def friedman(errors: ArrayLike) -> Friedman:
 
 def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
     """Friedman's statistic and p-value from mean ranks only, without ties; checks published tables.
-
-    Raises
-    ------
-    StatementError
-        If there are fewer than 3 ranks.
 
     Examples
     --------

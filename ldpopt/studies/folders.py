@@ -5,7 +5,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from ldpopt.errors import ModelFileError, StatementError, showing_values, shows_values
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.reports import count_file
+from ldpopt.foundation import optional
 from ldpopt.foundation.files import file_errors
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.mechanism.keyed import Keyed
@@ -67,12 +68,8 @@ def privatize_folder(
         Column of the ids, with ``key``; distinct within a file. The same person in several files gets the same report.
     again : bool
         Whether columns may be privatized that are reports already, by the origin in their files; default: ``False``.
-    jobs : int
-        Processes; default: ``1``. -1 for one on each core.
-    executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Works instead of processes that are started for this call.
-    progress : callable, optional
-        Called with (finished, total) after each file.
+    jobs, executor, progress
+        As in `sweep`; default: ``1``, ``None`` and ``None``.
 
     Returns
     -------
@@ -85,8 +82,6 @@ def privatize_folder(
         If an entry is not an answer of its question, or as in `Survey`.
     ModelFileError
         If a folder or file cannot be read or written, has reports already, or the target has files of another survey.
-    LdpoptError
-        If worker processes died three times at the same file.
     KeyboardInterrupt
         After Ctrl-C or SIGTERM; finished files are kept.
     """
@@ -101,14 +96,15 @@ def privatize_folder(
     before = {name: read_origin(str(answers / name)) for name in names}
     for name, origin in before.items():
         if origin is not None and not again:
-            require_raw(origin, columns_of_answers(columns), _schema(answers / name).names, str(answers / name))
+            names_of_columns = optional.pyarrow_parquet.read_schema(answers / name).names
+            require_raw(origin, columns_of_answers(columns), names_of_columns, str(answers / name))
     with file_errors("cannot write the folder", reports):
         (reports / PARTS).mkdir(parents=True, exist_ok=True)
     new = origin_of_reports(columns, kept, keyed, survey.one_question)
     rows = _finished_rows(reports, {name: merged(new, origin) for name, origin in before.items()})
     seed = None if rng is None else seed_of(rng)
     options = {"keep": kept, "keyed": keyed, "one_question": survey.one_question, "again": again}
-    task = _Privatize(answers.resolve(), reports.resolve(), columns, seed, options, shows_values())
+    task = partial(_privatize, answers.resolve(), reports.resolve(), columns, seed, options, shows_values())
     points = {name: (name, number) for number, name in enumerate(names) if name not in rows}
     total, before_run = len(names), len(rows)
     report = None if progress is None else lambda done, _: progress(before_run + done, total)
@@ -150,15 +146,13 @@ def count_folder(
         If an entry is not a report of its question.
     ModelFileError
         If a file cannot be read, or its reports were drawn by another mechanism according to their origin.
-    LdpoptError
-        If worker processes died three times at the same file.
     """
     points = {name: name for name in _names(Path(folder))}
     survey = survey_of(questions)
     weights = survey.weights if weights is None else weights
-    task = _Count(Path(folder).resolve(), survey.columns, weights, shows_values())
+    task = partial(_count, Path(folder).resolve(), survey.columns, weights, shows_values())
     results = run(task, points, jobs=jobs, executor=executor, progress=progress).complete("files", str)
-    return {column: sum((found[column] for found in results.values()), 0) for column in task.columns}
+    return {column: sum((found[column] for found in results.values()), 0) for column in survey.columns}
 
 
 def survey_of(questions: Mapping[str, Any] | Survey) -> Survey:
@@ -170,32 +164,30 @@ def survey_of(questions: Mapping[str, Any] | Survey) -> Survey:
     return Survey(questions)
 
 
-@dataclass(frozen=True)
-class _Privatize:
+def _privatize(
+    source: Path,
+    target: Path,
+    columns: dict[str, Question],
+    seed: np.random.SeedSequence | None,
+    options: dict[str, Any],
+    shows: bool,
+    point: tuple[str, int],
+) -> int:
     """Write the reports of one file, and return the number of its rows."""
-
-    source: Path
-    target: Path
-    columns: dict[str, Question]
-    seed: np.random.SeedSequence | None
-    options: dict[str, Any]
-    shows_values: bool
-
-    def __call__(self, point: tuple[str, int]) -> int:
-        name, number = point
-        whole = self.target / name
-        if not whole.exists():  # a cluster repeats a task if it lost the result
-            part = self.target / PARTS / f"{uuid.uuid4().hex}.parquet"
-            rng = None if self.seed is None else child_seed(self.seed, number)
-            try:
-                with showing_values(self.shows_values):
-                    privatize_file(self.source / name, part, self.columns, rng=rng, **self.options)
-                with file_errors("cannot write the file", whole):
-                    _publish(part, whole)
-            finally:
-                with suppress(FileNotFoundError):
-                    part.unlink()
-        return _rows(whole)
+    name, number = point
+    whole = target / name
+    if not whole.exists():  # a cluster repeats a task if it lost the result
+        part = target / PARTS / f"{uuid.uuid4().hex}.parquet"
+        rng = None if seed is None else child_seed(seed, number)
+        try:
+            with showing_values(shows):
+                privatize_file(source / name, part, columns, rng=rng, **options)
+            with file_errors("cannot write the file", whole):
+                _publish(part, whole)
+        finally:
+            with suppress(FileNotFoundError):
+                part.unlink()
+    return _rows(whole)
 
 
 def _publish(part: Path, whole: Path) -> None:
@@ -209,18 +201,12 @@ def _publish(part: Path, whole: Path) -> None:
             os.replace(part, whole)
 
 
-@dataclass(frozen=True)
-class _Count:
+def _count(
+    folder: Path, columns: Mapping[str, tuple[ReportSource, Missing]], weights: str | None, shows: bool, name: str
+) -> dict[str, Counts]:
     """Count the reports of one file."""
-
-    folder: Path
-    columns: dict[str, tuple[ReportSource, Missing]]
-    weights: str | None
-    shows_values: bool
-
-    def __call__(self, name: str) -> dict[str, Counts]:
-        with showing_values(self.shows_values):
-            return count_file(str(self.folder / name), self.columns, self.weights)
+    with showing_values(shows):
+        return count_file(str(folder / name), columns, weights)
 
 
 def _names(folder: Path) -> list[str]:
@@ -250,13 +236,4 @@ def _finished_rows(target: Path, origins: Mapping[str, dict[str, Any]]) -> dict[
 
 
 def _rows(path: Path) -> int:
-    from ldpopt.foundation.optional import pyarrow_parquet as pq
-
-    rows: int = pq.read_metadata(path).num_rows
-    return rows
-
-
-def _schema(path: Path) -> Any:
-    from ldpopt.foundation.optional import pyarrow_parquet as pq
-
-    return pq.read_schema(path)
+    return int(optional.pyarrow_parquet.read_metadata(path).num_rows)

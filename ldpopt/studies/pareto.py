@@ -32,8 +32,6 @@ class ParetoFront:
         One for each corner, exactly private. Mixtures of two neighbors reach the edge between them.
     is_complete : bool
         Whether each edge is proved, up to rounding, by a linear program; else corners may be missing between two.
-    group : tuple of hashable
-        Inputs of the group.
     problem : Problem
         The problem whose prior weighs the inputs within the group and within the others.
     """
@@ -69,14 +67,12 @@ def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int
     ------
     StatementError
         If the objective is the worst case, an input is unknown, or a group is empty or has prior 0.
-    NoSolutionError
-        If a linear program has no solution.
 
     Notes
     -----
-    Private mechanisms are a polytope and both means are linear, so each point of the front is optimal for some weights.
-    A linear program for the weights of the line through two corners finds a corner beyond that line, or proves the
-    edge: at most ``2 k - 1`` programs for ``k`` corners. Weights range from 0.001 to 0.999.
+    Each point of the front is optimal for some weights of the groups. A linear program for the weights of the line
+    through two corners finds a corner beyond that line, or proves the edge: at most ``2 k - 1`` programs for ``k``
+    corners. Weights range from 0.001 to 0.999.
 
     References
     ----------

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import MechanismSource
 from ldpopt.estimation.estimate import normal_quantile
 from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
 from ldpopt.foundation import optional
@@ -29,17 +30,7 @@ __all__ = ["Setting", "SimulationGrid", "SimulationResult", "simulate", "simulat
 
 
 class Setting(NamedTuple):
-    """A mechanism to simulate, with the answers of its population.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-        Reports are drawn from its exact integer masses.
-    prior : array_like, shape (n,), or mapping or Series label -> weight
-        Probabilities of the answers.
-    utility : str, Utility or array_like, shape (n, m), or None
-        As in `Problem`; default: ``"identity"``. None leaves utilities out.
-    """
+    """A mechanism to simulate, with the answers of its population: the arguments of `simulate`."""
 
     mechanism: Mechanism
     prior: Any
@@ -60,12 +51,8 @@ class SimulationResult:
         Shares of the true answers in each survey.
     estimates : float array, shape (repeats, n), or None
         The same, estimated from the reports by inversion; None if the reports do not determine the frequencies.
-    population : int
-        People in each survey.
     confidence : float
         Coverage of `interval`.
-    labels : tuple
-        The mechanism's inputs.
     """
 
     utilities: Float
@@ -205,14 +192,10 @@ def simulate(
         Coverage of the interval and the band; default: ``0.95``.
     rng : numpy.random.Generator or int, optional
         Makes the surveys repeatable, with any number of processes; None seeds from the operating system.
-    jobs : int
-        Processes; default: ``1``. -1 for one on each core.
-    executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Runs the surveys instead of processes that are started for this call.
+    jobs, executor, progress
+        As in `sweep`; default: ``1`` and ``None`` and ``None``.
     checkpoint : str or path-like, optional
         A file to which each survey is appended as soon as it is finished; needs a number as ``rng``.
-    progress : callable, optional
-        Called with (finished, total) after each survey.
 
     Returns
     -------
@@ -225,10 +208,6 @@ def simulate(
         If the prior is invalid, a number is out of range, or there is a checkpoint but ``rng`` is not a number.
     ModelFileError
         If the checkpoint is that of another simulation, or cannot be written.
-    LdpoptError
-        If worker processes died three times at the same survey.
-    KeyboardInterrupt
-        After Ctrl-C or SIGTERM; the checkpoint has all finished surveys.
 
     Notes
     -----
@@ -276,22 +255,13 @@ def simulate_grid(
         Surveys in each cell of the grid, at least 2.
     confidence, jobs
         As in `simulate`; default: ``0.95`` and ``1``.
-    rng, executor, progress : optional
-        As in `simulate`.
-    checkpoint : str or path-like, optional
-        As in `simulate`; settings, numbers of people and repeats may be added to it.
+    rng, executor, progress, checkpoint : optional
+        As in `simulate`; settings, numbers of people and repeats may be added to a checkpoint.
 
     Returns
     -------
     SimulationGrid
         A `SimulationResult` for each setting and number of people.
-
-    Raises
-    ------
-    StatementError
-        As `simulate`; or if the grid is empty.
-    KeyboardInterrupt
-        After Ctrl-C or SIGTERM; the checkpoint has all finished surveys.
 
     Examples
     --------
@@ -391,17 +361,11 @@ class _Simulation:
         answers = np.repeat(np.arange(len(model.mechanism.inputs)), counts)
         reports = model.mechanism.sampler.draw(answers, rng=generator)
         utility = np.nan if model.utilities is None else float(model.utilities[answers, reports].mean())
-        estimates = _estimates(model.mechanism, reports) if model.is_estimable else None
+        estimates = None
+        if model.is_estimable:
+            seen = MechanismSource(model.mechanism).counts_of_array(reports)
+            estimates = estimate_frequencies(model.mechanism, seen, check_fit=False).values.tolist()
         return _Survey(utility, (counts / key.population).tolist(), estimates)
-
-
-def _estimates(mechanism: Mechanism, reports: Any) -> list[float]:
-    """Estimated shares of the answers, from reports that are positions of outputs."""
-    seen = np.bincount(reports, minlength=len(mechanism.outputs)).tolist()
-    shares: list[float] = estimate_frequencies(
-        mechanism, dict(zip(mechanism.outputs, seen, strict=True)), check_fit=False
-    ).values.tolist()
-    return shares
 
 
 def _result(model: _Model, population: int, confidence: float, surveys: list[_Survey]) -> SimulationResult:

@@ -71,8 +71,6 @@ class SweepResult(HasFacts):
         Budgets of the grid.
     priors : float array, shape (l, n), or None
         Priors of the grid; None for the problem's own prior.
-    labels : tuple
-        The problem's inputs.
     sense : str
         ``"gain"`` or ``"loss"``.
     interrupted : bool

@@ -7,9 +7,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
+from ldpopt.designing.design import load_design
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design, ProvedDesign
-from ldpopt.designing.saving import load_design
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.numbers import short_repr

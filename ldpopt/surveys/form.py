@@ -68,9 +68,8 @@ class FormWords(FormSection):
                 raise StatementError("words are a mapping", do='pass {"questions": {name: {"text": ...}}}') from None
             first = error.errors(include_url=False)[0]
             place = ".".join(map(str, first["loc"])) or "words"
-            raise StatementError(
-                f"{place}: {first['msg']}", where="words", do="see the page `Fieldwork` in the documentation"
-            ) from None
+            do = "see the page `Fieldwork` in the documentation"
+            raise StatementError(f"{place}: {first['msg']}", where="words", do=do) from None
         if found.waves is not None and found.waves < found.wave:
             what = f"wave {found.wave} of {found.waves} waves"
             raise StatementError(what, where="words", do="state at least as many waves as the number of this one")

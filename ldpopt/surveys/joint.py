@@ -206,4 +206,4 @@ def read_joint(data: Any, questions: Mapping[str, Question], where: str) -> YesN
     claim = certificate_from_dict(data, where)
     if not isinstance(claim, DesignCertificate) or claim.workload.inputs != product_workload(questions).inputs:
         raise StatementError("the joint report is not about these questions", do="take the file as it was written")
-    return Design(claim, claim.notes)
+    return Design(claim)

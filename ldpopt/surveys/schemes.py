@@ -35,9 +35,7 @@ CLEARLY = 1e-4  # share of the variance that a scheme has to save to be preferre
 
 @dataclass(frozen=True)
 class SchemeComparison:
-    """Variances of the schemes for the same budget of a person.
-
-    Made by `compare_schemes`.
+    """Variances of the schemes for the same budget of a person, made by `compare_schemes`.
 
     Attributes
     ----------
@@ -80,6 +78,9 @@ def compare_schemes(
 ) -> SchemeComparison:
     """Compare the schemes for several questions, each with the best protocol for the frequencies of its answers.
 
+    Respondents are drawn at random. Fake data amplify privacy only if a single attribute may change; for a whole person
+    there is no amplification, and fake data are never better than one question. Proof: docs, "Surveys".
+
     Parameters
     ----------
     questions : mapping name -> labels, or their number
@@ -88,21 +89,6 @@ def compare_schemes(
         Budget of a person in nats, positive.
     priors : mapping name -> prior, optional
         Guesses of the frequencies, as `Problem` takes them; default: equal ones.
-
-    Returns
-    -------
-    SchemeComparison
-        Variances, the best scheme, and why.
-
-    Raises
-    ------
-    StatementError
-        If there are no questions, a question has fewer than two labels, or a prior does not fit.
-
-    Notes
-    -----
-    Respondents are drawn at random. Fake data amplify privacy only if a single attribute may change; for a whole person
-    there is no amplification, and fake data are never better than one question. Proof: docs, "Surveys".
 
     Examples
     --------

@@ -175,6 +175,11 @@ class UnsolvedSurvey:
         return found
 
 
+def template() -> str:
+    """Text of a survey file with comments."""
+    return Path(__file__).with_name("template.toml").read_text(encoding="utf-8")
+
+
 def read_survey(path: str | os.PathLike[str]) -> UnsolvedSurvey:
     """Read a survey in TOML; messages name file, key and line."""
     page = Page(path)
@@ -204,8 +209,11 @@ def _unsolved(page: Page, survey: SurveySection) -> UnsolvedSurvey:
     sources = {}
     for name, question in survey.question.items():
         if question.mechanism is not None:
-            with page.at("question", name, "mechanism"):
-                sources[name] = _read_mechanism(page, name, question.mechanism)
+            try:  # the path is relative to the folder of the survey
+                sources[name] = read_source(Path(page.path).parent / question.mechanism)
+            except LdpoptError as error:
+                key, what = ("question", name, "mechanism"), f"{question.mechanism}: {error.what}"
+                raise page.error(key, what, error.do) from None
     budgets = _divide_budget(page, survey, total, scheme, sources)
     return UnsolvedSurvey(page, survey, scheme, why, budgets, sources, joint)
 
@@ -232,14 +240,6 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
             raise page.error((*key, kind), f"unknown {kind} {value!r}", nearest(value, known))
     if question.values is not None and question.workload != "mean":
         raise page.error((*key, "values"), "values are those of a mean", 'set workload = "mean", or remove them')
-
-
-def _read_mechanism(page: Page, name: str, path: str) -> Any:
-    """Read a mechanism or design; its path is relative to the folder of the survey."""
-    try:
-        return read_source(Path(page.path).parent / path)
-    except LdpoptError as error:
-        raise page.error(("question", name, "mechanism"), f"{path}: {error.what}", error.do) from None
 
 
 def _require_whole_budget(

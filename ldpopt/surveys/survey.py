@@ -39,6 +39,7 @@ from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source
 from ldpopt.surveys.schemes import SCHEMES
 from ldpopt.tables.coding import Missing
 
+DESIGNS = (Design, FrequencyDesign)
 Scheme = Literal["split", "one_question", "fake_data", "joint"]
 
 
@@ -77,12 +78,6 @@ class Survey:
         Mechanism or design of each question, and how missing answers are treated.
     joint : JointQuestion or None
         The joint report, with its ``certificate``; None for other schemes.
-
-    Raises
-    ------
-    StatementError
-        If there are no questions, a name is not text, a question is of another type, words are for something unknown,
-        or a person would spend more than ``epsilon``.
 
     Examples
     --------
@@ -145,44 +140,26 @@ class Survey:
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Survey:
-        """Read a survey in TOML, and find the best mechanism for each question.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is invalid; the message names file, key and line.
-        """
+        """Read a survey in TOML, and find the best mechanism for each question."""
         from ldpopt.surveys.statement import read_survey
 
         return read_survey(path).solve(cls)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Survey:
-        """Read a file of `save` or ``ldpopt survey solve``.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing, does not contain a survey, or was changed.
-        """
+        """Read a file of `save` or ``ldpopt survey solve``."""
         return read_survey_file(path, cls)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write questions, mechanisms and budgets as JSON; atomic.
-
-        Raises
-        ------
-        StatementError
-            If a label is neither text nor a number nor a tuple of them.
-        ModelFileError
-            If the file cannot be written.
-        """
+        """Write questions, mechanisms and budgets as JSON; atomic."""
         write_survey_file(self, path)
 
     def form(self, wave: int | None = None) -> dict[str, Any]:
         r"""Return what a respondent's device needs to draw the reports, as JSON data.
 
         .. math:: P(y \mid x) = K_{xy} / 2^{53}, \qquad K_{xy} \text{ the audited masses}
+
+        Neither the proof nor the estimator is part of it; O(answers times reports). Source: docs, "Fieldwork".
 
         Parameters
         ----------
@@ -200,10 +177,6 @@ class Survey:
         StatementError
             If the odds are infinite, the survey has weights, or a question has more than 500 answers, more than 200,000
             masses, or two answers with the same text.
-
-        Notes
-        -----
-        O(answers times reports). Neither the proof nor the estimator is part of it. Source: docs, "Fieldwork".
 
         Examples
         --------
@@ -266,19 +239,13 @@ class Survey:
         -------
         PrivacyCurve
             If one question is drawn, that of a reader who knows which one it was.
-
-        Raises
-        ------
-        StatementError
-            If reports are shuffled of which not everybody sends one.
         """
         waves, drawn = whole_number(waves, "waves", 1), [question.randomizer for question in self.asked.values()]
         if people is not None:
             if self.one_question is not None:
                 what = "nobody knows how many people answer a question that is drawn"
-                raise StatementError(
-                    what, do="shuffle the reports of a survey in which everybody answers all questions"
-                )
+                do = "shuffle the reports of a survey in which everybody answers all questions"
+                raise StatementError(what, do=do)
             return compose([(shuffled(each, people), waves) for each in drawn])
         sources = [source for each in drawn for source, _ in compose([each]).sources]
         if self.one_question is not None:
@@ -290,9 +257,9 @@ class Survey:
         """The mechanism or design by which each column is estimated; with fake data always a mechanism."""
         if self.joint is not None:
             return {JOINT: self.joint.source}
-        has_fake_data = self.one_question is not None and self.one_question.fake_data
+        is_mixed = self.one_question is not None and self.one_question.fake_data
         return {
-            name: self.randomizers[name] if has_fake_data or not _is_design(question.source) else question.source
+            name: question.source if isinstance(question.source, DESIGNS) and not is_mixed else self.randomizers[name]
             for name, question in self.questions.items()
         }
 
@@ -338,13 +305,8 @@ class Survey:
         ----------
         table : dataframe of pandas, polars or pyarrow
             One row for each person.
-        rng : numpy.random.Generator, SeedSequence or int, optional
-            Makes the draws repeatable; each question draws from a spawned generator. Default: the operating system's
-            generator.
-        key : SecretKey or bytes, optional
-            Makes the draws repeatable person by person; see `Mechanism.privatize`. Default: none.
-        id : label, optional
-            Column of the ids, with ``key``.
+        rng, key, id : optional
+            As in `Mechanism.privatize`; each question draws from a spawned generator.
         again : bool
             Whether columns that are reports already may be privatized once more; default: ``False``.
 
@@ -352,11 +314,6 @@ class Survey:
         -------
         dataframe
             Of the same library, with the same index.
-
-        Raises
-        ------
-        StatementError
-            If a column is not there, an entry is not an answer, or an answer is missing that must not be.
         """
         return privatize_frame(table, self.asked, rng, Keyed.read(key, id, rng), self.one_question, again)
 
@@ -376,16 +333,9 @@ class Survey:
         All columns but the questions, ``keep`` and the weights are dropped; see `Mechanism.privatize` for the other
         arguments. A column that has reports already, by the origin of its file, is refused unless ``again`` is true.
         """
-        return privatize_file(
-            source,
-            target,
-            self.asked,
-            keep=self.kept(keep),
-            rng=rng,
-            keyed=Keyed.read(key, id, rng),
-            one_question=self.one_question,
-            again=again,
-        )
+        how: dict[str, Any] = {"rng": rng, "keyed": Keyed.read(key, id, rng), "again": again}
+        how |= {"keep": self.kept(keep), "one_question": self.one_question}
+        return privatize_file(source, target, self.asked, **how)
 
     def kept(self, keep: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the unprotected columns of a file of reports: ``keep`` and the weights."""
@@ -401,11 +351,6 @@ class Survey:
             ``"sqlite:///reports.db"``.
         weights : array_like, Series or column name, optional
             Weight of each person; default: those of the survey, else all 1.
-
-        Raises
-        ------
-        StatementError
-            If a column is not there, or an entry is not a report of its question.
         """
         return self._count(self.columns, table, weights)
 
@@ -452,11 +397,6 @@ class Survey:
         -------
         dict name -> Estimate
             If missing answers are left out, among those who answered.
-
-        Raises
-        ------
-        StatementError
-            If a question is missing, or counts are of another mechanism.
         """
         counts = self._counts(table) if isinstance(table, Mapping) else self.count(table, weights=weights)
         return {
@@ -510,23 +450,14 @@ class Survey:
             The questions.
         weights : array_like, Series or column name, optional
             As in `estimate`, also what follows; default: those of the survey, else all 1.
-        confidence : float
-            Default: ``0.95``.
-        simultaneous : bool
-            Default: ``False``.
-        check_fit : bool
-            Default: ``True``.
+        confidence, simultaneous, check_fit : float and bool
+            Default: ``0.95`` and ``False`` and ``True``.
 
         Returns
         -------
         Estimate
-            For each answer to the first question in turn, all answers to the second.
-
-        Raises
-        ------
-        StatementError
-            If the scheme is another one, a question is unknown, or the reports do not show how two answers depend on
-            each other: for small budgets the best report is about one question.
+            For each answer to the first question in turn, all answers to the second. For small budgets the best report
+            is about one question: if it does not show how two answers depend on each other, this is an error.
 
         Examples
         --------
@@ -556,10 +487,6 @@ class Survey:
         return dict(counts)
 
 
-def _is_design(source: Any) -> bool:
-    return isinstance(source, (Design, FrequencyDesign))
-
-
 def _read_question(name: Any, given: Any) -> Question:
     """Return the question of a mechanism, design, problem, or anything that has a mechanism."""
     if not isinstance(name, str):
@@ -570,7 +497,7 @@ def _read_question(name: Any, given: Any) -> Question:
         what, do = f"question {name!r} has answers, and no mechanism", "pass a mechanism or design, or scheme='joint'"
         raise StatementError(what, do=do)
     source = solve(given) if isinstance(given, Problem) else given
-    if not _is_design(source) and not isinstance(source, Mechanism):
+    if not isinstance(source, DESIGNS) and not isinstance(source, Mechanism):
         source = getattr(source, "mechanism", None)
     if source is None:
         what = f"question {name!r} is a {type(given).__name__}"
@@ -590,14 +517,11 @@ def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
     for name, given in questions.items():
         answers, policy = (given.source, given) if isinstance(given, Question) else (given, None)
         if not isinstance(name, str) or name == JOINT:
-            raise StatementError(
-                f"the name {name!r} of a question is not possible", do="name the column of the answers"
-            )
+            what = f"the name {name!r} of a question is not possible"
+            raise StatementError(what, do="name the column of the answers")
         if hasattr(answers, "randomizer") or isinstance(answers, Problem):
             what = f"question {name!r} has a mechanism of its own"
             raise StatementError(what, do="pass its answers or a Workload: the joint report is found for all questions")
         workload = answers if isinstance(answers, Workload) else Workload.frequencies(answers)
-        parts[name] = (
-            Question(workload) if policy is None else Question(workload, policy.missing, policy.missing_answer)
-        )
+        parts[name] = Question(workload) if policy is None else replace(policy, source=workload)
     return JointQuestion.of(parts, joint_source(parts, epsilon))

@@ -131,6 +131,23 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
 
 
+class TextRows:
+    """A table whose columns are all read as texts: CSV, or a database; ``name`` is that of the table in messages."""
+
+    name: str
+    columns: list[str]
+
+    def is_text(self, position: int) -> bool:
+        """True, for every column."""
+        return True
+
+    def fields(self, positions: Sequence[int]) -> list[pa.Field]:
+        """Names and types of columns."""
+        from ldpopt.foundation.optional import pyarrow as pa
+
+        return [pa.field(self.columns[position], pa.string()) for position in positions]
+
+
 def label_column(labels: Sequence[Hashable], as_text: bool = False) -> pa.Array:
     """Labels as an arrow array: of their own type if all have the same one, else of text."""
     from ldpopt.foundation.optional import pyarrow as pa

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError, shows_values
+from ldpopt.tables.coding import TextRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,11 +24,8 @@ def is_reading() -> bool:
     return _unfinished > 0
 
 
-class CsvRows:
-    """A CSV table in a stream of UTF-8: the names of its columns, then its rows in batches of columns of text.
-
-    ``name`` is the name of the table in messages.
-    """
+class CsvRows(TextRows):
+    """A CSV table in a stream of UTF-8: the names of its columns, then its rows in batches of columns of text."""
 
     first_row = 2  # number of the first row; the header is row 1
 
@@ -43,16 +41,6 @@ class CsvRows:
         if not self.columns:
             raise ModelFileError("the table is empty", where=name, do="add a header line")
         self._body = _Body(rest, stream)
-
-    def is_text(self, position: int) -> bool:
-        """True: all columns of a CSV file are read as texts."""
-        return True
-
-    def fields(self, positions: Sequence[int]) -> list[pa.Field]:
-        """Names and types of columns."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
-        return [pa.field(self.columns[position], pa.string()) for position in positions]
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""

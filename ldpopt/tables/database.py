@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.tables.coding import TextRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +48,10 @@ def open_database(address: str, *, new: bool = False) -> sa.Engine:
     if url.drivername not in KINDS:
         raise ModelFileError(f"reports cannot be kept in {url.drivername}", where=where, do=USE)
     if url.drivername == "sqlite":
-        _require_file(url.database, where, new)
+        if not url.database or url.database == ":memory:":
+            raise ModelFileError("the address names no file", where=where, do="use sqlite:///reports.db")
+        if not new and not os.path.isfile(url.database):
+            raise ModelFileError("there is no such database", where=where, do="check the path")
     else:
         url = url.set(drivername="postgresql+psycopg")
     try:
@@ -58,14 +62,6 @@ def open_database(address: str, *, new: bool = False) -> sa.Engine:
     if url.drivername == "sqlite":
         sa.event.listen(engine, "connect", _set_pragmas)
     return engine
-
-
-def _require_file(path: str | None, where: str, new: bool) -> None:
-    """Refuse a database of SQLite that is not in a file."""
-    if not path or path == ":memory:":
-        raise ModelFileError("the address names no file", where=where, do="use sqlite:///reports.db")
-    if not new and not os.path.isfile(path):
-        raise ModelFileError("there is no such database", where=where, do="check the path")
 
 
 def _set_pragmas(connection: Any, _: Any) -> None:
@@ -113,11 +109,8 @@ def origin_in_database(address: str) -> Any:
     return None if found is None else json.loads(found)
 
 
-class DatabaseRows:
-    """The table of reports in a database: the names of its columns, then its rows in batches of columns of text.
-
-    All batches come from one statement, so they show the table at one moment. ``name`` is its name in messages.
-    """
+class DatabaseRows(TextRows):
+    """The table of reports in a database, in batches that come from one statement: they show it at one moment."""
 
     first_row = 1  # number of the first row
 
@@ -130,16 +123,6 @@ class DatabaseRows:
             do = "name a database that `ldpopt survey collect` made"
             raise ModelFileError(f"the database has no table {REPORTS!r}", where=name, do=do)
         self.columns = [column["name"] for column in known.get_columns(REPORTS)]
-
-    def is_text(self, position: int) -> bool:
-        """True: all columns are texts."""
-        return True
-
-    def fields(self, positions: Sequence[int]) -> list[pa.Field]:
-        """Names and types of columns."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
-        return [pa.field(self.columns[position], pa.string()) for position in positions]
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""

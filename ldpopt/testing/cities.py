@@ -51,11 +51,6 @@ def synthetic_city(n: int, rng: Any = None) -> City:
     City
         Points in kilometers and their prior. There are about :math:`\sqrt{n} / 2` centers.
 
-    Raises
-    ------
-    StatementError
-        If n is not a positive whole number.
-
     Examples
     --------
     >>> city = synthetic_city(100, rng=1)

@@ -1,9 +1,8 @@
 r"""check_solver: tests that a solver of linear programs must pass to serve as a plug-in.
 
-A plug-in's own test is one line, ``check_solver("its-name")``; pytest is not needed. Every check solves linear programs
-with known answers, and describes wrong results in words. Answers are compared within `Tolerances`, which may be larger
-for a less accurate solver: `repair` and `certify` make results exact, but status and signs of duals must be right. A
-solver for channels may raise `NotRepresentableError` for any other program.
+A plug-in's own test is one line, ``check_solver("its-name")``; pytest is not needed. `Tolerances` may be larger for a
+less accurate solver: `repair` and `certify` make results exact, but status and signs of duals must be right. A solver
+for channels may raise `NotRepresentableError` for any other program.
 """
 
 from collections.abc import Callable, Sequence
@@ -105,10 +104,6 @@ def check_solver(
     ------
     AssertionError
         If a check fails; the message names each one and its result.
-    StatementError
-        If a check of ``only`` is unknown.
-    SolverNotFoundError
-        If there is no solver of that name.
 
     Examples
     --------
@@ -130,12 +125,7 @@ def check_solver(
 
 
 def checks() -> tuple[str, ...]:
-    """Names of the checks, in order.
-
-    Returns
-    -------
-    tuple of str
-        Values for ``only`` of `check_solver`.
+    """Names of the checks, in order: values for ``only`` of `check_solver`.
 
     Examples
     --------
@@ -148,14 +138,6 @@ def checks() -> tuple[str, ...]:
 def _arrays(program: LinearProgram) -> tuple[Any, ...]:
     sides = program.row_lower, program.row_upper, program.column_lower, program.column_upper
     return program.objective, program.start, program.index, program.value, *sides
-
-
-def _maximum(solver: _Checked) -> None:
-    solver.value(factory(), 36.0)
-
-
-def _minimum(solver: _Checked) -> None:
-    solver.value(diet(), 9.0)
 
 
 def _infeasible(solver: _Checked) -> None:
@@ -246,7 +228,7 @@ def _unknown_option(solver: _Checked) -> None:
 
 def _duals(solver: _Checked) -> None:
     for program in (factory(), diet(), mixed(True), mixed(False)):
-        found = _optimal(solver, program).row_duals
+        found = solver.expect_status(program, Status.OPTIMAL).row_duals
         if found is None:
             raise AssertionError("there are no row duals, which certificates need")
         for row in range(program.shape[0]):
@@ -257,7 +239,7 @@ def _duals(solver: _Checked) -> None:
 
 def _reduced_costs(solver: _Checked) -> None:
     for program in (factory(), mixed(True), mixed(False)):
-        outcome = _optimal(solver, program)
+        outcome = solver.expect_status(program, Status.OPTIMAL)
         if outcome.row_duals is None or outcome.column_duals is None:
             raise AssertionError("there are no reduced costs")
         residual = program.objective - program.matrix.T @ outcome.row_duals - outcome.column_duals
@@ -268,10 +250,6 @@ def _reduced_costs(solver: _Checked) -> None:
             require(_near(cost, slope, solver), what)
 
 
-def _optimal(solver: _Checked, program: LinearProgram) -> Outcome:
-    return solver.expect_status(program, Status.OPTIMAL)
-
-
 def _slope(solver: _Checked, program: LinearProgram, kind: str, index: int) -> float:
     """Change of the optimal value for each unit by which a row's or column's finite bounds are raised."""
     values = []
@@ -280,7 +258,7 @@ def _slope(solver: _Checked, program: LinearProgram, kind: str, index: int) -> f
         moved: dict[str, Any] = {side: np.copy(getattr(program, side)) for side in sides}
         for side in moved.values():
             side[index] += step
-        point = _optimal(solver, replace(program, **moved)).point
+        point = solver.expect_status(replace(program, **moved), Status.OPTIMAL).point
         if point is None:
             raise AssertionError("optimal, but there is no point")
         values.append(float(program.objective @ point))
@@ -292,9 +270,9 @@ def _near(found: float, expected: float, solver: _Checked) -> bool:
     return abs(found - expected) <= solver.tolerances.dual * max(1.0, abs(expected)) + roughness
 
 
-_CHECKS: dict[str, Callable[[_Checked], None]] = {
-    "optimum of a maximum": _maximum,
-    "optimum of a minimum": _minimum,
+_CHECKS: dict[str, Callable[[_Checked], object]] = {
+    "optimum of a maximum": lambda solver: solver.value(factory(), 36.0),
+    "optimum of a minimum": lambda solver: solver.value(diet(), 9.0),
     "infeasible": _infeasible,
     "unbounded": _unbounded,
     "degenerate": _degenerate,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import hops, random_problem
+from builders import hops, listed_channels, random_problem
 from ldpopt.polytope.halfspaces import halfspaces
 from ldpopt.polytope.vertices import extreme_points
 
@@ -22,7 +22,7 @@ NOTIONS = {
 @pytest.mark.parametrize("epsilon", ["log(3)", "log(7/2)"])
 def test_structure_and_double_description_list_the_same(n, m, epsilon):
     notion = lo.PureLDP(epsilon)
-    plain = {tuple(np.array(vertex).flat) for vertex in halfspaces(notion, n, m).channels}
+    plain = {tuple(np.array(vertex).flat) for vertex in listed_channels(halfspaces(notion, n, m))}
     assert {tuple(vertex.flat) for vertex in extreme_points(notion, n, m).vertices} == plain
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from builders import cases
 from ldpopt.closed_forms import bins, least_epsilon, path_graph, top_k, worst_prior, worst_prior_in_ball
-from ldpopt.closed_forms.samplers import ResponseSampler
+from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.foundation.budget import Budget
 
 budgets = st.one_of(

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from builders import cases
 from ldpopt import PureLDP, Workload, design
-from ldpopt.certificate.design_statement import Statement
-from ldpopt.certificate.design_value import value_of
+from ldpopt.certificate.design_statement import Statement, value_of
 from ldpopt.designing import literature
 
 ROUNDING = 1e-9

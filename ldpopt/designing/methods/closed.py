@@ -1,13 +1,13 @@
 """Closed forms for workloads that no permutation of the answers changes; else column generation, all columns priced."""
 
-from ldpopt.certificate.frequency_certificate import best_size
+from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.average import optimize_average
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.fewer_reports import with_fewer_reports, with_fewer_reports_for_all
+from ldpopt.designing.few_reports import with_fewer_reports, with_fewer_reports_for_all
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.realize import raw_design
 from ldpopt.designing.worst_case import optimize_worst_case
-from ldpopt.frequencies.subset_selection import SubsetSelection
+from ldpopt.privacy import PureLDP
 
 # Share of the time left in which columns that the value does not need are dropped; the rest is for the proof
 FEWER = 0.3
@@ -18,13 +18,10 @@ class BlockDesign(DesignMethod):
 
     name = "block design"
 
-    def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
+    def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
         """Pure privacy, every permutation a symmetry, a block design known."""
-        return form.balanced is not None
-
-    def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """The reason names the symmetry and the sets."""
-        assert form.balanced is not None
+        if form.balanced is None:
+            return None
         return (
             "no permutation of the answers changes the problem: "
             f"{len(form.balanced.q)} sets of one size, every two answers together equally often"
@@ -42,21 +39,16 @@ class SubsetSelectionDesign(DesignMethod):
     name = "subset selection"
     is_optimal = True
 
-    def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
+    def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
         """Plain frequencies of more answers than are listed, with any number of reports."""
         n = form.problem.workload.shape[1]
-        return form.unit is not None and form.problem.outputs is None and n > limits.listed_answers
-
-    def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """The reason is the closed form."""
+        if form.unit is None or form.problem.outputs is not None or n <= limits.listed_answers:
+            return None
         return f"optimal in closed form for frequencies of more than {limits.listed_answers} answers with equal weights"
 
-    def solve(self, task: DesignTask) -> RawDesign:
-        """Choose the size of the sets with the least variance; the protocol draws them."""
-        problem = task.form.problem
-        size = best_size(problem.workload.shape[1], task.form.epsilon)
-        protocol = SubsetSelection(problem.workload.inputs, task.form.epsilon, size=size)
-        return RawDesign(protocol, None, problem.all_weights, notes=(f"sets of {size} answers",))
+    def solve(self, task: DesignTask) -> FrequencyCertificate:
+        """Choose the size of the sets with the least variance."""
+        return FrequencyCertificate.of(task.form.problem.workload, PureLDP(task.form.epsilon))
 
 
 class ListedColumns(DesignMethod):
@@ -65,16 +57,13 @@ class ListedColumns(DesignMethod):
     name = "column generation"
     can_refine = True
 
-    def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
+    def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
         """Few enough extreme columns to list."""
-        return form.staircases is None or form.n <= limits.listed_answers
-
-    def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """The reason names the columns that are priced."""
         rays = form.private_columns.rays
         if rays is not None:
             return f"the private columns are sums of {len(rays.below):,} extreme rays, all of which are priced"
-        return f"all sets of the {form.n} answers are priced: the bound is exact"
+        few = form.n <= limits.listed_answers
+        return f"all sets of the {form.n} answers are priced: the bound is exact" if few else None
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Generate columns, then drop those that the value does not need."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from ldpopt.certificate.design_bound import LISTED, Bound
+from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, real_number
-from ldpopt.frequencies.subset_selection import SubsetSelection
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,12 @@ class DesignTask:
 class RawDesign:
     """Result of a method, all of which `prove_design` checks.
 
-    The channel has a row for each class of answers, in multiples of ``2**-53``; or it is a protocol whose channel is
-    too large to list, with an estimator and a bound of its own. Of the bounds, the tightest first, the first one that
-    exact arithmetic confirms is used.
+    The channel has a row for each class of answers, in multiples of ``2**-53``. Of the bounds, the tightest first, the
+    first one that exact arithmetic confirms is used.
     """
 
-    channel: Float | SubsetSelection  # (c, m)
-    left_inverse: Float | None  # X, shape (c, m); the estimator is W X
+    channel: Float  # (c, m)
+    left_inverse: Float  # X, shape (c, m); the estimator is W X
     weights: Float  # of the answers for which the bounds hold, shape (n,)
     bounds: Iterable[Bound] = ()
     rounds: int = 0  # of pricing
@@ -77,16 +76,12 @@ class DesignMethod(ABC):
     can_refine: ClassVar[bool] = False  # whether a second run with a smaller gap can end with a smaller gap
 
     @abstractmethod
-    def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
-        """Whether the method can solve problems of this form."""
+    def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
+        """Why the method is tried, as a clause for the plan; None if it cannot solve problems of this form."""
 
     @abstractmethod
-    def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """Why the method is tried, as a clause for the plan."""
-
-    @abstractmethod
-    def solve(self, task: DesignTask) -> RawDesign:
-        """Find a channel, its left inverse and multipliers."""
+    def solve(self, task: DesignTask) -> RawDesign | FrequencyCertificate:
+        """Find a channel, its left inverse and multipliers; or sets of answers with their certificate."""
 
     def __str__(self) -> str:
         return self.name

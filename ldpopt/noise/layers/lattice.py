@@ -112,11 +112,6 @@ class LatticeNoise:
 
         In closed form if the l1 norms of the layers are polynomials: always in one dimension, and in two if the axes
         cut the hull of the columns evenly. Otherwise `expected_norm`.
-
-        Raises
-        ------
-        NotRepresentableError
-            If no closed form exists and the sum would take too many points.
         """
         if self.tail.moments is None:
             return self.expected_norm(1)
@@ -124,20 +119,10 @@ class LatticeNoise:
         return self._series(head, self.tail.moments) / self.normalizer
 
     def expected_norm(self, p: float) -> float:
-        """Expected l_p norm of the noise, as a sum over layers.
+        """Expected l_p norm of the noise for ``p`` = 1, 2 or inf, as a sum over layers.
 
         It ends when the remainder, at most ``sum_t x^t (t g + w) |R_t|`` with g the longest column and w the radius of
-        the ball (both in the l1 norm), is below 1e-12 of it.
-
-        Parameters
-        ----------
-        p : {1, 2, inf}
-            The norm.
-
-        Raises
-        ------
-        NotRepresentableError
-            If the sum would take too many points.
+        the ball (both in the l1 norm), is below 1e-12 of it; a sum that takes too many points is refused.
         """
         x, total, number = np.exp(-float(self.epsilon)), 0.0, 0
         longest = int(np.abs(self.words.columns).sum(axis=1).max())
@@ -152,46 +137,19 @@ class LatticeNoise:
                 return float(total / self.normalizer)
 
     def pmf(self, points: ArrayLike) -> Float:
-        """Return the probability of each lattice point.
+        """Return the probability ``exp(-epsilon L) / Z`` of each lattice point.
 
         Parameters
         ----------
         points : array_like of int, shape (N, n)
-            Points of the lattice of the columns; in one dimension also shape (N,).
-
-        Returns
-        -------
-        ndarray, shape (N,)
-            ``exp(-epsilon L) / Z``.
-
-        Raises
-        ------
-        NotRepresentableError
-            If a point is not a sum of columns.
+            Sums of columns; in one dimension also shape (N,).
         """
         return np.asarray(np.exp(-float(self.epsilon) * self.words.level(points)) / self.normalizer)
 
     def sample(self, size: int, *, rng: np.random.Generator | int | None = None) -> Int:
         r"""Draw noise exactly, for the rational :math:`b \ge e^{-\epsilon}` that is a multiple of ``2**-53``.
 
-        Parameters
-        ----------
-        size : int
-            Number of draws, ``>= 0``.
-        rng : numpy.random.Generator or int, optional
-            Makes the draws repeatable (default: the operating system's generator).
-
-        Returns
-        -------
-        int array, shape (size,) in one dimension, else (size, n)
-            Values to add to the answer.
-
-        Raises
-        ------
-        StatementError
-            If the size is negative, or ``rng`` has another type.
-        NotRepresentableError
-            If a layer of the tail contradicts its polynomial (never observed).
+        Arguments are those of `Noise.sample`; the values have shape (size,) in one dimension, else (size, n).
 
         Notes
         -----

@@ -86,9 +86,8 @@ def optimal_levels(measures: ArrayLike, moments: ArrayLike, epsilon: float | str
 
     Notes
     -----
-    For a trial ratio v (Dinkelbach) the best total of ``c_t = q_t - v m_t`` from layer t on is
-    ``V_t = c_t + e**-epsilon V_{t+1}`` where ``V_{t+1} >= 0``, else ``c_t + e**epsilon V_{t+1}``: O(T) per iteration,
-    in sufficient precision. A solver then confirms the value by the Charnes-Cooper program, scaled by these levels.
+    Dinkelbach's iteration, each trial ratio by a walk over the layers in O(T), in sufficient precision. A solver then
+    confirms the value by the Charnes-Cooper program, scaled by these levels.
     If layer means do not decrease, tail means are at least head means and every step goes down: Theorem 1.
 
     References

@@ -126,19 +126,13 @@ def bfs_mechanism(
     ------
     StatementError
         If the graph, budget, prior or repair is ill posed.
-    PrivacyViolationError
-        If ``repair="none"`` and the normalizers differ too much; the message has the true epsilon.
-    NoSolutionError
-        If no column weights make the rows sum to one.
-    NotRepresentableError
-        If ``repair="window"`` and the values are neither integers nor tuples of integers, or ``repair="layers"`` and
-        the query's own values tell all nodes apart, or are too many.
+    PrivacyViolationError, NoSolutionError, NotRepresentableError
+        If the repair that is named does not apply; the message has the reason, such as the true epsilon.
 
     Notes
     -----
-    Any weights :math:`w_r e^{-\epsilon L(x, r)}` with equal row sums are private by Lemma 1; so is noise on an
-    Abelian group, where all normalizers are equal, and what is computed from it. At half the budget both the weights
-    and their sums stay within ``e**(epsilon/2)``.
+    Weights :math:`w_r e^{-\epsilon L(x, r)}` with equal row sums are private by Lemma 1; at half the budget both the
+    weights and their sums stay within ``e**(epsilon/2)``.
     O(m (nodes + edges)) for the layers; a linear program in m weights (``"columns"``), up to n m (``"balls"``), or in
     at most 3000 probabilities, those of classes of nodes (``"layers"``).
 

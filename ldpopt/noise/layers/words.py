@@ -50,17 +50,9 @@ class WordMetric:
     Parameters
     ----------
     columns : sequence of int, or of pairs or triples of int
-        The change of the answer by one record: the columns of ``A`` in ``f(x) = A x``; not all zero, below 2**20 in
-        size.
-    widening : float, Fraction or int
-        Radius ``w`` of the ball (``R_0`` of Wu, Xia and He); default: ``0``, the point 0.
-    norm : {1, 2, inf}
-        Norm ``p`` of the ball; default: ``2``.
-
-    Raises
-    ------
-    StatementError
-        If all columns are zero, or are neither integers nor tuples of two or three, or the ball is ill posed.
+        As in `LatticeNoise`; not all zero, below 2**20 in size.
+    widening, norm
+        Radius ``w`` and norm ``p`` of the ball, as in `LatticeNoise`; ``0`` is the point 0. Default: ``0`` and ``2``.
 
     Notes
     -----
@@ -112,22 +104,12 @@ class WordMetric:
         return int(np.abs(self.layer(number)).sum())
 
     def level(self, points: ArrayLike) -> Int:
-        """Return the number of the layer of each point.
+        """Return the number of the layer of each point, shape (N,): the least number of steps.
 
         Parameters
         ----------
         points : array_like of int, shape (N, n)
-            Lattice points; in one dimension also shape (N,).
-
-        Returns
-        -------
-        int array, shape (N,)
-            Least number of steps.
-
-        Raises
-        ------
-        NotRepresentableError
-            If a point is not a sum of columns, or too far away.
+            Sums of columns; in one dimension also shape (N,).
         """
         wanted = self._code(np.asarray(points, dtype=np.int64).reshape(-1, self.dimension))
         found = np.full(len(wanted), -1, dtype=np.int64)
@@ -138,18 +120,7 @@ class WordMetric:
         return found
 
     def tail(self) -> Tail:
-        """Find the layer from which layers grow as a polynomial of degree ``n - 1``.
-
-        Returns
-        -------
-        Tail
-            Its start and its forward differences.
-
-        Raises
-        ------
-        NotRepresentableError
-            If none is found within `MAX_POINTS` points.
-        """
+        """Find the layer from which layers grow as a polynomial of degree ``n - 1``, within `MAX_POINTS` points."""
         number = 1
         while True:
             number += 1

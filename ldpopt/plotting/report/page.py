@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
 
 from ldpopt.accounting import compose
 from ldpopt.errors import LdpoptError, StatementError
+from ldpopt.foundation.display import filled
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.report.results import Precision, Result, solve_at
@@ -40,13 +40,6 @@ def report(
     Its precision is the half-width :math:`1.96\, \sigma / \sqrt N` of a 95 % interval, with :math:`\sigma` the standard
     deviation of one respondent's value under the assumed distribution. ``source`` is the text of the model file, and
     ``progress`` is called with a message before each budget is solved.
-
-    Examples
-    --------
-    >>> from ldpopt import PureLDP
-    >>> text = report(Problem([0.7, 0.3], "identity", PureLDP("log(3)")), budgets=False)
-    >>> text.startswith("<!DOCTYPE html>"), "What each person risks" in text
-    (True, True)
     """
     from ldpopt import __version__
 
@@ -57,16 +50,8 @@ def report(
         what = f"{short_repr(problem)} is not a problem"
         raise StatementError(what, do="pass a Problem, a DesignProblem or a Model")
     results, own = _results(problem, budgets, time_limit, progress)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    environment.filters["number"] = format
-    return environment.get_template("page.html.j2").render(
+    return filled(
+        Path(__file__).parent,
         title=title or "A private survey",
         problem=problem,
         is_design=isinstance(problem, DesignProblem),

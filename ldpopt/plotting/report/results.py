@@ -33,25 +33,12 @@ UNIFORM_TOLERANCE = 1e-12  # largest difference of two probabilities of a distri
 
 @dataclass(frozen=True, eq=False)
 class Precision:
-    r"""Standard deviations of the estimated numbers.
-
-    Attributes
-    ----------
-    names : sequence of hashable
-        The numbers.
-    deviation : ndarray, shape (k,)
-        Standard deviation of one respondent's value, if true answers follow the assumed distribution; that of the
-        estimate from N people is :math:`1 / \sqrt N` times it.
-    truthful : ndarray, shape (k,)
-        The same if everybody sent the true answer.
-    is_uniform : bool
-        Whether the assumed distribution is the uniform one.
-    """
+    """Standard deviations of one respondent's values, if true answers follow the assumed distribution."""
 
     names: Sequence[Hashable]
-    deviation: Float
-    truthful: Float
-    is_uniform: bool
+    deviation: Float  # shape (k,); that of the estimate from N people is 1 / sqrt(N) times it
+    truthful: Float  # the same if everybody sent the true answer
+    is_uniform: bool  # whether the assumed distribution is the uniform one
 
     @classmethod
     def of(
@@ -66,36 +53,16 @@ class Precision:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The optimum for one budget.
+    """The optimum for one budget."""
 
-    Attributes
-    ----------
-    privacy : Notion
-        The notion with this budget.
-    factor : float
-        ``e**epsilon`` of the audit: the largest factor by which one report changes the odds of two answers.
-    mechanism : Mechanism or None
-        None if there are too many different reports to list them.
-    value : float
-        Expected gain or loss, or variance; `aim` says which.
-    aim : str
-        Name of the value.
-    relative_gap : float
-        Certified.
-    precision : Precision or None
-        None if nothing can be estimated from the reports.
-    certificate : str
-        The certificate's file in base64; empty if it is too large.
-    """
-
-    privacy: Any
-    factor: float
-    mechanism: Mechanism | None
+    privacy: Any  # the notion with this budget
+    factor: float  # e**epsilon of the audit: the largest factor by which one report changes the odds of two answers
+    mechanism: Mechanism | None  # None if there are too many different reports to list them
     value: float
-    aim: str
-    relative_gap: float
-    precision: Precision | None
-    certificate: str
+    aim: str  # name of the value: an expected gain or loss, or a variance
+    relative_gap: float  # certified
+    precision: Precision | None  # None if nothing can be estimated from the reports
+    certificate: str  # its file in base64; empty if it is too large
 
     @property
     def epsilon(self) -> float:
@@ -124,7 +91,6 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
     if len(singular) == n and singular[-1] > MIN_SINGULAR_VALUE * singular[0]:
         inverse = left_inverse(mechanism.channel, np.full(n, 1 / n))
         precision = Precision.of(mechanism.channel, inverse, np.eye(n), prior, problem.inputs)
-    assert problem.utility is not None
     aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
     factor = math.exp(certificate.audit.epsilon)
     text = _in_base64(certificate)

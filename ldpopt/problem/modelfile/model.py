@@ -74,13 +74,7 @@ class Model:
         return self.design
 
     def at(self, epsilon: float | str) -> Model:
-        """The same model at another budget, without the expected value.
-
-        Raises
-        ------
-        StatementError
-            If epsilon is not a budget, or the notion has none.
-        """
+        """The same model at another budget, without the expected value."""
         notion = with_epsilon(self.privacy, Budget(epsilon))
         problem = None if self.problem is None else replace(self.problem, privacy=notion)
         design = None if self.design is None else replace(self.design, privacy=notion)

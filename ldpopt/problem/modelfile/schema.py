@@ -303,9 +303,8 @@ def _in_order(row: Any, inputs: Labels, *key: str) -> Numbers:
     """Numbers in the order of the answers; the keys of a TOML table are text."""
     if not isinstance(row, Mapping):
         if len(row) != len(inputs):
-            raise MisstatedError(
-                f"{len(row)} numbers for {len(inputs)} answers", *key, do="write one number for each answer"
-            )
+            what = f"{len(row)} numbers for {len(inputs)} answers"
+            raise MisstatedError(what, *key, do="write one number for each answer")
         return list(row)
     known = {str(label): label for label in inputs}
     unknown, missing = [name for name in row if name not in known], [name for name in known if name not in row]

@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,13 +32,6 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
         A data set is written as its numbers, a grid as its edges, a distance as its matrix.
     path : path-like
         Written atomically.
-
-    Raises
-    ------
-    StatementError
-        If a part cannot be written to a model file: labels that are neither text nor numbers, another constraint.
-    ModelFileError
-        If the file cannot be written.
     """
     if isinstance(problem, Problem):
         problem = Model(problem)
@@ -198,17 +191,13 @@ def format_value(value: Any, *, flat: bool = False) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {format_value(entry, flat=True)}" for key, entry in value.items()) + " }"
     if isinstance(value, (list, tuple)):
-        return _list(value, flat=flat)
+        entries = [format_value(entry, flat=True) for entry in value]
+        if not flat and value and isinstance(value[0], (list, tuple)):
+            return "[\n" + "".join(f"    {row},\n" for row in entries) + "]"
+        return f"[{', '.join(entries)}]"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)) and math.isfinite(value):
         return repr(value)
     what = f"{short_repr(value)} cannot be written to a model file"
     raise StatementError(what, do="use numbers, text, lists and tables only")
-
-
-def _list(values: Sequence[Any], *, flat: bool) -> str:
-    """Text of a list on one line, or of a matrix with one row on each."""
-    if not flat and values and isinstance(values[0], (list, tuple)):
-        return "[\n" + "".join(f"    {format_value(row, flat=True)},\n" for row in values) + "]"
-    return "[" + ", ".join(format_value(entry, flat=True) for entry in values) + "]"

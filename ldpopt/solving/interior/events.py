@@ -9,7 +9,6 @@ Theory: docs, "Event-wise delta".
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +17,7 @@ from scipy.linalg.lapack import dpotrs
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
+from ldpopt.solving.interior.graphs import OutputProgram
 from ldpopt.solving.interior.path_following import NewtonSystem, PathResult, Point, cholesky, follow_path
 
 GAP = 1e-11  # relative gap between value and bound at which to stop
@@ -48,19 +48,12 @@ class EventPoint(Point):
     MULTIPLIERS: ClassVar[tuple[str, ...]] = ("z", "shares", "ties", "pairs", "prior")
 
 
-@dataclass(frozen=True)
-class EventProgram:
-    """Maximize ``cost``, shape (m, n), or the smallest expected ``gain`` of an input; ``slack`` is ``b delta``."""
+@dataclass(frozen=True, eq=False)
+class EventProgram(OutputProgram):
+    """The program of an event-wise delta; ``slack`` is ``b delta``."""
 
-    cost: Float
-    gain: Float | None
     b: float
     slack: float
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of outputs and inputs."""
-        return self.cost.shape[0], self.cost.shape[1]
 
     def pairs(self) -> tuple[Any, Any]:
         """Ordered pairs of inputs."""
@@ -84,35 +77,17 @@ class EventProgram:
         table = self.as_tables(ties)
         return np.asarray(self.b * table.sum(axis=2) - table.sum(axis=1))
 
-    def priced(self, prior: Float) -> Float:
-        """Costs of the entries; in a worst case under this prior."""
-        return self.cost if self.gain is None else self.gain * prior
-
     def distance(self, at: EventPoint) -> tuple[float, float]:
         """Gap between the value of a point and the bound of its multipliers, absolute and relative."""
-        p = np.maximum(at.p, 0.0)
-        p = p / p.sum(axis=0)
-        cost = self.priced(at.prior / at.prior.sum()) if self.gain is not None else self.cost
-        value = float((cost * p).sum()) if self.gain is None else float((self.gain * p).sum(axis=0).min())
-        bound = float((cost - self.adjoint(at.ties)).max(axis=0).sum()) + self.slack * float(at.ties.max(axis=0).sum())
-        size = max(abs(bound), float((cost.max(axis=0) - cost.min(axis=0)).sum()) / 100, 1e-300)
-        is_usable = math.isfinite(bound - value) and float(np.abs(1 - at.p.sum(axis=0)).max()) < 1e-6
-        distance = max(bound - value, 0.0) if is_usable else math.inf
-        return distance, distance / size
+        return self.gap(at.p, at.prior, -self.adjoint(at.ties), self.slack * float(at.ties.max(axis=0).sum()))
 
-    def start(self) -> EventPoint:
+    def start_point(self) -> EventPoint:
         """Start with uniform reports and half of every slack."""
         m, n = self.shape
         p, f = np.full((m, n), 1 / m), np.full(n * (n - 1), self.slack / 2)
         s = np.full((m, len(f)), self.slack / (2 * m))
         t = s - self.apply(p)
-        if self.gain is None:
-            size, e, prior, worst = float(np.abs(self.cost).max()), np.zeros(0), np.zeros(0), np.zeros(1)
-        else:
-            mean = self.gain.mean(axis=0)
-            size, prior = float(np.abs(self.gain).max()) / n, np.full(n, 1 / n)
-            worst = np.array([mean.min() - max(size, float(np.ptp(mean)))])
-            e = mean - worst
+        size, e, prior, worst = self.start()
         product = size / (20 * m)
         ties, share_multiplier = product / t, product / s
         pairs = (ties + share_multiplier).max(axis=0)
@@ -123,7 +98,7 @@ class EventProgram:
 def interior(events: EventProgram, deadline: Deadline = NO_LIMIT) -> PathResult[EventPoint]:
     """Follow the central path until bound and value agree, and return the best point."""
     return follow_path(
-        events.start(),
+        events.start_point(),
         events.distance,
         lambda at: _EventSystem(events, at),
         gap=GAP,

@@ -6,8 +6,10 @@ graph Laplacian, and one of order ``n`` (or ``2 n``) that couples them. With lev
 ``O(m n^2 s)`` operations. Theory: docs, "Graphs and metrics: an interior point by outputs".
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg.lapack import dpotrs
@@ -15,12 +17,14 @@ from scipy.linalg.lapack import dpotrs
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
-from ldpopt.foundation.threads import few_threads
-from ldpopt.native import add_multiplier_steps, add_weights, write_steps
-from ldpopt.solving.interior.graph_program import GraphProgram
-from ldpopt.solving.interior.levels import LevelFactors
+from ldpopt.foundation.threads import few_threads, over_rows
+from ldpopt.native import add_adjoint, add_multiplier_steps, add_weights, write_steps
+from ldpopt.privacy import Ties
+from ldpopt.solving.interior.levels import LevelFactors, Levels
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 
+ENOUGH_RESIDUAL = 1e-6  # largest error of a row sum at a point with a finite gap
+OPERATIONS = 8.0  # operations of a loop per tie and output
 # Relative gap at which to stop; relative to the bound, or to a hundredth of the range of costs if that is larger
 GAP = 1e-11
 MAX_STEPS = 120  # largest number of iterations; 10 to 45 are usual
@@ -33,15 +37,103 @@ LEAST_ENTRY = 1e-150  # smallest entry by which a matrix is scaled, because entr
 
 
 @dataclass(frozen=True, eq=False)
+class OutputProgram:
+    """Maximize the sum of ``cost * p`` or, for a worst case, the smallest sum of ``gain * p`` of an input."""
+
+    cost: Float  # (m, n); not used for a worst case
+    gain: Float | None  # (m, n), for a worst case
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of outputs and inputs."""
+        return self.cost.shape[0], self.cost.shape[1]
+
+    def priced(self, prior: Float) -> Float:
+        """Costs of the entries; in a worst case under this prior."""
+        return self.cost if self.gain is None else self.gain * prior
+
+    def start(self) -> tuple[float, Float, Float, Float]:
+        """Size of the costs, and slacks, prior and value of the worst case at uniform reports."""
+        n = self.shape[1]
+        if self.gain is None:
+            return float(np.abs(self.cost).max()), np.zeros(0), np.zeros(0), np.zeros(1)
+        size, mean = float(np.abs(self.gain).max()) / n, self.gain.mean(axis=0)
+        worst = np.array([mean.min() - max(size, float(np.ptp(mean)))])
+        return size, mean - worst, np.full(n, 1 / n), worst
+
+    def gap(self, p: Float, prior: Float, adjoint: Float, slack: float = 0.0) -> tuple[float, float]:
+        """Gap between the value of the entries and the bound of multipliers, absolute and relative."""
+        # The multipliers raise the costs by adjoint, and the bound by slack.
+        residual = float(np.abs(1 - p.sum(axis=0)).max())
+        p = np.maximum(p, 0.0)
+        p = p / p.sum(axis=0)
+        cost = self.cost if self.gain is None else self.gain * (prior / prior.sum())
+        value = float((cost * p).sum()) if self.gain is None else float((self.gain * p).sum(axis=0).min())
+        bound = float((cost + adjoint).max(axis=0).sum()) + slack
+        spread = float((cost.max(axis=0) - cost.min(axis=0)).sum())
+        is_useful = residual < ENOUGH_RESIDUAL and math.isfinite(bound - value)
+        distance = max(bound - value, 0.0) if is_useful else math.inf
+        return distance, distance / max(abs(bound), spread / 100, 1e-300)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphProgram(OutputProgram):
+    """The program of a graph or metric; inputs are in the order of the levels."""
+
+    first: Int  # (pairs,)
+    second: Int  # (pairs,)
+    ratio: Float  # (pairs,)
+    levels: Levels
+    unit: float  # the number by which costs and gains were divided
+
+    @classmethod
+    def of(cls, ties: Ties, cost: Float, gain: Float | None) -> "GraphProgram | None":
+        """Scale ``cost`` or ``gain``, shape (n, m), to a largest entry of 1; None if it is zero or not finite."""
+        n = ties.n
+        unit = float(np.abs(cost if gain is None else gain / n).max())
+        if not unit > 0 or not math.isfinite(unit):
+            return None
+        first, second = ties.pairs()
+        levels = Levels.of(n, first, second)
+        position = np.argsort(levels.order)
+        ratio = np.array(np.broadcast_to(ties.ratio(up=False), first.shape), dtype=float)
+
+        def by_output(table: Float) -> Float:
+            return np.ascontiguousarray(table[levels.order].T) / unit
+
+        return cls(
+            by_output(cost),
+            None if gain is None else by_output(gain),
+            position[first],
+            position[second],
+            ratio,
+            levels,
+            unit,
+        )
+
+    @property
+    def pairs(self) -> tuple[Int, Int, Float]:
+        """Ends and ratio of every pair: the first arguments of the loops."""
+        return self.first, self.second, self.ratio
+
+    def adjoint(self, ties: Float) -> Float:
+        """The transposed slacks, applied to multipliers (m, pairs): shape (m, n)."""
+        found = np.zeros(self.shape)
+        self.over_ties(add_adjoint, self.pairs, ties, found)
+        return found
+
+    def over_ties(self, loop: Callable[..., object], fixed: tuple[Any, ...], *arrays: Float) -> None:
+        """Call a loop in C over the ties of every output, on all cores."""
+        over_rows(loop, fixed, arrays, OPERATIONS * len(self.first))
+
+
+@dataclass(frozen=True, eq=False)
 class GraphResult:
     """The best channel found, and the multipliers that prove its gap, for an objective to be maximized."""
 
     channel: Float  # (n, m), not repaired
-    sums: Float  # (n,): multipliers of the row sums
-    prior: Float  # (n,): weights of the inputs in the worst case, with sum 1; otherwise (0,)
-    pair: Int  # privacy rows with multipliers: positions of the tied pairs,
-    output: Int  # outputs,
-    value: Float  # and multipliers, all positive
+    rows: tuple[Int, Int, Int, Float]  # privacy rows with multipliers, as `pair_answer` takes them
+    multipliers: Float  # of the row sums, of these rows, and in the worst case of the inputs, with sum 1
     gap: float  # relative, in floats
     steps: int
     timed_out: bool
@@ -57,29 +149,24 @@ def solve_graph(
     with few_threads(n), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = follow_path(
             GraphPoint.start(data),
-            lambda at: data.gap(at.p, at.ties, at.prior),
+            lambda at: data.gap(at.p, at.prior, data.adjoint(at.ties)),
             lambda at: GraphSystem(data, at, workspace),
             gap=gap,
             steps=steps,
             stalled_steps=STALLED_STEPS,
             deadline=deadline,
         )
-    at, place = found.point, np.argsort(data.levels.order)
+    at, order = found.point, data.levels.order
+    place = np.argsort(order)
     ties = _one_way(data, at.ties)
-    distance, share = data.gap(at.p, ties, at.prior)
+    distance, share = data.gap(at.p, at.prior, data.adjoint(ties))
     degree = np.bincount(data.first, minlength=n).max()
     output, pair = np.nonzero(ties > (NEGLIGIBLE * distance / (n * degree) if np.isfinite(distance) else 0.0))
-    return GraphResult(
-        np.maximum(at.p.T[place], 0.0),
-        data.unit * at.sums[place],
-        np.zeros(0) if data.gain is None else (at.prior / at.prior.sum())[place],
-        pair,
-        output,
-        data.unit * ties[output, pair],
-        share,
-        found.steps,
-        found.timed_out,
-    )
+    prior = np.zeros(0) if data.gain is None else (at.prior / at.prior.sum())[place]
+    multipliers = np.concatenate([data.unit * at.sums[place], data.unit * ties[output, pair], prior])
+    rows = order[data.first[pair]], order[data.second[pair]], output, data.ratio[pair]
+    channel = np.maximum(at.p.T[place], 0.0)
+    return GraphResult(channel, rows, multipliers, share, found.steps, found.timed_out)
 
 
 def _one_way(data: GraphProgram, ties: Float) -> Float:
@@ -112,14 +199,7 @@ class GraphPoint(Point):
         """Start with uniform reports, strictly private, and equal products of slacks and multipliers."""
         m, n = data.shape
         t = np.repeat(((1 - data.ratio) / m)[None], m, axis=0)
-        if data.gain is None:
-            size = float(np.abs(data.cost).max())
-            e, prior, worst = np.zeros(0), np.zeros(0), np.zeros(1)
-        else:
-            size = float(np.abs(data.gain).max()) / n
-            mean = data.gain.mean(axis=0)
-            worst = np.array([mean.min() - max(size, float(np.ptp(mean)))])
-            e, prior = mean - worst, np.full(n, 1 / n)
+        size, e, prior, worst = data.start()
         sums = data.priced(prior).max(axis=0)
         return cls(np.full((m, n), 1 / m), t, e, worst, size * float(t.mean()) / t, prior, sums)
 

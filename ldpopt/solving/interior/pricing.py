@@ -5,12 +5,12 @@ With ``d = costs - y`` the reduced cost of output ``j`` is
 .. math:: g_j(y) = \beta \sum_x d_{xj}^+ + b \sum_x d_{xj},
 
 and ``y`` is dual feasible if no :math:`g_j` is positive (docs, "Certificates"). Every :math:`g_j(y + t)` is convex,
-piecewise linear and decreasing in ``t``: Newton's method from the left finds the least feasible shift.
+piecewise linear and decreasing in ``t``.
 """
 
 import numpy as np
 
-from ldpopt.certificate.compact import Prices
+from ldpopt.certificate.compact import Prices, least_shift
 from ldpopt.foundation.numbers import Float
 
 
@@ -19,27 +19,8 @@ def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float =
 
     ``costs`` have the shape (n, m), the multipliers ``duals`` (n,).
     """
-    n = len(duals)
-    prices = Prices.of(costs, duals)
-    # Newton's method approaches the root from the left, so only the first step may be negative.
-    # A larger b makes that step smaller.
-    least = max(b, np.finfo(float).eps)
-    steps = prices.gains(least, beta) / (beta * prices.count + least * n)
-    shift = float(max(steps.max(), 0.0) if delta else steps.max())
-    # If the multipliers decrease by 1, a gain grows by at most n (b + beta).
-    columns = np.flatnonzero(prices.gains(b, beta) > min(shift, 0.0) * n * (b + beta))
-    for _ in range(100):
-        prices = Prices.of(costs[:, columns], duals + shift)
-        gains = prices.gains(b, beta)
-        left = gains > 0
-        if not left.any():
-            break
-        columns = columns[left]
-        move = float((gains[left] / (beta * prices.count[left] + b * n)).max())
-        if shift + move == shift:
-            break
-        shift += move
-    total = float(duals.sum()) + n * shift
+    shift = float(least_shift(costs, duals, b, beta, may_fall=not delta))
+    total = float(duals.sum()) + len(duals) * shift
     if delta:
         total += delta * float(Prices.of(costs, duals + shift).positive.sum())
     return total

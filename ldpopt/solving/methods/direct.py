@@ -1,10 +1,10 @@
 """The direct method: a solver of linear programs solves the whole program."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from ldpopt.certificate.program_bound import Form
-from ldpopt.solvers import Solver
+from ldpopt.solvers import Feature, Solver
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, optimal_point, solver_named
@@ -20,10 +20,6 @@ class Direct(Method):
 
     name: ClassVar[str] = "direct"
     forms: ClassVar[frozenset[str]] = frozenset({"compact", "pairwise"})
-
-    def restricted_to(self, form: Any) -> Method:
-        """Return the same method for this form of the program."""
-        return replace(self, program_form=form)
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Whether all rows of the problem are in the program: none has to be generated."""
@@ -41,7 +37,8 @@ class Direct(Method):
         """Formulate the whole program, and solve it."""
         program = formulate(task.problem, self.program_form, task.deadline)
         solver = solver_named(self.solver)
-        outcome = solver.solve(program, time_limit=task.deadline.left, **task.options_for(solver))
+        goal = {} if task.gap is None or Feature.GAP not in solver.features else {"gap": task.gap}
+        outcome = solver.solve(program, time_limit=task.deadline.left, **(goal | task.options))
         point = optimal_point(outcome)
         channel = None if point is None else program.structure.channel(point)
         return RawSolution(program, outcome, channel, 0, solver.name)

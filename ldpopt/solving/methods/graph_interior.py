@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
-from ldpopt.foundation.rows import Int
 from ldpopt.solvers import Status
 from ldpopt.solving.formulation import worst_case_utility
 from ldpopt.solving.limits import Limits
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
-from ldpopt.solving.methods.pair_answer import PairRows, pair_answer
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, pair_answer
 from ldpopt.solving.problem_form import ProblemForm
 
 if TYPE_CHECKING:
-    from ldpopt.solving.interior.graph_program import GraphProgram
+    from ldpopt.solving.interior.graphs import GraphProgram
 
 ACCEPTED_GAP = 1e-9  # relative gap accepted as optimal
 FINISH_SECONDS = 1e-5  # seconds per entry after the last step, on a slow machine: rows, repair, audit
@@ -61,16 +59,13 @@ class GraphInteriorPoint(Method):
         is_optimal = found.gap <= max(options.get("gap", GAP), ACCEPTED_GAP)
         status = Status.OPTIMAL if is_optimal else Status.LIMIT if found.timed_out else Status.FAILED
         message = f"{found.steps} steps, gap {found.gap:.1e}" + (", time limit" if found.timed_out else "")
-        multipliers = np.concatenate([found.sums, found.value, found.prior])
-        rows = _rows(task.form, found.pair, found.output)
-        return pair_answer(
-            task.problem, found.channel, rows, multipliers, status, message, rounds=0, solver=SOLVER, gap=found.gap
-        )
+        numbers = found.channel, found.rows, found.multipliers
+        return pair_answer(task.problem, *numbers, status, message, rounds=0, solver=SOLVER, gap=found.gap)
 
 
 def read_problem(task: Task) -> GraphProgram:
     """The problem as the interior point by outputs reads it."""
-    from ldpopt.solving.interior.graph_program import GraphProgram
+    from ldpopt.solving.interior.graphs import GraphProgram
 
     problem, form = task.problem, task.form
     program = None
@@ -85,13 +80,6 @@ def read_problem(task: Task) -> GraphProgram:
         what = "the interior point by outputs solves pairwise programs of ties of 0.001 nats or more, no side rows"
         raise NotRepresentableError(what, do='use solver="highs"')
     return program
-
-
-def _rows(form: ProblemForm, pair: Int, output: Int) -> PairRows:
-    """Privacy rows of tied pairs, which are given by position, and of outputs."""
-    assert form.ties is not None
-    first, second = form.ties.pairs()
-    return first[pair], second[pair], output, np.broadcast_to(form.ties.ratio(up=False), first.shape)[pair]
 
 
 def _checked_options(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,18 +1,25 @@
-"""The interface of methods: which problems a method can solve, its rank among the methods, and how it solves them."""
+"""The interface of methods: which problems one can solve, its rank, and how it solves them; answers of methods."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.problem.problem import Problem
-from ldpopt.solvers import Feature, Outcome, Solver, Status, find
+from ldpopt.solvers import Outcome, Solver, Status, find
 from ldpopt.solving.channel_program import ChannelProgram
+from ldpopt.solving.formulation import program_of_pairs, worst_case_utility
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.problem_form import ProblemForm
+
+# Privacy rows ``ratio P[first, output] <= P[second, output]``: first inputs, second inputs, outputs, ratios
+PairRows = tuple[Int, Int, Int, Float]
 
 
 @dataclass(frozen=True)
@@ -26,11 +33,6 @@ class Task:
     options: dict[str, Any] = field(default_factory=dict)  # of the solver, under its own names
     limits: Limits = LIMITS  # measured thresholds
     executor: Any = None  # dask.distributed.Client whose workers a method may use, or None
-
-    def options_for(self, solver: Solver) -> dict[str, Any]:
-        """The options, and the gap if the solver can stop at one."""
-        gap = {} if self.gap is None or Feature.GAP not in solver.features else {"gap": self.gap}
-        return gap | self.options
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,6 @@ class Method(ABC):
     # The values of `form` in `solve` for which the method is planned: `"compact"`, `"pairwise"`,
     forms: ClassVar[frozenset[str]] = frozenset()
 
-    def restricted_to(self, form: Any) -> "Method":
-        """The same method for this form only; default: the method itself, which has one form."""
-        return self
-
     @abstractmethod
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
         """Whether the method can solve problems of this form."""
@@ -103,3 +101,30 @@ def solver_named(name: str | Solver) -> Solver:
     from ldpopt.solving.interior.compact import Interior
 
     return Interior()
+
+
+def pair_answer(
+    problem: Problem,
+    channel: Float,
+    rows: PairRows,
+    multipliers: Float,
+    status: Status,
+    message: str,
+    *,
+    rounds: int,
+    solver: str,
+    gap: float,
+) -> RawSolution:
+    """The program with the privacy rows that have multipliers, and its outcome."""
+    # The multipliers are those of the row sums, the privacy rows and, for a worst case, the inputs, with the objective
+    # to be maximized.
+    sign = 1.0 if problem.utility.sense == "gain" else -1.0
+    program = program_of_pairs(problem, *rows)
+    point = channel.reshape(-1)
+    if problem.prior is None:
+        by_input = (worst_case_utility(problem) * channel).sum(axis=1)
+        worst = by_input.min() if sign > 0 else by_input.max()
+        point = np.append(point, worst / program.objective[-1])
+    duals = sign * multipliers
+    outcome = Outcome(status, message, point, duals, program.objective - program.adjoint(duals))
+    return RawSolution(program, outcome, channel, rounds, solver, gap)

@@ -76,8 +76,6 @@ class Comparison(HasFacts):
 
     Attributes
     ----------
-    problem : Problem
-        The problem that all of them are for.
     rows : tuple of ComparisonRow
         The methods for the optimum, then the mechanisms of the literature, the best of them first, then those that do
         not apply. A form of the program that a solver does not support is left out, if it solved the other.
@@ -95,13 +93,7 @@ class Comparison(HasFacts):
 
     @property
     def best(self) -> ComparisonRow:
-        """First row with the best value of the methods for the optimum.
-
-        Raises
-        ------
-        LdpoptError
-            If no method has a mechanism: the problem is infeasible, or a limit was reached.
-        """
+        """First row with the best value of the methods for the optimum."""
         for row in self.methods:
             if row.difference == 0.0:
                 return row

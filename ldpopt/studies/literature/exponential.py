@@ -11,7 +11,7 @@ from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.privacy import Ties
+from ldpopt.problem.problem import Problem
 from ldpopt.studies.literature.problems import distances, exactly_private, read_problem, require_mutual_ties
 
 ROUNDING = 1e-12  # share of the largest weight down to which negative weights are rounding errors
@@ -58,7 +58,7 @@ def exponential(problem: Any) -> Mechanism:
     [[0.666666667, 0.333333333], [0.333333333, 0.666666667]]
     """
     problem = read_problem(problem)
-    scores = _Scores.of(require_mutual_ties(problem), problem.utility.gain)
+    scores = _Scores.of(problem)
     return exactly_private(problem, scores.channel(scores.proved), problem.outputs)
 
 
@@ -80,11 +80,6 @@ def sharpened_exponential(problem: Any) -> Mechanism:
         Exactly private, shape ``(n, m)``. The factor is at least that of `exponential`; doubling and bisection find a
         factor above which the channel is no longer private. If every factor is private, the best report is certain.
 
-    Raises
-    ------
-    NotRepresentableError
-        For the reasons of `exponential`.
-
     Notes
     -----
     The largest difference of gains of a pair is computed once; each of about 100 trials takes O(pairs + n m).
@@ -96,7 +91,7 @@ def sharpened_exponential(problem: Any) -> Mechanism:
     [[0.8, 0.2], [0.2, 0.8]]
     """
     problem = read_problem(problem)
-    scores = _Scores.of(require_mutual_ties(problem), problem.utility.gain)
+    scores = _Scores.of(problem)
     return exactly_private(problem, scores.channel(scores.largest()), problem.outputs)
 
 
@@ -112,7 +107,8 @@ class _Scores:
     rise: Float
 
     @classmethod
-    def of(cls, ties: Ties, gain: Float) -> _Scores:
+    def of(cls, problem: Problem) -> _Scores:
+        ties, gain = require_mutual_ties(problem), problem.utility.gain
         first, second = ties.pairs()
         distance = np.ones(len(first)) if ties.distance is None else ties.distance
         size = max(1, BLOCK // gain.shape[1])

@@ -85,7 +85,14 @@ def compare(
     """
     require_kind(problem, Problem, "compare()")
     steps = [*_methods(problem, time_limit)] if best is None else [_given(problem, best)]
-    mechanisms, rows, finished = _builders(points), [], 0
+    mechanisms: dict[str, Callable[[Problem], Mechanism]] = {
+        "tight constraints": tight_constraints,
+        "planar Laplace": partial(planar_laplace, points=points),
+        "exponential": exponential,
+        "sharpened exponential": sharpened_exponential,
+    }
+    rows: list[ComparisonRow] = []
+    finished = 0
     try:
         for name, kind, run in steps:
             if progress is not None:
@@ -131,11 +138,10 @@ def _given(problem: Problem, best: Any) -> tuple[str, str, Method]:
 
 def _methods(problem: Problem, time_limit: float | None) -> Iterator[tuple[str, str, Method]]:
     """Names and kinds of all methods, and functions that run them, in the order of the rows."""
-    matches = recognize(problem)
-    for match in matches:
-        yield f"closed form {match.name}", "closed form", partial(_closed_form, match, problem)
-    if not matches:
-        yield "closed form", "closed form", partial(_does_not_apply, "no family of closed forms fits")
+    matches: list[Match | None] = [*recognize(problem)]
+    for match in matches or [None]:
+        name = "closed form" if match is None else f"closed form {match.name}"
+        yield name, "closed form", partial(_closed_form, match, problem)
     states = installed()
     names = [name for name in (*FIRST, *states) if states.get(name) == "installed"]
     for form in _forms(problem):
@@ -144,11 +150,9 @@ def _methods(problem: Problem, time_limit: float | None) -> Iterator[tuple[str, 
     yield "best extreme point", "extreme point", partial(_best_extreme_point, problem)
 
 
-def _does_not_apply(why: str) -> dict[str, Any]:
-    raise NotRepresentableError(why)
-
-
-def _closed_form(match: Match, problem: Problem) -> dict[str, Any]:
+def _closed_form(match: Match | None, problem: Problem) -> dict[str, Any]:
+    if match is None:
+        raise NotRepresentableError("no family of closed forms fits")
     form = match.build()
     return {"value": float(form.value), "mechanism": match.mechanism(form, problem)}
 
@@ -184,15 +188,6 @@ def _best_extreme_point(problem: Problem) -> dict[str, Any]:
 
 
 # The literature
-
-
-def _builders(points: Any) -> dict[str, Callable[[Problem], Mechanism]]:
-    return {
-        "tight constraints": tight_constraints,
-        "planar Laplace": partial(planar_laplace, points=points),
-        "exponential": exponential,
-        "sharpened exponential": sharpened_exponential,
-    }
 
 
 def _literature(name: str, build: Callable[[Problem], Mechanism], problem: Problem) -> list[ComparisonRow]:

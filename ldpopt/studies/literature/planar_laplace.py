@@ -56,12 +56,9 @@ def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
 
     Notes
     -----
-    Points outside the region go to the nearest place as well: this truncation reads the noisy point only, so it costs
-    no privacy. Before it the noise is off by ``2 / epsilon`` on average.
-
-    If the distance is not that of the points, the noise has the largest epsilon for which
-    ``epsilon' |p_x - p_x'| <= epsilon d(x, x')`` holds for all tied pairs. The integral is computed along the borders
-    of the cells, with an error of about 1e-15: O(n^2) integrals.
+    The choice of the nearest place reads the noisy point only, so it costs no privacy. If the distance is not that of
+    the points, the noise has the largest epsilon for which ``epsilon' |p_x - p_x'| <= epsilon d(x, x')`` holds for all
+    tied pairs. The integral is computed along the borders of the cells, with an error of about 1e-15: O(n^2) integrals.
 
     References
     ----------
@@ -97,9 +94,7 @@ def noise_epsilon(ties: Ties, places: Float) -> float:
 def points_in_plane(problem: Problem) -> Float:
     """Find points in the plane that have the distances of a metric, shape (n, 2), by classical scaling.
 
-    Notes
-    -----
-    The two largest eigenvectors of the doubly centered matrix of squared distances (Torgerson 1952); O(n^3).
+    They are the largest eigenvectors of the doubly centered matrix of squared distances (Torgerson 1952); O(n^3).
     """
     if not isinstance(problem.privacy, MetricDP):
         what = f"it needs places in the plane, and {type(problem.privacy).__name__} has none"

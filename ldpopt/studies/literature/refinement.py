@@ -30,8 +30,6 @@ class Refinement:
     low, high : Fraction
         Bounds on the least distance of the second channel from the first one post-processed: total variation of the
         worst input.
-    tolerance : float
-        Distance that counts as equal.
     rule : ndarray of Fraction, shape (m, k)
         Row-stochastic; it attains `high`, exactly.
     prior : ndarray, shape (n,)

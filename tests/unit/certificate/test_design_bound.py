@@ -15,8 +15,7 @@ from ldpopt import GraphDP, PureLDP, Workload, design, load_design, save_design
 from ldpopt.certificate import design_bound as proof
 from ldpopt.certificate.design_bound import FormBound, NoBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
-from ldpopt.certificate.design_statement import AnswerClasses, Statement
-from ldpopt.certificate.design_value import DesignValue, value_of, with_first_row
+from ldpopt.certificate.design_statement import AnswerClasses, DesignValue, Statement, value_of, with_first_row
 from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.errors import CertificateError, ModelFileError
@@ -138,12 +137,12 @@ def test_numbers_and_their_gram_matrix_have_the_same_value(rows):
 
 
 def test_many_reports_are_computed_in_parts(monkeypatch):
-    from ldpopt.certificate import design_value
+    from ldpopt.certificate import design_statement
 
     made = design(Workload.prefix(5), PureLDP(1.0)).certificate
     given = Statement.of(made.workload.matrix, made.weights)
     whole = value_of(given, made.mechanism.channel, made.left_inverse, "average")
-    monkeypatch.setattr(design_value, "CELLS", 15)
+    monkeypatch.setattr(design_statement, "CELLS", 15)
     assert value_of(given, made.mechanism.channel, made.left_inverse, "average") == whole
 
 

@@ -1,4 +1,4 @@
-"""Saved certificates of designs with odd values, of old formats, and on the command line: refused in words.
+"""Saved certificates of designs with odd values, and on the command line: refused in words.
 
 The digest is that of the changed file, so that only the proof can refuse it. Forged claims of every kind are in
 tests/agreement/test_checker.py.
@@ -9,9 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from builders import run_cli
@@ -142,33 +140,3 @@ def test_the_digest_is_that_of_the_plain_text(small):
     text = json.dumps({key: value for key, value in small.items() if key != "digest"}, sort_keys=True)
     plain = json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), allow_nan=False)
     assert digest_of(small) == hashlib.sha256(plain.encode()).hexdigest()
-
-
-def old(data, number=2):
-    """The file as format 2 or 1 had it."""
-    data = {key: value for key, value in data.items() if key not in ("bias", "digest", "multipliers")} | {
-        "format": f"ldpopt design certificate {number}",
-        "proof": data["multipliers"]["kind"],
-        **{key: value for key, value in data["multipliers"].items() if key != "kind"},
-    }
-    if number == 1:
-        data["epsilon"] = data.pop("privacy")["epsilon"]
-        del data["proof"], data["inequalities"]
-    return data
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_files_of_old_formats_are_read(number, small, tmp_path):
-    """With a note; their value may be off by rounding, and a biased left inverse is refused."""
-    path, data = tmp_path / "proof.json", old(small, number)
-    data["achieved"] = str(Fraction(small["achieved"]) * Fraction(10**15 - 1, 10**15))
-    path.write_text(json.dumps(data))
-    told = run_cli("certify", path)
-    assert told.exit_code == 0
-    assert "old format" in told.stdout
-    left = np.array(data["left_inverse"])
-    forged = left + 1e-4 * np.array(data["weights"])[:, None]
-    turned = left + np.outer([1, -1, 0, 0], np.full(left.shape[1], 1e-4))
-    for wrong in (forged, turned):
-        assert fails({**data, "left_inverse": wrong.tolist()}, path)
-    assert fails({**data, "achieved": str(Fraction(small["achieved"]) * Fraction(999999, 1000000))}, path)

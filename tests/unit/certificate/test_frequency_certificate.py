@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from dataclasses import replace
 from fractions import Fraction
 from math import comb
@@ -93,19 +92,6 @@ def test_another_digest_is_refused(tmp_path):
     path.write_text(path.read_text().replace(design.protocol.digest, "0" * 64))
     with pytest.raises(LdpoptError, match="the digest is another"):
         FrequencyCertificate.load(path)
-
-
-def test_files_of_the_old_format_are_read(tmp_path):
-    proof = FrequencyCertificate.of(2 * Workload.frequencies(30), PureLDP(1.0))
-    data = {"format": "ldpopt frequency design 1", "inputs": list(range(30)), "unit": 2.0, "epsilon": "1.0"}
-    data |= {"size": proof.size, "achieved": str(proof.achieved), "bound": str(proof.bound * (1 + Fraction(1, 10**15)))}
-    path = tmp_path / "old.json"
-    for key, value, holds in (("unit", 2.0, True), ("bound", str(proof.achieved * 2), False), ("unit", 3.0, False)):
-        path.write_text(json.dumps({**data, key: value}))
-        read = FrequencyCertificate.load(path)
-        assert (read.recheck() == ()) == holds
-        assert "old format" in read.notes[0]
-    assert lo.load_design(path).protocol.size == proof.size
 
 
 def test_multipliers_for_another_number_of_answers_prove_nothing():

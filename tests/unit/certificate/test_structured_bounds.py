@@ -16,7 +16,7 @@ from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_statement import AnswerClasses, Statement
 from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
-from ldpopt.designing.pricing import indicators
+from ldpopt.designing.private_columns import indicators
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.documents import Entry
 

@@ -9,8 +9,7 @@ import pytest
 
 from builders import thorough_or
 from ldpopt import PureLDP, Workload, design
-from ldpopt.certificate.design_statement import AnswerClasses, Statement
-from ldpopt.certificate.design_value import value_above
+from ldpopt.certificate.design_statement import AnswerClasses, Statement, value_above
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing import literature
 from ldpopt.designing.frequency_design import FrequencyDesign

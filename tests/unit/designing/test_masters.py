@@ -10,7 +10,7 @@ import ldpopt as lo
 from builders import thorough_or
 from ldpopt import GraphDP, MetricDP, OneSided, PureLDP, Workload, design
 from ldpopt.designing.average import AverageMaster
-from ldpopt.designing.masters import half_inverse
+from ldpopt.designing.column_generation import half_inverse
 from ldpopt.designing.worst_case import MinimaxMaster
 
 PREFIX = np.tril(np.ones((4, 4)))

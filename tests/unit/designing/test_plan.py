@@ -87,9 +87,6 @@ class Failing(DesignMethod):
     def __init__(self, error):
         self.error = error
 
-    def suits(self, form, limits):
-        return True
-
     def because(self, form, limits):
         return "it fails"
 

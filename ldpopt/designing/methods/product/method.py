@@ -220,14 +220,11 @@ class ProductDesign(DesignMethod):
 
     name = "product"
 
-    def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
+    def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
         """More answers than are listed, attributes known, equal weights, Gram matrix in the scheme."""
-        n = form.problem.workload.shape[1]
-        is_between = limits.listed_answers < n <= limits.product_answers
-        return form.problem.outputs is None and is_between and form.scheme is not None
-
-    def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """The reason names the structure of the Gram matrix."""
+        is_between = limits.listed_answers < form.problem.workload.shape[1] <= limits.product_answers
+        if form.problem.outputs is not None or not is_between or form.scheme is None:
+            return None
         return "the Gram matrix depends only on the attributes in which two answers differ: the bound is in closed form"
 
     def solve(self, task: DesignTask) -> RawDesign:

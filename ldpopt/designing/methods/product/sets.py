@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.certificate.scheme import Permutation, Scheme
-from ldpopt.designing.pricing import Price, indicators, local_search
+from ldpopt.designing.private_columns import Price, indicators, local_search
 from ldpopt.foundation.numbers import Float
 
 LISTED = 16  # largest number of combinations whose sets are all listed

@@ -36,12 +36,10 @@ class Relaxation(DesignMethod):
 
     name = "relaxation"
 
-    def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
+    def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
         """Pure privacy, more answers than are listed."""
-        return form.staircases is not None and form.n > limits.listed_answers
-
-    def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """The reason names the number of answers."""
+        if form.staircases is None or form.n <= limits.listed_answers:
+            return None
         return f"the sets of {form.n} answers are too many to list: the bound is that of the elliptope"
 
     def solve(self, task: DesignTask) -> RawDesign:

@@ -11,21 +11,28 @@ with the objective :math:`|p|^2 / (h^2 (1 - t^2)) \operatorname{tr}(G (T U U^T T
 that have both of two answers becomes ``(1 + z_0 z_x + z_0 z_y + z_x z_y) / 4``.
 
 Each round minimises the objective with a penalty for every violated inequality, and updates the multipliers (an
-augmented Lagrangian). With the last multipliers the program without penalties is a bound, which `elliptope` proves.
+augmented Lagrangian). With the last multipliers the program without penalties is a bound. It is proved by the smallest
+cost for which a matrix is positive semidefinite (`design_bound_elliptope`),
+
+.. math:: \min \eta \quad \text{subject to} \quad
+          \eta \, p p^T + \tfrac12 (p u^T + u p^T) + \operatorname{diag}(d) - \bar N \succeq 0, \quad
+          \textstyle\sum u = 0, \quad \sum d = 0
+
+with ``p = (a, h r)`` and ``N`` in signs, to which multiples of the inequalities are added: by a barrier method with
+Newton steps over ``eta``, ``u`` and ``d``.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.methods.relaxation.elliptope import raise_cost
-from ldpopt.designing.methods.relaxation.weighting import descend
-from ldpopt.designing.pricing import Dual
-from ldpopt.designing.private_columns import Staircases
-from ldpopt.foundation.deadline import Deadline
+from ldpopt.designing.private_columns import Dual, Staircases
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 
 # Shares of an equal Gram matrix added, in turn: directions that the workload does not need keep some information
@@ -39,6 +46,22 @@ SIZED = 3  # rounds after which the size ``k`` of the inequality ``(|A| - k)(|A|
 PENALTY = 30.0  # curvature of the penalties per answer
 LEAST_GAP = 1e-8  # smallest relative gap of the objective that is aimed at in floats
 ROUGH, FINE = 1e-10, 1e-13  # relative changes of the objective at which L-BFGS ends, in the rounds and in the last one
+FASTER = 0.15  # factor of the weight of the barrier from one center to the next
+NEWTON_STEPS = 400  # limit on Newton steps; 40 to 80 are usual
+
+
+def descend(
+    function: Callable[[Float], tuple[float, Float]], start: Float, options: dict[str, float], deadline: Deadline
+) -> tuple[Float, float]:
+    """Minimize a function of value and gradient by L-BFGS until the deadline; the best point and its value."""
+    from scipy.optimize import minimize
+
+    def stop(_: Float) -> None:
+        if deadline.is_over:
+            raise StopIteration
+
+    found = minimize(function, start, jac=True, method="L-BFGS-B", callback=stop, options=options)  # type: ignore[call-overload]
+    return np.asarray(found.x), float(found.fun)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,3 +268,118 @@ class _Search:
         by_units -= at.units * np.sum(by_units * at.units, axis=1, keepdims=True)
         lengths = np.linalg.norm(flat[:-1].reshape(n, n), axis=1, keepdims=True)
         return value, np.append((by_units / lengths).ravel(), (by_tilt / self.unit + tilted) * at.spread)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cost:
+    """The matrix inequality, divided by the value."""
+
+    direction: Float
+    cost: Float
+
+    def slack(self, x: Float) -> Float:
+        """The matrix at ``x = (eta, u, d)``, which has to be positive definite."""
+        n = len(self.direction) - 1
+        tilt = np.concatenate([[0.0], x[1 : n + 1]])
+        cross = np.outer(self.direction, x[0] * self.direction + tilt)
+        matrix = (cross + cross.T) / 2 - self.cost
+        matrix[np.diag_indices_from(matrix)] += x[n + 1 :]
+        return matrix
+
+    def derivatives(self, inverse: Float) -> tuple[Float, Float]:
+        """Gradient and Hessian of minus the log determinant."""
+        n, p = len(self.direction) - 1, self.direction
+        along = inverse @ p
+        through = float(p @ along)
+        gradient = -np.concatenate([[through], along[1:], np.diag(inverse)])
+        hessian = np.empty((2 * n + 2, 2 * n + 2))
+        hessian[0, 0] = through**2
+        hessian[0, 1 : n + 1] = through * along[1:]
+        hessian[0, n + 1 :] = along**2
+        hessian[1 : n + 1, 1 : n + 1] = (through * inverse[1:, 1:] + np.outer(along[1:], along[1:])) / 2
+        hessian[1 : n + 1, n + 1 :] = inverse[1:] * along
+        hessian[n + 1 :, n + 1 :] = inverse**2
+        lower = np.tril_indices_from(hessian, -1)
+        hessian[lower] = hessian.T[lower]
+        return gradient, hessian
+
+
+def raise_cost(dual: Dual, form: Float, cone: Staircases, gap: float, deadline: Deadline = NO_LIMIT) -> Dual:
+    """The dual with the smallest cost that is proved for all columns; ``form`` is ``N``, shape ``(n, n)``."""
+    r, size = dual.weights, dual.value
+    n, a, h = len(r), cone.base + cone.spread / 2, cone.spread / 2
+    tilt = np.eye(n) - np.outer(np.ones(n), r)
+    cost = np.zeros((n + 1, n + 1))
+    cost[1:, 1:] = h**2 * (tilt.T @ form @ tilt) / size
+    if dual.inequalities is not None:
+        cost += dual.inequalities.form / size
+    inequality = _Cost(np.concatenate([[a], h * r]), cost)
+    x = _follow(inequality, _start(inequality, r, a, h), gap, deadline)
+    return replace(dual, largest=float(x[0]) * size, slope=x[1 : n + 1] / h * size, shift=x[n + 1 :] * size)
+
+
+def _start(inequality: _Cost, r: Float, a: float, h: float) -> Float:
+    """An interior point: a large multiple of one for the cost 0."""
+    n = len(r)
+    mixed = (1 - h * h / (a * a)) / 2
+    share = (1 - mixed) * r + mixed / n
+    room = (a * a - h * h * float(np.sum(r * r / share))) / 2
+    x = np.concatenate([[1.0], np.zeros(n), [-room], room * share])
+    free = _Cost(inequality.direction, np.zeros_like(inequality.cost)).slack(x)
+    most = float(eigh(inequality.cost, free, eigvals_only=True)[-1])
+    return 2 * most * x
+
+
+def _follow(inequality: _Cost, x: Float, gap: float, deadline: Deadline) -> Float:
+    """Newton steps along the path of centers."""
+    n = len(inequality.direction) - 1
+    weight = float(x[0])
+    equations = np.zeros((2, 2 * n + 2))
+    equations[0, 1 : n + 1], equations[1, n + 1 :] = 1.0, 1.0
+    for _ in range(NEWTON_STEPS):
+        step, size = _newton(inequality, x, weight, equations)
+        x = _inside(inequality, x, step)
+        if deadline.is_over and x[0] < 1e3:
+            break
+        if size < 0.5:
+            if weight * (n + 1) <= gap * x[0]:
+                break
+            weight *= FASTER
+    return x
+
+
+def _newton(inequality: _Cost, x: Float, weight: float, equations: Float) -> tuple[Float, float]:
+    """Newton step for ``eta / weight - log det`` and its length in the local norm."""
+    inverse = np.linalg.inv(inequality.slack(x))
+    gradient, hessian = inequality.derivatives((inverse + inverse.T) / 2)
+    gradient[0] += 1 / weight
+    diagonal = np.diag(hessian)
+    if not (diagonal > 0).all():  # the inverse overflows
+        return np.zeros_like(x), 0.0
+    scale = 1 / np.sqrt(diagonal)
+    hessian *= scale
+    hessian *= scale[:, None]
+    rows = equations * scale
+    try:
+        hessian[np.diag_indices_from(hessian)] += 1e-13
+        factor = cho_factor(hessian, check_finite=False)
+        solved = cho_solve(factor, np.column_stack([gradient * scale, rows.T]), check_finite=False)
+    except LinAlgError:
+        return np.zeros_like(x), 0.0
+    # The step also corrects rounding errors of the equations.
+    dual = np.linalg.solve(rows @ solved[:, 1:], rows @ solved[:, 0] - equations @ x)
+    step = scale * (solved[:, 1:] @ dual - solved[:, 0])
+    return step, math.sqrt(max(-float(gradient @ step), 0.0))
+
+
+def _inside(inequality: _Cost, x: Float, step: Float) -> Float:
+    """The point after nine tenths of the longest step, at most 1, with a positive definite matrix."""
+    length = 1.0
+    for _ in range(60):
+        try:
+            np.linalg.cholesky(inequality.slack(x + length / 0.9 * step))
+        except np.linalg.LinAlgError:
+            length *= 0.7
+            continue
+        return np.asarray(x + length * step)
+    return x

@@ -9,8 +9,7 @@ import numpy as np
 from ldpopt.certificate.design_bound_mean import MeanBound
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
-from ldpopt.designing.methods.single_mean.program import MeanProgram, Randomizer
-from ldpopt.designing.methods.single_mean.rounding import exact_channel, grid_bits, shifted
+from ldpopt.designing.methods.single_mean.program import MeanProgram, Randomizer, exact_channel, grid_bits, shifted
 from ldpopt.designing.realize import MARGINS
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
@@ -48,17 +47,13 @@ class SingleMean(DesignMethod):
 
     name = "single mean"
 
-    def suits(self, form: DesignForm, limits: DesignLimits) -> bool:
+    def because(self, form: DesignForm, limits: DesignLimits) -> str | None:
         """All rows of the workload are exactly multiples of one row plus constants, and the numbers fit on a grid."""
         if form.problem.outputs is not None or not form.is_pure or form.n <= limits.listed_answers:
-            return False
+            return None
         numbers = shifted(form.single_row)
-        if numbers is None:
-            return False
-        return grid_bits(numbers, float(np.abs(numbers).max() / np.tanh(form.epsilon / 2))) is not None
-
-    def because(self, form: DesignForm, limits: DesignLimits) -> str:
-        """The reason names the structure of the workload."""
+        if numbers is None or grid_bits(numbers, float(np.abs(numbers).max() / np.tanh(form.epsilon / 2))) is None:
+            return None
         return "all rows are multiples of one row, plus constants: report values are found for its mean"
 
     def solve(self, task: DesignTask) -> RawDesign:

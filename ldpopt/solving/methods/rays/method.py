@@ -17,8 +17,7 @@ from ldpopt.foundation.threads import cores
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status
 from ldpopt.solving.limits import Limits
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task
-from ldpopt.solving.methods.pair_answer import pair_answer
+from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, pair_answer
 from ldpopt.solving.problem_form import ProblemForm
 
 if TYPE_CHECKING:

@@ -1,6 +1,9 @@
-r"""Designs with at most a given number of reports.
+r"""Designs with few reports: as few as the optimum needs, or at most a given number.
 
-With fewer reports than the optimum has, the best columns need not be extreme rays, and the program is not convex. The
+The value depends on the probabilities only through the information matrix and their equations. A basic solution of
+these linear equations has at most ``n (n + 1) / 2`` columns, and ``n`` more if the variance of every answer is kept.
+
+With fewer reports than that, the best columns need not be extreme rays, and the program is not convex. The
 search starts from clusters of the reports of the optimum: joining two reports loses their distance in the prices of the
 optimum, as in Ward's clustering. From each start the value is decreased. At a point with columns ``(q_y, q_y a_y)``
 
@@ -17,15 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ldpopt.designing.average import AverageMaster
 from ldpopt.designing.block_designs import balanced_design
-from ldpopt.designing.column_generation import Optimum
+from ldpopt.designing.column_generation import UNUSED, Optimum
 from ldpopt.designing.coordinates import Contrasts
-from ldpopt.designing.fewer_reports import variances
 from ldpopt.designing.private_columns import PrivateColumns
-from ldpopt.foundation.deadline import Deadline
+from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.rows import Int
 from ldpopt.privacy.cones.rays import Columns
 
+# Probability below which a report is left out if possible: interior points end with reports of nearly no use
+RARE = 1e-6
 STARTS = 8  # number of starts of the descent
 UNNEEDED = 1e-9  # weight of the directions that the workload does not need: reports keep some information on them
 INSIDE = 0.05  # share of constant columns that is mixed in at the start
@@ -35,6 +41,85 @@ STEPS = 40  # limit on steps for each weight of the barrier
 ROUNDS = 8  # weights of the answers that are tried for the worst case
 # Largest number of entries of a channel for which Newton steps are made; else reports are only clustered
 LARGEST = 1200
+
+
+def with_fewer_reports(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:
+    """Drop columns that are not needed, unless that costs more than a share of the gap."""
+    rows = _equations(optimum.contrasts.scores(optimum.columns))
+    places = _basic(rows, optimum.q, deadline) if rows.shape[1] > len(rows) else None
+    if places is not None:
+        start = np.maximum(np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0], 1e-12)
+        optimum = _on_columns(optimum, places, start, gap, deadline)
+    often = np.flatnonzero(optimum.q > RARE)
+    return optimum if len(often) == len(optimum.q) else _on_columns(optimum, often, optimum.q[often], gap, deadline)
+
+
+def _on_columns(optimum: Optimum, places: Int, start: Float, gap: float, deadline: Deadline) -> Optimum:
+    """The best probabilities of some of the columns, if they cost no more than a share of the gap."""
+    contrasts = optimum.contrasts
+    n, scores = len(contrasts.weights), contrasts.scores(optimum.columns)[places]
+    if deadline.is_over or np.linalg.matrix_rank(scores) < n - 1:
+        return optimum  # only the columns left out have information on some direction
+    master = AverageMaster(scores, contrasts.reduced, np.eye(n - 1)[None])
+    polished = master.solve(start=start, gap=1e-12, deadline=deadline)
+    value = contrasts.value(polished.value)
+    off = np.abs(_equations(scores)[:n] @ polished.q - np.eye(n)[0]).max()
+    if value - optimum.value > gap / 4 * (optimum.value - contrasts.spread) or off > 1e-10:
+        return optimum
+    used = polished.q > UNUSED
+    q = polished.q[used] / polished.q[used].sum()
+    return replace(optimum, columns=optimum.columns.take(places[used]), q=q, value=value)
+
+
+def with_fewer_reports_for_all(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:
+    """Drop columns that are not needed, keeping the variance of every answer; for the worst case."""
+    contrasts, columns = optimum.contrasts, optimum.columns
+    scores, moments = contrasts.scores(columns), _second_moments(optimum)
+    each = columns.vectors / columns.mass(contrasts.weights)[:, None]
+    rows = np.vstack([_equations(scores), (each * moments[:, None]).T / moments.max()])
+    places = _basic(rows, optimum.q, deadline) if len(columns) > len(rows) else None
+    if places is None:
+        return optimum
+    q = np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0]
+    places = places[q > RARE]
+    q = np.linalg.lstsq(rows[:, places], rows @ optimum.q, rcond=None)[0]
+    used = q > UNUSED
+    fewer = replace(optimum, columns=columns.take(places[used]), q=q[used] / q[used].sum())
+    off = np.abs(_equations(contrasts.scores(fewer.columns)) @ fewer.q - rows[: len(rows) - len(each.T)] @ optimum.q)
+    is_worse = variances(fewer).max() > variances(optimum).max() * (1 + gap / 2)
+    return optimum if is_worse or off.max() > max(gap, 1e-10) else fewer
+
+
+def variances(optimum: Optimum) -> Float:
+    """Variance of a report for every answer."""
+    contrasts, columns = optimum.contrasts, optimum.columns
+    share = optimum.q / columns.mass(contrasts.weights)
+    return np.asarray(columns.vectors.T @ (share * _second_moments(optimum)) - np.diag(contrasts.centered))
+
+
+def _second_moments(optimum: Optimum) -> Float:
+    """``|V_y|^2`` of the best estimator of the centered workload, for every column."""
+    contrasts, scores = optimum.contrasts, optimum.contrasts.scores(optimum.columns)
+    inverse = np.linalg.pinv((scores.T * optimum.q) @ scores, hermitian=True)
+    estimator = contrasts.basis / contrasts.unit @ inverse @ scores.T
+    return np.asarray(np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator))
+
+
+def _equations(scores: Float) -> Float:
+    """Coefficients of the probabilities in their equations: total, center and information matrix."""
+    first, second = np.triu_indices(scores.shape[1])
+    return np.vstack([np.ones(len(scores)), scores.T, (scores[:, first] * scores[:, second]).T])
+
+
+def _basic(rows: Float, q: Float, deadline: Deadline) -> Int | None:
+    """Columns of a basic solution of ``rows q``; None if none is found in time."""
+    from scipy.optimize import linprog
+
+    if deadline.is_over:
+        return None
+    cost = np.random.default_rng(0).random(len(q))
+    found = linprog(cost, A_eq=rows, b_eq=rows @ q, method="highs-ds", options={"time_limit": deadline.left or np.inf})
+    return None if found.status != 0 or found.x is None else np.flatnonzero(found.x > 1e-9)
 
 
 def with_at_most(
