@@ -61,11 +61,15 @@ class CurveCertificate(HasFacts):
             claims.append((epsilon, Fraction(-(-(delta.numerator << shift) // delta.denominator), 1 << shift)))
         return cls(curve.sources, tuple(claims))
 
+    @property
+    def curve(self) -> PrivacyCurve:
+        """The curve, computed from the statement."""
+        (source, times), *others = self.sources
+        return curve_of(source) if isinstance(source, Shuffled) and times == 1 and not others else compose(self.sources)
+
     def recheck(self) -> tuple[str, ...]:
         """Compute every claimed delta again; return what does not hold."""
-        (source, times), *others = self.sources
-        is_alone, failures = times == 1 and not others, list(self.flaws)
-        curve = curve_of(source) if isinstance(source, Shuffled) and is_alone else compose(self.sources)
+        curve, failures = self.curve, list(self.flaws)
         for epsilon, delta in self.claims:
             found = curve.delta(epsilon)
             if found > delta:

@@ -144,11 +144,6 @@ class Ratios(Source):
 
     kind: ClassVar[str] = "ratios"
 
-    @classmethod
-    def of_budget(cls, odds: Fraction) -> Ratios:
-        """Binary randomized response, which reveals most among the channels with a ratio."""
-        return cls(odds, odds / (1 + odds), is_attained=False)
-
     @cached_property
     def laws(self) -> tuple[Law, Law]:
         """An upper law, and the same if one pair attains the excess, or one that reveals nothing."""
