@@ -239,10 +239,10 @@ def compose(
 
     Notes
     -----
-    For each channel the excess of all ordered pairs is bounded by one law with few atoms, exactly; laws multiply. If
-    all ratios are powers of one, as for randomized response, 1000 reports take about a second; so do 20 different
-    questions. Otherwise masses are moved to a fine lattice. Composition by dominating pairs: Zhu, Dong and Wang 2022;
-    the adaptive case is proved in docs, "Several reports together".
+    For each channel the excess of all ordered pairs is bounded by one law with few atoms, exactly; laws multiply. 1000
+    reports by randomized response take about a second, as do 20 different questions; of more atoms, masses are moved to
+    powers of one number. Composition by dominating pairs: Zhu, Dong and Wang 2022; the adaptive case is proved in docs,
+    "Several reports together".
 
     Examples
     --------
