@@ -144,11 +144,6 @@ class Ratios(Source):
 
     kind: ClassVar[str] = "ratios"
 
-    @classmethod
-    def of_budget(cls, odds: Fraction) -> Ratios:
-        """Binary randomized response, which reveals most among the channels with a ratio."""
-        return cls(odds, odds / (1 + odds), is_attained=False)
-
     @cached_property
     def laws(self) -> tuple[Law, Law]:
         """An upper law, and the same if one pair attains the excess, or one that reveals nothing."""
@@ -229,7 +224,7 @@ class _Pairs:
     @cached_property
     def shares(self) -> Float:
         """The values in floats."""
-        return np.asarray(self.values / self.unit, dtype=np.float64)
+        return np.asarray(self.values / self.unit, float)
 
     def ratios(self, most: int) -> list[Fraction]:
         """Ratios of entries, ascending; of close ones the largest, and of many some, the largest of all among them."""
@@ -278,33 +273,14 @@ class _Pairs:
 
 
 def interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_attained: bool) -> Law:
-    """The law whose excess has these values at these points, 0 the first, and is linear between them."""
-    slopes = [(values[k + 1] - values[k]) / (points[k + 1] - points[k]) for k in range(len(points) - 1)] + [Fraction(0)]
-    masses = [points[k] * (slopes[k] - slopes[k - 1]) for k in range(1, len(points))]
-    return Law(tuple(points[1:]), tuple(masses), values[-1], is_attained)
-
-
-def _of_pair(first: Int, second: Int) -> Law:
-    """The exact law of two rows of integer masses."""
-    masses: dict[Fraction, Fraction] = {}
-    for p, q in zip(first.tolist(), second.tolist(), strict=True):
-        if p and q:
-            ratio = Fraction(p, q)
-            masses[ratio] = masses.get(ratio, Fraction(0)) + Fraction(p, ONE)
-    ratios = tuple(sorted(masses))
-    return Law(ratios, tuple(masses[r] for r in ratios), Fraction(int(first[second == 0].sum()), ONE))
-
-
-def hull_law(points: Sequence[Fraction], values: Sequence[Fraction]) -> Law:
-    """An upper law from bounds of a convex excess at points, the first at 0; the last value holds from there on."""
-    kept: list[int] = []
-    for k in range(len(values)):
-        while len(kept) > 1 and _is_above(points, values, kept[-2], kept[-1], k):
-            kept.pop()
-        kept.append(k)
-    return interpolated([points[k] for k in kept], [values[k] for k in kept], is_attained=False)
-
-
-def _is_above(points: Sequence[Fraction], values: Sequence[Fraction], i: int, j: int, k: int) -> bool:
-    """Whether the middle one of three points lies on or above the line through the others."""
-    return (values[j] - values[i]) * (points[k] - points[i]) >= (values[k] - values[i]) * (points[j] - points[i])
+    """The law whose excess is the lower hull of values at points, 0 the first; the last value holds from there on."""
+    corners: list[tuple[Fraction, Fraction]] = []
+    slopes: list[Fraction] = []  # between corners
+    for a, value in zip(points, values, strict=True):
+        while slopes and value - corners[-1][1] <= slopes[-1] * (a - corners[-1][0]):
+            del corners[-1], slopes[-1]
+        if corners:
+            slopes.append((value - corners[-1][1]) / (a - corners[-1][0]))
+        corners.append((a, value))
+    atoms = zip(corners[1:], slopes, [*slopes[1:], Fraction(0)], strict=False)  # the last bend is to a level line
+    return Law.of([(a, a * (after - before)) for (a, _), before, after in atoms], values[-1], is_attained=is_attained)

@@ -95,7 +95,7 @@ class Product:
 
     def crossing(self, limit: float, most: float) -> float:
         """An epsilon up to ``most`` at which the excess is about the limit, without proof."""
-        low, high = 0.0, min(most, 700.0)  # larger powers are infinite in floats
+        low, high = 0.0, most
         for _ in range(60):
             middle = (low + high) / 2
             mass, other = (values[0] for values in self.above(np.array([middle])))

@@ -10,19 +10,21 @@ the reports give a test, and so a lower bound. Proofs: docs, "Shuffled reports".
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import accumulate
 from math import ceil, erfc, exp, floor, log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ldpopt.accounting.curve import Bound, PrivacyCurve, read_channel, read_pairs
-from ldpopt.accounting.law import NOTHING, ONE, Channel, Law, Source, hull_law
-from ldpopt.accounting.product import UNIT, multiplied, rounded
+from ldpopt.accounting.law import NOTHING, ONE, Channel, Law, Source, interpolated
+from ldpopt.accounting.product import UNIT, multiplied, power, rounded
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, real_number, whole_number
@@ -67,11 +69,8 @@ class Sum:
 
     def weighted(self, first: int, *, up: bool) -> list[tuple[int, int]]:
         """Positions from one on, and the masses there over ``10**36`` without the scale."""
-        first, (over, under) = max(first, self.least), self.base.as_integer_ratio()
-        share = rounded(TEN * under ** max(first, 0) * over ** max(-first, 0), over ** abs(first), up=up)
-        if first < 0:
-            share = rounded(TEN * over**-first, under**-first, up=up)
-        found = []
+        first, found, (over, under) = max(first, self.least), [], self.base.as_integer_ratio()
+        share = rounded(*(TEN * Fraction(under, over) ** first).as_integer_ratio(), up=up)
         for s in range(first, self.least + len(self.masses)):
             found.append((s, rounded(self.masses[s - self.least] * share, TEN, up=up)))
             share = rounded(share * under, over, up=up)
@@ -80,52 +79,45 @@ class Sum:
 
 def sum_of(masses: dict[int, Fraction], n: int, *, up: bool) -> Sum:
     """The sum of n independent variables with masses at whole numbers, rounded up or down."""
-    base = _tilt(masses)
+    tilt = _tilt(np.array(list(masses), float), np.array(list(masses.values()), float))
+    base = Fraction(round(exp(tilt) * 2**40), 2**40)
     least, most = min(masses), max(masses)
     weights = {s: _shortened(mass * base**s, up=up) for s, mass in masses.items() if mass}
     total, first = _shortened(sum(weights.values(), Fraction(0))), [0] * (most - least + 1)
     for s, w in weights.items():
         first[s - least] = rounded(w.numerator * total.denominator * TEN, w.denominator * total.numerator, up=up)
-    square, scale = (least, first, Fraction(0)), total
-    found, factor = (0, [TEN], Fraction(0)), Fraction(1)
-    while n:
-        if n & 1:
-            found, factor = _joined(found, square, up=up), _shortened(factor * scale, up=up)
-        n >>= 1
-        if n:
-            square, scale = _joined(square, square, up=up), _shortened(scale * scale, up=up)
-    return Sum(factor, base, *found)
+    one = Sum(total, base, least, first, Fraction(0))
+    return power(one, n, partial(_joined, up=up)) if n else Sum(Fraction(1), base, 0, [TEN], Fraction(0))
 
 
-def _tilt(masses: dict[int, Fraction]) -> Fraction:
-    """A number whose powers, as weights, center the masses at 0; 1 if their mean is not negative."""
-    s, p = np.array(list(masses), float), np.array([float(mass) for mass in masses.values()])
-    if s @ p >= 0 or s.max() <= 0:
-        return Fraction(1)
-    low, high = 0.0, 40 / s.max()
+def _tilt(values: Float, masses: Float) -> float:
+    """A number t for which the weights ``exp(t s)`` center masses at values s; 0 if their mean is not negative."""
+    largest = values.max()
+    if largest <= 0:
+        return 0.0
+    low, high = 0.0, 40 / largest
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if (s * p) @ np.exp(middle * (s - s.max())) < 0 else (low, middle)
-    return Fraction(round(exp(low) * 2**40), 2**40)
+        is_low = (values * masses) @ np.exp(middle * (values - largest)) < 0
+        low, high = (middle, high) if is_low else (low, middle)
+    return low
 
 
-def _joined(left: tuple[int, list[int], Fraction], right: tuple[int, list[int], Fraction], *, up: bool) -> Any:
-    """The law of a sum of two variables: its first place, masses over ``10**36``, and the mass that is not listed."""
-    texts = ("".join(f"{mass:0{WIDTH}d}" for mass in reversed(part[1])) for part in (left, right))
-    count = len(left[1]) + len(right[1]) - 1
+def _joined(left: Sum, right: Sum, *, up: bool) -> Sum:
+    """The sum of two variables; places at both ends with little mass are not listed."""
+    texts = ("".join(f"{mass:0{WIDTH}d}" for mass in reversed(part.masses)) for part in (left, right))
+    count = len(left.masses) + len(right.masses) - 1
     digits = str(MULTIPLY(*map(Decimal, texts))).zfill(WIDTH * count)
     ends = range(len(digits), len(digits) - WIDTH * count, -WIDTH)
     found = [rounded(int(digits[max(end - WIDTH, 0) : end]), TEN, up=up) for end in ends]
-    begin, end, lost = 0, len(found), 0
-    for places in (range(count), range(count - 1, -1, -1)):
-        own = 0
-        for place in places:
-            own += found[place]
-            if own > LOST:
-                break
-            lost, begin, end = lost + found[place], begin + (places.step > 0), end - (places.step < 0)
-    rest = (left[2] + right[2]) * Fraction(11, 10) + Fraction(lost, TEN)  # listed masses are at most 1.1
-    return left[0] + right[0] + begin, found[begin:end], Fraction(ceil(rest * TEN), TEN) if up else Fraction(0)
+    begin = bisect_right(list(accumulate(found)), LOST)
+    end = count - bisect_right(list(accumulate(reversed(found))), LOST)
+    lost = Fraction(0)
+    if up:  # listed masses are at most 1.1
+        rest = (left.lost + right.lost) * Fraction(11, 10) * TEN + sum(found[:begin]) + sum(found[end:])
+        lost = Fraction(ceil(rest), TEN)
+    scale = _shortened(left.scale * right.scale, up=up)
+    return Sum(scale, left.base, left.least + right.least + begin, found[begin:end], lost)
 
 
 def _shortened(value: Fraction, *, up: bool = True) -> Fraction:
@@ -157,13 +149,7 @@ def positive_part(values: list[Fraction], masses: list[Fraction], n: int, finene
 
 def _step(values: Float, masses: Float, n: int, fineness: float) -> Fraction:
     """A step of which the values are multiples up to a small variance, so many to a standard deviation or more."""
-    low, high = 0.0, 40 / values.max()
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (
-            (middle, high) if (values * masses) @ np.exp(middle * (values - values.max())) < 0 else (low, middle)
-        )
-    weights = masses * np.exp(np.minimum(low * values, 40.0))
+    weights = masses * np.exp(np.minimum(_tilt(values, masses) * values, 40.0))
     deviation = sqrt(float(weights @ values**2) / float(weights.sum() + max(1 - masses.sum(), 0)))
     candidates = deviation / fineness * np.linspace(1.0, 0.5, STEPS)
     parts = values / candidates[:, None]
@@ -182,11 +168,6 @@ class Shuffled(Source):
     kind: ClassVar[str] = "shuffled"
 
     @property
-    def certain(self) -> Fraction:
-        """Mass of reports that are impossible under another answer."""
-        return self.channel.laws[0].certain
-
-    @property
     def odds(self) -> Fraction:
         """The largest finite ratio of the probabilities of one report."""
         return self.channel.odds
@@ -196,8 +177,8 @@ class Shuffled(Source):
         """An upper law from bounds at some points, and a law that reveals nothing."""
         inner = {Fraction(exp(sign * reach * self.deviation)) for reach in REACH for sign in (1, -1)}
         points = [Fraction(0), *sorted(a for a in inner if a < self.odds), self.odds]
-        values = [Fraction(1), *(min(self.upper.excess(a), Fraction(1)) for a in points[1:-1]), self.certain]
-        return hull_law(points, values), NOTHING
+        values = [Fraction(1), *(min(self.upper.excess(a), Fraction(1)) for a in points[1:-1]), self.upper.certain]
+        return interpolated(points, values, is_attained=False), NOTHING
 
     @cached_property
     def upper(self) -> _Bound:
@@ -263,7 +244,7 @@ class _Bound:
     @property
     def certain(self) -> Fraction:
         """Mass of reports that are impossible under another answer."""
-        return self.source.certain
+        return self.source.channel.laws[0].certain
 
 
 class Blanket(_Bound):
@@ -336,45 +317,40 @@ class Tested(_Bound):
         return p[best[1]], q[best[1]], counts[best[2]]
 
 
+@dataclass(frozen=True, eq=False)
 class Exact(_Bound):
     """The excess with two answers and two reports: the largest of all data sets, rounded up or down."""
 
-    is_upper = True
+    is_upper: bool = True
 
     def _excess(self, a: Fraction) -> Fraction:
         over, under = a.as_integer_ratio()
-        best = 0
-        for first, second in self._laws:
-            best = max(best, sum(max(under * p - over * q, 0) for p, q in zip(first, second, strict=True)))
-        return Fraction(best, under * UNIT)
+        excesses = (sum(max(under * p - over * q, 0) for p, q in zip(*pair, strict=True)) for pair in self._laws)
+        return Fraction(max(excesses), under * UNIT)
 
     @cached_property
     def _laws(self) -> list[tuple[list[int], list[int]]]:
         """For each pair and each number of others with the second answer, the laws of the number of second reports."""
         channel, up, n = self.source.channel, self.is_upper, self.source.n
-        powers: dict[tuple[int, bool], list[list[int]]] = {}
-        for row in (0, 1):
-            base = [int(mass) * UNIT // ONE for mass in channel.counts[row]]
-            for way in (False, True):
-                powers[row, way] = [[UNIT]]
-                for _ in range(n):
-                    powers[row, way].append(multiplied(powers[row, way][-1], base, up=way))
+        rows = [[int(mass) * UNIT // ONE for mass in row] for row in channel.counts]
+        powers = {way: [_powers(row, n, up=way) for row in rows] for way in (False, True)}
         found = []
-        for first, second in zip(channel.first.tolist(), channel.second.tolist(), strict=True):
+        for ends in zip(channel.first.tolist(), channel.second.tolist(), strict=True):
             for count in range(n):
                 laws = []
-                for row, way in ((first, up), (second, not up)):
-                    numbers = [n - 1 - count, count]
-                    numbers[row] += 1
-                    laws.append(multiplied(*(powers[k, way][numbers[k]] for k in (0, 1)), up=way))
+                for row, way in zip(ends, (up, not up), strict=True):
+                    numbers = n - 1 - count + (row == 0), count + (row == 1)
+                    laws.append(multiplied(powers[way][0][numbers[0]], powers[way][1][numbers[1]], up=way))
                 found.append((laws[0], laws[1]))
         return found
 
 
-class ExactBelow(Exact):
-    """The same, rounded down."""
-
-    is_upper = False
+def _powers(row: list[int], n: int, *, up: bool) -> list[list[int]]:
+    """The laws of the numbers of second reports of 0 to n people with the same answer."""
+    found = [[UNIT]]
+    for _ in range(n):
+        found.append(multiplied(found[-1], row, up=up))
+    return found
 
 
 class ShuffledCurve(PrivacyCurve):
@@ -388,7 +364,7 @@ class ShuffledCurve(PrivacyCurve):
     @cached_property
     def lower(self) -> Bound:
         """Excess of one data set."""
-        return ExactBelow(self._source) if self.is_attained else Tested(self._source)
+        return Exact(self._source, is_upper=False) if self.is_attained else Tested(self._source)
 
     @property
     def _source(self) -> Shuffled:

@@ -169,6 +169,13 @@ def test_thousands_of_reports_are_as_exact_as_few(monkeypatch):
         assert curves[1].delta_lower(epsilon) == pytest.approx(float(curves[0].delta(epsilon)), rel=1e-9)
 
 
+def test_an_epsilon_above_all_powers_in_floats():
+    curve = compose([(response(2, 4.0), 200)])
+    found = curve.epsilon(0.5)
+    assert 700 < found < curve.epsilon(0.0)
+    assert curve.delta(found) <= Fraction(1, 2) < curve.delta(found * (1 - 1e-9))
+
+
 def test_too_many_pairs_are_refused(monkeypatch):
     monkeypatch.setattr("ldpopt.accounting.law.MAX_ENTRIES", 10)
     with pytest.raises(lo.errors.StatementError, match="6 pairs of 3 answers with 3 reports"):
