@@ -44,10 +44,6 @@ def plan_design(problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS) ->
     NotRepresentableError
         If the private columns do not form a cone, or the cone has too many extreme rays.
 
-    Notes
-    -----
-    The choice depends only on the facts of `DesignForm`; for graphs and metrics the extreme rays are listed for it.
-
     Examples
     --------
     >>> from ldpopt import PureLDP, Workload

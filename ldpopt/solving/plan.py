@@ -69,10 +69,6 @@ def plan(
     StatementError
         If the form is unknown, or ``limits`` is not a `Limits`.
 
-    Notes
-    -----
-    The choice uses only the facts of `ProblemForm`; no program is built.
-
     Examples
     --------
     >>> from ldpopt import Problem, PureLDP

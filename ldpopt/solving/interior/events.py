@@ -176,12 +176,12 @@ class _EventSystem(NewtonSystem[EventPoint]):
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> EventPoint:
         """Newton step that changes the products of slacks and multipliers by these amounts, refined."""
         events, at = self.events, self.at
-        sides = self._right_sides(aims)
+        right, *eliminated = self._right_sides(aims)
         below, left = self.sum_residual, 1 - float(at.prior.sum())
         if events.gain is not None:
             below = np.append(below, self.worst_residual - aims[4] / at.prior)
-        p, edge = self._solve_bordered(sides.entries, below, left)
-        step = self._complete_step(p, edge, sides)
+        p, edge = self._solve_bordered(right, below, left)
+        step = self._complete_step(p, edge, aims, *eliminated)
         for _ in range(REFINEMENTS if refine else 0):
             entry_residual = self.dual_residual - step.sums - events.adjoint(step.ties) + step.z
             border_residual = self.sum_residual - p.sum(axis=0)
@@ -190,11 +190,11 @@ class _EventSystem(NewtonSystem[EventPoint]):
                 border_residual = np.append(border_residual, at.e / at.prior * step.prior + step.e - aims[4] / at.prior)
             more, shift = self._solve_bordered(entry_residual, border_residual, left - float(step.prior.sum()))
             p, edge = p + more, edge + shift
-            step = self._complete_step(p, edge, sides)
+            step = self._complete_step(p, edge, aims, *eliminated)
         return step
 
-    def _right_sides(self, aims: tuple[Float, ...]) -> _RightSides:
-        """Right-hand sides after shares, excesses and pairs are eliminated."""
+    def _right_sides(self, aims: tuple[Float, ...]) -> tuple[Float, Float, Float]:
+        """Right-hand side of the entries after shares, excesses and pairs are eliminated, and of shares and pairs."""
         at, (aim_p, aim_s, aim_t, aim_f, _) = self.at, aims
         tie = aim_t / at.t - self.tie_weight * self.tie_residual
         share_side = tie + aim_s / at.s - self.share_residual
@@ -202,15 +202,17 @@ class _EventSystem(NewtonSystem[EventPoint]):
         eliminated = self.events.adjoint(
             tie - self.tie_fraction * share_side + self.tie_fraction * (pair / self.pair_pivot)
         )
-        return _RightSides(aims, share_side, pair, self.dual_residual + aim_p / at.p - eliminated)
+        return self.dual_residual + aim_p / at.p - eliminated, share_side, pair
 
-    def _complete_step(self, p: Float, edge: Float, sides: _RightSides) -> EventPoint:
+    def _complete_step(
+        self, p: Float, edge: Float, aims: tuple[Float, ...], share_side: Float, pair: Float
+    ) -> EventPoint:
         """Compute the other parts of the step from its entries."""
         events, at, n = self.events, self.at, self.events.shape[1]
-        aim_p, aim_s, aim_t, _, _ = sides.aims
+        aim_p, aim_s, aim_t, _, _ = aims
         excess = events.apply(p)
-        pairs = (sides.pairs + (self.tie_fraction * excess).sum(axis=0)) / self.pair_pivot
-        s = (self.tie_weight * excess - pairs + sides.shares) / self.total_weight
+        pairs = (pair + (self.tie_fraction * excess).sum(axis=0)) / self.pair_pivot
+        s = (self.tie_weight * excess - pairs + share_side) / self.total_weight
         t = s - excess + self.tie_residual
         f = self.pair_residual - s.sum(axis=0)
         z, shares, ties = (aim_p - at.z * p) / at.p, (aim_s - at.shares * s) / at.s, (aim_t - at.ties * t) / at.t
@@ -219,13 +221,3 @@ class _EventSystem(NewtonSystem[EventPoint]):
             e = (events.gain * p).sum(axis=0) - edge[-1] + self.worst_residual
             prior, worst = edge[n:-1], edge[-1:]
         return EventPoint(p, s, t, f, e, z, shares, ties, pairs, prior, edge[:n], worst)
-
-
-@dataclass(frozen=True)
-class _RightSides:
-    """Aims of a Newton step, and the resulting right-hand sides of shares, pairs and entries."""
-
-    aims: tuple[Float, ...]
-    shares: Float
-    pairs: Float
-    entries: Float

@@ -80,26 +80,16 @@ class OutputSifting(Method):
         return _Sifting(task, self.solver).run()
 
 
-@dataclass(frozen=True)
 class SiftingProblem:
     """The program over all outputs, with its costs, shape (n, m), to be maximized, and the numbers of the budget."""
 
-    problem: Problem
-    costs: Float
-    sign: float
-    b: float
-    beta: float
-    delta: float
-
-    @classmethod
-    def of(cls, problem: Problem) -> "SiftingProblem":
-        """The costs and the numbers of the budget of a problem."""
+    def __init__(self, problem: Problem) -> None:
         ties = problem.ties()
-        sign = 1.0 if problem.utility.sense == "gain" else -1.0
         assert problem.prior is not None
         assert ties is not None
-        costs = (sign * problem.prior)[:, None] * problem.utility.matrix
-        return cls(problem, costs, sign, ties.budget.b, ties.budget.beta, ties.delta)
+        self.problem, self.sign = problem, 1.0 if problem.utility.sense == "gain" else -1.0
+        self.costs = (self.sign * problem.prior)[:, None] * problem.utility.matrix
+        self.b, self.beta, self.delta = ties.budget.b, ties.budget.beta, ties.delta
 
     def program(self, chosen: Int) -> ChannelProgram:
         """The program with these outputs only."""
@@ -173,7 +163,7 @@ class _Sifting:
 
     def __init__(self, task: Task, solver: str | Solver) -> None:
         self.task, self.solver = task, solver_named(solver)
-        self.whole = SiftingProblem.of(task.problem)
+        self.whole = SiftingProblem(task.problem)
         self.has_gap = Feature.GAP in self.solver.features
         self.final_gap = GAP if task.gap is None else task.gap
         costs = self.whole.costs

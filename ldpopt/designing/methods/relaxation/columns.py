@@ -158,18 +158,18 @@ def relaxed_average(
         room = min(room, max(int(reports / len(permutations)), n))
         deadline = deadline.before(min(room * len(permutations) * FINISHING * n**2, 2 * SHARE * deadline.left))
     blocks = symmetry.Blocks(contrasts, permutations, cone.spread)
-    relaxed = relax(contrasts, cone, gap, deadline)
+    dual, shares = relax(contrasts, cone, gap, deadline)
     # The gap is one of the variance, which is the objective less the spread.
-    share = max(gap * (1 - contrasts.spread / relaxed.dual.bound), LEAST_GAP)
+    share = max(gap * (1 - contrasts.spread / dual.bound), LEAST_GAP)
     task = _Task(contrasts, cone, permutations, blocks, room, share, deadline, np.random.default_rng(0))
-    columns, q = _first(task, relaxed.shares, candidates)
+    columns, q = _first(task, shares, candidates)
     slope, best, history, end = None, None, list[float](), ""
     for number in range(1, ROUNDS + 1):
         master = FirstOrderMaster(blocks, blocks.scores(columns), 1e-3 * share**2)
         found = master.solve(q, slope, min(1e-7, share * 1e-4), deadline)
         if best is None or found.value < best.value:
-            best = _optimum(task, columns, found, relaxed.dual, number)
-        history.append((best.value - relaxed.dual.bound) / (best.value - contrasts.spread))
+            best = _optimum(task, columns, found, dual, number)
+        history.append((best.value - dual.bound) / (best.value - contrasts.spread))
         end = _reason_to_end(history, gap, deadline)
         if end:
             break

@@ -136,24 +136,16 @@ class Program:
         return at.length**2 / (self.h**2 * at.spread)
 
 
-@dataclass(frozen=True, eq=False)
-class Relaxed:
-    """The relaxed optimum."""
-
-    dual: Dual  # multipliers with a proved largest cost
-    shares: Float  # share of the sets that have two answers; on the diagonal, one answer; shape (n, n)
-
-
-def relax(contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline) -> Relaxed:
-    """The relaxed optimum with its bound; from several starts, if the bound is far below the objective."""
+def relax(contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline) -> tuple[Dual, Float]:
+    """Multipliers with a proved largest cost, and the shares of `Moments`; from several starts if the bound is poor."""
     searching, proving = deadline.share(SEARCH), deadline.share(PROOF)
-    best: Relaxed | None = None
+    best: tuple[Dual, Float] | None = None
     for start in range(STARTS):
         found = _relaxed_from(contrasts, cone, gap, start, searching, proving)
-        if best is None or found.dual.bound > best.dual.bound:
+        if best is None or found[0].bound > best[0].bound:
             best = found
-        short = found.dual.value - best.dual.bound
-        if short <= max(NEAR, gap) * (found.dual.value - contrasts.spread) or searching.is_over:
+        short = found[0].value - best[0].bound
+        if short <= max(NEAR, gap) * (found[0].value - contrasts.spread) or searching.is_over:
             break
     assert best is not None
     return best
@@ -161,7 +153,7 @@ def relax(contrasts: Contrasts, cone: Staircases, gap: float, deadline: Deadline
 
 def _relaxed_from(
     contrasts: Contrasts, cone: Staircases, gap: float, start: int, searching: Deadline, proving: Deadline
-) -> Relaxed:
+) -> tuple[Dual, Float]:
     """The relaxed optimum that the search finds from one start; it may be a local one, whose bound is poor."""
     n = len(contrasts.weights)
     flat = np.append(np.random.default_rng(start).standard_normal(n * n), 0.0)
@@ -180,7 +172,7 @@ def _relaxed_from(
     inequalities = search.multipliers(flat).times(contrasts.size)
     at = search.point(flat)
     dual = _proved(contrasts, cone, search.program.inverse(at), inequalities, gap / 20, proving)
-    return Relaxed(dual, at.shares)
+    return dual, at.shares
 
 
 def _proved(

@@ -266,10 +266,8 @@ def improve(table: CanonicalForm) -> CanonicalForm:
 
     Notes
     -----
-    From an infeasible basis the dual simplex method first finds a feasible one, with costs lowered so that no reduced
-    cost is positive. Then the primal method continues with the true costs. Ties go to the first column (Bland's rule),
-    so neither method cycles. Every pivot repeats the elimination, which is fast enough for a few pivots or a small
-    program.
+    From an infeasible basis the dual simplex method first finds a feasible one; the primal method continues. Ties go to
+    the first column (Bland's rule), so neither cycles. Every pivot repeats the elimination.
 
     References
     ----------
@@ -324,9 +322,8 @@ def _entering(table: CanonicalForm, leaving: int) -> int:
     """Entering column that keeps all reduced costs non-positive when a basic variable leaves."""
     form, sigma = table.form, list(table.reduced_costs.values())
     basic = basic_rows(form, table.basis)
-    transposed = [{r: row[k] for r, row in enumerate(basic) if k in row} for k in range(len(basic))]
     unit = [[1 if k == leaving else 0] for k in range(len(basic))]
-    weights = [(r, value[0]) for r, value in enumerate(solve_rows(transposed, unit, None)) if value[0] != 0]
+    weights = [(r, value[0]) for r, value in enumerate(solve_rows(_transposed(basic), unit, None)) if value[0] != 0]
     inside = set(table.basis)
     outside = [j for j in range(form.shape[1]) if j not in inside]
     steps = {j: sum(weight * form.matrix[r][j] for r, weight in weights) for j in outside}

@@ -102,7 +102,7 @@ class Generation:
         self.views: Views | None = None
         if cone.n >= VIEW_INPUTS and cone.is_metric:
             self.views = Views(self.trees, costs.mean(axis=0))
-        self.smoothing = Smoothing.start(is_wide=self.is_wide, has_views=self.views is not None)
+        self.smoothing = Smoothing(self.is_wide, has_views=self.views is not None)
         self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0
         self.log_level = logging.INFO  # of each round

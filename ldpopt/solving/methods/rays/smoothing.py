@@ -25,12 +25,9 @@ class Smoothing:
 
     is_wide: bool  # whether kernel columns are wide, so that the best rays are far from them
     has_views: bool
-    share: float
 
-    @classmethod
-    def start(cls, *, is_wide: bool, has_views: bool) -> "Smoothing":
-        """The share without good initial multipliers."""
-        return cls(is_wide, has_views, INITIAL_SHARE_WIDE if is_wide else INITIAL_SHARE)
+    def __post_init__(self) -> None:
+        self.share = INITIAL_SHARE_WIDE if self.is_wide else INITIAL_SHARE  # without good initial multipliers
 
     def between(self, sums: Float, center: Float) -> Float:
         """The multipliers to price, from the master's and the center."""
