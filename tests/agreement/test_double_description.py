@@ -85,6 +85,7 @@ def test_some_counts_change_with_the_ratio(privacy, n, m, count):
     assert set(found) == by_ppl(polytope)
 
 
+@pytest.mark.long
 def test_four_by_four_has_904():
     polytope = halfspaces(PureLDP("log(3)"), 4)
     channels = listed_channels(polytope)

@@ -109,6 +109,7 @@ def test_levels_have_more_groups_and_better_channels(monkeypatch):
     assert work.value <= plain.value * (1 + 2e-5)
 
 
+@pytest.mark.long
 def test_a_bound_is_proved_without_time_for_all_outputs(monkeypatch):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     monkeypatch.setattr(coarse, "GROUPED", 20)
@@ -204,7 +205,8 @@ def test_without_time_one_column_fills_the_rows():
     assert is_in_cone(found, table)
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 2])
 def test_rounds_with_groups_end_near_the_optimum(monkeypatch, seed):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 40)
     monkeypatch.setattr(coarse, "GROUPED", 40)

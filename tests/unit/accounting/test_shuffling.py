@@ -85,6 +85,7 @@ def test_measured_figures_at_one_in_a_million(answers, n, upper, lower):
     assert curve.delta_lower(lower - 1.5e-3 * lower) > 1e-6
 
 
+@pytest.mark.long
 def test_ten_thousand_people_are_certified():
     curve = shuffled(response(5, 1.0), 10_000)
     assert 1.0025e-6 * 0.995 < curve.delta_lower(0.0314) <= float(curve.delta(0.0314)) < 1.0065e-6

@@ -30,6 +30,7 @@ def test_no_mechanism_of_the_literature_is_better(how: dict) -> None:
     assert list(found.to_frame().index) == ["optimum", *(other.name for other in found.others)]
 
 
+@pytest.mark.long
 def test_worst_cases_use_the_estimator_for_the_least_favorable_weights() -> None:
     """By minimax it is an average at some weights, with the estimator that is best for these."""
     workload = Workload.prefix(5)

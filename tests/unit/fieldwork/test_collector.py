@@ -275,6 +275,7 @@ def test_other_databases_are_refused(address):
 
 
 def test_messages_have_no_password():
+    pytest.importorskip("psycopg", reason="needs the driver of PostgreSQL")
     address = "postgresql+psycopg://ann:secret@localhost:1/none?connect_timeout=1"
     for use in (lambda: Store(address, SURVEY), lambda: SURVEY.count(address)):
         with pytest.raises(LdpoptError) as caught:

@@ -132,6 +132,7 @@ def test_nothing_is_promised_for_a_notion_that_the_page_does_not_know() -> None:
     assert "What a reader may believe" not in text
 
 
+@pytest.mark.long
 def test_each_budget_of_the_slider_has_its_own_risk() -> None:
     """The factor of a distance, and that of an approximate notion, are those of the budget that is shown."""
     for notion in (lo.MetricDP(1.0, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]), lo.ApproximateLDP(1.0, 0.05)):
