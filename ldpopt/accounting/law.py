@@ -8,6 +8,7 @@ largest included, is an upper bound. If one pair of answers attains the maximum 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -67,15 +68,15 @@ class Law:
 NOTHING = Law((Fraction(1),), (Fraction(1),), Fraction(0))  # of reports that do not depend on the answer
 
 
-class Source:
+class Source(ABC):
     """What one or more reports of a person are drawn from."""
 
     kind: ClassVar[str]
 
-    @cached_property
+    @property
+    @abstractmethod
     def laws(self) -> tuple[Law, Law]:
         """An upper law, and the law of one pair of answers, or of one that reveals nothing."""
-        raise NotImplementedError
 
     @property
     def odds(self) -> Fraction:
@@ -86,9 +87,9 @@ class Source:
         """Upper bound on the Renyi divergence of an order, in floats."""
         return self.laws[0].renyi(order)
 
+    @abstractmethod
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ the reports give a test, and so a lower bound. Proofs: docs, "Shuffled reports".
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -226,7 +227,7 @@ def _rough(masses: Int, *, up: bool) -> Int:
 
 
 @dataclass(frozen=True, eq=False)
-class _Bound:
+class _Bound(ABC):
     """A bound on the excess of shuffled reports, which keeps the values that were computed."""
 
     source: Shuffled
@@ -238,8 +239,9 @@ class _Bound:
             self.known[a] = self._excess(a)
         return self.known[a]
 
+    @abstractmethod
     def _excess(self, a: Fraction) -> Fraction:
-        raise NotImplementedError
+        """Compute the excess at ``a``."""
 
     @property
     def certain(self) -> Fraction:
