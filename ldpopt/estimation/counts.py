@@ -103,6 +103,11 @@ class Counts:
         missing : {"refuse", "leave_out"}
             What is done with a missing report of a table. Default: ``"refuse"``.
 
+        Returns
+        -------
+        Counts
+            Whole numbers without weights.
+
         Raises
         ------
         StatementError
@@ -184,7 +189,13 @@ class Counts:
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the counts as JSON, atomically; every number reads back as the same number."""
+        """Write the counts as JSON, atomically; every number reads back as the same number.
+
+        Raises
+        ------
+        ModelFileError
+            If the file cannot be written.
+        """
         data = {
             "format": FORMAT,
             "source": self.source,
@@ -200,7 +211,13 @@ class Counts:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Counts:
-        """Read a file of `save`. Labels that are neither texts nor numbers are read back as texts."""
+        """Read a file of `save`. Labels that are neither texts nor numbers are read back as texts.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing, or does not contain counts.
+        """
         with reading_json(path, "counts", "pass what Counts.save wrote"):
             data = strict_object(path, MAX_FILE_BYTES)
             if data["format"] != FORMAT:

@@ -44,6 +44,11 @@ class Estimate(HasFacts):
     fit : float, optional
         P-value of the reports, see `goodness_of_fit`; None for weighted reports.
 
+    Raises
+    ------
+    StatementError
+        If the confidence is not between 0 and 1, or a shape does not fit.
+
     Examples
     --------
     >>> Estimate([0.5], [0.25], n_reports=4).interval.round(2)
@@ -118,6 +123,11 @@ class Estimate(HasFacts):
 
         The nearest point of the simplex: never further from the true frequencies, but biased. Standard errors are those
         of the unbiased estimates, intervals theirs clipped to [0, 1].
+
+        Raises
+        ------
+        StatementError
+            If these are not frequencies of at least two labels.
         """
         if len(self.values) < 2 or self.labels is None:
             what = f"Norm-Sub is for frequencies of at least two labels; these are {len(self.values)} values"

@@ -29,6 +29,11 @@ class Budget(float):
         Nats, ``0 <= epsilon <= 10000``. A number is read exactly as it is stored; decimal text such as ``"0.1"``
         is read as that decimal; ``"log(7/2)"`` makes :math:`e^{\epsilon}` the exact rational 7/2.
 
+    Raises
+    ------
+    StatementError
+        If it is not a number, negative, nan, infinite or larger than 10000.
+
     Examples
     --------
     >>> Budget("log(3)").ratio

@@ -54,6 +54,11 @@ class SecretKey:
     secret : bytes
         16 to 64 bytes from a secure generator; `SecretKey.new` makes them.
 
+    Raises
+    ------
+    StatementError
+        If the secret is not bytes, or has another length.
+
     Examples
     --------
     >>> SecretKey(bytes(range(32)))
@@ -94,7 +99,13 @@ class SecretKey:
         return hashlib.blake2b(key=self._secret, person=NAME, digest_size=8).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the key to a new file that only its owner may read; an existing file is refused, never replaced."""
+        """Write the key to a new file that only its owner may read; an existing file is refused, never replaced.
+
+        Raises
+        ------
+        ModelFileError
+            If the file exists, since it may be the only copy of a key, or cannot be written.
+        """
         try:
             with replacing(path, new=True) as stream:
                 stream.write(json.dumps({"format": FORMAT, "name": self.name, "key": self._secret.hex()}) + "\n")
@@ -108,7 +119,13 @@ class SecretKey:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SecretKey:
-        """Read a file of `save`; refused if it was changed, or if others than its owner may read it."""
+        """Read a file of `save`; refused if it was changed, or if others than its owner may read it.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing, has no key or a changed one, or others than its owner may read it.
+        """
         where = os.fspath(path)
         try:
             mode = os.stat(path).st_mode

@@ -55,6 +55,11 @@ class Mechanism(AdversaryMeasures, HasFacts):
         Distinct labels; a labelled channel is put into this order. Default: the labels of a DataFrame or mapping, else
         0, 1, 2, ...; the outputs are the inputs if ``m == n``.
 
+    Raises
+    ------
+    MechanismError
+        If it is not row-stochastic (the worst row and its sum are named) or the labels do not fit.
+
     Examples
     --------
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
@@ -240,6 +245,11 @@ class Mechanism(AdversaryMeasures, HasFacts):
         -------
         ndarray, shape (N,), or pandas Series
             Reports: labels of the outputs. A pandas Series keeps its index and name.
+
+        Raises
+        ------
+        StatementError
+            If an answer is not among the inputs, or ids are missing, repeated, or not as many as the answers.
         """
         answers, keyed = codes(x, self.inputs, "answer"), Keyed.read(key, id, rng)
         source = rng if keyed is None else keyed.draws(question, len(answers))
@@ -291,6 +301,12 @@ class Mechanism(AdversaryMeasures, HasFacts):
         -------
         dataframe
             Of the same library, with the same index.
+
+        Raises
+        ------
+        StatementError
+            If a column is unknown or has reports already (a table of pyarrow from a Parquet file records it), an entry
+            is not among the inputs, or an answer is missing and ``missing="refuse"``.
         """
         if columns is None:
             if hasattr(table, "columns"):
@@ -332,6 +348,11 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
         The product is rounded to the grid of ``2**-53``: a positive mass stays positive, and epsilon changes by about
         ``2**-53`` over the smallest entry.
+
+        Raises
+        ------
+        MechanismError
+            If an output is not an input of the other channel.
         """
         require_kind(other, Mechanism, "then()")
         if set(self.outputs) - set(other.inputs):
@@ -378,12 +399,25 @@ class Mechanism(AdversaryMeasures, HasFacts):
             What the mechanism is for; default: ``""``.
         privacy : privacy notion, optional
             Audited and named in the file; default: the smallest pure epsilon.
+
+        Raises
+        ------
+        StatementError
+            If a label is neither text nor a number nor a tuple of them.
+        ModelFileError
+            If the file cannot be written; an existing file stays unchanged.
         """
         write_mechanism(self, path, title, self.audit(privacy))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Mechanism:
-        """Read a file of `save`, of ``ldpopt solve MODEL -o FILE`` or of ``ldpopt design MODEL -o FILE``."""
+        """Read a file of `save`, of ``ldpopt solve MODEL -o FILE`` or of ``ldpopt design MODEL -o FILE``.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing, or does not contain a mechanism.
+        """
         channel, inputs, outputs, written = read_mechanism(path)
         with reading_json(path, "a mechanism", ""):
             mechanism = cls(channel, inputs, outputs)

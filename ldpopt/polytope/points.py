@@ -279,6 +279,18 @@ class ExtremePoints(HasFacts, ABC):
         problem : Problem
             A problem of the same notion and size, with an expected objective and without side constraints, so that an
             extreme point is optimal.
+
+        Returns
+        -------
+        Best
+            Value and optimal face, in rationals.
+
+        Raises
+        ------
+        StatementError
+            If sizes differ, or a time limit ended the list.
+        NotRepresentableError
+            If the optimum need not be an extreme point (a worst case, a side constraint).
         """
         if problem.utility.shape != self.shape:
             what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"

@@ -38,6 +38,11 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         and Wu 2019: with ``m`` outputs it allows an event-wise delta up to ``(m - 1) delta`` and is not closed under
         post-processing. The two agree for two outputs; default: ``"event"``.
 
+    Raises
+    ------
+    StatementError
+        If epsilon or delta is out of range, or the form unknown.
+
     Examples
     --------
     >>> ApproximateLDP(0.1, 0.15).audit([[0.15, 0.85], [0, 1]]).delta

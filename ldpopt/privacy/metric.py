@@ -49,6 +49,11 @@ class MetricDP(TiedNotion):
     points : array_like, shape (n,) or (n, d), or DataFrame or mapping label -> coordinates, optional
         The points between which a named distance is measured, as in `of_points`.
 
+    Raises
+    ------
+    StatementError
+        If epsilon is out of range or the distance is not as above.
+
     Examples
     --------
     >>> MetricDP("log(2)", [[0, 2], [2, 0]]).audit([[0.8, 0.2], [0.2, 0.8]]).epsilon
@@ -98,6 +103,11 @@ class MetricDP(TiedNotion):
         inputs : sequence of hashable, optional
             Labels of the points of an array; default: none, the points are read by position.
 
+        Raises
+        ------
+        StatementError
+            If a coordinate is not finite or out of range, two points coincide or the metric is unknown.
+
         Examples
         --------
         >>> MetricDP.of_points(1.0, {"home": (0, 0), "work": (3, 4)}).matrix(["home", "work"])[0, 1]
@@ -119,6 +129,11 @@ class MetricDP(TiedNotion):
         weight : str
             Attribute of an edge that is its length, positive; default: ``"length"``.
 
+        Raises
+        ------
+        StatementError
+            If the graph is directed, empty or in several parts, or an edge has no positive length.
+
         Examples
         --------
         >>> import networkx as nx
@@ -134,7 +149,13 @@ class MetricDP(TiedNotion):
         return f"MetricDP(epsilon={self.epsilon!r}, distance=<{name}>)"
 
     def matrix(self, inputs: Sequence[Hashable]) -> Float:
-        """Distances between the inputs, shape (n, n)."""
+        """Distances between the inputs, shape (n, n).
+
+        Raises
+        ------
+        StatementError
+            If the array has another size or other labels, or the callable does not return a metric.
+        """
         if callable(self.distance):
             return read_distance([[self.distance(x, k) for k in inputs] for x in inputs]).values
         if len(self.distance) != len(inputs):

@@ -28,6 +28,11 @@ class OneSided(TiedNotion):
     sensitive : sequence of hashable
         Labels of the sensitive inputs; if all inputs are sensitive, this is pure privacy.
 
+    Raises
+    ------
+    StatementError
+        If epsilon is out of range, or the labels are not a list of distinct ones.
+
     References
     ----------
     Kotsogiannis, Doudalis, Haney, Machanavajjhala and Mehrotra 2020, "One-sided differential privacy", definition 3.3,

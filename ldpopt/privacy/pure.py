@@ -21,6 +21,11 @@ class PureLDP(TiedNotion):
     epsilon : float or str
         Nats in [0, 10000], or ``"log(p/q)"`` for an exactly rational :math:`e^\epsilon`.
 
+    Raises
+    ------
+    StatementError
+        If epsilon is negative, nan, infinite or not a number.
+
     References
     ----------
     Zhou, Lu and Wu 2019, section 2, with delta = 0; Dwork and Roth 2014.

@@ -33,6 +33,11 @@ class UtilityOptimizedLDP(TiedNotion):
     protected : sequence of hashable, optional
         Labels of the protected reports; default: the sensitive labels, and every output that is not an input's label.
 
+    Raises
+    ------
+    StatementError
+        If epsilon is out of range, or the labels are not a list of distinct ones.
+
     Notes
     -----
     The definition calls an invertible report positive for exactly one input. Here an invertible report may also

@@ -32,6 +32,11 @@ class DesignProblem:
     outputs : int, optional
         Largest number of different reports; default: as many as the optimum needs.
 
+    Raises
+    ------
+    StatementError
+        If an argument has the wrong type, or a weight or its label does not fit.
+
     Examples
     --------
     >>> from ldpopt import PureLDP, design

@@ -48,6 +48,11 @@ class Problem(HasFacts):
     constraints : sequence of RowBlock
         Side constraints, see `ldpopt.constraints`; default: ``()``.
 
+    Raises
+    ------
+    StatementError
+        If a part is invalid or the parts do not fit; the message names the number and the label.
+
     Examples
     --------
     >>> from ldpopt import PureLDP

@@ -32,6 +32,11 @@ class Utility:
         Labels of the rows and columns; those of a DataFrame or mapping are put into this order. A `Problem` aligns
         labelled rows and columns with its alphabets; without labels they go by position.
 
+    Raises
+    ------
+    StatementError
+        If the matrix is empty, ragged, not two-dimensional or not finite, or the sense is unknown.
+
     Examples
     --------
     >>> absolute_error([0, 1, 2]).matrix[0]

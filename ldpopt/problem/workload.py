@@ -44,6 +44,11 @@ class Workload:
     gram : ndarray, shape (n, n)
         ``W^T W``: the best mechanism depends on nothing else.
 
+    Raises
+    ------
+    StatementError
+        If an entry is not finite, all entries are 0, or the shape or a label does not fit.
+
     Examples
     --------
     >>> w = Workload([[1, 0, 0], [1, 1, 0]], inputs=["low", "middle", "high"], names=["low", "at most middle"])
@@ -169,6 +174,11 @@ class Workload:
         """Estimate the rows of several workloads about the same answers, in the order of the first one's labels.
 
         A repeated name gets a number: "mean", "mean (2)".
+
+        Raises
+        ------
+        StatementError
+            If there are none, or the labels are not the same.
         """
         if not parts or not all(isinstance(part, Workload) for part in parts):
             raise StatementError("stack takes workloads, at least one", do="pass Workload.prefix(n), ...")

@@ -90,6 +90,16 @@ def compare_schemes(
     priors : mapping name -> prior, optional
         Guesses of the frequencies, as `Problem` takes them; default: equal ones.
 
+    Returns
+    -------
+    SchemeComparison
+        Variances, the best scheme, and why.
+
+    Raises
+    ------
+    StatementError
+        If there are no questions, a question has fewer than two labels, or a prior does not fit.
+
     Examples
     --------
     >>> compare_schemes({"smokes": 2, "drinks": 2, "party": 7}, 1.0).best

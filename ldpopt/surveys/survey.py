@@ -79,6 +79,12 @@ class Survey:
     joint : JointQuestion or None
         The joint report, with its ``certificate``; None for other schemes.
 
+    Raises
+    ------
+    StatementError
+        If there are no questions, a name is not text, a question is of another type, or a person would spend more than
+        ``epsilon``.
+
     Examples
     --------
     >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
@@ -140,18 +146,38 @@ class Survey:
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Survey:
-        """Read a survey in TOML, and find the best mechanism for each question."""
+        """Read a survey in TOML, and find the best mechanism for each question.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is invalid; the message names file, key and line.
+        """
         from ldpopt.surveys.statement import read_survey
 
         return read_survey(path).solve(cls)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Survey:
-        """Read a file of `save` or ``ldpopt survey solve``."""
+        """Read a file of `save` or ``ldpopt survey solve``.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing, does not contain a survey, or was changed.
+        """
         return read_survey_file(path, cls)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write questions, mechanisms and budgets as JSON; atomic."""
+        """Write questions, mechanisms and budgets as JSON; atomic.
+
+        Raises
+        ------
+        StatementError
+            If a label is neither text nor a number nor a tuple of them.
+        ModelFileError
+            If the file cannot be written.
+        """
         write_survey_file(self, path)
 
     def form(self, wave: int | None = None) -> dict[str, Any]:
@@ -314,6 +340,11 @@ class Survey:
         -------
         dataframe
             Of the same library, with the same index.
+
+        Raises
+        ------
+        StatementError
+            If a column is not there, an entry is not an answer, or an answer is missing that must not be.
         """
         return privatize_frame(table, self.asked, rng, Keyed.read(key, id, rng), self.one_question, again)
 
@@ -351,6 +382,11 @@ class Survey:
             ``"sqlite:///reports.db"``.
         weights : array_like, Series or column name, optional
             Weight of each person; default: those of the survey, else all 1.
+
+        Raises
+        ------
+        StatementError
+            If a column is not there, or an entry is not a report of its question.
         """
         return self._count(self.columns, table, weights)
 
@@ -397,6 +433,11 @@ class Survey:
         -------
         dict name -> Estimate
             If missing answers are left out, among those who answered.
+
+        Raises
+        ------
+        StatementError
+            If a question is missing, or counts are of another mechanism.
         """
         counts = self._counts(table) if isinstance(table, Mapping) else self.count(table, weights=weights)
         return {

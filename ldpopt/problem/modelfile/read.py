@@ -28,6 +28,18 @@ def load_model(path: str | os.PathLike[str]) -> Problem:
     ----------
     path : path-like
         A TOML file, or the name of a model that comes with the package, such as ``"coin"``.
+
+    Returns
+    -------
+    Problem
+        The problem, checked.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is invalid; the message names file, key and line.
+    LdpoptError
+        If the prior is a data set whose package is not installed, or the file has a workload and no utility.
     """
     return read_model(path).require_problem(os.fspath(path))
 
@@ -39,6 +51,18 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     ----------
     path : path-like
         A TOML file, or the name of a model that comes with the package, such as ``"coin"``.
+
+    Returns
+    -------
+    Model
+        The problem and the other entries.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is invalid; the message names file, key and line.
+    LdpoptError
+        If the prior is a data set whose package is not installed.
     """
     require_path(path)
     page = Page(model_path(path))

@@ -32,6 +32,13 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
         A data set is written as its numbers, a grid as its edges, a distance as its matrix.
     path : path-like
         Written atomically.
+
+    Raises
+    ------
+    StatementError
+        If a part cannot be written to a model file: labels that are neither text nor numbers, another constraint.
+    ModelFileError
+        If the file cannot be written.
     """
     if isinstance(problem, Problem):
         problem = Model(problem)

@@ -93,7 +93,13 @@ class Comparison(HasFacts):
 
     @property
     def best(self) -> ComparisonRow:
-        """First row with the best value of the methods for the optimum."""
+        """First row with the best value of the methods for the optimum.
+
+        Raises
+        ------
+        LdpoptError
+            If no method has a mechanism: the problem is infeasible, or a limit was reached.
+        """
         for row in self.methods:
             if row.difference == 0.0:
                 return row
