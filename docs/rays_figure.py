@@ -16,7 +16,7 @@ PAIRS = {"all pairs tied": [(0, 1), (1, 2), (0, 2)], "the path 1 - 2 - 3": [(0, 
 
 
 def rays(pairs):
-    """Points ``(log p1/p2, 0, log p3/p2)`` in units of epsilon whose tight ties connect all answers, with these ties."""
+    """Points ``(log p1/p2, 0, log p3/p2)`` in units of epsilon whose tight ties connect all answers, and the ties."""
     for point in product((-1, 0, 1), (0,), (-1, 0, 1)):
         size = {pair: abs(point[pair[0]] - point[pair[1]]) for pair in pairs}
         tight = [pair for pair in pairs if size[pair] == 1]
