@@ -59,9 +59,9 @@ def test_filling_keeps_a_column_in_the_cone(data) -> None:
     a, n = Fraction(5, 2), data.draw(st.integers(2, 4))
     total, kept = 1000, data.draw(st.integers(500, 1000))
     slack = data.draw(st.sampled_from([Fraction(0), Fraction(1, 50)]))
-    column = data.draw(st.lists(st.integers(0, 300), min_size=n, max_size=n))
-    least = -((-(max(column) - slack * kept)) // a)
-    column = [max(entry, least) for entry in column]
+    top = data.draw(st.integers(0, 300))
+    least = max(-((-(top - slack * kept)) // a), 0)
+    column = [top, *(data.draw(st.sampled_from([top, least])) for _ in range(n - 1))]
     assert all(x <= a * z + slack * kept for x, z in product(column, repeat=2))
     constant = data.draw(st.sampled_from([0, 1, 50]))
     most = (a - 1) * constant + slack * (total - kept)
