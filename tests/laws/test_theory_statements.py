@@ -177,3 +177,28 @@ def test_any_row_sums_prove_a_bound_where_some_inputs_are_capped(seed, kind) -> 
         found = bound(problem, Multipliers("compact", rng.normal(size=4), None, NO_PAIRS, ()))
         assert float(found) >= answer.value - 1e-9
     assert float(certify(answer).bound) == pytest.approx(answer.value, abs=1e-8)
+
+
+@cases(40)
+@given(SEEDS, st.integers(2, 5), st.floats(0.1, 3))
+def test_points_of_the_elliptope_have_the_stated_value(seed, n, epsilon) -> None:
+    """docs/theory/estimation_algorithms.md, proposition 2: the moments of unit vectors against the formula."""
+    rng = np.random.default_rng(seed)
+    b, r = np.exp(-epsilon), rng.dirichlet(np.ones(n))
+    a, h, t = (1 + b) / 2, (1 - b) / 2, rng.uniform(-0.9, 0.9)
+    u = rng.normal(size=(n, n + 1))
+    u /= np.linalg.norm(u, axis=1)[:, None]
+    workload = rng.normal(size=(2, n))
+    centered = workload - np.outer(workload @ r, np.ones(n))
+    gram, turned = centered.T @ centered, np.eye(n) - np.outer(np.ones(n), r)
+    length = h * t + np.sqrt(a**2 - h**2 * (1 - t**2) * ((r @ u) ** 2).sum())
+    inverse = np.linalg.pinv(turned @ u @ u.T @ turned.T, rcond=1e-10)
+    stated = length**2 / (h**2 * (1 - t**2)) * np.trace(gram @ inverse)
+
+    z = np.column_stack([np.full(n, t), np.sqrt(1 - t**2) * u])
+    first = (np.eye(1, n + 2)[0] * length - h * r @ z) / a
+    assert np.linalg.norm(np.vstack([first, z]), axis=1) == pytest.approx(np.ones(n + 1))
+    v = a * first + h * z
+    moments = v @ v.T / (v @ (r @ v))[0]
+    assert moments @ r == pytest.approx(np.ones(n))
+    assert np.trace(gram @ np.linalg.pinv(moments - 1, rcond=1e-10)) == pytest.approx(stated, rel=1e-6)
