@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import require_writable, show, working
 from ldpopt.cli.questions import is_survey, read_survey_file
 from ldpopt.foundation.display import Facts, Table
@@ -14,14 +13,10 @@ from ldpopt.foundation.display import Facts, Table
 
 def account(
     file: options.QuestionsPath,
-    waves: Annotated[int, typer.Option("--waves", metavar="N", min=1, help="How often each person reports.")] = 1,
-    delta: Annotated[float, typer.Option(metavar="D", min=0.0, max=1.0, help="Delta of the epsilon.")] = 1e-6,
-    people: Annotated[
-        int | None, typer.Option("--shuffled", metavar="N", min=1, help="Number of people whose reports are shuffled.")
-    ] = None,
-    certificate: Annotated[
-        str | None, typer.Option("--certificate", metavar="FILE", help="Write the proof, for `ldpopt certify`.")
-    ] = None,
+    waves: Annotated[int, option("--waves N", "How often each person reports.", min=1)] = 1,
+    delta: Annotated[float, option("--delta D", "Delta of the epsilon.", min=0.0, max=1.0)] = 1e-6,
+    people: Annotated[int | None, option("--shuffled N", "Number of people whose reports are shuffled.", min=1)] = None,
+    certificate: Annotated[str | None, option("--certificate FILE", "Write the proof, for `ldpopt certify`.")] = None,
     json: options.Json = None,
 ) -> None:
     """Show what all reports of a person reveal together.

@@ -22,6 +22,7 @@ from ldpopt.cli.init import init
 from ldpopt.cli.interrupts import INTERRUPTED, raise_on_interrupt
 from ldpopt.cli.key import key
 from ldpopt.cli.models import models
+from ldpopt.cli.options import option
 from ldpopt.cli.plan import plan
 from ldpopt.cli.plot import plot
 from ldpopt.cli.printing import BAD_STATEMENT, FALSE_CLAIM, NO_SOLUTION, say
@@ -158,9 +159,7 @@ def _print_version(is_given: bool) -> None:
 @app.callback(invoke_without_command=True)
 def top(
     context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
+    version: Annotated[bool, option("--version", "Print the version.", callback=_print_version, is_eager=True)] = False,
 ) -> None:
     """Find optimal mechanisms for local differential privacy, with proof."""
     if context.invoked_subcommand is None:

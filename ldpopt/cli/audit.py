@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import refuse, show
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.foundation.display import Facts, Table
@@ -13,12 +14,12 @@ from ldpopt.foundation.display import Facts, Table
 
 def audit(
     mechanism: options.MechanismPath,
-    epsilon: Annotated[str | None, typer.Option(metavar="E", help="Epsilon to check: nats, or 'log(3)'.")] = None,
-    delta: Annotated[float | None, typer.Option(metavar="D", help="Delta to check, together with --epsilon.")] = None,
+    epsilon: Annotated[str | None, option("--epsilon E", "Epsilon to check: nats, or 'log(3)'.")] = None,
+    delta: Annotated[float | None, option("--delta D", "Delta to check, together with --epsilon.")] = None,
     form: Annotated[
-        Literal["event", "entry"], typer.Option(help="Check delta for every set of reports, or for single reports.")
+        Literal["event", "entry"], option("--form", "Check delta for every set of reports, or for single reports.")
     ] = "event",
-    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Check the privacy notion of this model.")] = None,
+    model: Annotated[str | None, option("--model MODEL", "Check the privacy notion of this model.")] = None,
     json: options.Json = None,
 ) -> None:
     """Recompute the privacy of a mechanism exactly.

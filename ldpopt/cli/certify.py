@@ -12,6 +12,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.design import run_design
+from ldpopt.cli.options import argument, option
 from ldpopt.cli.printing import audit_data, refuse, require_gap, require_writable, say, show, working
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
@@ -25,23 +26,17 @@ UNTRUSTED = "do not use the mechanism; solve or design again"  # advice about a 
 
 def certify(
     file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="A certificate (JSON), or a model (TOML) to certify.", callback=options.find_model
-        ),
+        str, argument("FILE", "A certificate (JSON), or a model (TOML) to certify.", callback=options.find_model)
     ],
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="For a model: the certificate as JSON.")
-    ] = None,
+    output: Annotated[str | None, option("-o --output FILE", "For a model: the certificate as JSON.")] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     form: options.Form = None,
     gap: Annotated[
-        float | None,
-        typer.Option("--gap", metavar="G", min=0.0, help="Largest relative gap to accept (default for a model: 1e-6)."),
+        float | None, option("--gap G", "Largest relative gap to accept (default for a model: 1e-6).", min=0.0)
     ] = None,
     independent: Annotated[
-        bool, typer.Option("--independent", help="Check it with ldpopt_check.py too, which shares no code with ldpopt.")
+        bool, option("--independent", "Check it with ldpopt_check.py too, which shares no code with ldpopt.")
     ] = False,
     json: options.Json = None,
 ) -> None:

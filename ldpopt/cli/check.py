@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ldpopt.cli import options
+from ldpopt.cli.options import argument
 from ldpopt.cli.printing import show
 from ldpopt.cli.questions import is_survey
 from ldpopt.errors import NotRepresentableError, StatementError
@@ -18,9 +17,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    file: Annotated[
-        str, typer.Argument(metavar="MODEL", help="A model or a survey (TOML), or a name listed by `ldpopt models`.")
-    ],
+    file: Annotated[str, argument("MODEL", "A model or a survey (TOML), or a name listed by `ldpopt models`.")],
     json: options.Json = None,
 ) -> None:
     """Validate a model or a survey; show its size and the plan.

@@ -10,6 +10,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.design import require_expected_variance, run_design
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import BAD_STATEMENT, NO_SOLUTION, refuse, require_gap, say, show, working
 from ldpopt.cli.solve import require_expected_value
 from ldpopt.errors import NoSolutionError
@@ -26,12 +27,7 @@ def compare(
     time_limit: options.TimeLimit = None,
     gap: Annotated[
         float | None,
-        typer.Option(
-            "--gap",
-            metavar="G",
-            min=0.0,
-            help="Largest certified relative gap to accept (default for a utility: 1e-6).",
-        ),
+        option("--gap G", "Largest certified relative gap to accept (default for a utility: 1e-6).", min=0.0),
     ] = None,
     json: options.Json = None,
 ) -> None:

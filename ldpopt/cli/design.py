@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import audit_data, new_axes, refuse, require_gap, require_writable, save_picture, show, working
 from ldpopt.foundation.display import Facts, Table, label, privacy_text, thinned
 
@@ -20,28 +19,17 @@ def design(
     epsilon: options.Epsilon = None,
     gap: Annotated[
         float | None,
-        typer.Option(
-            "--gap",
-            metavar="G",
-            min=0.0,
-            help="Relative gap to reach (default: 1e-6); exit 1 if a given one is missed.",
-        ),
+        option("--gap G", "Relative gap to reach (default: 1e-6); exit 1 if a given one is missed.", min=0.0),
     ] = None,
     time_limit: options.TimeLimit = None,
-    outputs: Annotated[
-        int | None, typer.Option("--outputs", metavar="M", min=2, help="Largest number of different reports.")
-    ] = None,
-    by_answer: Annotated[bool, typer.Option("--by-answer", help="Print the variance for each true answer.")] = False,
+    outputs: Annotated[int | None, option("--outputs M", "Largest number of different reports.", min=2)] = None,
+    by_answer: Annotated[bool, option("--by-answer", "Print the variance for each true answer.")] = False,
     output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Mechanism, estimator and proof in one JSON file."),
+        str | None, option("-o --output FILE", "Mechanism, estimator and proof in one JSON file.")
     ] = None,
-    proof: Annotated[
-        str | None, typer.Option("--certificate", metavar="FILE", help="The same file, for `ldpopt certify`.")
-    ] = None,
+    proof: Annotated[str | None, option("--certificate FILE", "The same file, for `ldpopt certify`.")] = None,
     plot: Annotated[
-        str | None,
-        typer.Option("--plot", metavar="FILE", help="Variance by answer (`ldpopt plot` also shows other mechanisms)."),
+        str | None, option("--plot FILE", "Variance by answer (`ldpopt plot` also shows other mechanisms).")
     ] = None,
     json: options.Json = None,
 ) -> None:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ldpopt.cli import options
+from ldpopt.cli.options import argument, option
 from ldpopt.cli.printing import progress_bar, require_writable, show
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, Table, shown, thinned
@@ -18,21 +17,16 @@ if TYPE_CHECKING:
 
 
 def experiment(
-    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="Table of numbers: CSV or Parquet; '-' for stdin.")],
-    column: Annotated[
-        list[str], typer.Option("--column", "-c", metavar="C", help="Column of the table; may be repeated.")
-    ],
-    bounds: Annotated[
-        str, typer.Option("--range", metavar="LOW:HIGH", help="Range of the answers, known before the survey.")
-    ],
+    answers: Annotated[str, argument("ANSWERS", "Table of numbers: CSV or Parquet; '-' for stdin.")],
+    column: Annotated[list[str], option("--column -c C", "Column of the table; may be repeated.")],
+    bounds: Annotated[str, option("--range LOW:HIGH", "Range of the answers, known before the survey.")],
     people: options.People,
     epsilon: options.Epsilons,
     protocol: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A protocol of ldpopt.mean; may be repeated (default: all)."),
+        list[str] | None, option("--protocol NAME", "A protocol of ldpopt.mean; may be repeated (default: all).")
     ] = None,
-    sets: Annotated[int, typer.Option(metavar="N", min=1, help="Data sets drawn for each number of people.")] = 30,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the data sets and reports.")] = 0,
+    sets: Annotated[int, option("--sets N", "Data sets drawn for each number of people.", min=1)] = 30,
+    seed: Annotated[int, option("--seed N", "Seed of the data sets and reports.", min=0)] = 0,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     show_values: options.ShowValues = False,

@@ -8,18 +8,17 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import say, show
 from ldpopt.foundation.files import replacing
 
 
 def export(
     model: options.ModelPath,
-    to: Annotated[
-        Literal["lp", "mps"] | None, typer.Option("--to", help="Format (default: by the file's ending, or LP).")
-    ] = None,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="'-' for stdout.")] = "-",
+    to: Annotated[Literal["lp", "mps"] | None, option("--to", "Format (default: by the file's ending, or LP).")] = None,
+    output: Annotated[str, option("-o --output FILE", "'-' for stdout.")] = "-",
     form: Annotated[
-        options.ProgramForm | None, typer.Option("--form", help="Form of the program (default: the smallest exact).")
+        options.ProgramForm | None, option("--form", "Form of the program (default: the smallest exact).")
     ] = None,
     json: options.Json = None,
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import show
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.foundation.display import Facts, Part, Table, label
@@ -17,12 +18,11 @@ Numbers = Callable[[Any, int], dict[str, Any]]  # the planned numbers of one row
 def plan(
     file: options.QuestionsPath,
     half_width: options.HalfWidth = None,
-    people: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many people answer.")] = None,
+    people: Annotated[int | None, option("--people N", "How many people answer.", min=1)] = None,
     confidence: options.Confidence = 0.95,
     simultaneous: options.Simultaneous = False,
     epsilon: Annotated[
-        str | None,
-        typer.Option(metavar="A:B:N", help="Also plan with the optimal mechanism at these budgets (N from A to B)."),
+        str | None, option("--epsilon A:B:N", "Also plan with the optimal mechanism at these budgets (N from A to B).")
     ] = None,
     json: options.Json = None,
 ) -> None:

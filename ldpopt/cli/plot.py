@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from ldpopt.cli import options
 from ldpopt.cli.compare import compare_model_designs
 from ldpopt.cli.design import draw_design
+from ldpopt.cli.options import argument, option
 from ldpopt.cli.printing import new_axes, require_writable, save_picture, show, working
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.cli.solve import heat_map
@@ -25,17 +24,16 @@ Kind = Literal["mechanism", "delta", "polytope", "design"]
 def plot(
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE",
-            help="A mechanism or design (JSON), or a model (TOML), which is solved.",
-            callback=options.find_model,
+        argument(
+            "FILE", "A mechanism or design (JSON), or a model (TOML), which is solved.", callback=options.find_model
         ),
     ],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="PICTURE", help="PNG, SVG, PDF, ...")],
+    output: Annotated[str, option("-o --output PICTURE", "PNG, SVG, PDF, ...")],
     kind: Annotated[
         Kind | None,
-        typer.Option(
-            help="Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms."
+        option(
+            "--kind",
+            "Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms.",
         ),
     ] = None,
     json: options.Json = None,

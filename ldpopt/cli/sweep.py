@@ -10,6 +10,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.interrupts import INTERRUPTED
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import NO_SOLUTION, new_axes, progress_bar, require_writable, save_picture, say, show
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import file_errors
@@ -24,17 +25,17 @@ def sweep(
     epsilon: options.Epsilons,
     delta: options.Deltas = None,
     prior_grid: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="Use N priors from 0 to 1 (two answers only).")
+        int | None, option("--prior-grid N", "Use N priors from 0 to 1 (two answers only).", min=2)
     ] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     output: options.CsvTable = None,
-    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Curves; a surface with --prior-grid.")] = None,
+    plot: Annotated[str | None, option("--plot FILE", "Curves; a surface with --prior-grid.")] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     checkpoint: options.CheckpointFile = None,
     keep: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="A new folder for the mechanisms: ROW.json for each row.")
+        str | None, option("--keep FOLDER", "A new folder for the mechanisms: ROW.json for each row.")
     ] = None,
     json: options.Json = None,
 ) -> None:
