@@ -6,8 +6,6 @@ The left side is convex and linear between likelihood ratios, so a right side th
 largest included, is an upper bound. If one pair of answers attains the maximum everywhere, the two are equal.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -43,7 +41,7 @@ class Law:
     @classmethod
     def of(
         cls, atoms: Iterable[tuple[Fraction, Fraction]], certain: Fraction = Fraction(0), *, is_attained: bool = True
-    ) -> Law:
+    ) -> "Law":
         """The law of some ratios and masses in any order; those of equal ratios are added."""
         masses: dict[Fraction, Fraction] = {}
         for ratio, mass in sorted(atoms):

@@ -5,8 +5,6 @@ r"""Memoised reports with a fresh layer: each answer has one permanent report, a
 The numbers of the published reports are enough; their probabilities are integers over ``2**(53 (T + 1))``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

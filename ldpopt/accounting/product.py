@@ -7,8 +7,6 @@ The atoms of two halves are listed; of close ratios the largest counts, or below
 atoms, masses are moved to powers of one number, and multiplied as polynomials.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ where :math:`V_i` is :math:`(P_{xy} - a P_{x'y}) / m_y` with probability :math:`
 the reports give a test, and so a lower bound. Proofs: docs, "Shuffled reports".
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -182,7 +180,7 @@ class Shuffled(Source):
         return interpolated(points, values, is_attained=False), NOTHING
 
     @cached_property
-    def upper(self) -> _Bound:
+    def upper(self) -> "_Bound":
         """Upper bound on the excess."""
         return Exact(self) if self.is_exact else Blanket(self)
 

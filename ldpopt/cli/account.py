@@ -1,7 +1,5 @@
 """The command account: what all reports of a person reveal together."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from ldpopt.cli import options

@@ -10,8 +10,6 @@ With ``S = M^-1`` and ``N = S G S`` the multipliers ``(eta, slope)`` of the equa
 ``g N g <= eta + slope g`` for every column. A primal-dual interior point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -72,7 +70,7 @@ class _AveragePoint(CurvedPoint):
 class _AverageState:
     """Information, value and prices at probabilities ``q``."""
 
-    def __init__(self, master: AverageMaster, q: Float) -> None:
+    def __init__(self, master: "AverageMaster", q: Float) -> None:
         # The images of a column share its probability.
         every = np.tile(q / len(master.images), len(master.images))
         self.half = half_inverse(master.all_scores, every, master.gram)

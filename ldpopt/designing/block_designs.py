@@ -6,8 +6,6 @@ difference families of integers found by a search, one more point, and complemen
 No design has fewer sets than answers (Fisher).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 

@@ -9,8 +9,6 @@ concave in the weights ``r``:
           - \sum_x r_x G_{xx} .
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -71,7 +69,7 @@ class _SaddlePoint(CurvedPoint):
 class _SaddleState:
     """Value and derivatives at multiples ``theta`` and weights ``r``."""
 
-    def __init__(self, master: MinimaxMaster, theta: Float, r: Float) -> None:
+    def __init__(self, master: "MinimaxMaster", theta: Float, r: Float) -> None:
         v = master.v
         self.mass = v @ r
         self.weight = theta / self.mass

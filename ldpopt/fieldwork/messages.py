@@ -1,7 +1,5 @@
 """Messages from devices: their JSON is read strictly, and each report is checked to be one that the survey can have."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -5,8 +5,6 @@ probability ``p``, so that shares are estimated as those of randomized response;
 channel on four pairs, so that the table of any two questions is estimated too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +47,7 @@ class WordChoices:
     words: Callable[[Positions, int], NDArray[np.uint64]]
 
     @classmethod
-    def of(cls, source: Draws, digest: str, size: int) -> WordChoices:
+    def of(cls, source: Draws, digest: str, size: int) -> "WordChoices":
         """Choices for all persons, keyed or by a generator."""
         if isinstance(source, KeyedDraws):
             streams = source.streams(digest, np.zeros(size, dtype=np.int64))  # of 64-bit words
@@ -140,7 +138,7 @@ class YesNoPatterns(ReportSource):
         return digest("YesNoPatterns", [self.names], [drawn.questions, drawn.size, drawn.least, drawn.mass])
 
     @property
-    def codec(self) -> PatternCodec:
+    def codec(self) -> "PatternCodec":
         """How reports are written in a table: positions of the named answers, with spaces between them."""
         return PatternCodec(self)
 
@@ -265,7 +263,7 @@ class YesNoPatterns(ReportSource):
         labels = self.questions[name]
         return Estimate(found, error, number, float(confidence), "inversion", labels, None, interval, fit)
 
-    def pair(self, name: str, other: str) -> PairOfAnswers:
+    def pair(self, name: str, other: str) -> "PairOfAnswers":
         """What counts and estimates the table of two questions."""
         both, only, none = self.law.pair() if self.size > 1 else (0, 0, 0)
         if both + none == 2 * only:

@@ -1,7 +1,5 @@
 """Utilities: the value of each output ``y`` if the true answer is ``x``; one function for each utility."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -78,7 +76,7 @@ class Utility:
         """Matrix to maximize: the gain, or minus the loss."""
         return self.matrix if self.sense == "gain" else -self.matrix
 
-    def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
+    def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> "Utility":
         """The same utility with labelled rows and columns in the order of two alphabets."""
         rows = None if self.inputs is None else tuple(inputs)
         columns = None if self.outputs is None else tuple(outputs)

@@ -4,8 +4,6 @@ The results do not depend on the way. A point at which workers die is tried agai
 the run goes on.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import re
@@ -257,7 +255,7 @@ class _Workers:
     def __init__(self, size: int) -> None:
         self._size, self._executor = size, _started(size)
 
-    def __enter__(self) -> _Workers:
+    def __enter__(self) -> "_Workers":
         return self
 
     def __exit__(self, kind: object, *error: object) -> None:
