@@ -30,16 +30,8 @@ def account(
     if certificate is not None:
         curve.prove(delta).save(certificate)
     reports = sum(times for _, times in curve.sources)
-    data = {
-        "reports": reports,
-        "people": people,
-        "sum_of_budgets": sum_of_budgets,
-        "delta": delta,
-        "epsilon": found,
-        "guess": guess,
-        "is_attained": curve.is_attained,
-        "sentence": curve.in_words,
-    }
+    data = {"reports": reports, "people": people, "sum_of_budgets": sum_of_budgets, "delta": delta, "epsilon": found}
+    data |= {"guess": guess, "is_attained": curve.is_attained, "sentence": curve.in_words}
     rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, found]] if delta else [])]
     notes = [] if curve.is_attained else ["an upper bound: perhaps nobody attains it"]
     among = "" if people is None else f", shuffled among {people:,} people"

@@ -13,7 +13,7 @@ import typer
 from ldpopt.cli import options
 from ldpopt.cli.design import run_design
 from ldpopt.cli.options import argument, option
-from ldpopt.cli.printing import audit_data, refuse, require_gap, require_writable, say, show, working
+from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, require_writable, say, show, working
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.display import Facts, privacy_text
@@ -25,16 +25,12 @@ UNTRUSTED = "do not use the mechanism; solve or design again"  # advice about a 
 
 
 def certify(
-    file: Annotated[
-        str, argument("FILE", "A certificate (JSON), or a model (TOML) to certify.", callback=options.find_model)
-    ],
+    file: Annotated[str, argument("FILE", "A certificate (JSON), or a model (TOML).", callback=options.find_model)],
     output: Annotated[str | None, option("-o --output FILE", "For a model: the certificate as JSON.")] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     form: options.Form = None,
-    gap: Annotated[
-        float | None, option("--gap G", "Largest relative gap to accept (default for a model: 1e-6).", min=0.0)
-    ] = None,
+    gap: Annotated[float | None, option("--gap G", "Largest relative gap (default of a model: 1e-6).", min=0.0)] = None,
     independent: Annotated[
         bool, option("--independent", "Check it with ldpopt_check.py too, which shares no code with ldpopt.")
     ] = False,
@@ -155,16 +151,9 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
     from ldpopt.certificate.design_certificate import load_certificate
 
     claim = load_certificate(file)
-    data = {
-        "objective": claim.objective,
-        "privacy": privacy_text(claim.privacy),
-        "epsilon": float(claim.privacy.epsilon),
-        "achieved": float(claim.achieved),
-        "bound": float(claim.bound),
-        "relative_gap": claim.relative_gap,
-        "bias": float(claim.bias),
-        "audit": audit_data(claim.audit),
-    }
+    data = {"objective": claim.objective, "privacy": privacy_text(claim.privacy)}
+    data |= {"epsilon": float(claim.privacy.epsilon), "audit": audit_data(claim.audit)}
+    data |= {key: float(value) for key, value in picked(claim, "achieved", "bound", "relative_gap", "bias").items()}
     _recheck_claim(claim, name or file, data, json)
     require_gap(claim.relative_gap, gap)
 

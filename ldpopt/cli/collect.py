@@ -16,9 +16,7 @@ from ldpopt.cli.questions import read_survey_file
 def collect(
     path: options.SurveyPath,
     to: options.Database = "sqlite:///reports.db",
-    invited: Annotated[
-        bool, option("--invited", "Keep a report only with an invitation of `ldpopt survey invite`.")
-    ] = False,
+    invited: Annotated[bool, option("--invited", "Keep only reports with an invitation of `survey invite`.")] = False,
     until: Annotated[str | None, option("--until DATE", "The last day, such as 2027-03-31, or a moment on it.")] = None,
     port: Annotated[int, option("--port N", "Port; 0: any free one.", min=0, max=65535)] = 8000,
     host: Annotated[str, option("--host ADDRESS", "Where to listen; 0.0.0.0: to other machines, too.")] = "127.0.0.1",

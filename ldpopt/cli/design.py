@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ldpopt.cli import options
+from ldpopt.cli import options, printing
 from ldpopt.cli.options import option
-from ldpopt.cli.printing import audit_data, new_axes, refuse, require_gap, require_writable, save_picture, show, working
+from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, require_writable, show, working
 from ldpopt.foundation.display import Facts, Table, label, privacy_text, thinned
 
 if TYPE_CHECKING:
@@ -24,13 +24,9 @@ def design(
     time_limit: options.TimeLimit = None,
     outputs: Annotated[int | None, option("--outputs M", "Largest number of different reports.", min=2)] = None,
     by_answer: Annotated[bool, option("--by-answer", "Print the variance for each true answer.")] = False,
-    output: Annotated[
-        str | None, option("-o --output FILE", "Mechanism, estimator and proof in one JSON file.")
-    ] = None,
+    output: Annotated[str | None, option("-o --output FILE", "Mechanism, estimator, proof in one JSON file.")] = None,
     proof: Annotated[str | None, option("--certificate FILE", "The same file, for `ldpopt certify`.")] = None,
-    plot: Annotated[
-        str | None, option("--plot FILE", "Variance by answer (`ldpopt plot` also shows other mechanisms).")
-    ] = None,
+    plot: Annotated[str | None, option("--plot FILE", "Variance by answer; `ldpopt plot` compares others.")] = None,
     json: options.Json = None,
 ) -> None:
     """Find the best mechanism for estimating a model's workload.
@@ -52,7 +48,7 @@ def design(
         if path is not None:
             save_design(found, path, title=loaded.title)
     if plot is not None:
-        save_picture(plot, draw_design(found))
+        printing.save_picture(plot, draw_design(found))
     require_gap(found.relative_gap, gap, found.notes[-1] if found.notes else "")
     require_expected_variance(loaded, found.value)
 
@@ -81,7 +77,7 @@ def draw_design(found: Any) -> Any:
     from ldpopt import plotting as pictures
 
     best = getattr(found, "best", found)
-    return pictures.design(found, new_axes((max(6.5, min(12.0, 4.0 + 0.5 * best.workload.shape[1])), 4.4)))
+    return pictures.design(found, printing.new_axes((max(6.5, min(12.0, 4.0 + 0.5 * best.workload.shape[1])), 4.4)))
 
 
 def _data(model: Model, found: Any) -> dict[str, Any]:
@@ -89,20 +85,11 @@ def _data(model: Model, found: Any) -> dict[str, Any]:
     problem = model.require_design()
     is_listed = found.codec.form == "labels"
     variances = zip(problem.workload.inputs, found.variance().tolist(), strict=True)
-    return {
-        "title": model.title,
-        "objective": problem.objective,
-        "privacy": privacy_text(problem.privacy),
-        "numbers": problem.workload.shape[0],
-        "answers": problem.workload.shape[1],
-        "value": found.value,
-        "average_variance": found.average_variance,
-        "worst_variance": found.worst_variance,
-        "bound": found.bound,
-        "relative_gap": found.relative_gap,
-        "exact": found.exact,
+    data = {"title": model.title, "objective": problem.objective, "privacy": privacy_text(problem.privacy)}
+    data |= dict(zip(("numbers", "answers"), problem.workload.shape, strict=True))
+    data |= picked(found, "value", "average_variance", "worst_variance", "bound", "relative_gap", "exact", "bits")
+    return data | {
         "reports": found.n_reports if is_listed else None,
-        "bits": found.bits,
         "variances": [{"answer": answer, "variance": variance} for answer, variance in variances],
         "mechanism": found.mechanism.to_dict() if is_listed else None,
         "audit": audit_data(found.certificate.audit),

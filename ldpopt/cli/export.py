@@ -17,9 +17,7 @@ def export(
     model: options.ModelPath,
     to: Annotated[Literal["lp", "mps"] | None, option("--to", "Format (default: by the file's ending, or LP).")] = None,
     output: Annotated[str, option("-o --output FILE", "'-' for stdout.")] = "-",
-    form: Annotated[
-        options.ProgramForm | None, option("--form", "Form of the program (default: the smallest exact).")
-    ] = None,
+    form: Annotated[options.ProgramForm | None, option("--form", "Form (default: the smallest exact one).")] = None,
     json: options.Json = None,
 ) -> None:
     """Write a model's program as LP or MPS.

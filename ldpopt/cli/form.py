@@ -17,12 +17,8 @@ from ldpopt.foundation.files import readable, replacing
 def form(
     path: options.QuestionsPath,
     output: Annotated[str | None, option("-o --output FILE", "The page, as HTML.")] = None,
-    to: Annotated[
-        str | None, option("--to URL", "Where reports are sent, such as https://.../reports; '': nowhere.")
-    ] = None,
-    language: Annotated[
-        str | None, option("--language LANG", "en, de, fr, or the language of the survey's words.")
-    ] = None,
+    to: Annotated[str | None, option("--to URL", "Address for reports, as https://.../reports; '': none.")] = None,
+    language: Annotated[str | None, option("--language LANG", "en, de, fr, or that of the survey's words.")] = None,
     check: Annotated[str | None, option("--check FILE", "Require that FILE is this page, byte by byte.")] = None,
     json: options.Json = None,
     module: Annotated[str | None, option("--module FILE", "Write the module that draws in other pages.")] = None,

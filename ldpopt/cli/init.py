@@ -14,9 +14,7 @@ def init(
     answers: Annotated[str, option("--answers A,B,...", "The possible answers.")] = "no,yes",
     epsilon: Annotated[str, option("--epsilon E", "Privacy budget in nats, or 'log(3)'.")] = "1.0",
     title: Annotated[str, option("--title TEXT", "Title of the model.")] = "My question",
-    estimate: Annotated[
-        bool, option("--estimate", "Write a workload for `ldpopt design` (a survey), not a utility.")
-    ] = False,
+    estimate: Annotated[bool, option("--estimate", "Write a workload for `ldpopt design`, not a utility.")] = False,
     json: options.Json = None,
 ) -> None:
     """Write a model file with comments, as a starting point.

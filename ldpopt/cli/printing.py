@@ -69,9 +69,14 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
+def picked(found: Any, *names: str) -> dict[str, Any]:
+    """Some attributes of an object, by their names."""
+    return {name: getattr(found, name) for name in names}
+
+
 def audit_data(audit: Any) -> dict[str, Any]:
     """An audit as JSON data."""
-    return {"epsilon": audit.epsilon, "delta": audit.delta, "verdict": audit.verdict}
+    return picked(audit, "epsilon", "delta", "verdict")
 
 
 # Files

@@ -16,15 +16,11 @@ from ldpopt.foundation.display import label
 def privatize(
     file: options.QuestionsPath,
     answers: options.Answers,
-    output: Annotated[
-        str, option("-o --output REPORTS", "CSV or Parquet, by the ending; '-' for stdout; or a folder.")
-    ],
+    output: Annotated[str, option("-o --output REPORTS", "CSV or Parquet by the ending; '-' for stdout; or a folder.")],
     column: options.Columns = None,
     keep: Annotated[list[str] | None, option("--keep NAME", "Copy this column unprotected; may be repeated.")] = None,
     missing: options.Missing = None,
-    missing_answer: Annotated[
-        str | None, option("--missing-answer LABEL", "The answer that stands for a missing one.")
-    ] = None,
+    missing_answer: Annotated[str | None, option("--missing-answer LABEL", "The answer for a missing one.")] = None,
     key: Annotated[
         str | None, option("--key FILE", "File with a secret key: the same id and answer give the same report.")
     ] = None,

@@ -40,12 +40,8 @@ def simulate(
     ],
     people: options.People,
     repeats: Annotated[int, option("--repeats N", "Surveys with each number of people.", min=2)] = 100,
-    seed: Annotated[
-        int | None, option("--seed N", "Seed, for repeatable surveys; required with --checkpoint.", min=0)
-    ] = None,
-    epsilon: Annotated[
-        str | None, option("--epsilon GRID", "Budgets, such as 0.5:2:4 (default: the models' own).")
-    ] = None,
+    seed: Annotated[int | None, option("--seed N", "Repeatable surveys; required with --checkpoint.", min=0)] = None,
+    epsilon: Annotated[str | None, option("--epsilon GRID", "Budgets, as 0.5:2:4 (default: of the model).")] = None,
     delta: options.Deltas = None,
     prior: Annotated[
         str | None, option("--prior LABEL=W,...", "Shares of the answers (default: the model's; uniform without one).")

@@ -24,9 +24,7 @@ def sweep(
     models: options.ModelPaths,
     epsilon: options.Epsilons,
     delta: options.Deltas = None,
-    prior_grid: Annotated[
-        int | None, option("--prior-grid N", "Use N priors from 0 to 1 (two answers only).", min=2)
-    ] = None,
+    prior_grid: Annotated[int | None, option("--prior-grid N", "N priors from 0 to 1, of two answers.", min=2)] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     output: options.CsvTable = None,
@@ -34,9 +32,7 @@ def sweep(
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     checkpoint: options.CheckpointFile = None,
-    keep: Annotated[
-        str | None, option("--keep FOLDER", "A new folder for the mechanisms: ROW.json for each row.")
-    ] = None,
+    keep: Annotated[str | None, option("--keep FOLDER", "New folder for mechanisms: ROW.json for each row.")] = None,
     json: options.Json = None,
 ) -> None:
     """Solve a model, or several, at many budgets, deltas and priors.

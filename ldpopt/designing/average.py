@@ -18,17 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from ldpopt.designing import column_generation as generation
 from ldpopt.designing.column_generation import (
-    RESOLVED,
-    STALLED,
-    UNUSED,
     CurvedPoint,
     CurvedSystem,
     Optimum,
     Solved,
     generate_columns,
     half_inverse,
-    relative_error,
 )
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Price
@@ -125,7 +122,7 @@ class AverageMaster:
                 lambda point: _AverageSystem(self, point),
                 gap=gap,
                 steps=STEPS,
-                stalled_steps=STALLED,
+                stalled_steps=generation.STALLED,
                 deadline=deadline,
             )
             now = self._measured(ended.point)
@@ -146,8 +143,8 @@ class AverageMaster:
         at, slope = self.state(point), point.dual[1:]
         offset = float(np.max(at.prices - slope @ self.rows[1:]))
         bound = at.value**2 / offset if offset > 0 else 0.0
-        variance = max(at.value - self.spread, RESOLVED * at.value)
-        off = relative_error(self.missing(point.q) / self.largest, point.dual * self.largest, variance)
+        variance = max(at.value - self.spread, generation.RESOLVED * at.value)
+        off = generation.relative_error(self.missing(point.q) / self.largest, point.dual * self.largest, variance)
         gap = max((at.value - bound) / variance, off)
         inverse, price = at.half @ at.half.T, at.half @ at.form @ at.half.T
         return AverageDesign(point.q, inverse, price, self.fixed @ slope, at.value, gap, off)
@@ -207,7 +204,7 @@ class _Average:
         found = master.solve(start=x, gap=gap, deadline=deadline)
         price = Price(contrasts.over_answers(found.price) * unit, contrasts.over_answers(found.slope) * unit, r)
         shapes, q = all_images(columns.shapes, found.q, symmetries)
-        used, value = q > UNUSED, found.value * unit
+        used, value = q > generation.UNUSED, found.value * unit
         dual = Dual(r, contrasts.needed(found.inverse), value, value, price.slope - price.slope.sum() * r)
         columns, q = Columns(shapes[used], columns.base, columns.spread), q[used] / q[used].sum()
         optimum = Optimum(contrasts, columns, q, value, dual)

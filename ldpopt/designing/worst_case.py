@@ -15,17 +15,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ldpopt.designing import column_generation as generation
 from ldpopt.designing.column_generation import (
-    RESOLVED,
-    STALLED,
-    UNUSED,
     CurvedPoint,
     CurvedSystem,
     Optimum,
     Solved,
     generate_columns,
     half_inverse,
-    relative_error,
 )
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual
@@ -121,7 +118,7 @@ class MinimaxMaster:
             lambda point: _SaddleSystem(self, point),
             gap=gap,
             steps=STEPS,
-            stalled_steps=STALLED,
+            stalled_steps=generation.STALLED,
             deadline=deadline,
         )
         at, line = ended.point, self.map @ ended.point.line * self.stretch**2
@@ -140,7 +137,9 @@ class MinimaxMaster:
         except LinAlgError:
             return np.inf, np.inf
         r, worst = self.least + point.r, float(at.by_r.max())
-        off = relative_error(self.vectors.T @ point.theta - 1, point.line, max(worst, RESOLVED * at.value))
+        off = generation.relative_error(
+            self.vectors.T @ point.theta - 1, point.line, max(worst, generation.RESOLVED * at.value)
+        )
         # Add the least multiple of the weights with which no column costs more than the line allows.
         short = float(np.max((-at.by_theta - self.vectors @ point.line) / at.mass))
         largest = float(point.line.sum() + short * r.sum())
@@ -245,7 +244,7 @@ class _WorstCase:
 
     def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
         found = solve_minimax(self.gram, columns, x, r, gap=gap, least=self.least, deadline=deadline)
-        optimum, variance = minimax_optimum(self.gram, columns, found, used=UNUSED)
+        optimum, variance = minimax_optimum(self.gram, columns, found, used=generation.UNUSED)
         price = optimum.dual.price(optimum.contrasts.centered)
         return Solved(found.theta, optimum.dual.weights, price, found.gap, found.off, optimum, variance)
 
