@@ -131,8 +131,7 @@ class PrivacyCurve(HasFacts):
         share = Fraction(real_number(prior, "prior", 0, 1))
         if not 0 < share < 1:
             raise StatementError(f"prior = {prior:g} leaves nothing to guess", do="give a number between 0 and 1")
-        found = 1 - share + share * self.upper.excess((1 - share) / share)
-        return min(round_up(found), 1.0)
+        return min(round_up(1 - share + share * self.upper.excess((1 - share) / share)), 1.0)
 
     def tradeoff(self) -> Float:
         """Points (false alarms, misses) of the best tests between two answers, shape (m, 2), in floats."""

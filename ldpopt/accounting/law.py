@@ -131,14 +131,10 @@ class Channel(Source):
 
 @dataclass(frozen=True, eq=False)
 class Ratios(Source):
-    """Reports that are not listed: the largest ratio, and the mass of the reports that attain the ratio.
+    """Reports that are not listed; with the largest possible share, all channels with this ratio reveal less."""
 
-    All other reports have the ratio 1 or the inverse of the largest. If the mass is the largest that is possible, all
-    channels with this ratio reveal less (Kairouz, Oh and Viswanath 2015).
-    """
-
-    largest: Fraction
-    share: Fraction
+    largest: Fraction  # ratio; all other reports have the ratio 1 or its inverse (Kairouz, Oh and Viswanath 2015)
+    share: Fraction  # mass of the reports that attain the ratio
     is_attained: bool
 
     kind: ClassVar[str] = "ratios"
@@ -189,11 +185,7 @@ def all_pairs(n: int) -> tuple[Int, Int]:
 
 
 def laws(counts: Any, first: Int, second: Int, unit: int = ONE, most: int = MAX_RATIOS) -> tuple[Law, Law]:
-    """Upper law of all pairs of rows of integers over a unit, (n, m), and the law of one pair.
-
-    The pairs are named by the positions of their rows; the integers may be of any size. If there are more than
-    ``most`` ratios, some of them are enough for an upper law.
-    """
+    """Upper law of all pairs of rows of integers over a unit, (n, m), from at most ``most`` ratios; law of one pair."""
     m = counts.shape[1]
     if not len(first):
         return (Law((), (), Fraction(0)),) * 2

@@ -23,12 +23,10 @@ from ldpopt.foundation.numbers import Float
 
 BITS = 512  # of masses and of ratios in fixed point: a delta of 1e-100 keeps 50 digits
 UNIT = 1 << BITS
-
 CLOSE = 40  # ratios that differ by less than one part in 2**40 are made equal
 MAX_PRODUCTS = 200_000  # of two lists of atoms
 MAX_POWERS = 1 << 14  # of one number, to which masses are moved
 MAX_LEVELS = 200  # of the tests of a product that is not listed
-
 Questions = Sequence[tuple[Law, int]]
 Atoms = list[tuple[int, int]]  # ratio and mass in fixed point, by ascending ratio
 T = TypeVar("T")
@@ -85,8 +83,7 @@ class Product:
         """Logarithms between the ratios of the atoms, or some of them, descending."""
         left, right = (part[0] for part in self._floats)
         if len(left) * len(right) > 8 * MAX_PRODUCTS:
-            ends = left[0] + right[0] - 1e-12, left[-1] + right[-1]
-            return np.linspace(*ends, MAX_LEVELS)[::-1]
+            return np.linspace(left[0] + right[0] - 1e-12, left[-1] + right[-1], MAX_LEVELS)[::-1]
         each = np.unique((left[:, None] + right).ravel().round(11))[::-1]
         each = each[:: -(-len(each) // (10 * MAX_LEVELS))]
         return np.append(each - 1e-10, each[-1] - 1)
@@ -165,10 +162,8 @@ def _base(questions: Questions) -> Fraction:
 
 
 def _moved(law: Law, base: Fraction, slack: Fraction, *, up: bool) -> tuple[int, list[int]]:
-    """Masses of a law on powers of a number, and the first exponent.
-
-    Above, a mass is split between two powers with its sum under both answers; below, the lower power has all.
-    """
+    """Masses of a law on powers of a number, and the first exponent."""
+    # Above, a mass is split between two powers with its sum under both answers; below, the lower power has all.
     first = floor(log(law.ratios[0]) / log(base)) - 1
     last = floor(log(law.ratios[-1]) / log(base)) + 3
     points = [

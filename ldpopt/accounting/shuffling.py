@@ -28,7 +28,6 @@ from ldpopt.closed_forms.top_k import top_k
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, real_number, whole_number
 from ldpopt.foundation.rows import Int
-from ldpopt.mechanism.mechanism import Mechanism
 
 TEN = 10**36  # masses of a tilted law are integers over this
 WIDTH = 76  # digits of a coefficient of a product
@@ -204,11 +203,8 @@ class Shuffled(Source):
 
     @cached_property
     def rows(self) -> list[tuple[list[int], list[int], list[int]]]:
-        """Distinct pairs of rows with the blanket, each as masses of the reports.
-
-        Masses of the first answer are rounded up, others down, which raises the bound: less blanket mass at values that
-        are larger by as much spreads them. So rows that differ by the rounding of their masses are not distinct.
-        """
+        """Distinct pairs of rows with the blanket, each as masses of the reports, rounded so that the bound rises."""
+        # Less blanket mass at larger values spreads them. Rows that differ by rounding only are not distinct then.
         counts = self.channel.counts
         least = np.broadcast_to(counts.min(axis=0), counts[self.channel.first].shape)
         parts = (counts[self.channel.first], True), (counts[self.channel.second], False), (least, False)
@@ -441,8 +437,7 @@ def shuffled(channel: Any, n: int, *, pairs: Any = None) -> PrivacyCurve:
 
     Examples
     --------
-    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]])
-    >>> round(shuffled(coin, 100).epsilon(1e-6), 4)
+    >>> round(shuffled([[0.75, 0.25], [0.25, 0.75]], 100).epsilon(1e-6), 4)
     0.5501
     """
     mechanism = read_channel(channel)
@@ -487,7 +482,8 @@ def target(
     1.2
     """
     budget, limit = Budget(epsilon), Fraction(real_number(delta, "delta", 0, 1))
-    make = family if callable(family) else partial(_response, whole_number(family, "family", 2))
+    response = np.ones(2 if callable(family) else whole_number(family, "family", 2))
+    make = family if callable(family) else lambda local: top_k(response / len(response), local).mechanism
     low, high = min(float(budget), most), most
     if shuffled(make(high), n).delta(budget) <= limit:
         return high
@@ -495,8 +491,3 @@ def target(
         middle = sqrt(low * high) if low else high / 2
         low, high = (middle, high) if shuffled(make(middle), n).delta(budget) <= limit else (low, middle)
     return low
-
-
-def _response(n: int, epsilon: float) -> Mechanism:
-    """Randomized response with n answers."""
-    return top_k(np.full(n, 1 / n), epsilon).mechanism
