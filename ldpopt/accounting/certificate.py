@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from ldpopt.accounting.curve import PrivacyCurve, compose
-from ldpopt.accounting.law import BITS, Channel, OneOf, Ratios, Source, all_pairs
 from ldpopt.accounting.memoised import Permanent
+from ldpopt.accounting.privacy_loss import BITS, Channel, OneOf, Ratios, Source, all_pairs
 from ldpopt.accounting.shuffling import MAX_PEOPLE, Shuffled, curve_of
 from ldpopt.certificate.documents import UNIT, digest_of, open_document, text_of
 from ldpopt.errors import ModelFileError, StatementError

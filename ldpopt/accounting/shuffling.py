@@ -22,14 +22,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.accounting.curve import Bound, PrivacyCurve, read_channel, read_pairs
-from ldpopt.accounting.law import NOTHING, ONE, Channel, Law, Source, interpolated
+from ldpopt.accounting.privacy_loss import NOTHING, ONE, Channel, PrivacyLoss, Source, interpolated
 from ldpopt.accounting.product import UNIT, multiplied, power, rounded
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, real_number, whole_number
 from ldpopt.foundation.rows import Int
 
-TEN = 10**36  # masses of a tilted law are integers over this
+TEN = 10**36  # masses of a tilted distribution are integers over this
 WIDTH = 76  # digits of a coefficient of a product
 LOST = 10**12  # mass at each end of a product that is not multiplied further
 MULTIPLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN).multiply
@@ -40,7 +40,7 @@ STEPS = 100  # candidates for the step of a lattice
 MAX_PEOPLE = 10**7
 MAX_EXACT = 200  # people with two answers and two reports for whom all data sets are compared
 LEAST_LOG = -60.0  # of a delta over another
-REACH = (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8)  # of the points of a law, in deviations
+REACH = (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8)  # of the points of a bound, in deviations
 
 
 @dataclass(frozen=True)
@@ -131,14 +131,14 @@ def positive_part(values: list[Fraction], masses: list[Fraction], n: int, finene
         return Fraction(0)
     floats, p = np.array([float(v) for v in values]), np.array([float(mass) for mass in masses])
     step = _step(floats, p, n, fineness)
-    law: dict[int, Fraction] = {0: 1 - sum(masses, Fraction(0))}
+    shares: dict[int, Fraction] = {0: 1 - sum(masses, Fraction(0))}
     for value, mass in zip(values, masses, strict=True):  # a value between two places is moved to both, with its mean
         place, share = floor(value / step), value / step - floor(value / step)
         for where, part in ((place, 1 - share), (place + 1, share)):
-            law[where] = law.get(where, Fraction(0)) + mass * part
-    found = sum_of(law, n, up=True)
+            shares[where] = shares.get(where, Fraction(0)) + mass * part
+    found = sum_of(shares, n, up=True)
     atoms = found.weighted(1, up=True)
-    most = Fraction(n * max(law))  # of s b**-s, which is at most 1 / (e log b), and log b >= 1 - 1 / b
+    most = Fraction(n * max(shares))  # of s b**-s, which is at most 1 / (e log b), and log b >= 1 - 1 / b
     if found.base > 1:
         most = min(most, found.base / (2 * (found.base - 1)))
     listed = Fraction(sum(s * mass for s, mass in atoms), TEN)
@@ -171,8 +171,8 @@ class Shuffled(Source):
         return self.channel.odds
 
     @cached_property
-    def laws(self) -> tuple[Law, Law]:
-        """An upper law from bounds at some points, and a law that reveals nothing."""
+    def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """An upper loss from bounds at some points, and a loss that reveals nothing."""
         inner = {Fraction(exp(sign * reach * self.deviation)) for reach in REACH for sign in (1, -1)}
         points = [Fraction(0), *sorted(a for a in inner if a < self.odds), self.odds]
         values = [Fraction(1), *(min(self.upper.excess(a), Fraction(1)) for a in points[1:-1]), self.upper.certain]
@@ -197,8 +197,8 @@ class Shuffled(Source):
         return self.channel.counts.shape == (2, 2) and self.n <= MAX_EXACT
 
     def plain(self) -> dict[str, Any]:
-        """The statement as JSON data, with the ratios of the law if other reports made it necessary."""
-        ratios = [str(ratio) for ratio in self.laws[0].ratios] if "laws" in vars(self) else []
+        """The statement as JSON data, with the ratios of the loss if other reports made it necessary."""
+        ratios = [str(ratio) for ratio in self.losses[0].ratios] if "losses" in vars(self) else []
         return {**self.channel.plain(), "kind": self.kind, "people": self.n, "ratios": ratios}
 
     @cached_property
@@ -240,7 +240,7 @@ class _Bound(ABC):
     @property
     def certain(self) -> Fraction:
         """Mass of reports that are impossible under another answer."""
-        return self.source.channel.laws[0].certain
+        return self.source.channel.losses[0].certain
 
 
 class Blanket(_Bound):
@@ -288,12 +288,12 @@ class Tested(_Bound):
         shifts = tried @ shares - float(shares @ exact) / steps  # of the mean by rounding
         best = int(np.abs(shifts).argmin())
         scores, level = tried[best].astype(int).tolist(), round(n * float(shifts[best]))
-        law: dict[int, Fraction] = {}
+        shares: dict[int, Fraction] = {}
         for score, mass in zip(scores, others.tolist(), strict=True):
-            law[score] = law.get(score, Fraction(0)) + Fraction(mass, ONE)
-        law = {score: mass for score, mass in law.items() if mass}
+            shares[score] = shares.get(score, Fraction(0)) + Fraction(mass, ONE)
+        shares = {score: mass for score, mass in shares.items() if mass}
         first, last = level + 1 - max(scores), level + 1 - min(scores)
-        tails = [sum_of(law, n - 1, up=up).tails(first, last, up=up) for up in (False, True)]
+        tails = [sum_of(shares, n - 1, up=up).tails(first, last, up=up) for up in (False, True)]
         total = Fraction(0)
         for score, over, under in zip(scores, p.tolist(), q.tolist(), strict=True):
             gain = over - a * under
@@ -321,28 +321,30 @@ class Exact(_Bound):
 
     def _excess(self, a: Fraction) -> Fraction:
         over, under = a.as_integer_ratio()
-        excesses = (sum(max(under * p - over * q, 0) for p, q in zip(*pair, strict=True)) for pair in self._laws)
+        excesses = (
+            sum(max(under * p - over * q, 0) for p, q in zip(*pair, strict=True)) for pair in self._distributions
+        )
         return Fraction(max(excesses), under * UNIT)
 
     @cached_property
-    def _laws(self) -> list[tuple[list[int], list[int]]]:
-        """For each pair and each number of others with the second answer, the laws of the number of second reports."""
+    def _distributions(self) -> list[tuple[list[int], list[int]]]:
+        """Distributions of the number of second reports, for each pair and number of others with the second answer."""
         channel, up, n = self.source.channel, self.is_upper, self.source.n
         rows = [[int(mass) * UNIT // ONE for mass in row] for row in channel.counts]
         powers = {way: [_powers(row, n, up=way) for row in rows] for way in (False, True)}
         found = []
         for ends in zip(channel.first.tolist(), channel.second.tolist(), strict=True):
             for count in range(n):
-                laws = []
+                both = []
                 for row, way in zip(ends, (up, not up), strict=True):
                     numbers = n - 1 - count + (row == 0), count + (row == 1)
-                    laws.append(multiplied(powers[way][0][numbers[0]], powers[way][1][numbers[1]], up=way))
-                found.append((laws[0], laws[1]))
+                    both.append(multiplied(powers[way][0][numbers[0]], powers[way][1][numbers[1]], up=way))
+                found.append((both[0], both[1]))
         return found
 
 
 def _powers(row: list[int], n: int, *, up: bool) -> list[list[int]]:
-    """The laws of the numbers of second reports of 0 to n people with the same answer."""
+    """Distributions of the number of second reports of 0 to n people with the same answer."""
     found = [[UNIT]]
     for _ in range(n):
         found.append(multiplied(found[-1], row, up=up))

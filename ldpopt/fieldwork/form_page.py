@@ -192,10 +192,10 @@ def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) ->
 def _joint_part(survey: Survey, shown: list[dict[str, Any]], words: Words) -> dict[str, Any]:
     """What the script shows of a joint report: the answers that the report names, or the rows of its channel."""
     found = {"name": JOINT, "text": words["together"]}
-    law = survey.asked[JOINT].randomizer
-    if isinstance(law, YesNoPatterns):
+    drawn = survey.asked[JOINT].randomizer
+    if isinstance(drawn, YesNoPatterns):
         named = [f"{question['text']} {answer}" for question in shown for answer in question["answers"]]
-        return found | {"answers": named, "agreement": int((1 + law.law.bias) / 2 * 2**53)}
+        return found | {"answers": named, "agreement": int((1 + drawn.pattern.bias) / 2 * 2**53)}
     return found | {"answers": [" + ".join(row) for row in product(*(question["answers"] for question in shown))]}
 
 

@@ -98,23 +98,23 @@ class YesNoPatterns(ReportSource):
 
     def __init__(self, questions: Mapping[str, Sequence[Hashable]], certificate: YesNoCertificate) -> None:
         self.questions = {name: tuple(answers) for name, answers in questions.items()}
-        self.certificate, self.law = certificate, certificate.randomizer
-        self.bias = float(self.law.bias)
-        if not self.law.bias > 0:
+        self.certificate, self.pattern = certificate, certificate.randomizer
+        self.bias = float(self.pattern.bias)
+        if not self.pattern.bias > 0:
             what = f"epsilon = {certificate.epsilon!r} is too small for words of 53 bits"
             raise StatementError(what, do="pass a larger epsilon")
-        if len(self.questions) != self.law.questions:
-            what = f"{len(self.questions)} questions, and a certificate for {self.law.questions}"
+        if len(self.questions) != self.pattern.questions:
+            what = f"{len(self.questions)} questions, and a certificate for {self.pattern.questions}"
             raise StatementError(what, do="pass all questions of the survey")
 
     def __repr__(self) -> str:
-        drawn = self.law
+        drawn = self.pattern
         return f"YesNoPatterns({drawn.questions} questions, {drawn.least} of {drawn.size} answers agree)"
 
     @property
     def size(self) -> int:
         """Number of answers in a report."""
-        return self.law.size
+        return self.pattern.size
 
     @cached_property
     def names(self) -> tuple[Hashable, ...]:
@@ -133,8 +133,8 @@ class YesNoPatterns(ReportSource):
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the questions, their answers and the law of the reports."""
-        drawn = self.law
+        """Digest of the questions, their answers and the distribution of the reports."""
+        drawn = self.pattern
         return digest("YesNoPatterns", [self.names], [drawn.questions, drawn.size, drawn.least, drawn.mass])
 
     @property
@@ -145,7 +145,7 @@ class YesNoPatterns(ReportSource):
     @property
     def odds(self) -> Fraction:
         """Largest ratio of the probabilities of a report under two rows of answers."""
-        return self.law.odds
+        return self.pattern.odds
 
     def audit(self) -> Audit:
         """Exact audit, over all pairs of rows of answers."""
@@ -157,8 +157,8 @@ class YesNoPatterns(ReportSource):
 
         No two rows are easier to tell apart by a report, at any ratio of probabilities. Masses are rounded to 53 bits.
         """
-        law = [float(share) for share in self.law.agreements()]
-        return Mechanism([law, law[::-1]], ["this", "opposite"], range(self.size + 1))
+        shares = [float(share) for share in self.pattern.agreements()]
+        return Mechanism([shares, shares[::-1]], ["this", "opposite"], range(self.size + 1))
 
     def privatize(self, answers: Codes, source: Draws) -> Positions:
         """Draw reports of rows of answers, positions 0 and 1 of shape (N, d): positions of answers, shape (N, s)."""
@@ -177,7 +177,7 @@ class YesNoPatterns(ReportSource):
 
     def choose(self, answers: Codes, people: Any, patterns: Callable[[Codes], Any]) -> Positions:
         """Map choices to reports: of questions, which may not depend on answers, and then of patterns."""
-        rows, drawn, size = np.arange(len(answers)), self.law, self.size
+        rows, drawn, size = np.arange(len(answers)), self.pattern, self.size
         asked = np.sort(draw_order(people, rows, drawn.questions, size), axis=1)
         truth = np.take_along_axis(np.asarray(answers), asked, axis=1)
         choices = patterns(truth)
@@ -202,7 +202,9 @@ class YesNoPatterns(ReportSource):
         if fits and array.size:
             fits = array.min() >= 0 and array.max() < len(self.names) and bool((np.diff(array // 2, axis=1) > 0).all())
         if not fits:
-            what = f"a report does not have answers to {self.size} of {self.law.questions} questions, in their order"
+            what = (
+                f"a report does not have answers to {self.size} of {self.pattern.questions} questions, in their order"
+            )
             raise StatementError(what, do="pass what privatize of this survey returned")
         return array.astype(np.int64, copy=False)
 
@@ -226,7 +228,7 @@ class YesNoPatterns(ReportSource):
     def variances_at(self, shares: Float) -> Float:
         """Variance of one person's contribution to each share of an answer."""
         named = (1 + self.bias * (2 * shares - 1)) / 2
-        return np.asarray(self.law.questions / self.size * named * (1 - named) / self.bias**2)
+        return np.asarray(self.pattern.questions / self.size * named * (1 - named) / self.bias**2)
 
     @property
     def spans(self) -> Float:
@@ -265,7 +267,7 @@ class YesNoPatterns(ReportSource):
 
     def pair(self, name: str, other: str) -> "PairOfAnswers":
         """What counts and estimates the table of two questions."""
-        both, only, none = self.law.pair() if self.size > 1 else (0, 0, 0)
+        both, only, none = self.pattern.pair() if self.size > 1 else (0, 0, 0)
         if both + none == 2 * only:
             what = f"the reports, with {self.size} answers each, do not show how two answers depend on each other"
             raise StatementError(what, do="use a larger epsilon, or the scheme 'split'")
@@ -277,7 +279,7 @@ class PairOfAnswers(MechanismSource):
 
     def __init__(self, patterns: YesNoPatterns, name: str, other: str) -> None:
         self.patterns, self.places = patterns, (patterns.place(name), patterns.place(other))
-        both, only, none = map(float, patterns.law.pair())
+        both, only, none = map(float, patterns.pattern.pair())
         pairs = list(product(patterns.questions[name], patterns.questions[other]))
         rows = [[both, only, only, none], [only, both, none, only], [only, none, both, only], [none, only, only, both]]
         super().__init__(Mechanism(rows, pairs))

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from ldpopt.accounting.curve import PrivacyCurve, compose
-from ldpopt.accounting.law import OneOf
+from ldpopt.accounting.privacy_loss import OneOf
 from ldpopt.accounting.shuffling import shuffled
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
