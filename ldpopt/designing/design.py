@@ -1,7 +1,7 @@
 """The verbs: `design` reads the problem, runs the plan and proves the result; a design is saved and loaded."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ldpopt.certificate.design_bound import NoBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_certificate import DesignCertificate
-from ldpopt.certificate.design_statement import Cone, Statement, cone_of
+from ldpopt.certificate.design_statement import Statement, cone_of
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
@@ -210,8 +210,10 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     statement = Statement.of(workload.matrix, raw.weights, form.classes)
     rays = form.private_columns.rays
     cone = cone_of(problem.privacy, workload.inputs) if rays is None else rays
-    candidates = chain(raw.bounds, _bound_of_equal_answers(statement, cone))
-    multipliers = next((one for one in candidates if one.holds(statement, cone)), NoBound())
+    alike: list[ProductBound] = []
+    if isinstance(cone, Fraction) and (spectrum := Spectrum.of(statement, Scheme((len(raw.weights),)))) is not None:
+        alike.append(ProductBound.best(spectrum, cone))
+    multipliers = next((one for one in chain(raw.bounds, alike) if one.holds(statement, cone)), NoBound())
     certificate = DesignCertificate.of(
         *(workload, problem.privacy, raw.weights, problem.objective),
         *(raw.channel, raw.left_inverse, multipliers, form.classes),
@@ -223,20 +225,12 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     return certificate
 
 
-def _bound_of_equal_answers(statement: Statement, cone: Cone) -> Iterator[ProductBound]:
-    """Under pure privacy with equal weights, the multipliers that treat all answers alike; else nothing."""
-    spectrum = Spectrum.of(statement, Scheme((len(statement.weights.whole),))) if isinstance(cone, Fraction) else None
-    if spectrum is not None and isinstance(cone, Fraction):
-        yield ProductBound.best(spectrum, cone)
-
-
 def better(one: DesignCertificate, two: DesignCertificate) -> DesignCertificate:
     """The design with the smaller value, and the multipliers with the larger bound."""
     best = one if one.achieved <= two.achieved else two
     bound = one if one.bound >= two.bound else two
     # An estimator with a bias within rounding may be better than the bound by as little.
-    proved = min(bound.bound, best.achieved)
-    return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=proved)
+    return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=min(bound.bound, best.achieved))
 
 
 def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
@@ -290,5 +284,4 @@ def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
     ModelFileError
         If the file is missing or is not a design.
     """
-    found: Design | FrequencyDesign = ProvedDesign.load(path)
-    return found
+    return ProvedDesign.load(path)  # type: ignore[no-any-return]

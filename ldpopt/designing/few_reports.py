@@ -30,8 +30,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.cones.rays import Columns
 
-# Probability below which a report is left out if possible: interior points end with reports of nearly no use
-RARE = 1e-6
+RARE = 1e-6  # probability below which a report is left out if possible: interior points end with useless reports
 STARTS = 8  # number of starts of the descent
 UNNEEDED = 1e-9  # weight of the directions that the workload does not need: reports keep some information on them
 INSIDE = 0.05  # share of constant columns that is mixed in at the start
@@ -39,8 +38,7 @@ APART = 1e-2  # random displacement of reports at the start, relative to their s
 WIDE, NARROW = 0.1, 1e-9  # total weight of the barrier relative to the value, at first and at last
 STEPS = 40  # limit on steps for each weight of the barrier
 ROUNDS = 8  # weights of the answers that are tried for the worst case
-# Largest number of entries of a channel for which Newton steps are made; else reports are only clustered
-LARGEST = 1200
+LARGEST = 1200  # largest number of entries of a channel for Newton steps; else reports are only clustered
 
 
 def with_fewer_reports(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:

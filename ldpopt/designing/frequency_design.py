@@ -9,7 +9,7 @@ so that the least average variance is :math:`(n-1)^2 / \max_k t(k) - (1 - 1/n)`.
 whole numbers next to :math:`n / (e^\epsilon + 1)`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb, lgamma, log
 from typing import Any
@@ -88,9 +88,8 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
     @property
     def estimator(self) -> Float:
         """``V``, shape ``(n, m)``: the values of each report, if the reports are few enough to list."""
-        channel = self.mechanism.channel
-        r = np.full(len(channel), 1.0 / len(channel))
-        return frozen((self.workload.unit or 1.0) * left_inverse(channel, r))
+        channel, n = self.mechanism.channel, self.workload.shape[1]
+        return frozen((self.workload.unit or 1.0) * left_inverse(channel, np.full(n, 1.0 / n)))
 
     @property
     def n_reports(self) -> int:
@@ -139,9 +138,9 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
 
     def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`."""
-        found = self.protocol.estimate(reports, confidence, **how)
-        unit, names = self.workload.unit or 1.0, self.workload.names
+        found, unit = self.protocol.estimate(reports, confidence, **how), self.workload.unit or 1.0
+        numbers = {"values": unit * found.values, "std_error": abs(unit) * found.std_error}
         interval = np.sort(unit * found.interval, axis=1)
-        error = abs(unit) * found.std_error
-        rest = (found.n_reports, float(confidence), "design", names, None, interval, found.fit)
-        return Estimate(unit * found.values, error, *rest)
+        return replace(
+            found, **numbers, interval=interval, method="design", labels=self.workload.names, covariance=None
+        )

@@ -64,7 +64,6 @@ def plan_of(form: DesignForm, limits: DesignLimits) -> tuple[Step[DesignMethod],
     for method in METHODS:
         if steps and (steps[0].method.is_optimal or form.n > limits.second_answers):
             break
-        because = method.because(form, limits)
-        if because is not None:
+        if (because := method.because(form, limits)) is not None:
             steps.append(Step(method, because))
     return tuple(steps)

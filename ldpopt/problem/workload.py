@@ -145,25 +145,17 @@ class Workload:
         number = real_number(factor, "factor of a workload", -matrices.LARGEST, matrices.LARGEST)
         if number == 0:
             raise StatementError("a workload times 0 has nothing to estimate", do="leave it out")
-        made = Workload._lazy(
-            partial(self._scaled_matrix, number),
-            self.inputs,
-            self.names,
-            gram=None if self._gram is None else partial(self._scaled_gram, number),
-            symmetries=self.symmetries,
-            table=matrices.scaled_table(self._table, number),
-        )
+        gram = None if self._gram is None else partial(self._scaled, number, is_gram=True)
+        how: Any = {"gram": gram, "symmetries": self.symmetries, "table": matrices.scaled_table(self._table, number)}
+        made = Workload._lazy(partial(self._scaled, number), self.inputs, self.names, **how)
         made.unit = None if self.unit is None else self.unit * number
         made.sizes = self.sizes
         return made
 
     __rmul__ = __mul__
 
-    def _scaled_matrix(self, number: float) -> Float:
-        return number * self.matrix
-
-    def _scaled_gram(self, number: float) -> Float:
-        return number**2 * self.gram
+    def _scaled(self, number: float, is_gram: bool = False) -> Float:
+        return number**2 * self.gram if is_gram else number * self.matrix
 
     def __add__(self, other: Workload) -> Workload:
         """The rows of both."""
@@ -187,14 +179,10 @@ class Workload:
         table = None
         if any(part._table is not None for part in aligned):
             table = {"part": [plain for part in aligned for plain in matrices.tables_of(part.to_plain())]}
-        made = cls._lazy(
-            partial(_stacked_matrix, aligned),
-            inputs,
-            matrices.unique_names(name for part in parts for name in part.names),
-            gram=partial(_stacked_gram, aligned),
-            symmetries=[swap for part in aligned for swap in part.symmetries],
-            table=table,
-        )
+        names = matrices.unique_names(name for part in parts for name in part.names)
+        symmetries = [swap for part in aligned for swap in part.symmetries]
+        how: Any = {"gram": partial(_stacked, aligned, is_gram=True), "symmetries": symmetries, "table": table}
+        made = cls._lazy(partial(_stacked, aligned), inputs, names, **how)
         made.sizes = next((part.sizes for part in aligned if part.sizes is not None), None)
         return made
 
@@ -209,20 +197,11 @@ class Workload:
             do = f"the workload has {listed(self.inputs)}, the other side {listed(names)}"
             raise StatementError(what, where="the answers of a workload", do=do)
         order = codes(list(names), self.inputs, "input")
-        back = np.argsort(order)
-        return Workload._lazy(
-            partial(self._ordered_matrix, order),
-            names,
-            self.names,
-            gram=partial(self._ordered_gram, order),
-            symmetries=[back[swap[order]] for swap in self.symmetries],
-        )
+        swaps, gram = [np.argsort(order)[swap[order]] for swap in self.symmetries], partial(self._ordered, order, True)
+        return Workload._lazy(partial(self._ordered, order), names, self.names, gram=gram, symmetries=swaps)
 
-    def _ordered_matrix(self, order: NDArray[np.int64]) -> Float:
-        return self.matrix[:, order]
-
-    def _ordered_gram(self, order: NDArray[np.int64]) -> Float:
-        return self.gram[np.ix_(order, order)]
+    def _ordered(self, order: NDArray[np.int64], is_gram: bool = False) -> Float:
+        return self.gram[np.ix_(order, order)] if is_gram else self.matrix[:, order]
 
     # The usual workloads.
 
@@ -253,14 +232,9 @@ class Workload:
         """
         names = matrices.read_answers(inputs)
         n = len(names)
-        return cls._lazy(
-            partial(np.tri, n),
-            names,
-            matrices.unique_names(f"<= {name}" for name in names),
-            gram=partial(matrices.prefix_gram, n),
-            symmetries=[matrices.reversal(n)],
-            table={"kind": "prefix"},
-        )
+        rows, gram = matrices.unique_names(f"<= {name}" for name in names), partial(matrices.prefix_gram, n)
+        how: Any = {"gram": gram, "symmetries": [matrices.reversal(n)], "table": {"kind": "prefix"}}
+        return cls._lazy(partial(np.tri, n), names, rows, **how)
 
     @classmethod
     def ranges(cls, inputs: matrices.Alphabet) -> Workload:
@@ -275,14 +249,10 @@ class Workload:
         n = len(names)
         count = n * (n + 1) // 2
         require_memory(8.0 * n * count, f"a table of {count} ranges")
-        return cls._lazy(
-            partial(matrices.range_rows, n),
-            names,
-            matrices.unique_names(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)),
-            gram=partial(matrices.range_gram, n),
-            symmetries=[matrices.reversal(n)],
-            table={"kind": "ranges"},
-        )
+        rows = matrices.unique_names(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n))
+        gram = partial(matrices.range_gram, n)
+        how: Any = {"gram": gram, "symmetries": [matrices.reversal(n)], "table": {"kind": "ranges"}}
+        return cls._lazy(partial(matrices.range_rows, n), names, rows, **how)
 
     @classmethod
     def mean(cls, values: ArrayLike, inputs: Sequence[Hashable] | None = None) -> Workload:
@@ -350,23 +320,15 @@ class Workload:
             for chosen in itertools.combinations(range(len(sizes)), ways)
             for cell in itertools.product(*(range(sizes[place]) for place in chosen))
         ]
-        made = cls._lazy(
-            partial(matrices.marginal_rows, sizes, cells),
-            answers,
-            matrices.unique_names(
-                ", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells
-            ),
-            symmetries=matrices.product_symmetries(sizes),
-            table={"kind": "marginals", "shape": matrices.plain_shape(parts), "k": ways},
-        )
+        named = (", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells)
+        table = {"kind": "marginals", "shape": matrices.plain_shape(parts), "k": ways}
+        how: Any = {"symmetries": matrices.product_symmetries(sizes), "table": table}
+        build = partial(matrices.marginal_rows, sizes, cells)
+        made = cls._lazy(build, answers, matrices.unique_names(named), **how)
         made.candidates = matrices.parities(sizes, ways)
         made.sizes = tuple(sizes)
         return made
 
 
-def _stacked_matrix(parts: Sequence[Workload]) -> Float:
-    return np.vstack([part.matrix for part in parts])
-
-
-def _stacked_gram(parts: Sequence[Workload]) -> Float:
-    return np.asarray(np.sum([part.gram for part in parts], axis=0))
+def _stacked(parts: Sequence[Workload], is_gram: bool = False) -> Float:
+    return np.asarray(sum(part.gram for part in parts) if is_gram else np.vstack([part.matrix for part in parts]))

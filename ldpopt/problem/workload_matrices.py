@@ -83,10 +83,7 @@ def read_answers(inputs: Alphabet) -> tuple[Hashable, ...]:
 
 
 def read_means(values: Mapping[Hashable, Any], inputs: Any) -> tuple[Float, Any]:
-    """Several lists of numbers per answer as rows in one order of the answers, and that order.
-
-    The default order is that of the first list with labels.
-    """
+    """Several lists of numbers per answer as rows, and the order of the answers: by default of the first labels."""
     read = [read_labelled(row, "list of numbers", ("answer",)) for row in values.values()]
     if len({row.values.shape for row in read}) > 1 or read[0].values.ndim != 1:
         what = "the lists of numbers are not vectors of the same length"

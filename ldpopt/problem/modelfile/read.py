@@ -146,8 +146,7 @@ class _Reader:
             return [1 / n] * n
         if table.values is not None:
             if len(table.values) != n:
-                what = f"the prior has {len(table.values)} values for {n} inputs"
-                raise self.page.error(("prior", "values"), what)
+                raise self.page.error(("prior", "values"), f"the prior has {len(table.values)} values for {n} inputs")
             return table.values
         if self.dataset is not None:
             counts = zip(map(str, self.dataset.labels), self.dataset.counts.tolist(), strict=True)

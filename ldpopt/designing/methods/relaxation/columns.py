@@ -28,7 +28,7 @@ from ldpopt.designing import symmetry
 from ldpopt.designing.column_generation import UNUSED, Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.methods.relaxation.program import LEAST_GAP, descend, relax
-from ldpopt.designing.private_columns import Dual, Price, Staircases, local_search
+from ldpopt.designing.private_columns import Price, Staircases, local_search
 from ldpopt.designing.symmetry import Blocks
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
@@ -168,7 +168,8 @@ def relaxed_average(
         master = FirstOrderMaster(blocks, blocks.scores(columns), 1e-3 * share**2)
         found = master.solve(q, slope, min(1e-7, share * 1e-4), deadline)
         if best is None or found.value < best.value:
-            best = _optimum(task, columns, found, dual, number)
+            shapes, q = symmetry.all_images(columns.shapes[found.q > UNUSED], found.q[found.q > UNUSED], permutations)
+            best = Optimum(contrasts, cone.columns(shapes), q / q.sum(), found.value, dual, number)
         history.append((best.value - dual.bound) / (best.value - contrasts.spread))
         end = _reason_to_end(history, gap, deadline)
         if end:
@@ -227,13 +228,6 @@ def _renewed(task: _Task, columns: Columns, q: Float, fresh: Float) -> tuple[Col
     own = np.maximum(q[places], SINGLES / len(q))
     start = np.concatenate([0.8 * own / own.sum(), np.full(len(fresh), 0.2 / max(len(fresh), 1))])
     return columns.take(places).with_more(fresh), start / start.sum()
-
-
-def _optimum(task: _Task, columns: Columns, found: Weighted, dual: Dual, rounds: int) -> Optimum:
-    """The design with all images of its columns."""
-    used = found.q > UNUSED
-    shapes, q = symmetry.all_images(columns.shapes[used], found.q[used], task.permutations)
-    return Optimum(task.contrasts, task.cone.columns(shapes), q / q.sum(), found.value, dual, rounds)
 
 
 def draw(shares: Float, count: int, rng: np.random.Generator) -> Float:

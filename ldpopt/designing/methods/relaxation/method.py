@@ -23,8 +23,7 @@ from ldpopt.privacy.cones.rays import Columns
 ROUNDS = 5  # limit on rounds for the worst case
 FIRST = 3.0  # gap of the first round, in multiples of the gap of the task; later rounds use half of that gap
 KEPT = 1e-6  # share of the largest multiple below which a column is dropped between rounds
-# Share of the average probability below which a column of the average design is not used for the worst case
-RARE = 0.01
+RARE = 0.01  # share of the average probability below which a column of the average is not used for the worst case
 SECONDS = 2e-11  # of a Newton step of the saddle point, for each cube of the columns
 STEPS = 20  # Newton steps for which time has to remain: it limits the number of columns
 USED = 1e-9  # probability below which a column is left out of the mechanism
