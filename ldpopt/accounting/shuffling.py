@@ -141,8 +141,7 @@ def positive_part(values: list[Fraction], masses: list[Fraction], n: int, finene
     most = Fraction(n * max(shares))  # of s b**-s, which is at most 1 / (e log b), and log b >= 1 - 1 / b
     if found.base > 1:
         most = min(most, found.base / (2 * (found.base - 1)))
-    listed = Fraction(sum(s * mass for s, mass in atoms), TEN)
-    return (listed + found.lost * most) * found.scale * step
+    return (Fraction(sum(s * mass for s, mass in atoms), TEN) + found.lost * most) * found.scale * step
 
 
 def _step(values: Float, masses: Float, n: int, fineness: float) -> Fraction:

@@ -113,16 +113,10 @@ class DesignComparison(HasFacts):
     def to_dict(self) -> dict[str, Any]:
         """Return what the command writes as JSON: the design's numbers, the literature, and what is left out."""
         best, keys = self.best, ("name", "value", "ratio", "average", "worst", "note")
-        return {
-            "objective": best.objective,
-            "value": best.value,
-            "average": best.average_variance,
-            "worst": best.worst_variance,
-            "bound": best.bound,
-            "relative_gap": best.relative_gap,
-            "literature": [{key: getattr(row, key) for key in keys} for row in self.others],
-            "left_out": self.left_out,
-        }
+        own = {key: getattr(best, key) for key in ("objective", "value", "bound", "relative_gap")}
+        own |= {"average": best.average_variance, "worst": best.worst_variance}
+        literature = [{key: getattr(row, key) for key in keys} for row in self.others]
+        return own | {"literature": literature, "left_out": self.left_out}
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, average, worst."""

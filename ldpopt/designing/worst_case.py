@@ -230,8 +230,7 @@ def minimax_optimum(gram: Float, columns: Columns, found: MinimaxDesign, *, used
     moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
     theta = q / mass
     second = (columns.vectors.T @ (theta * moments)) / (columns.vectors.T @ theta)
-    variance = float((second - np.diag(contrasts.centered)).max())
-    return Optimum(contrasts, columns, q, value, dual), variance
+    return Optimum(contrasts, columns, q, value, dual), float((second - np.diag(contrasts.centered)).max())
 
 
 class _WorstCase:

@@ -327,9 +327,7 @@ class VectorProtocol(MeanProtocol):
             self._fill(reports[part], answers[part], source)
         return reports
 
-    @property
-    def _rows_at_a_time(self) -> int:
-        return CHUNK
+    _rows_at_a_time = CHUNK
 
     @abstractmethod
     def _empty(self, users: int) -> NDArray[Any]:

@@ -73,8 +73,7 @@ def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
     problem = read_problem(problem)
     ties = require_mutual_ties(problem)
     places = points_in_plane(problem) if points is None else _coordinates(points, problem)
-    epsilon = noise_epsilon(ties, places)
-    return exactly_private(problem, cell_masses(places, epsilon), problem.inputs)
+    return exactly_private(problem, cell_masses(places, noise_epsilon(ties, places)), problem.inputs)
 
 
 def noise_epsilon(ties: Ties, places: Float) -> float:
@@ -92,10 +91,7 @@ def noise_epsilon(ties: Ties, places: Float) -> float:
 
 
 def points_in_plane(problem: Problem) -> Float:
-    """Find points in the plane that have the distances of a metric, shape (n, 2), by classical scaling.
-
-    They are the largest eigenvectors of the doubly centered matrix of squared distances (Torgerson 1952); O(n^3).
-    """
+    """Find points in the plane that have the distances of a metric, (n, 2), by classical scaling (Torgerson 1952)."""
     if not isinstance(problem.privacy, MetricDP):
         what = f"it needs places in the plane, and {type(problem.privacy).__name__} has none"
         raise NotRepresentableError(what, do="pass points")
@@ -186,10 +182,8 @@ def walls(points: Float) -> Iterator[Wall]:
 
 
 def _neighbors(points: Float) -> list[tuple[int, int]]:
-    """Pairs of places whose cells may touch: the edges of the Delaunay triangulation.
-
-    All pairs if it leaves out places, which happens if they are on a line or two almost coincide.
-    """
+    """Pairs of places whose cells may touch: the edges of the Delaunay triangulation."""
+    # All pairs if it leaves out places, which happens if they are on a line or two almost coincide.
     from scipy.spatial import Delaunay, QhullError
 
     try:

@@ -243,8 +243,7 @@ def draw(shares: Float, count: int, rng: np.random.Generator) -> Float:
     spread = np.sqrt(max(float(shares.sum() - np.trace(shares) ** 2) - 0.2, 0.0))
     sizes = np.floor(single.sum() + spread * rng.standard_normal(count) + rng.random(count))
     sizes = np.clip(sizes, 1, n - 1).astype(np.int64)
-    least = np.sort(scores, axis=1)[np.arange(count), n - sizes]
-    return np.asarray(scores >= least[:, None], dtype=np.float64)
+    return np.asarray(scores >= np.sort(scores, axis=1)[np.arange(count), n - sizes][:, None], dtype=np.float64)
 
 
 def _correlations(single: Float, shares: Float) -> Float:

@@ -171,8 +171,7 @@ def _relaxed_from(
     flat, _ = search.minimize(flat, FINE, searching)
     inequalities = search.multipliers(flat).times(contrasts.size)
     at = search.point(flat)
-    dual = _proved(contrasts, cone, search.program.inverse(at), inequalities, gap / 20, proving)
-    return dual, at.shares
+    return _proved(contrasts, cone, search.program.inverse(at), inequalities, gap / 20, proving), at.shares
 
 
 def _proved(
@@ -318,8 +317,7 @@ def _start(inequality: _Cost, r: Float, a: float, h: float) -> Float:
     room = (a * a - h * h * float(np.sum(r * r / share))) / 2
     x = np.concatenate([[1.0], np.zeros(n), [-room], room * share])
     free = _Cost(inequality.direction, np.zeros_like(inequality.cost)).slack(x)
-    most = float(eigh(inequality.cost, free, eigvals_only=True)[-1])
-    return 2 * most * x
+    return 2 * float(eigh(inequality.cost, free, eigvals_only=True)[-1]) * x
 
 
 def _follow(inequality: _Cost, x: Float, gap: float, deadline: Deadline) -> Float:

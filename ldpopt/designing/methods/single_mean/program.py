@@ -278,8 +278,7 @@ class _Rare:
             found.append(self.mass + digit)
             total += digit
         found.insert(0, self.mass - total)
-        inside = all(self.low <= count <= self.high for count in found)
-        return found if inside and remainder == 0 else None
+        return found if all(self.low <= count <= self.high for count in found) and remainder == 0 else None
 
 
 def _rounded(
