@@ -119,10 +119,7 @@ def _prepare_streams() -> None:
 
 
 def _flushed(code: int) -> int:
-    """Flush the streams and return the exit code; that of an error if results are lost.
-
-    Without this, the interpreter would try again to write the remaining buffer, print an error and exit with 120.
-    """
+    """Flush the streams, which the interpreter would try again, and return the exit code; of an error if text is lost."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -147,10 +147,7 @@ def progress_bar(task: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def _shown(task: str, columns: Callable[[Any, Any], tuple[Any, ...]]) -> Iterator[Callable[..., None]]:
-    """Show a task on stderr, if that is a terminal, until the end, even if Ctrl-C arrives while the display starts.
-
-    From now on, Ctrl-C raises KeyboardInterrupt.
-    """
+    """Show a task on stderr, if that is a terminal, until the end, even if Ctrl-C arrives while the display starts."""
     raise_on_interrupt()
     if not sys.stderr.isatty():
         yield lambda **changes: None

@@ -92,11 +92,9 @@ class _AverageState:
 
 
 class AverageMaster:
-    """The master program for given columns, whose scores ``g``, shape ``(m, d)``, span the space.
+    """The master program for columns whose scores, shape ``(m, d)``, span the space; ``images`` is ``(h, d, d)``."""
 
-    ``gram`` is ``G``, shape ``(d, d)``, invariant under a group of orthogonal matrices, ``images``, shape
-    ``(h, d, d)``: ``scores @ image`` are the images of the columns. ``spread`` is the value less the variance.
-    """
+    # The Gram matrix is invariant under the images, orthogonal matrices; spread is the value less the variance.
 
     def __init__(self, scores: Float, gram: Float, images: Float, spread: float = 0.0) -> None:
         self.gram, self.images, self.spread = gram, images, spread

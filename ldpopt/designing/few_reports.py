@@ -1,11 +1,7 @@
-r"""Designs with few reports: as few as the optimum needs, or at most a given number.
+r"""Designs with few reports: as few as the optimum needs, by a basic solution, or at most a given number.
 
-The value depends on the probabilities only through the information matrix and their equations. A basic solution of
-these linear equations has at most ``n (n + 1) / 2`` columns, and ``n`` more if the variance of every answer is kept.
-
-With fewer reports than that, the best columns need not be extreme rays, and the program is not convex. The
-search starts from clusters of the reports of the optimum: joining two reports loses their distance in the prices of the
-optimum, as in Ward's clustering. From each start the value is decreased. At a point with columns ``(q_y, q_y a_y)``
+With fewer than a basic solution has, the best columns need not be extreme rays, and the program is not convex. The
+search starts from clusters of the reports of the optimum. At a point with columns ``(q_y, q_y a_y)``
 
 .. math:: \sum_y q_y a_y a_y^T \succeq \sum_y \big( e_y a_y^{0T} + a_y^0 e_y^T - q_y a_y^0 a_y^{0T} \big),
           \quad e_y = q_y a_y,

@@ -5,8 +5,7 @@ With all permutations as symmetries every information matrix is a multiple of th
 
 .. math:: t(k) = \frac{(1-b)^2 \, k (n-k) / n}{(b + (1-b) k / n)^2}, \quad b = e^{-\epsilon},
 
-so that the least average variance is :math:`(n-1)^2 / \max_k t(k) - (1 - 1/n)`. The largest ``t`` is at one of the two
-whole numbers next to :math:`n / (e^\epsilon + 1)`.
+so that the least average variance is :math:`(n-1)^2 / \max_k t(k) - (1 - 1/n)`.
 """
 
 from dataclasses import dataclass, replace

@@ -53,16 +53,12 @@ class DesignTask:
 
 @dataclass(frozen=True, eq=False)
 class RawDesign:
-    """Result of a method, all of which `prove_design` checks.
+    """Result of a method, all of which `prove_design` checks."""
 
-    The channel has a row for each class of answers, in multiples of ``2**-53``. Of the bounds, the tightest first, the
-    first one that exact arithmetic confirms is used.
-    """
-
-    channel: Float  # (c, m)
+    channel: Float  # (c, m): a row for each class of answers, in multiples of 2**-53
     left_inverse: Float  # X, shape (c, m); the estimator is W X
     weights: Float  # of the answers for which the bounds hold, shape (n,)
-    bounds: Iterable[Bound] = ()
+    bounds: Iterable[Bound] = ()  # the tightest first; the first that exact arithmetic confirms is used
     rounds: int = 0  # of pricing
     notes: tuple[str, ...] = ()
 

@@ -60,11 +60,8 @@ def relaxed_worst_case(
     deadline: Deadline = NO_LIMIT,
     candidates: Float | None = None,
 ) -> tuple[Optimum, float]:
-    """Design for the largest variance over many answers, and that variance; ``candidates`` are sets, shape ``(m, n)``.
-
-    In turn: columns for the average at the weights so far, and the saddle point on these columns, which has new
-    weights. The bound is that of the relaxation for some weights, which bounds the worst case as well.
-    """
+    """Design for the largest variance over many answers, and that variance; ``candidates`` are sets, ``(m, n)``."""
+    # In turn: columns for the average at the weights so far, and the saddle point on these, which has new weights.
     n = len(gram)
     r, rounds, own = np.full(n, 1.0 / n), 0, FIRST * gap
     best: tuple[Optimum, float] | None = None

@@ -8,9 +8,8 @@ It is a linear program with a block for each answer.
 or, for the worst case, the smallest ``tau`` with ``sum_j t_j^2 P_xj - w_x^2 <= tau`` for every answer. A primal-dual
 interior point; the time of a step is linear in the number of answers.
 
-Report values are integer multiples of a small step. Rounding changes the sum and the mean of a row; the masses of two
-common reports are changed to correct both up to a remainder, and those of a few rare reports, whose values differ by
-powers of 256 steps, to correct the remainder.
+Rounding changes the sum and the mean of a row: two common reports correct both up to a remainder, a few rare ones the
+remainder. Report values are integer multiples of a small step.
 """
 
 from dataclasses import dataclass
