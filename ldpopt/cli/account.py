@@ -33,9 +33,9 @@ def account(
     data = {"reports": reports, "people": people, "sum_of_budgets": sum_of_budgets, "delta": delta, "epsilon": found}
     data |= {"guess": guess, "is_attained": curve.is_attained, "sentence": curve.in_words}
     rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, found]] if delta else [])]
-    notes = [] if curve.is_attained else ["an upper bound: perhaps nobody attains it"]
     among = "" if people is None else f", shuffled among {people:,} people"
-    parts = [Table(["delta", "epsilon"], rows, digits=6), curve.in_words, *notes]
+    parts = [Table(["delta", "epsilon"], rows, digits=6), curve.in_words]
+    parts += [] if curve.is_attained else ["an upper bound: perhaps nobody attains it"]
     show(Facts(f"{file}: {reports} reports of a person{among}", parts), data, json)
 
 

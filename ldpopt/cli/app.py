@@ -119,7 +119,7 @@ def _prepare_streams() -> None:
 
 
 def _flushed(code: int) -> int:
-    """Flush the streams, which the interpreter would try again, and return the exit code; of an error if text is lost."""
+    """Flush the streams, which the interpreter would try again, and return the exit code: an error if text is lost."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -41,7 +41,7 @@ def certify(
     Privacy, value and bound are recomputed from the problem, the probabilities and the multipliers in the file. Exit
     code 1 if a claim in the file does not hold. A model is solved and certified first.
     """
-    from ldpopt.accounting.certificate import is_account
+    from ldpopt.accounting.certificate import CurveCertificate, is_account
     from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import save_design
     from ldpopt.problem.modelfile import read_model
@@ -53,7 +53,9 @@ def certify(
     if Path(file).suffix.lower() != ".toml":
         _refuse_options(given, "a model", file)
         if is_account(file):
-            _certify_account(file, json)
+            account = CurveCertificate.load(file)
+            claims = [{"epsilon": epsilon, "delta": float(delta)} for epsilon, delta in account.claims]
+            _recheck_claim(account, file, {"claims": claims}, json)
         elif is_design(file):
             _certify_design(file, gap, json)
         else:
@@ -156,15 +158,6 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
     data |= {key: float(value) for key, value in picked(claim, "achieved", "bound", "relative_gap", "bias").items()}
     _recheck_claim(claim, name or file, data, json)
     require_gap(claim.relative_gap, gap)
-
-
-def _certify_account(file: str, json: str | None) -> None:
-    """Recheck a certificate of what reports reveal; exit 1 if it does not hold."""
-    from ldpopt.accounting import CurveCertificate
-
-    claim = CurveCertificate.load(file)
-    claims = [{"epsilon": epsilon, "delta": float(delta)} for epsilon, delta in claim.claims]
-    _recheck_claim(claim, file, {"claims": claims}, json)
 
 
 def _recheck_claim(claim: Any, name: str, data: dict[str, Any], json: str | None) -> None:

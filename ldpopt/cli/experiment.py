@@ -45,7 +45,11 @@ def experiment(
     from ldpopt.studies.experiment import PROTOCOLS, Resampled, compare_means_grid, protocols
 
     require_writable(output)
-    low, high = _bounds(bounds)
+    try:
+        low, high = map(float, bounds.split(":"))
+    except ValueError:
+        do = "write LOW:HIGH, such as 0:100"
+        raise StatementError(f"{bounds!r} is not a range of answers", where="--range", do=do) from None
     sizes, budgets = options.parse_people(people), [float(Budget(budget)) for budget in options.parse_grid(epsilon)]
     names = protocols(protocol or PROTOCOLS, len(column))
     data = Resampled(answers, column, low, high)
@@ -60,16 +64,6 @@ def experiment(
     headings = ["people", "epsilon", "protocol", "error", "std error", "theory"]
     title = f"root mean squared errors over {sets} data set{'s' if sets > 1 else ''}{more}"
     show(Facts(title, [Table(headings, cells)]), {"sets": sets, "seed": seed, "columns": column, "rows": rows}, json)
-
-
-def _bounds(text: str) -> tuple[float, float]:
-    """Read the least and the largest answer from ``LOW:HIGH``."""
-    try:
-        low, high = map(float, text.split(":"))
-    except ValueError:
-        do = "write LOW:HIGH, such as 0:100"
-        raise StatementError(f"{text!r} is not a range of answers", where="--range", do=do) from None
-    return low, high
 
 
 def _rows(found: MeanExperiment, width: float) -> Iterator[dict[str, Any]]:

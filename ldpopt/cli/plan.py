@@ -107,5 +107,4 @@ def _best_mechanism(source: Any, budget: str) -> Any:
 
     if isinstance(source, Design):
         return design(source.workload, PureLDP(budget), weights=source.weights)
-    answers = source.inputs if isinstance(source, Mechanism) else source.workload.inputs
-    return SubsetSelection(list(answers), budget)
+    return SubsetSelection(list(source.inputs if isinstance(source, Mechanism) else source.workload.inputs), budget)

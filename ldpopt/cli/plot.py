@@ -44,9 +44,12 @@ def plot(
     compared with mechanisms from the literature.
     """
     from ldpopt import plotting as pictures
+    from ldpopt.problem.modelfile import read_model
 
     require_writable(picture=output)
-    kind = kind or _default_kind(file)
+    if kind is None:
+        is_model = Path(file).suffix.lower() == ".toml"
+        kind = "design" if is_model and read_model(file).problem is None else "mechanism"
     if kind == "polytope":
         axes = _polytope(file)
     elif kind == "design":
@@ -56,14 +59,6 @@ def plot(
         axes = pictures.delta_curve(mechanism.audit(), new_axes()) if kind == "delta" else heat_map(mechanism, privacy)
     save_picture(output, axes)
     show(output, {"file": output, "kind": kind}, json)
-
-
-def _default_kind(file: str) -> Kind:
-    """The kind of picture for a file if none is given."""
-    from ldpopt.problem.modelfile import read_model
-
-    is_workload = Path(file).suffix.lower() == ".toml" and read_model(file).problem is None
-    return "design" if is_workload else "mechanism"
 
 
 def _design(file: str) -> Any:

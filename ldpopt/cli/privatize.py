@@ -91,9 +91,8 @@ def _privatize_folder(questions: Questions, source: str, target: str, jobs: int,
     if target == "-" or Path(target).suffix:
         raise typer.BadParameter(f"{source} is a folder: its reports go to a folder, not to {target}")
     with progress_bar(f"privatizing {Path(source).name}") as progress, options.executor_of(dask, jobs) as executor:
-        return privatize_folder(
-            source, target, questions.survey, jobs=jobs, executor=executor, progress=progress, **how
-        )
+        how |= {"jobs": jobs, "executor": executor, "progress": progress}
+        return privatize_folder(source, target, questions.survey, **how)
 
 
 def _warnings(questions: Questions, seed: int | None, keep: list[str]) -> Iterator[str]:

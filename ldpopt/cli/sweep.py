@@ -57,7 +57,11 @@ def sweep(
         result.to_csv(output)
     show(result.facts(), {"interrupted": result.interrupted, "rows": list(result.records())}, json)
     if plot is not None and result.rows and not result.interrupted:
-        save_picture(plot, _picture(result))
+        from ldpopt import plotting as pictures
+
+        has_surface = result.priors is not None and len(result.epsilons) > 1 and not result.cases
+        axes = new_axes((7.0, 5.2), "3d") if has_surface else new_axes()
+        save_picture(plot, (pictures.surface if has_surface else pictures.sweep)(result, axes))
     _exit_unless_solved(result, output)
 
 
@@ -93,15 +97,6 @@ def _save_mechanisms(result: SweepResult, folder: str, names: list[str]) -> None
             delta = "" if math.isnan(row.delta) else f", delta {row.delta!r}"
             title = f"{row.model or names[0]}, epsilon {row.epsilon!r}{delta}, prior {row.prior}"
             mechanism.save(Path(folder) / f"{number:0{digits}}.json", title=title)
-
-
-def _picture(result: SweepResult) -> Any:
-    """Curves, or a surface over budgets and priors."""
-    from ldpopt import plotting as pictures
-
-    if result.priors is not None and len(result.epsilons) > 1 and not result.cases:
-        return pictures.surface(result, new_axes((7.0, 5.2), "3d"))
-    return pictures.sweep(result, new_axes())
 
 
 def _exit_unless_solved(result: SweepResult, output: str | None) -> None:

@@ -74,7 +74,9 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     to = stated.to if to is None else to
     words = read_words(stated.language if language is None else language, survey)
     questions = [_question(name, asked, survey, words) for name, asked in form["questions"].items()]
-    script = _script(form)
+    # All modules as one, since a page cannot import a part of itself.
+    draw = re.sub(r"^export ", "", draw_module(form), flags=re.MULTILINE)
+    script = f'"use strict";\n(() => {{\n{draw}\n{(HERE / "page.js").read_text(encoding="utf-8")}}})();\n'
     style = (HERE / "page.css").read_text(encoding="utf-8")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; connect-src {_source(to)}; "
@@ -140,12 +142,6 @@ def read_words(language: str, survey: Survey) -> Words:
 
 def _words_file(language: str) -> Words:
     return tomllib.loads((HERE / "words" / f"{language}.toml").read_text(encoding="utf-8"))
-
-
-def _script(form: dict[str, Any]) -> str:
-    """The script of the page: all modules as one, since a page cannot import a part of itself."""
-    draw = re.sub(r"^export ", "", draw_module(form), flags=re.MULTILINE)
-    return f'"use strict";\n(() => {{\n{draw}\n{(HERE / "page.js").read_text(encoding="utf-8")}}})();\n'
 
 
 def _hash(text: str) -> str:

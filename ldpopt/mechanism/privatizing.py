@@ -113,11 +113,9 @@ def _privatize_partitions(
 ) -> Any:
     """Replace columns of a dataframe of Dask lazily, so that a second computation gives the same reports."""
     if keyed is None and rng is None:
-        raise StatementError(
-            "a table of Dask is computed again whenever it is needed, and each time other reports would be drawn",
-            do="pass key= and id=, which give each person the same report again; or write the reports once with "
-            "ldpopt.privatize_folder",
-        )
+        what = "a table of Dask is computed again whenever it is needed, and each time other reports would be drawn"
+        do = "pass key= and id=, which give each person the same report again; or use ldpopt.privatize_folder once"
+        raise StatementError(what, do=do)
     task = _Partition(dict(questions), None if rng is None else seed_of(rng), keyed, one_question)
     return mapped(table, task, task(table._meta, 0))
 
