@@ -82,20 +82,14 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; connect-src {_source(to)}; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
-    digest = form_digest(form)
+    digest, language = form_digest(form), stated.language if language is None else language
     shown = [{key: question[key] for key in ("name", "text", "answers")} for question in questions]
-    data = {
-        "form": form,
-        "digest": digest,
-        "to": to,
-        "shared": stated.shared,
-        "shown": shown,
-        "parts": shown if survey.joint is None else [_joint_part(survey, shown, words)],
-        "words": {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))},
-    }
+    data = {"form": form, "digest": digest, "to": to, "shared": stated.shared, "shown": shown}
+    data["parts"] = shown if survey.joint is None else [_joint_part(survey, shown, words)]
+    data["words"] = {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))}
     return filled(
         HERE,
-        language=stated.language if language is None else language,
+        language=language,
         title=survey.title or words["untitled"],
         policy=policy,
         style=style,
@@ -175,14 +169,8 @@ def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) ->
     if asked["missing"] == "leave_out":
         hint = words["may_leave_out"]
         choices.append(("", words["leave_out"]))
-    return {
-        "name": name,
-        "text": _question_text(survey, name),
-        "answers": answers,
-        "choices": choices,
-        "is_menu": len(choices) > MAX_BUTTONS,
-        "hint": hint,
-    }
+    found = {"name": name, "text": _question_text(survey, name), "answers": answers, "choices": choices}
+    return found | {"is_menu": len(choices) > MAX_BUTTONS, "hint": hint}
 
 
 def _joint_part(survey: Survey, shown: list[dict[str, Any]], words: Words) -> dict[str, Any]:

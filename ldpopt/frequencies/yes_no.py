@@ -185,11 +185,8 @@ class YesNoPatterns(ReportSource):
         pattern = choices.below(rows, np.where(is_close, drawn.close, drawn.far))
         numbers = [math.comb(size, a) for a in range(size + 1)]
         ends_far, ends_close = np.cumsum(numbers[: drawn.least]), np.cumsum(numbers[drawn.least :])
-        agreements = np.where(
-            is_close,
-            drawn.least + np.searchsorted(ends_close, pattern, side="right"),
-            np.searchsorted(ends_far, pattern, side="right"),
-        )
+        few, many = (np.searchsorted(ends, pattern, side="right") for ends in (ends_far, ends_close))
+        agreements = np.where(is_close, drawn.least + many, few)
         agrees = np.zeros((len(rows), size), dtype=bool)
         order = draw_order(choices, rows, size, size)
         np.put_along_axis(agrees, order, np.arange(size) < agreements[:, None], axis=1)
@@ -202,9 +199,7 @@ class YesNoPatterns(ReportSource):
         if fits and array.size:
             fits = array.min() >= 0 and array.max() < len(self.names) and bool((np.diff(array // 2, axis=1) > 0).all())
         if not fits:
-            what = (
-                f"a report does not have answers to {self.size} of {self.pattern.questions} questions, in their order"
-            )
+            what = f"a report does not have answers to {self.size} of {self.pattern.questions} questions, in order"
             raise StatementError(what, do="pass what privatize of this survey returned")
         return array.astype(np.int64, copy=False)
 
