@@ -21,8 +21,7 @@ FLOAT_MARGIN = 2.0 ** (BITS - 40)
 
 def coin_tosses(mass: int, size: int, source: Source) -> NDArray[np.bool_]:
     """Toss coins with probability of heads ``mass / 2**53``."""
-    heads: NDArray[np.bool_] = source(size) < np.uint64(mass)
-    return heads
+    return np.asarray(source(size) < np.uint64(mass))
 
 
 def toss_lazily(mass: int, first: NDArray[np.uint8], source: Source, heads: NDArray[np.bool_]) -> None:

@@ -54,16 +54,14 @@ def privatize_frame(
         what = f"the table has a column {next(iter(set(keep) & set(questions)))!r} already"
         raise StatementError(what, do="rename it: the reports are a column of this name")
     frame = frame.drop([name for name in read if name not in questions])
-    return with_origin(
-        with_labels(frame, drawn), lambda: origin_of_reports(questions, keep, keyed, one_question, before)
-    )
+    reports = with_labels(frame, drawn)
+    return with_origin(reports, lambda: origin_of_reports(questions, keep, keyed, one_question, before))
 
 
 def _answers_in(frame: Any, column: Any, question: Question) -> Codes:
     """Codes of the answers in a column of a dataframe."""
-    where = f"column {column!r}"
-    missing = MissingAnswers(where, "answer")
-    codes = codes_of(column_of(frame, column), Coder(question.inputs, "answer"), where)
+    missing = MissingAnswers(f"column {column!r}", "answer")
+    codes = codes_of(column_of(frame, column), Coder(question.inputs, "answer"), missing.where)
     codes = question.fill_missing(codes, missing)
     missing.require_none()
     return codes
