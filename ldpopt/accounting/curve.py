@@ -139,8 +139,7 @@ class PrivacyCurve(HasFacts):
         masses, others = self._product.above(self._product.levels())
         table = np.column_stack([np.append(0.0, others), np.append(misses, misses - masses)])
         table = np.clip(np.append(table, [[1.0, 0.0]], axis=0), 0.0, 1.0)
-        kept: Float = table[np.append(True, np.abs(np.diff(table, axis=0)).max(axis=1) > 1e-12)]
-        return kept
+        return np.asarray(table[np.append(True, np.abs(np.diff(table, axis=0)).max(axis=1) > 1e-12)])
 
     def renyi(self, order: float) -> float:
         r"""Renyi divergence of an order of at least 1, in nats, the sum over the questions.

@@ -10,6 +10,7 @@ atoms, masses are moved to powers of one number, and multiplied as polynomials.
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import accumulate
@@ -23,6 +24,8 @@ from ldpopt.foundation.numbers import Float
 
 BITS = 512  # of masses and of ratios in fixed point: a delta of 1e-100 keeps 50 digits
 UNIT = 1 << BITS
+WIDTH = 2 * len(str(UNIT)) + 20  # digits of a coefficient of a product
+MULTIPLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN).multiply  # in nearly linear time
 CLOSE = 40  # ratios that differ by less than one part in 2**40 are made equal
 MAX_PRODUCTS = 200_000  # of two lists of atoms
 MAX_POWERS = 1 << 14  # of one number, to which masses are moved
@@ -202,13 +205,17 @@ def power(value: T, times: int, multiply: Callable[[T, T], T]) -> T:
 
 
 def multiplied(left: list[int], right: list[int], *, up: bool) -> list[int]:
-    """Product of two polynomials with coefficients in fixed point, by one product of long integers."""
-    size = (2 * BITS + 64) // 8
-    joined = (int.from_bytes(b"".join(v.to_bytes(size, "little") for v in part), "little") for part in (left, right))
+    """Product of two polynomials with coefficients in fixed point."""
+    return [rounded(value, UNIT, up=up) for value in convolved(left, right, WIDTH)]
+
+
+def convolved(left: list[int], right: list[int], width: int) -> list[int]:
+    """Coefficients of the product of two polynomials, of at most ``width`` digits, by one product of long decimals."""
+    texts = ("".join(f"{value:0{width}d}" for value in reversed(part)) for part in (left, right))
     count = len(left) + len(right) - 1
-    digits = prod(joined).to_bytes(size * (count + 1), "little")
-    found = (int.from_bytes(digits[size * k : size * (k + 1)], "little") for k in range(count))
-    return [rounded(value, UNIT, up=up) for value in found]
+    digits = str(MULTIPLY(*map(Decimal, texts))).zfill(width * count)
+    ends = range(len(digits), len(digits) - width * count, -width)
+    return [int(digits[max(end - width, 0) : end]) for end in ends]
 
 
 def rounded(number: int, unit: int, *, up: bool) -> int:

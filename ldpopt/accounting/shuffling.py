@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import accumulate
@@ -23,7 +22,7 @@ import numpy as np
 
 from ldpopt.accounting.curve import Bound, PrivacyCurve, read_channel, read_pairs
 from ldpopt.accounting.privacy_loss import NOTHING, ONE, Channel, PrivacyLoss, Source, interpolated
-from ldpopt.accounting.product import UNIT, multiplied, power, rounded
+from ldpopt.accounting.product import UNIT, convolved, multiplied, power, rounded
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, real_number, whole_number
@@ -32,7 +31,6 @@ from ldpopt.foundation.rows import Int
 TEN = 10**36  # masses of a tilted distribution are integers over this
 WIDTH = 76  # digits of a coefficient of a product
 LOST = 10**12  # mass at each end of a product that is not multiplied further
-MULTIPLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN).multiply
 RARE = 10**5  # reports that are rarer than one of so many in all are not counted in the blanket
 MAX_PLACES = 1 << 13  # of a variable on the lattice
 STEPS = 100  # candidates for the step of a lattice
@@ -103,13 +101,9 @@ def _tilt(values: Float, masses: Float) -> float:
 
 def _joined(left: Sum, right: Sum, *, up: bool) -> Sum:
     """The sum of two variables; places at both ends with little mass are not listed."""
-    texts = ("".join(f"{mass:0{WIDTH}d}" for mass in reversed(part.masses)) for part in (left, right))
-    count = len(left.masses) + len(right.masses) - 1
-    digits = str(MULTIPLY(*map(Decimal, texts))).zfill(WIDTH * count)
-    ends = range(len(digits), len(digits) - WIDTH * count, -WIDTH)
-    found = [rounded(int(digits[max(end - WIDTH, 0) : end]), TEN, up=up) for end in ends]
+    found = [rounded(mass, TEN, up=up) for mass in convolved(left.masses, right.masses, WIDTH)]
     begin = bisect_right(list(accumulate(found)), LOST)
-    end = count - bisect_right(list(accumulate(reversed(found))), LOST)
+    end = len(found) - bisect_right(list(accumulate(reversed(found))), LOST)
     lost = Fraction(0)
     if up:  # listed masses are at most 1.1
         rest = (left.lost + right.lost) * Fraction(11, 10) * TEN + sum(found[:begin]) + sum(found[end:])
@@ -215,8 +209,7 @@ class Shuffled(Source):
 def _rough(masses: Int, *, up: bool) -> Int:
     """Masses rounded up or down to about 36 significant bits."""
     unit = np.left_shift(np.int64(1), np.maximum(np.frexp(masses.astype(float))[1] - 36, 0).astype(np.int64))
-    found: Int = (masses + (unit - 1 if up else 0)) // unit * unit
-    return found
+    return np.asarray((masses + (unit - 1 if up else 0)) // unit * unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,12 +280,12 @@ class Tested(_Bound):
         shifts = tried @ shares - float(shares @ exact) / steps  # of the mean by rounding
         best = int(np.abs(shifts).argmin())
         scores, level = tried[best].astype(int).tolist(), round(n * float(shifts[best]))
-        shares: dict[int, Fraction] = {}
+        masses: dict[int, Fraction] = {}
         for score, mass in zip(scores, others.tolist(), strict=True):
-            shares[score] = shares.get(score, Fraction(0)) + Fraction(mass, ONE)
-        shares = {score: mass for score, mass in shares.items() if mass}
+            masses[score] = masses.get(score, Fraction(0)) + Fraction(mass, ONE)
+        masses = {score: mass for score, mass in masses.items() if mass}
         first, last = level + 1 - max(scores), level + 1 - min(scores)
-        tails = [sum_of(shares, n - 1, up=up).tails(first, last, up=up) for up in (False, True)]
+        tails = [sum_of(masses, n - 1, up=up).tails(first, last, up=up) for up in (False, True)]
         total = Fraction(0)
         for score, over, under in zip(scores, p.tolist(), q.tolist(), strict=True):
             gain = over - a * under
@@ -346,7 +339,8 @@ def _powers(row: list[int], n: int, *, up: bool) -> list[list[int]]:
     """Distributions of the number of second reports of 0 to n people with the same answer."""
     found = [[UNIT]]
     for _ in range(n):
-        found.append(multiplied(found[-1], row, up=up))
+        pairs = zip([*found[-1], 0], [0, *found[-1]], strict=True)
+        found.append([rounded(row[0] * own + row[1] * less, UNIT, up=up) for own, less in pairs])
     return found
 
 

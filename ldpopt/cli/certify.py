@@ -153,7 +153,7 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
     from ldpopt.certificate.design_certificate import load_certificate
 
     claim = load_certificate(file)
-    data = {"objective": claim.objective, "privacy": privacy_text(claim.privacy)}
+    data: dict[str, Any] = {"objective": claim.objective, "privacy": privacy_text(claim.privacy)}
     data |= {"epsilon": float(claim.privacy.epsilon), "audit": audit_data(claim.audit)}
     data |= {key: float(value) for key, value in picked(claim, "achieved", "bound", "relative_gap", "bias").items()}
     _recheck_claim(claim, name or file, data, json)

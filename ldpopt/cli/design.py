@@ -85,8 +85,9 @@ def _data(model: Model, found: Any) -> dict[str, Any]:
     problem = model.require_design()
     is_listed = found.codec.form == "labels"
     variances = zip(problem.workload.inputs, found.variance().tolist(), strict=True)
-    data = {"title": model.title, "objective": problem.objective, "privacy": privacy_text(problem.privacy)}
-    data |= dict(zip(("numbers", "answers"), problem.workload.shape, strict=True))
+    (k, n), privacy = problem.workload.shape, privacy_text(problem.privacy)
+    data: dict[str, Any] = {"title": model.title, "objective": problem.objective, "privacy": privacy}
+    data |= {"numbers": k, "answers": n}
     data |= picked(found, "value", "average_variance", "worst_variance", "bound", "relative_gap", "exact", "bits")
     return data | {
         "reports": found.n_reports if is_listed else None,

@@ -138,8 +138,6 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
     def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`."""
         found, unit = self.protocol.estimate(reports, confidence, **how), self.workload.unit or 1.0
-        numbers = {"values": unit * found.values, "std_error": abs(unit) * found.std_error}
-        interval = np.sort(unit * found.interval, axis=1)
-        return replace(
-            found, **numbers, interval=interval, method="design", labels=self.workload.names, covariance=None
-        )
+        made: dict[str, Any] = {"values": unit * found.values, "std_error": abs(unit) * found.std_error}
+        made |= {"interval": np.sort(unit * found.interval, axis=1), "labels": self.workload.names}
+        return replace(found, **made, method="design", covariance=None)

@@ -310,5 +310,4 @@ class PatternCodec(SetCodec):
 
     def sets(self, codes: Codes, source: Draws) -> Positions:
         """Draw the reports of rows of answers."""
-        found: Positions = self.randomizer.privatize(codes, source)
-        return found
+        return np.asarray(self.randomizer.privatize(codes, source))

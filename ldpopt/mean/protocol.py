@@ -327,7 +327,9 @@ class VectorProtocol(MeanProtocol):
             self._fill(reports[part], answers[part], source)
         return reports
 
-    _rows_at_a_time = CHUNK
+    @property
+    def _rows_at_a_time(self) -> int:
+        return CHUNK
 
     @abstractmethod
     def _empty(self, users: int) -> NDArray[Any]:

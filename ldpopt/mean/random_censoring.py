@@ -122,8 +122,7 @@ class RandomCensoring(Protocol, published=True):
         lower, upper = self.counts
         # The rounded threshold stays between the masses of the ends, whose ratio decides privacy.
         threshold = np.clip(lower + np.rint((upper - lower) * x).astype(np.int64), lower, upper)
-        reports: NDArray[Any] = (source(x.size).astype(np.int64) < threshold).astype(np.uint8)
-        return reports
+        return np.asarray(source(x.size).astype(np.int64) < threshold).astype(np.uint8)
 
     def _variance(self, x: Any) -> Any:
         return (self.lower / self.slope + x) * (self.above / self.slope + 1 - x)
