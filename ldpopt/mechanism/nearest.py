@@ -4,7 +4,7 @@ r"""The private channel that is nearest to a given one, by linear programs.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class _Program:
         from scipy.optimize import linprog
         from scipy.sparse import vstack
 
-        (n, m), size = self.shape, self.given.size
+        (n, m), size, solve = self.shape, self.given.size, cast(Any, linprog)
         identity = np.arange(size)
         distance = self._rows(size, (identity, identity, 1.0), (identity, size + identity, -1.0))
         largest = self._rows(n, (identity // m, size + identity, 1.0), (np.arange(n), 2 * size + m, -1.0))
@@ -70,7 +70,7 @@ class _Program:
         while not deadline.is_over:
             rows, sides = vstack([rows for rows, _ in blocks]), np.concatenate([side for _, side in blocks])
             how: Any = {"method": "highs", "options": {"time_limit": deadline.left}}
-            found = linprog(cost, rows, sides, sums, np.ones(n), bounds, **how)
+            found = solve(cost, rows, sides, sums, np.ones(n), bounds, **how)
             if found.status != 0:
                 break
             channel = np.maximum(found.x[:size].reshape(n, m), 0.0)

@@ -118,6 +118,20 @@ def _read(name: str) -> Dataset:
     return Dataset(name, question, tuple(labels.values()), frozen(positions[index.ravel()]), source, license)
 
 
+@lru_cache(maxsize=8)
+def _table(file: str) -> Mapping[str, NDArray[Any]]:
+    """Columns of a file of statsmodels, which is not imported: that would take longer than most problems."""
+    package = importlib.util.find_spec("statsmodels")
+    if package is None:
+        what = f"the data set {file!r} needs the package statsmodels, which is not installed"
+        raise LdpoptError(what, do='pip install "ldpopt[data]"')
+    path = Path(package.submodule_search_locations[0], "datasets", file, f"{file}.csv")  # type: ignore[index]
+    header = path.read_text(encoding="utf-8").partition("\n")[0]
+    mark = next(mark for mark in "\t;," if mark in header)
+    names = [name.strip("\"'\r") for name in header.split(mark)]
+    return dict(zip(names, np.loadtxt(path, delimiter=mark, skiprows=1, unpack=True), strict=True))
+
+
 def _health() -> NDArray[np.int64]:
     """Self-rated health from three indicator columns; excellent (3) if none is set."""
     flags = np.stack([_table("randhie")[column] for column in ("hlthp", "hlthf", "hlthg")])
@@ -144,17 +158,3 @@ CODES: Mapping[str, Callable[[], NDArray[Any]]] = {
     "modechoice:mode": lambda: _table("modechoice")["mode"][_table("modechoice")["choice"] == 1],
 }
 """Codes of the data sets that are not a column of their file."""
-
-
-@lru_cache(maxsize=8)
-def _table(file: str) -> Mapping[str, NDArray[Any]]:
-    """Columns of a file of statsmodels, which is not imported: that would take longer than most problems."""
-    package = importlib.util.find_spec("statsmodels")
-    if package is None:
-        what = f"the data set {file!r} needs the package statsmodels, which is not installed"
-        raise LdpoptError(what, do='pip install "ldpopt[data]"')
-    path = Path(package.submodule_search_locations[0], "datasets", file, f"{file}.csv")  # type: ignore[index]
-    header = path.read_text(encoding="utf-8").partition("\n")[0]
-    mark = next(mark for mark in "\t;," if mark in header)
-    names = [name.strip("\"'\r") for name in header.split(mark)]
-    return dict(zip(names, np.loadtxt(path, delimiter=mark, skiprows=1, unpack=True), strict=True))
