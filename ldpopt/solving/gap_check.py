@@ -1,12 +1,8 @@
 """The gap of a repaired channel: an answer is called optimal only if its own multipliers prove a small gap.
 
-The gap is that of the certificate, by the same computation in integers. For large programs with an expected value it is
-computed in floats; for a worst case floats are too inaccurate, so integers are always used.
-
-A small problem with a gap is solved again (`polish`), as often happens for worst cases: rounding and repair cost each
-input a little, and a worst case has the value of the input that lost most. First worst-case rows are raised by those
-losses, so that after the repair all inputs lose equally. Then other methods are tried: interior points keep ratios that
-a simplex method rounds to zero, and row generation ends at a vertex where an interior point stalls.
+A small problem with a gap is solved again (`polish`), as often happens for worst cases, which have the value of the
+input that lost most by rounding and repair. First worst-case rows are raised by those losses. Then other methods are
+tried: interior points keep ratios that a simplex method rounds to zero, and row generation ends at a vertex.
 """
 
 from collections.abc import Iterator

@@ -1,12 +1,4 @@
-r"""The central path of a compact program: Newton directions in blocks of inputs, start, steps, and warm starts.
-
-In a Newton step, slacks and multipliers are eliminated entry by entry. With :math:`\theta = s/w`, :math:`\tau = t/z`
-and :math:`v = 1/(\theta + \tau)` the equations for ``y`` and ``M`` are
-
-.. math:: D\,dy - A\,dM = f, \qquad A^T dy + K\,dM = q, \qquad A = b + \beta\,\theta v, \quad D = \sum_j \theta v \tau,
-
-whose Schur complement on the outputs is factored (docs, "The interior point").
-"""
+"""The central path of a compact program, with Newton directions in blocks of inputs (docs, "The interior point")."""
 
 import math
 from collections.abc import Callable

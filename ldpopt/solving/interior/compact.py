@@ -7,9 +7,7 @@ For costs ``c`` (n, m), to be maximized, with the slack ``t`` of the caps and th
     s_{xj} + t_{xj} - \beta M_j = \delta \;[z_{xj}], \qquad \sum_j s_{xj} + b \sum_j M_j = 1 \;[y_x], \qquad
     w_{xj} = y_x + z_{xj} - c_{xj},
 
-the central path is :math:`s w = t z = M h = \mu`. All variables except ``y`` and ``M`` are eliminated entry by entry;
-the remaining system is quasi-definite, and its Schur complement on the outputs has order m (docs, "The interior
-point"). Predictor and corrector are Mehrotra's.
+the central path is :math:`s w = t z = M h = \mu`; all variables except ``y`` and ``M`` are eliminated entry by entry.
 """
 
 import math

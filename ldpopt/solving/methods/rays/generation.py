@@ -1,10 +1,6 @@
-r"""Column generation over rays: the master's multipliers price every output, whose best ray is added to the master.
+"""Column generation over rays: the master's multipliers price every output, whose best ray is added to the master.
 
-With multipliers ``y`` of the row sums and ``v_j`` the smallest price of an output's rays, whose entry at the root is 1,
-
-.. math:: \sum_x \Big( y_x + \min\big(0, \min_{j:\, root(j) = x} v_j\big) \Big)
-
-is at most the cost of every private channel, in each round. Theory: docs, "Rays".
+In each round the prices also bound the cost of every private channel. Theory: docs, "Rays".
 """
 
 import logging

@@ -1,9 +1,7 @@
-r"""Patches: a start for large graphs, on which an input far away hardly changes the best rays.
+"""Patches: a start for large graphs, on which an input far away hardly changes the best rays.
 
-The inputs are divided into cores. The problem of each core, and of the inputs up to a margin around it, is solved by
-itself. The multipliers of the cores together prove a bound for all inputs, after the prices have shown where they are
-too large; the columns of the cores' outputs together are a channel, whose rows sum to about 1 and are balanced.
-Theory: docs, "Rays".
+The problem of each core of inputs, with a margin around it, is solved by itself. The multipliers of the cores together
+prove a bound, after they were lowered where prices are negative; the columns together, balanced, are a channel.
 """
 
 import logging

@@ -1,8 +1,7 @@
-r"""Trees of tight ties, one per output: the best ray of each output for given costs, found by pivots.
+"""Trees of tight ties, one per output: the best ray of each output for given costs, found by pivots.
 
-A ray is described by a spanning tree of tight ties, whose root is an input with entry 1. The ray is optimal if the cost
-of every subtree has the sign that its tie to the parent permits: not negative if the tie bounds the node from below,
-not positive if it bounds the node from above. Then these costs are the ties' multipliers. Theory: docs, "Rays".
+The ray of a spanning tree is optimal if the cost of every subtree has the sign that its tie to the parent permits;
+these costs are then the ties' multipliers. Theory: docs, "Rays".
 """
 
 from dataclasses import dataclass
