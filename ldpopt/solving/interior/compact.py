@@ -64,13 +64,13 @@ class Interior(Solver):
             if status is not Status.OPTIMAL and path.resumed and not deadline.is_over:
                 path = new_path()
                 status = path.iterate(gap, steps, deadline)
-        best = path.best
+        best = path.in_units(path.at)
         y, z = sign * best.y, sign * best.z
         point = np.concatenate([best.s.reshape(-1), best.m])
         rows = np.concatenate([y, z.reshape(-1)])
         below = structure.b * (structure.weighted.sum(axis=0) - y.sum()) + structure.beta * z.sum(axis=0)
         reduced = np.concatenate([(structure.weighted - y[:, None] - z).reshape(-1), below])
-        return Outcome(status, f"{path.steps_taken} steps, relative gap {best.gap:.1e}", point, rows, reduced, path)
+        return Outcome(status, f"{path.steps_taken} steps, relative gap {path.gap:.1e}", point, rows, reduced, path)
 
 
 def _read_options(unknown: dict[str, Any], gap: float, steps: int) -> None:
