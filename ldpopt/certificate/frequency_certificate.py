@@ -1,8 +1,7 @@
 """Certificate of subset selection for the frequencies of many answers with equal weights: reports are not listed.
 
-Two integers describe the randomizer: the size ``k`` of the sets, and the mass of those that contain the truth. Each
-frequency is estimated by ``(count / N - q) / (p - q)`` with the exact support probabilities, without bias. The bound is
-that of a product alphabet with one attribute. One of the two sizes next to ``n / (e^epsilon + 1)`` is the best.
+The size ``k`` of the sets and the mass of those that contain the truth describe the randomizer. Each frequency is
+estimated by ``(count / N - q) / (p - q)``; the bound is that of a product alphabet with one attribute.
 """
 
 from collections.abc import Hashable, Sequence
