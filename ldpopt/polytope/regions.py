@@ -186,7 +186,7 @@ class EpsilonRange:
 def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, ...]:
     r"""Divide the axis of epsilon into ranges in which one mechanism is optimal for the identity utility.
 
-    .. math:: t_k \le e^\epsilon \le t_{k+1}, \qquad t_k = \frac{S_{k-1}}{\pi_{(k)}} - (k - 2), \quad t_1 = 1
+    .. math:: t_k \le e^\epsilon \le t_{k+1}, \qquad t_k = \frac{\Sigma_{k-1}}{\pi_{(k)}} - (k - 2), \quad t_1 = 1
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ class CentralPath:
         n, k = self.c.shape
         b, beta = self.b, self.beta
         near = max(b, 1e-2)
-        # The midpoint on the logarithmic scale; on the linear scale if the slack matters more than the ratio.
+        # Uniform reports are the harmonic mean of floor and cap, or the plain one if slack matters more than the ratio.
         half = (1 / k - min(self.delta, 1 / k) / 2) / (b + beta / 2)
         m = np.full(k, min((1 + near) / (2 * near * k), half if self.delta else np.inf))
         s = np.full((n, k), 1 / k - b * m[0])
