@@ -12,12 +12,7 @@ from ldpopt.foundation.files import replacing
 
 
 def report(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL|SURVEY", help="A model (TOML) or its name, or a survey of several questions (TOML or JSON)."
-        ),
-    ],
+    file: options.ModelOrSurveyPath,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The page, as HTML.")],
     people: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="How many people will answer: how precise the results are.")
@@ -43,7 +38,7 @@ def report(
     time_limit: options.TimeLimit = None,
     json: options.Json = None,
 ) -> None:
-    """Write one page about a mechanism or a survey, for people who decide.
+    """Write one page on a model or a survey, for an ethics board.
 
     It has the questions in words, what each person risks, who draws the reports and where, what stays unprotected, how
     precise the results are for a number of people, the proof, and how to repeat the computation. It needs no network
@@ -51,30 +46,28 @@ def report(
     """
     from ldpopt.plotting.report import report as page
     from ldpopt.problem.modelfile import read_model
-    from ldpopt.problem.modelfile.page import model_path
 
     require_writable(output)
-    path = model_path(file)
     found: Any
     how: dict[str, Any] = {"people": people, "waves": waves, "where": where, "keep": keep or []}
-    if is_survey(path):
-        refuse_options({"--no-budgets": not budgets, "--time-limit": time_limit}, path)
-        found, how["waves"] = read_survey_file(path), waves or _stated_waves(path)
+    if is_survey(file):
+        refuse_options({"--no-budgets": not budgets, "--time-limit": time_limit}, file)
+        found, how["waves"] = read_survey_file(file), waves or _stated_waves(file)
     else:
-        found = read_model(path)
+        found = read_model(file)
         how |= {"budgets": budgets, "time_limit": time_limit}
-    source = Path(path).read_text(encoding="utf-8") if Path(path).suffix.lower() == ".toml" else ""
-    with working(f"reporting on {Path(path).name}") as describe:
-        text = page(found, source=source, title=Path(path).stem, progress=describe, **how)
+    source = Path(file).read_text(encoding="utf-8") if Path(file).suffix.lower() == ".toml" else ""
+    with working(f"reporting on {Path(file).name}") as describe:
+        text = page(found, source=source, title=Path(file).stem, progress=describe, **how)
     with replacing(output) as stream:
         stream.write(text)
     data = {"file": output, "title": found.title, "bytes": len(text.encode())}
     show(f"{output}: open it in a browser", data, json)
 
 
-def _stated_waves(path: str) -> int | None:
+def _stated_waves(file: str) -> int | None:
     """The number of waves over which a survey in TOML keeps a promise; None if it states none."""
     from ldpopt.surveys.statement import read_survey
 
-    stated = read_survey(path).section.waves if Path(path).suffix.lower() == ".toml" else None
+    stated = read_survey(file).section.waves if Path(file).suffix.lower() == ".toml" else None
     return None if stated is None else stated.count

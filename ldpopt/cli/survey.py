@@ -42,7 +42,7 @@ def init(
 
 
 def solve(
-    path: Annotated[str, typer.Argument(metavar="SURVEY", help="A survey in TOML.")],
+    path: options.SurveyPath,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Survey as JSON.")] = None,
     json: options.Json = None,
 ) -> None:
