@@ -1,4 +1,4 @@
-"""The commands on surveys: init, check, solve, plan, form, collect, invite, privatize, estimate and export."""
+"""The commands on surveys: init, check, solve, plan, report, form, collect, privatize and others."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ from ldpopt.cli.invite import invite
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import require_writable, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
+from ldpopt.cli.report import report
 from ldpopt.foundation.display import Facts, Part, Table, label
 
 survey = typer.Typer(rich_markup_mode=None)
@@ -41,7 +42,7 @@ def init(
 
 
 def solve(
-    path: Annotated[str, typer.Argument(metavar="SURVEY", help="A survey in TOML.")],
+    path: options.SurveyPath,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Survey as JSON.")] = None,
     json: options.Json = None,
 ) -> None:
@@ -109,5 +110,5 @@ def export(
     show(f"{output}: {count:,} reports", {"file": output, "reports": count}, json)
 
 
-for _command in (init, check, solve, plan, form, collect, invite, privatize, estimate, export):
+for _command in (init, check, solve, plan, report, form, collect, invite, privatize, estimate, export):
     survey.command()(_command)

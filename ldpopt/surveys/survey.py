@@ -290,6 +290,12 @@ class Survey:
         }
 
     @property
+    def certificates(self) -> dict[str, Any]:
+        """The certificate of each column of reports; a mechanism without a design has none."""
+        found = {name: getattr(question.source, "certificate", None) for name, question in self.asked.items()}
+        return {name: certificate for name, certificate in found.items() if certificate is not None}
+
+    @property
     def unprotected(self) -> tuple[str, ...]:
         """Questions whose reports show who did not answer."""
         return tuple(name for name, question in self.questions.items() if question.missing == "leave_out")
