@@ -137,7 +137,9 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
         try:
             raw = step.method.solve(task)
             if isinstance(raw, FrequencyCertificate):
-                return FrequencyDesign(raw, steps=tuple(ran))
+                optimum = FrequencyDesign(raw, steps=tuple(ran))
+                short = optimum.short_reports
+                return replace(optimum, notes=(*optimum.notes, f"shorter reports: {short}")) if short else optimum
             found = prove_design(task.form, raw)
         except FAILURES as error:
             failure = failure or (error if isinstance(error, LdpoptError) else None)
