@@ -13,6 +13,7 @@ import numpy as np
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.design_bound import Bound, FormBound, NoBound, read_bound
 from ldpopt.certificate.design_bound_mean import MeanBound
+from ldpopt.certificate.design_bound_moments import MomentBound
 from ldpopt.certificate.design_bound_product import ProductBound
 from ldpopt.certificate.design_claim import LARGEST_FILE, DesignClaim
 from ldpopt.certificate.design_statement import AnswerClasses, Statement, cone_of, value_of, with_first_row
@@ -26,7 +27,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
-BOUNDS: tuple[type[Bound], ...] = (FormBound, ProductBound, MeanBound, NoBound)
+BOUNDS: tuple[type[Bound], ...] = (FormBound, ProductBound, MomentBound, MeanBound, NoBound)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
