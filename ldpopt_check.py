@@ -441,7 +441,7 @@ def root(value):
 
 DESIGN = "ldpopt design certificate 3"
 MULTIPLIERS = {"form": "inverse line shift inequalities", "mean": "numbers slope line", "none": ""}
-MULTIPLIERS["product"] = "sizes eigenvalues level"
+MULTIPLIERS |= {"product": "sizes eigenvalues level", "moments": "eigenvalues level factors"}
 
 
 def check_design(data):
@@ -894,7 +894,78 @@ def spectrum(form, sizes):
     return found, Fraction(rest, common)
 
 
-PROOFS = {"form": by_form, "mean": by_mean, "product": by_product, "none": lambda design: Fraction(0)}
+def by_moments(design, eigenvalues, level, factors):
+    """Questions of two answers each: as `by_product`, with the largest eigenvalue of each number of questions."""
+    need(design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError)
+    d = design.c.bit_length() - 1
+    need(design.c == 2**d > 1 and len(set(design.r)) == 1, "other answers, or unequal weights", ClaimError)
+    mu, off = spectrum(design.centered, [2] * d)
+    groups = [[m * design.factor for place, m in enumerate(mu) if place.bit_count() == j] for j in range(d + 1)]
+    largest = [max(group) + off * design.factor for group in groups]
+    return most_by_moments(design.base, largest, list(map(sum, groups)), eigenvalues, level, factors) - design.spread
+
+
+def most_by_moments(base, largest, total, eigenvalues, level, factors):
+    """``2 tr(SG) - 1.y``, if ``(1-b)^2 sum_j nu_j W_j <= y E v^2`` for all sets: both sides are linear in moments.
+
+    A moment is the share of answers ``x`` that are in the set with two answers at three given distances; () is 1. The
+    right side less the left, times ``2**d``, is ``sum tr(L' M L)`` and a rest; ``M`` are the matrices of `moments`, no
+    moment is negative, none is above ``m``, the share of the set. ``W_j`` is the set's weight in the sets of ``j``.
+    """
+    d, low, high = len(total) - 1, *base
+    n, b, mass, rest = 2**d, Fraction(low, high), (0, 0, 0), {}
+    level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], d + 2))
+    for j, share in enumerate([level, *(-s * s * m for s, m in zip(sigma[1:], largest[1:]))]):
+        for i in range(d + 1):  # 2**d W_j is the sum of C(d, i) K_j(i) times the moment of two answers at distance i
+            sign = sum((-1) ** a * comb(i, a) * comb(d - i, j - a) for a in range(j + 1))
+            rest[0, i, i] = rest.get((0, i, i), 0) + (1 - b) ** 2 * share * comb(d, i) * sign
+    rest[()], rest[mass] = n * level * b**2, rest[mass] + n * level * 2 * b * (1 - b)
+    need(isinstance(factors, list), "factors should be a list")
+    (given,), unit = short([double(factors, len(factors))])
+    given, sums = iter(given), {}
+    for size, entries in moments(d):
+        lower = [[next(given) for _ in range(i + 1)] for i in range(size)]
+        for i, j, moment, factor in entries:
+            sums[moment] = sums.get(moment, 0) + factor * dot(lower[i], lower[j])  # of the shorter row
+    need(next(given, None) is None, "there are too many factors")
+    rest = {moment: rest.get(moment, 0) - sums.get(moment, 0) * unit**2 for moment in {*rest, *sums}}
+    slope = rest[mass] + sum(min(own, 0) for moment, own in rest.items() if moment not in ((), mass))
+    need(rest[()] >= 0 <= rest[()] + slope, COSTS, ClaimError)
+    return 2 * dot(sigma, total) - n * level
+
+
+def moments(d):
+    """Size and entries, of the form ``(row, column, moment, factor)``, of matrices that no set makes indefinite.
+
+    Given ``x`` in the set (not in it), of two others: blocks of Schrijver 2005. Then the shares of the eight patterns
+    of three answers, and ``(|A| - k)(|A| - k - 1)``.
+    """
+    for k in range(d // 2 + 1):
+        inside, outside = [], [(0, 0, (), 1), (0, 0, (0, 0, 0), -1)] if k == 0 else []
+        for i, j in product(range(k, d - k + 1), repeat=2):
+            for t in range(max(0, i + j - d), min(i, j) + 1):
+                place, far, factor = (i - k, j - k), i + j - 2 * t, 0
+                for u in range(max(t, k), min(i, j, d - k) + 1):
+                    ways = comb(d - 2 * k, u - k) * comb(d - k - u, i - u) * comb(d - k - u, j - u)
+                    factor += (-1) ** (u - t) * comb(u, t) * ways
+                inside.append((*place, tuple(sorted((i, j, far))), factor))
+                if min(i, j):  # else one of the others is x
+                    outside += [(*place, (0, far, far), factor), (*place, inside[-1][2], -factor)]
+                elif max(i, j) and k == 0:  # the row of the constant
+                    outside += [(*place, (0, 0, 0), factor), (*place, (0, far, far), -factor)]
+        yield from ((d - 2 * k + 1, entries) for entries in (inside, outside))
+    for a, b, c in combinations_with_replacement(range(1, d + 1), 3):
+        if c <= min(a + b, 2 * d - a - b) and (a + b + c) % 2 == 0:
+            known = [(), (0, 0, 0), (0, 0, 0), (0, a, a), (0, 0, 0), (0, b, b), (0, c, c), (a, b, c)]
+            for p in range(8):
+                yield 1, [(0, 0, known[q], (-1) ** (p ^ q).bit_count()) for q in range(8) if p & q == p]
+    for k in range(min(2**d, 40) if d < 10 else 0):
+        pairs = [(0, 0, (0, i, i), 2**d * comb(d, i)) for i in range(d + 1)]
+        yield 1, [*pairs, (0, 0, (0, 0, 0), -(2 * k + 1) * 2**d), (0, 0, (), k * (k + 1))]
+
+
+PROOFS = {"form": by_form, "mean": by_mean, "product": by_product, "moments": by_moments}
+PROOFS["none"] = lambda design: Fraction(0)
 
 
 class Frequencies:

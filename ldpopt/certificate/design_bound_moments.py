@@ -107,8 +107,9 @@ class MomentBound:
         # Moments are from 0 to m: the rest is at least a linear function of m from 0 to 1.
         ends = rest[0], rest[0] + rest[1] + sum(min(entry, Fraction(0)) for entry in rest[2:])
         # A larger level adds at least these multiples of it.
-        rates = n * base**2, n * (base**2 + 2 * base * (1 - base))
-        return Fraction(self.level) + max(Fraction(0), *(-end / rate for end, rate in zip(ends, rates, strict=True)))
+        rates = n * base * base, n * base * (2 - base)
+        more = [-Fraction(end) / rate for end, rate in zip(ends, rates, strict=True)]
+        return Fraction(self.level) + max(Fraction(0), *more)
 
     def _rest(self, levels: Levels, base: Fraction) -> list[Fraction]:
         """Coefficients of the moments in ``2**d`` times the condition, less the matrices with their multipliers."""
@@ -136,4 +137,5 @@ class MomentBound:
     def value_of(self, levels: Levels) -> Fraction:
         """The bound plus the spread, for levels that are known already."""
         parts = zip(self.eigenvalues.tolist(), levels.total, strict=True)
-        return 2 * sum((Fraction(s) * total for s, total in parts), Fraction(0)) - 2**levels.d * Fraction(self.level)
+        trace = sum((Fraction(s) * total for s, total in parts), Fraction(0))
+        return 2 * trace - Fraction(2**levels.d) * Fraction(self.level)

@@ -109,7 +109,7 @@ class Search:
 
     def bound(self, gap: float, deadline: Deadline = NO_LIMIT) -> MomentBound:
         """Follow the central path; the multipliers after the last step, with a level that holds in rationals."""
-        x, cone, share = self.start, self.cone, 0.5
+        x, cone, share, found = self.start, self.cone, 0.5, None
         values = cone.lines @ x
         degree = len(values) + sum(square.shape[1] for square in cone.squares)
         lines, matrices = 1 / (degree * values), [np.tensordot(x, square, 1) for square in cone.squares]
@@ -126,16 +126,22 @@ class Search:
             slopes += [np.linalg.eigvalsh(own)[0] for own in moves]
             falls = [(line / lines).min() - 1, *(pair.fall(end) for pair, end in zip(pairs, ends, strict=True))]
             first, second = (TO_BORDER / max(TO_BORDER, -min(parts)) for parts in (slopes, falls))
-            if second == 1 and (left <= gap or deadline.is_over):
-                break
+            if second == 1 or found is None:  # then the equations of the multipliers hold
+                w, duals = self.weights @ x, [p.frame.T @ end @ p.frame for p, end in zip(pairs, ends, strict=True)]
+                found = self.costs / w**2 * (1 - 2 * (self.weights @ step) / w), line, duals
+                if left <= gap or deadline.is_over:
+                    break
             parts = [(1 - second) * np.diag(pair.theta) + second * end for pair, end in zip(pairs, ends, strict=True)]
             duals = [pair.frame.T @ part @ pair.frame for pair, part in zip(pairs, parts, strict=True)]
             x, lines = x + first * step, lines + second * (line - lines)
             values, matrices = cone.lines @ x, [np.tensordot(x, square, 1) for square in cone.squares]
-            pairs = [Pair.of(matrix, dual) for matrix, dual in zip(matrices, duals, strict=True)]
+            try:
+                pairs = [Pair.of(matrix, dual) for matrix, dual in zip(matrices, duals, strict=True)]
+            except np.linalg.LinAlgError:  # the end of the floats
+                break
             share = max(LEAST, 1 - min(first, second))
-        w, duals = self.weights @ x, [pair.frame.T @ end @ pair.frame for pair, end in zip(pairs, ends, strict=True)]
-        return self._multipliers(self.costs / w**2 * (1 - 2 * (self.weights @ step) / w), line, duals)
+        assert found is not None
+        return self._multipliers(*found)
 
     def _step(self, x: Float, theta: Float, values: Float, pairs: list[Pair], t: float) -> Float:
         """Newton step of the moments at a parameter ``t`` of centrality."""
@@ -169,4 +175,4 @@ class Search:
 def _root(matrix: Float) -> Float:
     """A lower triangle ``L`` with ``L L^T`` a positive semidefinite matrix."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return np.asarray(np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0.0))).T, mode="r").T)
+    return np.asarray(np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0.0))).T)[1].T)
