@@ -920,14 +920,13 @@ def most_by_moments(base, largest, total, eigenvalues, level, factors):
             sign = sum((-1) ** a * comb(i, a) * comb(d - i, j - a) for a in range(j + 1))
             rest[0, i, i] = rest.get((0, i, i), 0) + (1 - b) ** 2 * share * comb(d, i) * sign
     rest[()], rest[mass] = n * level * b**2, rest[mass] + n * level * 2 * b * (1 - b)
-    need(isinstance(factors, list), "factors should be a list")
-    (given,), unit = short([double(factors, len(factors))])
+    blocks = list(moments(d))
+    (given,), unit = short([double(factors, sum(size * (size + 1) // 2 for size, _ in blocks))])
     given, sums = iter(given), {}
-    for size, entries in moments(d):
+    for size, entries in blocks:
         lower = [[next(given) for _ in range(i + 1)] for i in range(size)]
         for i, j, moment, factor in entries:
             sums[moment] = sums.get(moment, 0) + factor * dot(lower[i], lower[j])  # of the shorter row
-    need(next(given, None) is None, "there are too many factors")
     rest = {moment: rest.get(moment, 0) - sums.get(moment, 0) * unit**2 for moment in {*rest, *sums}}
     slope = rest[mass] + sum(min(own, 0) for moment, own in rest.items() if moment not in ((), mass))
     need(rest[()] >= 0 <= rest[()] + slope, COSTS, ClaimError)
