@@ -53,7 +53,7 @@ class Moments:
         return Moments(d)
 
     def __init__(self, d: int) -> None:
-        self.d = d
+        self.d, self.squares = d, 2 * (d // 2 + 1)  # number of matrices that are not single forms; they come first
         triples = [(0, i, i) for i in range(d + 1)]
         triples += [
             (a, b, c)

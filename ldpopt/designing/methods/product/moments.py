@@ -12,7 +12,7 @@ from math import comb, sqrt
 import numpy as np
 
 from ldpopt.certificate.design_bound_moments import Levels, MomentBound
-from ldpopt.certificate.moments import Moments
+from ldpopt.certificate.moments import Block, Moments
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
@@ -20,35 +20,6 @@ from ldpopt.foundation.numbers import Float
 STEPS = 100  # limit on Newton steps; 20 to 40 are usual
 TO_BORDER = 0.95  # share of the distance to the boundary that a step goes
 LEAST = 0.03  # smallest factor of the gap in a step
-
-
-@dataclass(frozen=True, eq=False)
-class Cone:
-    """The matrices of moments as dense arrays; rows and columns are scaled so that the largest entries are near 1."""
-
-    lines: Float  # of one row, shape (lines, moments)
-    squares: tuple[Float, ...]  # the others, each of shape (moments, size, size)
-    scales: tuple[Float, ...]  # of the rows, in the order of the blocks
-    order: tuple[int, ...]  # number of each block among the lines, or -1 - number among the squares
-
-    @classmethod
-    def of(cls, moments: Moments) -> "Cone":
-        """Read the blocks."""
-        lines: list[Float] = []
-        squares: list[Float] = []
-        scales, order = [], []
-        for block in moments.blocks:
-            dense = np.zeros((len(moments), block.size, block.size))
-            np.add.at(dense, (block.moments, block.rows, block.columns), block.factors.astype(np.float64))
-            scale = 1 / np.sqrt(np.abs(dense).max(axis=0).diagonal())
-            dense *= scale[:, None] * scale
-            scales.append(scale)
-            order.append(len(lines) if block.size == 1 else -1 - len(squares))
-            if block.size == 1:
-                lines.append(dense[:, 0, 0])
-            else:
-                squares.append(dense)
-        return cls(np.array(lines), tuple(squares), tuple(scales), tuple(order))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +52,12 @@ class Search:
     def __init__(self, levels: Levels, base: Fraction) -> None:
         self.levels, self.base, d = levels, base, levels.d
         self.moments = Moments.of(d)
-        self.cone = Cone.of(self.moments)
+        # Matrices, each of shape (moments, size, size), and then lines; rows are scaled so that entries are near 1.
+        dense = [self._dense(block) for block in self.moments.blocks]
+        count = self.moments.squares
+        self.scales = [1 / np.sqrt(np.abs(one).max(axis=0).diagonal()) for one in dense]
+        scaled = [scale[:, None] * one * scale for scale, one in zip(self.scales, dense, strict=True)]
+        self.squares, self.lines = scaled[:count], np.array([one[:, 0, 0] for one in scaled[count:]])
         b, n = float(base), 2.0**d
         weights = np.zeros((d + 1, len(self.moments)))
         weights[:, 1 : d + 2] = self.moments.weights.astype(np.float64) / n
@@ -93,6 +69,12 @@ class Search:
         self.start = self._start()
         costs = np.array([float(levels.total[j] ** 2 / levels.largest[j]) for j in self.used])
         self.costs = costs / (costs / (self.weights @ self.start)).sum()
+
+    def _dense(self, block: Block) -> Float:
+        """A matrix of moments, shape ``(moments, size, size)``."""
+        found = np.zeros((len(self.moments), block.size, block.size))
+        np.add.at(found, (block.moments, block.rows, block.columns), block.factors.astype(np.float64))
+        return found
 
     def _start(self) -> Float:
         """Moments of a mixture of sets that fix some answers, and of sets that have every answer independently."""
@@ -109,16 +91,16 @@ class Search:
 
     def bound(self, gap: float, deadline: Deadline = NO_LIMIT) -> MomentBound:
         """Follow the central path; the multipliers after the last step, with a level that holds in rationals."""
-        x, cone, share, found = self.start, self.cone, 0.5, None
-        values = cone.lines @ x
-        degree = len(values) + sum(square.shape[1] for square in cone.squares)
-        lines, matrices = 1 / (degree * values), [np.tensordot(x, square, 1) for square in cone.squares]
+        x, share, found = self.start, 0.5, None
+        values = self.lines @ x
+        degree = len(values) + sum(square.shape[1] for square in self.squares)
+        lines, matrices = 1 / (degree * values), [np.tensordot(x, square, 1) for square in self.squares]
         pairs = [Pair.of(matrix, np.linalg.inv(matrix) / degree) for matrix in matrices]
         for _ in range(STEPS):
             left = float(lines @ values + sum(pair.theta.sum() for pair in pairs))
             t = share * left / degree
             step = self._step(x, lines * values, values, pairs, t)
-            move, changes = cone.lines @ step / values, [np.tensordot(step, square, 1) for square in cone.squares]
+            move, changes = self.lines @ step / values, [np.tensordot(step, square, 1) for square in self.squares]
             moves = [pair.frame @ change @ pair.frame.T for pair, change in zip(pairs, changes, strict=True)]
             line = (t / values) - move * lines
             ends = [pair.moved(own, t) for pair, own in zip(pairs, moves, strict=True)]
@@ -134,7 +116,7 @@ class Search:
             parts = [(1 - second) * np.diag(pair.theta) + second * end for pair, end in zip(pairs, ends, strict=True)]
             duals = [pair.frame.T @ part @ pair.frame for pair, part in zip(pairs, parts, strict=True)]
             x, lines = x + first * step, lines + second * (line - lines)
-            values, matrices = cone.lines @ x, [np.tensordot(x, square, 1) for square in cone.squares]
+            values, matrices = self.lines @ x, [np.tensordot(x, square, 1) for square in self.squares]
             try:
                 pairs = [Pair.of(matrix, dual) for matrix, dual in zip(matrices, duals, strict=True)]
             except np.linalg.LinAlgError:  # the end of the floats
@@ -145,10 +127,10 @@ class Search:
 
     def _step(self, x: Float, theta: Float, values: Float, pairs: list[Pair], t: float) -> Float:
         """Newton step of the moments at a parameter ``t`` of centrality."""
-        w, own = self.weights @ x, self.cone.lines / values[:, None]
+        w, own = self.weights @ x, self.lines / values[:, None]
         gradient = self.mass - (self.costs / w**2) @ self.weights - t * own.sum(axis=0)
         hessian = (self.weights.T * (2 * self.costs / w**3)) @ self.weights + (own.T * theta) @ own
-        for square, pair in zip(self.cone.squares, pairs, strict=True):
+        for square, pair in zip(self.squares, pairs, strict=True):
             parts = pair.frame @ square @ pair.frame.T
             gradient -= t * np.trace(parts, axis1=1, axis2=2)
             i, j = np.triu_indices(len(pair.theta))
@@ -164,10 +146,11 @@ class Search:
         largest = [float(levels.largest[j]) for j in self.used]
         sigma[self.used] = np.sqrt(np.maximum(prices, 0.0) / largest) / (1 - float(self.base))
         root = float(sigma @ [float(total) for total in levels.total]) / 2**d
-        squares, factors = [_root(matrix) for matrix in matrices], []
-        for scale, place in zip(self.cone.scales, self.cone.order, strict=True):
-            found = np.sqrt(np.maximum(line[place : place + 1, None], 0.0)) if place >= 0 else squares[-1 - place]
-            factors.append((scale[:, None] * found * (root * sqrt(2**d)))[np.tril_indices(len(scale))])
+        every = [_root(matrix) for matrix in matrices] + list(np.sqrt(np.maximum(line, 0.0))[:, None, None])
+        factors = [
+            (scale[:, None] * factor * (root * sqrt(2**d)))[np.tril_indices(len(scale))]
+            for scale, factor in zip(self.scales, every, strict=True)
+        ]
         made = MomentBound(root * sigma, root * root, np.concatenate(factors))
         return replace(made, level=round_up(made.least_level(levels, self.base)))
 
