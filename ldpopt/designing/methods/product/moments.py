@@ -34,6 +34,8 @@ class Pair:
         """The frame of two positive definite matrices."""
         root = np.linalg.cholesky(matrix)
         theta, turn = np.linalg.eigh(root.T @ multiplier @ root)
+        if not theta[0] > 0:
+            raise np.linalg.LinAlgError
         return cls(turn.T @ np.linalg.inv(root), theta)
 
     def moved(self, move: Float, t: float) -> Float:
