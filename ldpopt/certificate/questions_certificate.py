@@ -222,7 +222,7 @@ def _kind(entry: Entry, d: int) -> Kind:
 
 def _spread(levels: Levels) -> Fraction:
     """Variance of the true values among people if all answers are equally common."""
-    return sum(levels.total, Fraction(0)) / 2**levels.d
+    return sum(levels.total, Fraction(0)) / Fraction(2**levels.d)
 
 
 def _value(levels: Levels, drawn: SetsOfKinds) -> DesignValue:

@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 from ldpopt.certificate.design_bound import NoBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_certificate import DesignCertificate
+from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.design_statement import Cone, Statement, cone_of
-from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.plan import plan_of
+from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.designing.realize import response
 from ldpopt.designing.record import Design, ProvedDesign
 from ldpopt.errors import LdpoptError, NotRepresentableError, PrivacyViolationError, StatementError
@@ -49,7 +50,7 @@ def design(
     outputs: int | None = None,
     limits: DesignLimits = DESIGN_LIMITS,
     verbose: bool = False,
-) -> Design | FrequencyDesign:
+) -> Design | FrequencyDesign | QuestionsDesign:
     r"""Find the private mechanism that estimates a workload with the smallest variance.
 
     .. math:: \min_{C, V} \sum_x r_x \Big( \sum_y C(y \mid x) |V_y|^2 - |W_x|^2 \Big)
@@ -88,7 +89,7 @@ def design(
     Design
         Mechanism, estimator, variances and certificate; ``steps`` are the methods that ran. A `FrequencyDesign` for
         plain frequencies of more than 20 answers with equal weights: its reports are too many to list, and it has its
-        own sampler.
+        own sampler; a `QuestionsDesign` for marginals of more than 512 answers to questions of two answers each.
 
     Raises
     ------
@@ -125,7 +126,7 @@ def design(
         return run_design(plan_of(form, limits), DesignTask(form, gap, deadline, limits))
 
 
-def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Design | FrequencyDesign:
+def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Design | FrequencyDesign | QuestionsDesign:
     """Try the methods in order until the gap is reached; the best estimator and the best bound are kept."""
     notes: list[str] = []
     ran: list[Step[DesignMethod]] = []
@@ -136,8 +137,8 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
         ran.append(step)
         try:
             raw = step.method.solve(task)
-            if isinstance(raw, FrequencyCertificate):
-                return FrequencyDesign(raw, steps=tuple(ran))
+            if isinstance(raw, DesignClaim):
+                return replace(ProvedDesign.of(raw), steps=tuple(ran))
             found = prove_design(task.form, raw)
         except FAILURES as error:
             failure = failure or (error if isinstance(error, LdpoptError) else None)
@@ -239,12 +240,14 @@ def better(one: DesignCertificate, two: DesignCertificate) -> DesignCertificate:
     return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=proved)
 
 
-def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
+def save_design(
+    found: Design | FrequencyDesign | QuestionsDesign, path: str | os.PathLike[str], *, title: str = ""
+) -> None:
     """Write a design with its proof as JSON; atomic.
 
     Parameters
     ----------
-    found : Design or FrequencyDesign
+    found : Design, FrequencyDesign or QuestionsDesign
         Result of `design`.
     path : path-like
         `load_design`, `Mechanism.load` and the command line read it.
@@ -267,12 +270,12 @@ def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *
     >>> path = os.path.join(tempfile.mkdtemp(), "design.json")  # load_design(path) reads it back
     >>> save_design(design(Workload.prefix(["low", "high"]), PureLDP(1.0)), path)
     """
-    if not isinstance(found, (Design, FrequencyDesign)):
+    if not isinstance(found, (Design, FrequencyDesign, QuestionsDesign)):
         raise StatementError(f"a {type(found).__name__} is not a design", do="pass what `design` returned")
     found.save(path, title=title)
 
 
-def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
+def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign | QuestionsDesign:
     """Read a design that `save_design`, `DesignCertificate.save` or ``ldpopt design`` wrote.
 
     Parameters
@@ -282,7 +285,7 @@ def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
 
     Returns
     -------
-    Design or FrequencyDesign
+    Design, FrequencyDesign or QuestionsDesign
         Its claims are not checked: `DesignCertificate.recheck` and ``ldpopt certify`` do that.
 
     Raises
@@ -290,5 +293,5 @@ def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
     ModelFileError
         If the file is missing or is not a design.
     """
-    found: Design | FrequencyDesign = ProvedDesign.load(path)
+    found: Design | FrequencyDesign | QuestionsDesign = ProvedDesign.load(path)
     return found
