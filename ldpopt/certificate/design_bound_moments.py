@@ -108,8 +108,8 @@ class MomentBound:
         ends = rest[0], rest[0] + rest[1] + sum(min(entry, Fraction(0)) for entry in rest[2:])
         # A larger level adds at least these multiples of it.
         rates = n * base * base, n * base * (2 - base)
-        more = [-Fraction(end) / rate for end, rate in zip(ends, rates, strict=True)]
-        return Fraction(self.level) + max(Fraction(0), *more)
+        more = max(Fraction(0), *(Fraction(-end / rate) for end, rate in zip(ends, rates, strict=True)))
+        return Fraction(self.level) + more
 
     def _rest(self, levels: Levels, base: Fraction) -> list[Fraction]:
         """Coefficients of the moments in ``2**d`` times the condition, less the matrices with their multipliers."""

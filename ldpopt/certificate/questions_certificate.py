@@ -191,7 +191,7 @@ class QuestionsCertificate(DesignClaim):
         parts = []
         for entry in table["tables"].list():
             ways, factor = entry.list(2)
-            parts.append(factor.number() * Workload.marginals(questions, ways.whole(len(questions))))
+            parts.append(factor.number() * Workload.marginals(questions, ways.whole(len(questions) + 1)))
         workload = parts[0] if len(parts) == 1 else Workload.stack(*parts)
         drawn = SetsOfKinds(len(questions), tuple(_kind(entry, len(questions)) for entry in table["kinds"].list()))
         needed = [j for j, mu in enumerate(levels_of(workload).total) if mu]

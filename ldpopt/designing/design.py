@@ -32,6 +32,7 @@ from ldpopt.problem.design_problem import DesignProblem, Objective
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.log import LOG, Step, log_to_stderr
 
+AnyDesign = Design | FrequencyDesign | QuestionsDesign
 LARGEST_GAP = 0.99  # largest gap that is accepted: a gap of 1 would accept every design
 SMALL = 1e-2  # budget in nats below which differences of probabilities have few digits
 NEAR = 1000.0  # a method runs once more if its gap is at most this multiple of the required gap
@@ -50,7 +51,7 @@ def design(
     outputs: int | None = None,
     limits: DesignLimits = DESIGN_LIMITS,
     verbose: bool = False,
-) -> Design | FrequencyDesign | QuestionsDesign:
+) -> AnyDesign:
     r"""Find the private mechanism that estimates a workload with the smallest variance.
 
     .. math:: \min_{C, V} \sum_x r_x \Big( \sum_y C(y \mid x) |V_y|^2 - |W_x|^2 \Big)
@@ -126,7 +127,7 @@ def design(
         return run_design(plan_of(form, limits), DesignTask(form, gap, deadline, limits))
 
 
-def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Design | FrequencyDesign | QuestionsDesign:
+def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDesign:
     """Try the methods in order until the gap is reached; the best estimator and the best bound are kept."""
     notes: list[str] = []
     ran: list[Step[DesignMethod]] = []
@@ -138,7 +139,8 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
         try:
             raw = step.method.solve(task)
             if isinstance(raw, DesignClaim):
-                return replace(ProvedDesign.of(raw), steps=tuple(ran))
+                found_by_formula: AnyDesign = replace(ProvedDesign.of(raw), steps=tuple(ran))
+                return found_by_formula
             found = prove_design(task.form, raw)
         except FAILURES as error:
             failure = failure or (error if isinstance(error, LdpoptError) else None)
@@ -240,9 +242,7 @@ def better(one: DesignCertificate, two: DesignCertificate) -> DesignCertificate:
     return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=proved)
 
 
-def save_design(
-    found: Design | FrequencyDesign | QuestionsDesign, path: str | os.PathLike[str], *, title: str = ""
-) -> None:
+def save_design(found: AnyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
     """Write a design with its proof as JSON; atomic.
 
     Parameters
@@ -275,7 +275,7 @@ def save_design(
     found.save(path, title=title)
 
 
-def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign | QuestionsDesign:
+def load_design(path: str | os.PathLike[str]) -> AnyDesign:
     """Read a design that `save_design`, `DesignCertificate.save` or ``ldpopt design`` wrote.
 
     Parameters
@@ -293,5 +293,5 @@ def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign | Ques
     ModelFileError
         If the file is missing or is not a design.
     """
-    found: Design | FrequencyDesign | QuestionsDesign = ProvedDesign.load(path)
+    found: AnyDesign = ProvedDesign.load(path)
     return found

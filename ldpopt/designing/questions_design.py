@@ -217,8 +217,9 @@ class QuestionsDesign(ProvedDesign, certificate=QuestionsCertificate):
             raise StatementError(what, do="pass what privatize of this design returned")
         names = [name for name, _ in self.workload.attributes]
         labels = tuple((a, *(names[i] for i in subset)) for a in range(len(kinds)) for subset in self._subsets)
-        total = (len(array), len(array)) if numbers is None else (float(numbers.sum()), float((numbers**2).sum()))
-        return Counts(self.digest, labels, np.array(values), np.array(squares), *total, len(array))
+        each = np.ones(len(array), dtype=np.int64) if numbers is None else numbers
+        total, total_squares = each.sum().item(), (each**2).sum().item()
+        return Counts(self.digest, labels, np.array(values), np.array(squares), total, total_squares, len(array))
 
     def _characters(self, place: int, size: int) -> NDArray[np.int64]:
         """Sum of a character over the patterns in a set, by the codes of its questions; shape ``(codes,) * size``."""
