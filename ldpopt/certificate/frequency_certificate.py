@@ -17,7 +17,7 @@ from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.design_statement import DesignValue, least_ratio
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.documents import Entry
+from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.mechanism.channels import digest
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.plain import read_notion
@@ -95,7 +95,7 @@ class FrequencyCertificate(DesignClaim):
     randomizer: SubsetRandomizer  # distribution of the reports
     multipliers: ProductBound
 
-    STATEMENT = ("unit", "size", "mass")
+    STATEMENT = ("inputs", "unit", "size", "mass")
 
     @classmethod
     def of(cls, workload: Workload, privacy: PureLDP) -> "FrequencyCertificate":
@@ -143,7 +143,13 @@ class FrequencyCertificate(DesignClaim):
 
     def plain(self) -> dict[str, Any]:
         """Unit of the frequencies and randomizer as JSON data."""
-        return {"unit": self.workload.unit, "size": self.randomizer.size, "mass": self.randomizer.mass}
+        inputs = plain_labels(self.workload.inputs)
+        return {
+            "inputs": inputs,
+            "unit": self.workload.unit,
+            "size": self.randomizer.size,
+            "mass": self.randomizer.mass,
+        }
 
     @classmethod
     def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:

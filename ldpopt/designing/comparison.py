@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike
 
 from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing import literature
-from ldpopt.designing.design import design
-from ldpopt.designing.frequency_design import FrequencyDesign
+from ldpopt.designing.design import AnyDesign, design
 from ldpopt.designing.literature import SetProtocol, factorization
-from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
@@ -88,7 +86,7 @@ class DesignComparison(HasFacts):
         Reason by name, for mechanisms that are not computed.
     """
 
-    best: Design | FrequencyDesign
+    best: AnyDesign
     others: tuple[OtherMechanism, ...]
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -137,7 +135,7 @@ def compare_designs(
     objective: Literal["average", "worst_case"] = "average",
     gap: float = 1e-6,
     time_limit: float | None = None,
-    best: Design | FrequencyDesign | None = None,
+    best: AnyDesign | None = None,
 ) -> DesignComparison:
     r"""Compare the best mechanism for a workload with mechanisms from the literature.
 

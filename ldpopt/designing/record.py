@@ -59,7 +59,7 @@ class ProvedDesign(ReportSource, HasFacts):
         k, n = self.workload.shape
         design: Any = self
         parts: list[Part] = []
-        if self.codec.form == "labels" and max(design.mechanism.channel.shape) <= MAX_SHOWN:
+        if isinstance(self.randomizer, Mechanism) and max(design.mechanism.channel.shape) <= MAX_SHOWN:
             parts += design.mechanism.facts().parts
         kind = "largest" if self.objective == "worst_case" else "average"
         parts += [

@@ -37,7 +37,7 @@ Positions = NDArray[np.int64]
 BLOCK_CELLS = 1 << 20  # cells (reports times labels) per block of work
 
 
-def chernoff(share: Float, number: Any, low: float, high: float) -> float:
+def chernoff(share: Float, number: Any, low: Any, high: Any) -> float:
     """Bound on the probability that one of several shares of ``number`` reports is as far outside of its range."""
     nearest = np.clip(share, low, high)
     with np.errstate(divide="ignore", invalid="ignore"):
