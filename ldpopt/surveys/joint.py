@@ -151,10 +151,11 @@ class JointNumbers(ListedSource):
 
     names: tuple[Hashable, ...] = ()
     wanted: Any = None
+    left_inverse: Any = None
 
     def __init__(self, source: Design, names: Sequence[Hashable], wanted: Float, estimator: Float) -> None:
         self.mechanism, self.names, self.wanted = source.mechanism, tuple(names), wanted
-        self.estimator, self._inverse = estimator, source.certificate.left_inverse
+        self.estimator, self.left_inverse = estimator, source.left_inverse
 
     def estimate(
         self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True
@@ -163,7 +164,7 @@ class JointNumbers(ListedSource):
         counts = self.count(reports).require_some()
         fit = checked_fit(self, counts, check_fit)
         z, share = interval_quantile(confidence, len(self.names), simultaneous), float(confidence)
-        how = (self.estimator, self.wanted, self.mechanism.channel, self._inverse, z, share, "design", self.names)
+        how = (self.estimator, self.wanted, self.mechanism.channel, self.left_inverse, z, share, "design", self.names)
         return replace(linear_estimate(counts, *how), fit=fit)
 
 
