@@ -48,11 +48,16 @@ def read_questions(path: str, columns: list[str] | None, **policy: Any) -> Quest
     return Questions(Survey(dict.fromkeys(columns, Question(source, **given))), source)
 
 
-def refuse_options(options: dict[str, Any], path: str) -> None:
-    """Refuse options that a survey does not have."""
+def refuse_options(
+    options: dict[str, Any],
+    path: str,
+    use: str = "a mechanism or a design",
+    kind: str = "a survey of several questions",
+) -> None:
+    """Refuse options that a survey, or a file of another kind, does not have."""
     useless = next((name for name, value in options.items() if value), None)
     if useless is not None:
-        what = f"{useless} is for a mechanism or a design; {path} is a survey of several questions"
+        what = f"{useless} is for {use}; {path} is {kind}"
         raise typer.BadParameter(f"{what}: leave {useless} out")
 
 

@@ -19,7 +19,7 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.likelihood import likelihood_p_value
 from ldpopt.estimation.linear import left_inverse, linear_variances
-from ldpopt.estimation.reports import codes_in, count_file, count_frame, counted, no_names, report_weights
+from ldpopt.estimation.reports import ALL, codes_in, count_file, count_frame, counted, no_names, report_weights
 from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.labels import plain_label
@@ -122,8 +122,8 @@ class Counts:
         if column is None:
             return source.counts_of(reports, weights, missing)
         if isinstance(reports, (str, os.PathLike)):
-            return count_file(os.fspath(reports), {column: (source, missing)}, weights)[column]
-        return count_frame(source, reports, column, weights, missing)
+            return count_file(os.fspath(reports), {column: (source, missing)}, weights)[column][ALL]
+        return count_frame(source, reports, column, weights, missing)[ALL]
 
     def __add__(self, other: Any) -> Counts:
         """Counts of both, of the same mechanism."""

@@ -104,6 +104,13 @@ class Question:
         names, text = list(map(text_of, self.inputs)), text_of(self.missing_answer)
         return names.index(text) if text in names else None
 
+    def missing_place(self, names: Sequence[Hashable]) -> int | None:
+        """Position among estimated numbers of the share of `missing_answer`, if it is no other answer as well."""
+        code = self.missing_code
+        if code is None or len(self.inputs) < 3 or self.inputs[code] not in names:
+            return None
+        return list(names).index(self.inputs[code])
+
 
 @dataclass(frozen=True)
 class OneQuestion:

@@ -85,6 +85,10 @@ class JointQuestion(Question):
             return self.source.estimate_one(name, counts, confidence, **how)
         return self._numbers[name].estimate(counts, confidence, **how)
 
+    def numbers_of(self, name: str) -> Any:
+        """What estimates one question."""
+        return self.source if isinstance(self.source, YesNoPatterns) else self._numbers[name]
+
     def precision(self, name: str, confidence: float, prior: Any = None) -> Precision:
         """Variances of the numbers of a question; a prior is for its own answers, beside equally common other ones."""
         own = self._require(name).inputs

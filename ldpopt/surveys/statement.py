@@ -315,8 +315,16 @@ def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | Design | F
 
 def _workload(question: QuestionSection) -> Workload:
     """Return the numbers of a question that are estimated."""
-    labels = question.inputs
+    missing = question.missing_answer
+    labels = [label for label in question.inputs if label != missing]
+    if len(labels) < 2:  # the missing answer is taken for one of two answers
+        labels, missing = question.inputs, None
     if question.workload == "mean":
-        return Workload.mean(labels if question.values is None else question.values, inputs=labels)
-    found: Workload = getattr(Workload, question.workload or "frequencies")(labels)
-    return found
+        found = Workload.mean(labels if question.values is None else question.values, inputs=labels)
+    else:
+        found = getattr(Workload, question.workload or "frequencies")(labels)
+    if missing is None:
+        return found
+    if found.unit == 1:
+        return Workload.frequencies(question.inputs)
+    return found.with_missing(missing).align(question.inputs)

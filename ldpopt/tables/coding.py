@@ -104,7 +104,10 @@ class MissingAnswers:
         if self.count:
             are, first = (f"{self.kind} is", "") if self.count == 1 else (f"{self.kind}s are", "the first in ")
             what = f"{self.count:,} {are} missing"
-            do = "give a missing answer an input of its own, or leave it out, which shows who did not answer"
+            do = (
+                'count them as an answer (--missing-answer LABEL; in a survey missing = "answer"), or leave them out, '
+                'which shows who did not answer (--missing leave_out; in a survey missing = "leave")'
+            )
             raise StatementError(what, where=f"{self.where}, {first}row {self.first}", do=do)
 
 
