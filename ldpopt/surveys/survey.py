@@ -285,7 +285,7 @@ class Survey:
             return {JOINT: self.joint.source}
         is_mixed = self.one_question is not None and self.one_question.fake_data
         return {
-            name: question.source if isinstance(question.source, DESIGNS) and not is_mixed else self.randomizers[name]
+            name: question.numbers if isinstance(question.source, DESIGNS) and not is_mixed else self.randomizers[name]
             for name, question in self.questions.items()
         }
 
@@ -571,9 +571,9 @@ def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
     parts = {}
     for name, given in questions.items():
         answers, policy = (given.source, given) if isinstance(given, Question) else (given, None)
-        if not isinstance(name, str) or name == JOINT:
-            what = f"the name {name!r} of a question is not possible"
-            raise StatementError(what, do="name the column of the answers")
+        if not isinstance(name, str) or name == JOINT or getattr(given, "columns", ()):
+            what = f"a joint report cannot read question {name!r}"
+            raise StatementError(what, do="name one column of answers, other than the column of the reports")
         if hasattr(answers, "randomizer") or isinstance(answers, Problem):
             what = f"question {name!r} has a mechanism of its own"
             raise StatementError(what, do="pass its answers or a Workload: the joint report is found for all questions")
