@@ -7,11 +7,20 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import new_axes, progress_bar, refuse, require_writable, save_picture, say, show, working
+from ldpopt.cli.printing import (
+    new_axes,
+    progress_bar,
+    refuse,
+    require_writable,
+    save_picture,
+    save_table,
+    say,
+    show,
+    working,
+)
 from ldpopt.cli.questions import is_folder, is_survey, read_questions, refuse_options, require_folder
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, label
-from ldpopt.foundation.labels import text_of
 
 
 def estimate(
@@ -102,7 +111,7 @@ def estimate(
     facts = Facts(facts.title + (", all at once" if simultaneous else ""), facts.parts)
     show(facts, data, json)
     if output is not None:
-        _save_table(output, data["estimates"])
+        save_table(output, data["estimates"])
     if plot is not None:
         import ldpopt
 
@@ -141,24 +150,6 @@ def _entries(found: Any) -> list[dict[str, Any]]:
     if found.method == "inversion" and len(found.values) > 1:
         columns["norm_sub"] = found.norm_sub().values.tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _save_table(path: str, entries: list[dict[str, Any]]) -> None:
-    """Write estimates as a table, every number exactly."""
-    from ldpopt.foundation.optional import pyarrow as pa
-    from ldpopt.tables.files import writing
-
-    numbers = (int, float, type(None))
-    rows = [
-        {
-            key: value if isinstance(value, numbers) and key not in ("answer", "number") else text_of(value)
-            for key, value in entry.items()
-        }
-        for entry in entries
-    ]
-    table = pa.Table.from_pylist(rows)
-    with writing(path, list(table.schema)) as write:
-        write([column.combine_chunks() for column in table.columns])
 
 
 def _check_fit(p_values: dict[str, float | None], reports: str, is_origin_known: bool) -> None:

@@ -88,7 +88,10 @@ TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", mi
 # Tables of answers and reports
 
 Answers = Annotated[
-    str, typer.Argument(metavar="ANSWERS", help="Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")
+    str,
+    typer.Argument(
+        metavar="ANSWERS", help="Table: CSV, Parquet, Excel, Stata or SPSS, or a folder of Parquet; '-' for stdin."
+    ),
 ]
 Reports = Annotated[
     str,

@@ -71,6 +71,14 @@ def read_survey_file(path: str) -> Survey:
         return Survey.from_toml(path)
 
 
+def read_any_survey(path: str) -> Survey:
+    """Read a survey; a mechanism or design is a survey of one question with the name of its file."""
+    from ldpopt.surveys.files import read_source
+    from ldpopt.surveys.survey import Survey
+
+    return read_survey_file(path) if is_survey(path) else Survey({Path(path).stem: read_source(path)})
+
+
 def read_mechanism(path: str) -> Mechanism:
     """Read the channel of a mechanism or of a design."""
     from ldpopt.certificate.design_certificate import is_design

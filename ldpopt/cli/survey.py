@@ -12,8 +12,9 @@ from ldpopt.cli.estimate import estimate
 from ldpopt.cli.form import form
 from ldpopt.cli.invite import invite
 from ldpopt.cli.plan import plan
-from ldpopt.cli.printing import require_writable, say, show, working, write_new
+from ldpopt.cli.printing import require_writable, save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
+from ldpopt.cli.questions import read_any_survey
 from ldpopt.foundation.display import Facts, Part, Table, label
 
 survey = typer.Typer(rich_markup_mode=None)
@@ -109,5 +110,56 @@ def export(
     show(f"{output}: {count:,} reports", {"file": output, "reports": count}, json)
 
 
-for _command in (init, check, solve, plan, form, collect, invite, privatize, estimate, export):
+def codebook(
+    path: options.QuestionsPath,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="TABLE", help="As CSV or Parquet.")] = None,
+    json: options.Json = None,
+) -> None:
+    """Show what each report in a table means: the answers that give it most often.
+
+    The last column says how many times as often the likeliest answer gives the report as the unlikeliest one.
+    """
+    from ldpopt.surveys.codebook import codebook as rows_of
+
+    require_writable(output)
+    rows = rows_of(read_any_survey(path))
+    table = [[label(row["column"]), *list(row.values())[1:]] for row in rows]
+    headings, words = ["column", "report", "likeliest for", "times"], ["likeliest for"]
+    show(Facts("Codebook of reports", [Table(headings, table, words=words, digits=4)]), {"reports": rows}, json)
+    if output is not None:
+        save_table(output, rows)
+
+
+def simulate(
+    path: options.QuestionsPath,
+    people: Annotated[int, typer.Option(metavar="N", min=1, help="How many people answer.")],
+    shares: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="TOML with the supposed shares: a table for each question, or each tick."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(metavar="K", min=2, help="Number of simulated surveys.")] = 200,
+    confidence: options.Confidence = 0.95,
+    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Repeatable draws.")] = None,
+    json: options.Json = None,
+) -> None:
+    """Simulate a survey: errors of the estimates and coverage of their intervals, before anybody is asked.
+
+    Answers are drawn with the supposed shares (default: the prior of a question, else equal shares), privatized and
+    estimated again and again.
+    """
+    from ldpopt.problem.modelfile.page import Page
+    from ldpopt.studies.survey_simulation import simulate_survey
+
+    survey = read_any_survey(path)
+    how: dict[str, Any] = {"repeats": repeats, "confidence": confidence, "rng": seed}
+    with working(f"simulating {repeats} surveys"):
+        found = simulate_survey(survey, people, shares=None if shares is None else Page(shares).data, **how)
+    rows = found.to_dict("records")
+    table = [[label(row["question"]), label(row["answer"]), *list(row.values())[2:]] for row in rows]
+    headings = ["question", "answer", "truth", "error", "coverage", "half-width"]
+    title = f"{repeats} simulated surveys of {people:,} people, {100 * confidence:g} % intervals"
+    show(Facts(title, [Table(headings, table, words=["answer"], digits=4)]), {"estimates": rows}, json)
+
+
+for _command in (init, check, solve, plan, codebook, simulate, form, collect, invite, privatize, estimate, export):
     survey.command()(_command)

@@ -13,67 +13,54 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.intervals import null_variances
 from ldpopt.foundation.numbers import Float
 
 ANSWERED = "answered"  # the method of such estimates
-FARTHEST = 1e6  # distance, in spans of a number, at which an interval counts as unbounded
-STEPS = 60  # bisections of an interval's end
+STEPS = 32  # bisections of an interval's end: to a billionth of the range
 
 
 def among_answered(
-    found: Estimate, source: ReportSource, counts: Counts, missing: int, *, simultaneous: bool = False
+    found: Estimate, source: Any, counts: Counts, missing: int, *, simultaneous: bool = False
 ) -> Estimate:
-    """Divide estimates, shape (k,), by the share of those who answered; that of the missing answer stays as it is.
+    """Divide estimates, shape (k,), by the share of those who answered; the last one is the share of missing answers.
 
-    ``missing`` is the position of its share among the numbers. Numbers that are equal for all who answered are left
-    out, since they are known. O(k n) for each of 60 steps.
+    ``missing`` is its position among the numbers. Numbers that are equal for all who answered are known, and left out.
+    Intervals end at the latest one span beyond the possible numbers. O(k n) for each of 32 steps.
     """
-    wanted, (squares, products) = source.wanted, source.second_moments(missing)
-    frequencies, share = source.frequencies(counts), float(found.values[missing])
-    own = np.where(wanted[missing] > 0, np.nan, wanted)  # numbers of those who answered
-    low, high = np.nanmin(own, axis=1), np.nanmax(own, axis=1)
-    rows = np.flatnonzero((low < high) & (np.arange(len(low)) != missing))
-    low, high, above = low[rows], high[rows], wanted[rows]
-    squares, products, twice = squares[rows], products[rows] - above, squares[missing] - 2 * wanted[missing] + 1
+    is_missing, (squares, products) = source.wanted[missing], source.second_moments(missing)
+    own = source.wanted[:, is_missing == 0]
+    rows = np.flatnonzero((np.ptp(own, axis=1) > 0) & (np.arange(len(own)) != missing))
+    own, above, estimates = own[rows], source.wanted[rows], found.values[rows]
+    low, span = own.min(axis=1), np.ptp(own, axis=1)
+    squares, products, square = squares[rows], 2 * (products[rows] - above), squares[missing] - 2 * is_missing + 1
+    frequencies, rest = source.frequencies(counts), 1 - float(found.values[missing])
     z = interval_quantile(found.confidence, len(rows) + 1, simultaneous)
 
     def variances(t: Float) -> Float:
         """Variances of ``a - t (1 - f)`` where it is 0."""
-        second = squares + 2 * t[:, None] * products + t[:, None] ** 2 * twice
-        number = above - t[:, None] * (1 - wanted[missing])
-        return null_variances(number, second, frequencies)
+        second = squares + t[:, None] * products + t[:, None] ** 2 * square
+        return counts.scale * null_variances(above - t[:, None] * (1 - is_missing), second, frequencies)
 
-    def end(side: int) -> Float:
-        """The last ``t`` on a side that the estimates do not contradict; the range of the number if all agree."""
-        near, far = np.zeros(len(rows)), np.full(len(rows), FARTHEST)
-        is_bounded = differs(values + side * (high - low) * far)
+    # If nobody seems to have answered, nothing is known.
+    values = estimates / rest if rest > 0 else np.full(len(rows), np.nan)
+    limits = [np.fmin(values, low - span), np.fmax(values, low + 2 * span)]
+    for place, far in enumerate(limits) if rest > 0 else ():
+        near = values
         for _ in range(STEPS):
-            middle = np.where(far > 2 * near + 1, np.sqrt((near + 1e-3) * far), (near + far) / 2)
-            is_out = differs(values + side * (high - low) * middle)
+            middle = (near + far) / 2
+            is_out = (estimates - middle * rest) ** 2 > z * z * variances(middle)
             near, far = np.where(is_out, near, middle), np.where(is_out, middle, far)
-        return np.where(is_bounded, values + side * (high - low) * far, low if side < 0 else high)
-
-    def differs(t: Float) -> Any:
-        return (found.values[rows] - t * (1 - share)) ** 2 > z * z * counts.scale * variances(t)
-
-    if share < 1:
-        values = found.values[rows] / (1 - share)
-        error = np.sqrt(counts.scale * variances(values)) / (1 - share)
-        interval = np.stack([end(-1), end(1)], axis=-1)
-    else:  # nobody seems to have answered: nothing is known
-        values = error = np.full(len(rows), np.nan)
-        interval = np.stack([low, high], axis=-1)
+        limits[place] = far
     order = np.append(rows, missing)
-    names = None if found.labels is None else [found.labels[place] for place in order]
     return replace(
         found,
-        values=np.append(values, share),
-        std_error=np.append(error, found.std_error[missing]),
-        interval=np.vstack([interval, found.interval[missing]]),
-        labels=names,
+        values=np.append(values, found.values[missing]),
+        std_error=np.append(np.sqrt(variances(values)) / rest, found.std_error[missing]),
+        interval=np.vstack([np.stack(limits, axis=-1), found.interval[missing]]),
+        labels=None if found.labels is None else [found.labels[place] for place in order],
         covariance=None,
         method=ANSWERED,
     )

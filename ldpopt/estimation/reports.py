@@ -170,6 +170,19 @@ class _Column:
         return self.counts or {ALL: self.source.counts_of_array(self.source.codec.no_reports)}
 
 
+def read_effect(path: str, column: str) -> float:
+    r"""Design effect of the weights in a column of a file (Kish): :math:`N \sum w^2 / (\sum w)^2`."""
+    with reading(path) as table:
+        place, row, parts = position_of(table, column), table.first_row, []
+        for (batch,) in table.batches((), [place]):
+            parts.append(read_weights(batch, f"{table.name}, column {column}", row))
+            row += len(batch)
+    weights = np.concatenate([np.empty(0), *parts])
+    if not weights.sum() > 0:
+        raise StatementError("there are no weights", where=f"{path}, column {column}", do="give positive numbers")
+    return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
+
+
 def read_weights(column: optional.pyarrow.Array, where: str, first_row: int) -> Float:
     """Read weights in a column of a file."""
     return _checked(read_numbers(column, where, first_row, "weight"), where, first_row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from ldpopt.estimation.reports import ALL
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import label_numbers, text_of
+from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.tables.coding import Coder
@@ -164,6 +165,20 @@ def estimate_question(survey: Survey, name: str, counts: Counts, confidence: flo
     if missing is None:
         return found
     return among_answered(found, source, counts, missing, simultaneous=how.get("simultaneous", False))
+
+
+def true_numbers(survey: Survey, name: str, prior: Any, names: Sequence[Hashable]) -> list[float]:
+    """The numbers of a question that `estimate_question` estimates, if the answers have these frequencies."""
+    source = survey.sources[name] if survey.joint is None else survey.joint.numbers_of(name)
+    if isinstance(source, YesNoPatterns):
+        return list(prior)
+    source = source_of(source, name)
+    numbers = dict(zip(source.names, (source.wanted @ prior).tolist(), strict=True))
+    missing = survey.questions[name].missing_place(names)
+    if missing is not None:
+        rest = 1 - numbers[names[missing]]
+        numbers = {key: value if key == names[missing] else value / rest for key, value in numbers.items()}
+    return [numbers[key] for key in names]
 
 
 def estimate_pair(survey: Survey, table: Any, names: tuple[str, str], weights: Any, check_fit: bool, **how: Any) -> Any:
