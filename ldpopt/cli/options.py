@@ -113,7 +113,9 @@ TimeLimit = Annotated[float | None, option("--time-limit S", "Seconds for the so
 
 # Tables of answers and reports
 
-Answers = Annotated[str, argument("ANSWERS", "Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")]
+Answers = Annotated[
+    str, argument("ANSWERS", "Table: CSV, Parquet, Excel, Stata or SPSS, or a folder of Parquet; '-' for stdin.")
+]
 Reports = Annotated[
     str, argument("REPORTS", "Table: CSV or Parquet, a folder of Parquet, or the URL of a database; '-' for stdin.")
 ]

@@ -128,6 +128,25 @@ def save_picture(path: str, axes: Any) -> None:
         axes.figure.savefig(stream, format=Path(path).suffix.lstrip(".").lower(), dpi=150)
 
 
+def save_table(path: str, entries: list[dict[str, Any]]) -> None:
+    """Write rows as a table, every number exactly."""
+    from ldpopt.foundation.labels import text_of
+    from ldpopt.foundation.optional import pyarrow as pa
+    from ldpopt.tables.files import writing
+
+    numbers = (int, float, type(None))
+    rows = [
+        {
+            key: value if isinstance(value, numbers) and key not in ("answer", "number") else text_of(value)
+            for key, value in entry.items()
+        }
+        for entry in entries
+    ]
+    table = pa.Table.from_pylist(rows)
+    with writing(path, list(table.schema)) as write:
+        write([column.combine_chunks() for column in table.columns])
+
+
 # Progress
 
 

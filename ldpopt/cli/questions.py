@@ -58,11 +58,16 @@ def read_questions(path: str, columns: list[str] | None, **policy: Any) -> Quest
     return Questions(Survey(dict.fromkeys(columns, Question(source, **given))), source)
 
 
-def refuse_options(options: dict[str, Any], path: str) -> None:
-    """Refuse options that a survey does not have."""
+def refuse_options(
+    options: dict[str, Any],
+    path: str,
+    use: str = "a mechanism or a design",
+    kind: str = "a survey of several questions",
+) -> None:
+    """Refuse options that a survey, or a file of another kind, does not have."""
     useless = next((name for name, value in options.items() if value), None)
     if useless is not None:
-        what = f"{useless} is for a mechanism or a design; {path} is a survey of several questions"
+        what = f"{useless} is for {use}; {path} is {kind}"
         raise typer.BadParameter(f"{what}: leave {useless} out")
 
 
@@ -74,6 +79,14 @@ def read_survey_file(path: str) -> Survey:
         return Survey.load(path)
     with working(f"solving {Path(path).name}"):
         return Survey.from_toml(path)
+
+
+def read_any_survey(path: str) -> Survey:
+    """Read a survey; a mechanism or design is a survey of one question with the name of its file."""
+    from ldpopt.surveys.files import read_source
+    from ldpopt.surveys.survey import Survey
+
+    return read_survey_file(path) if is_survey(path) else Survey({Path(path).stem: read_source(path)})
 
 
 def read_mechanism(path: str) -> Mechanism:

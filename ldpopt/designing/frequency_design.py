@@ -25,6 +25,7 @@ from ldpopt.designing.record import ProvedDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.intervals import norm_sub
 from ldpopt.foundation.display import Facts
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.frequencies.linear_hash import NEAR, LinearHash
@@ -145,6 +146,31 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
     def variance(self, x: Any = None) -> Float:
         """Variance of one respondent's values, summed over the workload: the same for every answer."""
         return np.full(self.workload.shape[1] if x is None else len(x), self.value)
+
+    @property
+    def wanted(self) -> Float:
+        """The matrix of the workload, shape ``(n, n)``."""
+        return np.asarray(self.workload.matrix)
+
+    def frequencies(self, counts: Counts) -> Float:
+        """Estimated frequencies of the answers, shape (n,), without negative ones."""
+        return norm_sub(
+            (counts.values / counts.total - float(self.protocol.q)) / float(self.protocol.p - self.protocol.q)
+        )
+
+    def second_moments(self, place: int) -> tuple[Float, Float]:
+        """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (n, n)."""
+        p, q, n, k = float(self.protocol.p), float(self.protocol.q), self.workload.shape[1], self.protocol.size
+        inside, own = np.where(np.eye(n), p, q), np.eye(n, dtype=bool)
+        # Both of two answers are in a set: one of them is the true one, or neither is.
+        both = np.full((n, n), (k - 1) * (p * (k - 2) + (1 - p) * k) / ((n - 1) * (n - 2)))
+        both[:, place] = both[own] = p * (k - 1) / (n - 1)
+        both[place] = inside[place]
+        scale = (self.workload.unit or 1.0) / (p - q)
+        squares, products = (
+            each - q * inside - q * other + q * q for each, other in ((inside, inside), (both, inside[place]))
+        )
+        return scale**2 * squares, scale**2 * products
 
     def audit(self) -> Audit:
         """Exact audit of the protocol."""

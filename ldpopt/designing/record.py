@@ -215,6 +215,11 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         exact = (whole - whole.columns(slice(1))) @ Digits.read(inverse, fine)
         return np.asarray(exact.whole() / (1 << (bits + fine)), dtype=np.float64)
 
+    @property
+    def left_inverse(self) -> Float:
+        """Estimator of the frequencies, shape ``(n, m)``, of which the workload's numbers are unbiased."""
+        return self.certificate.left_inverse
+
     @cached_property
     def _variances(self) -> Float:
         """Total variance of a report, for every answer."""

@@ -214,6 +214,31 @@ class Workload:
         swaps, gram = [np.argsort(order)[swap[order]] for swap in self.symmetries], partial(self._ordered, order, True)
         return Workload._lazy(partial(self._ordered, order), names, self.names, gram=gram, symmetries=swaps)
 
+    def with_missing(self, label: Hashable) -> Workload:
+        """The same numbers, and the share of a further answer that stands for a missing one.
+
+        It contributes nothing to the other numbers, so that these, divided by the rest, are numbers of those who
+        answered. Numbers that are equal for all other answers are left out.
+
+        Parameters
+        ----------
+        label : hashable
+            The further answer, which becomes the last one.
+
+        Examples
+        --------
+        >>> Workload.prefix(["bad", "fair", "good"]).with_missing("no answer").names
+        ('<= bad', '<= fair', 'no answer')
+        """
+        inputs = (*self.inputs, label)
+        if self.unit == 1:
+            return Workload.frequencies(inputs)
+        varying = np.ptp(self.matrix, axis=1) > 0
+        rows = np.pad(self.matrix[varying], ((0, 1), (0, 1)))
+        rows[-1, -1] = 1
+        names = [name for name, varies in zip(self.names, varying, strict=True) if varies]
+        return Workload(rows, inputs, matrices.unique_names([*names, label]))
+
     def _ordered(self, order: NDArray[np.int64], is_gram: bool = False) -> Float:
         return self.gram[np.ix_(order, order)] if is_gram else self.matrix[:, order]
 
