@@ -1,8 +1,6 @@
-r"""Priors and budgets for which each mechanism is optimal: exact cells of the prior simplex, ranges of epsilon.
+"""Priors and budgets for which each mechanism is optimal: exact cells of the prior simplex, ranges of epsilon.
 
-The value of a mechanism under the prior :math:`\pi` is :math:`\pi \cdot g`, where :math:`g_x` is its utility for input
-``x``. So the optimal value is a maximum of linear functions of the prior, one per extreme point. The cells where one of
-them is largest are polytopes (docs, "Regions").
+The optimal value is a maximum of linear functions of the prior, one per extreme point (docs, "Regions").
 """
 
 import math
