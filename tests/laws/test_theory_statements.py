@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from builders import all_events, cases
 from ldpopt import OneSided, Problem, UtilityOptimizedLDP, certify, solve
 from ldpopt.certificate.program_bound import Multipliers, PairRows, bound
-from ldpopt.solving.interior.central_path import CentralPath, Newton
+from ldpopt.solving.interior.central_path import CentralPath, CompactSystem
 
 SEEDS = st.integers(0, 10**6)
 NO_PAIRS = PairRows.joined([])
@@ -27,29 +27,27 @@ def test_a_newton_step_solves_the_linearized_conditions(seed, n, k, delta) -> No
     """docs/theory/interior.md, theorem 1, at points that satisfy the caps and the definition of w only."""
     rng = np.random.default_rng(seed)
     path = CentralPath(rng.normal(size=(n, k)), 0.4, 0.6, delta)
-    path.m = rng.uniform(0.1, 1, k)
-    cap = delta + path.beta * path.m
-    path.s = rng.uniform(0.1, 0.9, (n, k)) * cap
-    path.t = cap - path.s
-    path.y, path.z = rng.normal(size=n), rng.uniform(0.1, 1, (n, k))
-    path.z += np.maximum(path.c - path.y[:, None], 0)
-    path.w = path.y[:, None] + path.z - path.c
-    path.h = rng.uniform(0.1, 1, k) if delta else np.zeros(k)
-    es, et, eh = rng.normal(size=(n, k)), rng.normal(size=(n, k)), rng.normal(size=k) if delta else np.zeros(k)
-    move = Newton(path).solve(lambda rows: (es[rows], et[rows]), eh)
+    b, beta, c, m = path.b, path.beta, path.c, rng.uniform(0.1, 1, k)
+    cap = delta + beta * m
+    s = rng.uniform(0.1, 0.9, (n, k)) * cap
+    y, z = rng.normal(size=n), rng.uniform(0.1, 1, (n, k))
+    z += np.maximum(c - y[:, None], 0)
+    h = rng.uniform(0.1, 1, k) if delta else np.zeros(k)
+    at = type(path.at)(s, cap - s, m, y[:, None] + z - c, z, h, y)
+    aims = tuple(rng.normal(size=part.shape) for part in (s, s, m))
+    move = CompactSystem(path, at).direction(aims)
 
     def equal(left, right) -> None:
         assert left == pytest.approx(right, abs=1e-9, rel=1e-9)
 
-    equal(move.ds, es - path.s / path.w * move.dw)
-    equal(move.dt, et - path.t / path.z * move.dz)
-    equal(move.ds + move.dt, np.tile(path.beta * move.dm, (n, 1)))
-    equal(move.dw, move.dy[:, None] + move.dz)
-    equal((path.s + move.ds).sum(axis=1) + path.b * (path.m + move.dm).sum(), np.ones(n))
-    new_y, new_z = path.y + move.dy, path.z + move.dz
-    equal(path.h + move.dh, -path.b * (path.c - new_y[:, None]).sum(axis=0) - path.beta * new_z.sum(axis=0))
+    equal(at.s * move.w + at.w * move.s, aims[0])
+    equal(at.t * move.z + at.z * move.t, aims[1])
+    equal(move.s + move.t, np.tile(beta * move.m, (n, 1)))
+    equal(move.w, move.y[:, None] + move.z)
+    equal((s + move.s).sum(axis=1) + b * (m + move.m).sum(), np.ones(n))
+    equal(h + move.h, -b * (c - (y + move.y)[:, None]).sum(axis=0) - beta * (z + move.z).sum(axis=0))
     if delta:
-        equal(move.dh, eh - path.h / path.m * move.dm)
+        equal(at.m * move.h + at.h * move.m, aims[2])
 
 
 @cases(60)
