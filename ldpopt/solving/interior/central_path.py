@@ -55,6 +55,8 @@ class PurePoint(CompactPoint):
 class CompactSystem(NewtonSystem[CompactPoint]):
     """The linear system of one iteration: all variables except ``y`` and ``M`` are eliminated entry by entry."""
 
+    has_short_steps = True
+
     def __init__(self, path: "CentralPath", at: CompactPoint) -> None:
         self.path, self.at = path, at
         self.theta, self.tau = at.s / at.w, at.t / at.z

@@ -13,7 +13,9 @@ from scipy.linalg.lapack import dpotrf
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-STEP_TO_BOUNDARY = 0.995  # length of a step as a share of the distance to the boundary
+STEP_TO_BOUNDARY = 0.995  # smallest length of a step as a share of the distance to the boundary
+# A step stops short of the boundary by this share of the distance, times the share of the products that is left, or less
+STEP_BACKOFF = 0.03
 # Entries of one block of work, so that temporary arrays fit in the processor's cache and need little memory
 BLOCK = 1 << 15
 
@@ -63,6 +65,7 @@ class NewtonSystem(ABC, Generic[P]):
     """The linear system of one iteration, factored at the point ``at``."""
 
     at: P
+    has_short_steps: ClassVar[bool] = False  # second-order terms would spoil these, and are multiplied by their length
     centering: float = 0.0  # smallest target of the products, as a share of their mean
 
     @abstractmethod
@@ -75,19 +78,22 @@ class NewtonSystem(ABC, Generic[P]):
         count = sum(part.size for part in at.slacks)
         mean = at.products / count
         affine = self.direction(tuple(-x * u for x, u in at.complementary_pairs), refine=False)
-        reached = _products_after(at, affine, *at.lengths(affine)) / count
+        lengths = at.lengths(affine)
+        reached = _products_after(at, affine, *lengths) / count
         aim = mean * max((max(reached, 0.0) / mean) ** 3, self.centering)
         second_order = zip(at.complementary_pairs, affine.complementary_pairs, strict=True)
-        aims = tuple(np.ascontiguousarray(aim - x * u - dx * du) for (x, u), (dx, du) in second_order)
+        weight = min(lengths) if self.has_short_steps else 1.0
+        aims = tuple(np.ascontiguousarray(aim - x * u - weight * dx * du) for (x, u), (dx, du) in second_order)
         del affine, second_order  # frees large arrays
-        return self.moved(self.direction(aims))
+        return self.moved(self.direction(aims), max(reached, 0.0) / mean)
 
-    def moved(self, step: P) -> P | None:
+    def moved(self, step: P, share: float = 1.0) -> P | None:
         """The point after nearly the longest step from ``at``; None on numerical failure."""
         if not all(bool(np.isfinite(getattr(step, one.name)).all()) for one in fields(step)):
             return None
         primal, dual = self.at.lengths(step)
-        return self.at.moved(step, min(1.0, STEP_TO_BOUNDARY * primal), min(1.0, STEP_TO_BOUNDARY * dual))
+        length = max(STEP_TO_BOUNDARY, 1 - STEP_BACKOFF * share)
+        return self.at.moved(step, min(1.0, length * primal), min(1.0, length * dual))
 
 
 @dataclass(frozen=True)
