@@ -160,8 +160,6 @@ class CurvedPoint(Point):
 class CurvedSystem(NewtonSystem[P]):
     """Newton steps of a program whose prices are not linear."""
 
-    corrections: int = 0
-
     @abstractmethod
     def residual(self) -> float:
         """Dual residual: sum of slacks times the distances of their multipliers from the reduced prices."""

@@ -13,6 +13,7 @@ from builders import cases
 from ldpopt.certificate import recheck
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
+from ldpopt.native import improve_trees
 from ldpopt.privacy import Ties
 from ldpopt.solvers import Status
 from ldpopt.solving.methods.rays.coarse import coarse_start
@@ -244,7 +245,10 @@ def test_trees_that_are_not_optimal_prove_a_bound(statement, seed, most):
     prior, table, privacy, distance, epsilon = statement
     work, offset, unit = generation(prior, table, privacy, epsilon)
     sums = np.random.default_rng(seed).random(len(prior)) * work.costs.max()
-    work.trees.improve(work.costs, sums, most=most)
+    trees, is_best = work.trees, np.zeros(len(work.roots), bool)
+    if most:
+        outputs = np.arange(len(is_best))
+        improve_trees(outputs, *trees.forest, work.costs, sums, trees.cone.lengths, most, is_best)
     prices = work.trees.prices(work.costs, sums)
     proved = offset + unit * float((sums + prices.share).sum())
     assert proved <= plain_optimum(prior, table, distance, epsilon) + 1e-6
@@ -267,7 +271,8 @@ def test_clustered_points_do_not_stall(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
-def test_a_coarse_start_gives_private_rays_and_a_valid_bound(epsilon):
+def test_a_coarse_start_gives_private_rays_and_a_valid_bound(monkeypatch, epsilon):
+    monkeypatch.setattr("ldpopt.solving.methods.rays.generation.VIEW_INPUTS", 20)
     city = lo.testing.synthetic_city(90, rng=2)
     problem = city.problem(epsilon)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
