@@ -14,6 +14,7 @@ import typer
 from ldpopt.cli.printing import require_writable
 from ldpopt.cli.questions import require_no_survey
 from ldpopt.errors import LdpoptError, StatementError, showing_values
+from ldpopt.foundation.labels import first_duplicate
 
 if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
@@ -201,17 +202,15 @@ def unique_names(paths: list[str]) -> list[str]:
 
 def require_distinct(names: list[str], message: str, do: str) -> None:
     """Refuse a name that occurs again; it replaces the braces in the message."""
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
-        raise StatementError(message.format(repr(twice)), do=do)
+    if (twice := first_duplicate(names)) is not None:
+        raise StatementError(message.format(repr(twice[0])), do=do)
 
 
 def _common_value(key: str, values: list[Any]) -> Any:
     """Return the value that all models have."""
     if any(value != values[0] for value in values):
-        option = "--" + key.replace("_", "-")
-        different = ", ".join(map(repr, values))
-        raise StatementError(f"the models have different values of {key}: {different}", do=f"give {option}")
+        what = f"the models have different values of {key}: {', '.join(map(repr, values))}"
+        raise StatementError(what, do=f"give --{key.replace('_', '-')}")
     return values[0]
 
 

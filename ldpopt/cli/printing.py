@@ -103,8 +103,7 @@ def require_writable(*paths: str | None, picture: str | None = None) -> None:
 
 def write_new(file: str, text: str) -> Path:
     """Write a TOML file that does not exist yet; the suffix may be left out. Return its path."""
-    path = Path(file)
-    path = path if path.suffix else path.with_suffix(".toml")
+    path = Path(file) if Path(file).suffix else Path(file).with_suffix(".toml")
     if path.exists():
         raise ModelFileError("the file exists already", where=str(path), do="name another, or remove it")
     require_writable(str(path))

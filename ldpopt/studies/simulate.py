@@ -288,9 +288,9 @@ def simulate_grid(
 
 
 class _Survey(NamedTuple):
-    """A simulated survey: its average utility, the shares of the true answers, the estimated shares."""
+    """A simulated survey: its average utility, if any, the shares of the true answers, the estimated shares."""
 
-    utility: float
+    utility: float | None
     frequencies: list[float]
     estimates: list[float] | None
 
@@ -349,7 +349,7 @@ class _Simulation:
         counts = generator.multinomial(key.population, model.weights / model.weights.sum())
         answers = np.repeat(np.arange(len(model.mechanism.inputs)), counts)
         reports = model.mechanism.sampler.draw(answers, rng=generator)
-        utility = np.nan if model.utilities is None else float(model.utilities[answers, reports].mean())
+        utility = None if model.utilities is None else float(model.utilities[answers, reports].mean())
         estimates = None
         if model.is_estimable:
             seen = MechanismSource(model.mechanism).counts_of_array(reports)
@@ -361,7 +361,7 @@ def _result(model: _Model, population: int, confidence: float, surveys: list[_Su
     """Collect the surveys of a cell."""
     utilities, frequencies, estimates = zip(*surveys, strict=True)
     return SimulationResult(
-        frozen(np.array(utilities)),
+        frozen(np.array(utilities, float)),
         model.expected,
         frozen(np.array(frequencies)),
         frozen(np.array(estimates)) if model.is_estimable else None,
@@ -376,16 +376,5 @@ def _checkpoint(path: str | os.PathLike[str], rng: Any) -> Checkpoint:
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
         what = "a checkpoint needs surveys that can be repeated"
         raise StatementError(what, where="simulate", do="pass a number as rng (--seed)")
-    return Checkpoint(path, {"surveys": int(rng)}, f"surveys, rng = {rng}", pack=_packed, unpack=_unpacked)
-
-
-def _packed(survey: _Survey) -> list[Any]:
-    """A survey as JSON data, in which nan is null."""
-    utility, *shares = survey
-    return [None if np.isnan(utility) else utility, *shares]
-
-
-def _unpacked(plain: list[Any]) -> _Survey:
-    """Read what `_packed` returned."""
-    utility, frequencies, estimates = plain
-    return _Survey(np.nan if utility is None else utility, frequencies, estimates)
+    title = f"surveys, rng = {rng}"
+    return Checkpoint(path, {"surveys": int(rng)}, title, pack=list, unpack=lambda plain: _Survey(*plain))
