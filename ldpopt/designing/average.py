@@ -68,8 +68,7 @@ class _AverageState:
     """Information, value and prices at probabilities ``q``."""
 
     def __init__(self, master: "AverageMaster", q: Float) -> None:
-        # The images of a column share its probability.
-        every = np.tile(q / len(master.images), len(master.images))
+        every = np.tile(q / len(master.images), len(master.images))  # the images of a column share its probability
         self.half = half_inverse(master.all_scores, every, master.gram)
         self.form = self.half.T @ master.gram @ self.half
         self.value = float(np.trace(self.form))

@@ -83,8 +83,7 @@ class Dual:
         """The multipliers with the best scale, if every cost is raised by a margin."""
         r, largest = self.weights, self.largest * (1 + margin)
         scale = self.value / largest
-        # As a form of columns that are not centered.
-        tilt = np.eye(len(r)) - np.outer(np.ones(len(r)), r)
+        tilt = np.eye(len(r)) - np.outer(np.ones(len(r)), r)  # as a form of columns that are not centered
         inverse = scale * (tilt.T @ self.inverse @ tilt)
         shift = None if self.shift is None else scale**2 * self.shift
         taken = None if self.inequalities is None else self.inequalities.times(scale**2)

@@ -31,8 +31,7 @@ from ldpopt.solving.log import Step
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits
-LOST = 2.0**-10
+LOST = 2.0**-10  # share of the estimator in the entries of a left inverse below which the product is exact: ten bits
 OPTIMAL_GAP = 1e-3  # largest relative gap of a design that is called optimal in words
 _KINDS: dict[type[DesignClaim], type[ProvedDesign]] = {}  # by the kind of the certificate
 

@@ -34,8 +34,7 @@ from ldpopt.solving.interior.path_following import follow_path
 STEPS = 150  # limit on Newton steps; 10 to 30 are usual
 LEVEL = 0.1  # products of slacks and multipliers at the start
 LEAST = 0.01  # share of the weights that is equal, in multiples of the gap aimed at: the bound loses no larger share
-# Least value of that share: reports of answers with weights near 0 have coordinates beyond the floats
-LEAST_WEIGHT = 1e-9
+LEAST_WEIGHT = 1e-9  # least value of that share: reports of answers with smaller weights are beyond the floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +219,7 @@ def minimax_optimum(gram: Float, columns: Columns, found: MinimaxDesign, *, used
     inverse = half @ half.T
     value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
     whole = contrasts.needed(inverse)
-    # The saddle point is for the workload itself: subtract the part of its average over the weights.
-    mean = gram @ r
+    mean = gram @ r  # the saddle point is for the workload itself: subtract its average over the weights
     line = found.line - 2 * whole.T @ (mean - r @ mean)
     dual = Dual(r, whole, value, value, line - r * line.sum())
     estimator = contrasts.basis / contrasts.unit @ (half @ (scores @ half).T)

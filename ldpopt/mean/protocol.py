@@ -145,8 +145,7 @@ class Protocol(MeanProtocol):
     Liu and Zhou 2023; Mironov 2012, on the low bits of floats.
     """
 
-    # Protocols of the literature, each of which is constructed from a budget
-    PUBLISHED: ClassVar[list[type["Protocol"]]] = []
+    PUBLISHED: ClassVar[list[type["Protocol"]]] = []  # of the literature, each constructed from a budget
     report_range: tuple[float, float] = (-math.inf, math.inf)
     offset: float = 0.0
     slope: float = 1.0

@@ -24,8 +24,7 @@ COLUMNS = 64  # number of columns that are raised together: few enough to fit in
 DENSE_SHARE = 0.02  # share of all pairs above which whole rows are then compared
 DENSE_COLUMNS = 512  # number of columns that are raised together by matrix products
 
-# A column whose largest entry is below this is a solver's rounding error: its mass moves to the other outputs
-MAX_NOISE = 1e-12
+MAX_NOISE = 1e-12  # a column whose largest entry is below this is a rounding error: its mass moves to others
 # Channels of at most this many entries are also repaired with the smaller threshold; the nearer result is kept
 SMALL_CHANNEL_MAX_NOISE, SMALL_CHANNEL_ENTRIES = 2.0**-50, 10_000
 ACCEPTED_MOVE = 1e-12  # if a repair moves at most this mass, no other method is tried

@@ -9,8 +9,7 @@ from ldpopt.designing.realize import raw_design
 from ldpopt.designing.worst_case import optimize_worst_case
 from ldpopt.privacy import PureLDP
 
-# Share of the time left in which columns that the value does not need are dropped; the rest is for the proof
-FEWER = 0.3
+FEWER = 0.3  # share of the time left in which unneeded columns are dropped; the rest is for the proof
 
 
 class BlockDesign(DesignMethod):
