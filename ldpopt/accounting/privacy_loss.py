@@ -23,7 +23,6 @@ from ldpopt.mechanism import sampling
 
 BITS = sampling.BITS
 ONE = 1 << BITS
-
 MAX_ENTRIES = 50_000_000  # pairs of answers times reports, compared in a second or two for each ratio
 MAX_RATIOS = 1000  # number of ratios at which the excess is computed; others lie between two of them
 RESOLUTION = 2.0**-44  # ratios that differ by less are raised to the largest; so are those within their rounding

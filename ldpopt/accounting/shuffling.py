@@ -34,7 +34,6 @@ LOST = 10**12  # mass at each end of a product that is not multiplied further
 RARE = 10**5  # reports that are rarer than one of so many in all are not counted in the blanket
 MAX_PLACES = 1 << 13  # of a variable on the lattice
 STEPS = 100  # candidates for the step of a lattice
-
 MAX_PEOPLE = 10**7
 MAX_EXACT = 200  # people with two answers and two reports for whom all data sets are compared
 LEAST_LOG = -60.0  # of a delta over another

@@ -134,7 +134,6 @@ CheckpointFile = Annotated[
 Epsilons = Annotated[str, option("--epsilon GRID", "start:stop:count, or a list such as 0.1,1,log(3).")]
 Deltas = Annotated[str | None, option("--delta GRID", "Deltas, in the same form (default: the model's own).")]
 People = Annotated[str, option("--people GRID", "Numbers of people: a list such as 1000,10000.")]
-
 CONNECT_SECONDS = 10  # how long to wait for the scheduler of a cluster
 
 

@@ -17,7 +17,6 @@ from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source, chunks
 
 Random = np.random.Generator | int | None
-
 # True epsilon, its witness (answer, other answer, event), and the verdict on the nominal budget
 Privacy = tuple[float, tuple[Any, Any, Any] | None, Verdict]
 MAX_REPORT = 1e150  # largest report; its square does not overflow

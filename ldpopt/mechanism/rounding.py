@@ -23,7 +23,6 @@ PRODUCT_ENTRIES = 1e5  # number of entries, over all pairs, from which whole row
 COLUMNS = 64  # number of columns that are raised together: few enough to fit in the processor's cache
 DENSE_SHARE = 0.02  # share of all pairs above which whole rows are then compared
 DENSE_COLUMNS = 512  # number of columns that are raised together by matrix products
-
 MAX_NOISE = 1e-12  # a column whose largest entry is below this is a rounding error: its mass moves to others
 # Channels of at most this many entries are also repaired with the smaller threshold; the nearer result is kept
 SMALL_CHANNEL_MAX_NOISE, SMALL_CHANNEL_ENTRIES = 2.0**-50, 10_000
@@ -39,7 +38,6 @@ SURELY = 2.0**-50
 AUDITED_SHARE = 0.9  # if the best rounding moved little, another is only audited if it moves less than this share
 # Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require
 ROW_TOTAL = float(1 << sampling.BITS)
-
 ColumnsAudit = Callable[[Float, Int], Audit]
 """Audits a channel of masses over ``2**53`` whose columns are the outputs at these positions."""
 

@@ -15,7 +15,6 @@ from ldpopt.foundation.numbers import Float, is_whole, loose_array, real_array, 
 
 Alphabet = int | Sequence[Hashable]
 Permutation = NDArray[np.int64]
-
 LARGEST = 1e100  # largest entry whose square, summed over many rows, stays within the floats
 SMALLEST = 1e-100  # smallest value of the largest entry
 MAX_PARITIES = 2000  # largest number of sets with which a design for marginals begins

@@ -25,7 +25,6 @@ from ldpopt.processes.child import DO_IMPORTABLE, answer, describe_exit, packed,
 
 Task = Callable[[Any], Any]
 Progress = Callable[[int, int], None]
-
 ATTEMPTS = 3  # workers that may die at a point before it is given up
 CHUNK_SECONDS = 0.1  # seconds that a chunk of short points should take; a long point is a chunk by itself
 MAX_CHUNK = 64  # largest number of points in a chunk

@@ -30,12 +30,9 @@ from ldpopt.tables.files import position_of, reading
 
 # Protocols of `ldpopt.mean` whose only parameter is the budget
 PROTOCOLS = ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave", "RandomCensoring")
-
 __all__ = ["Friedman", "MeanExperiment", "Run", "compare_means", "compare_means_grid", "friedman", "friedman_statistic"]
-
 Make = Callable[[float], Any]
 Data = Callable[[int, np.random.Generator], Any]
-
 # Number of users over whom a variance is averaged that is not a quadratic; a quadratic uses exact moments
 MAX_SAMPLED_USERS = 20_000
 

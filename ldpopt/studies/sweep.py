@@ -32,7 +32,6 @@ from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
 
 __all__ = ["MAX_POINTS", "Row", "SweepResult", "sweep"]
-
 MAX_POINTS = 1_000_000  # largest number of points of a grid; guards against typing errors
 
 
