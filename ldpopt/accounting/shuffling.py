@@ -312,13 +312,11 @@ class Exact(_Bound):
 
     def _excess(self, a: Fraction) -> Fraction:
         over, under = a.as_integer_ratio()
-        excesses = (
-            sum(max(under * p - over * q, 0) for p, q in zip(*pair, strict=True)) for pair in self._distributions
-        )
+        excesses = (sum(max(under * p - over * q, 0) for p, q in zip(*two, strict=True)) for two in self._pairs)
         return Fraction(max(excesses), under * UNIT)
 
     @cached_property
-    def _distributions(self) -> list[tuple[list[int], list[int]]]:
+    def _pairs(self) -> list[tuple[list[int], list[int]]]:
         """Distributions of the number of second reports, for each pair and number of others with the second answer."""
         channel, up, n = self.source.channel, self.is_upper, self.source.n
         rows = [[int(mass) * UNIT // ONE for mass in row] for row in channel.counts]

@@ -19,14 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from ldpopt.designing import column_generation as generation
-from ldpopt.designing.column_generation import (
-    CurvedPoint,
-    CurvedSystem,
-    Optimum,
-    Solved,
-    generate_columns,
-    half_inverse,
-)
+from ldpopt.designing.column_generation import CurvedPoint, CurvedSystem, Optimum, Solved, generate_columns
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Price
 from ldpopt.designing.symmetry import Permutations, all_images, representatives, symmetry_group
@@ -69,7 +62,7 @@ class _AverageState:
 
     def __init__(self, master: "AverageMaster", q: Float) -> None:
         every = np.tile(q / len(master.images), len(master.images))  # the images of a column share its probability
-        self.half = half_inverse(master.all_scores, every, master.gram)
+        self.half = generation.half_inverse(master.all_scores, every, master.gram)
         self.form = self.half.T @ master.gram @ self.half
         self.value = float(np.trace(self.form))
         self.white = master.all_scores @ self.half

@@ -6,7 +6,7 @@ largest cost. `local_search` finds costly sets, but does not prove that there ar
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -257,9 +257,7 @@ class PrivateColumns:
     cone: Cone
 
     @classmethod
-    def of(
-        cls, privacy: Any, inputs: Sequence[Hashable], classes: int, deadline: Deadline = NO_LIMIT
-    ) -> "PrivateColumns":
+    def of(cls, privacy: Any, inputs: Sequence[Hashable], classes: int, deadline: Deadline = NO_LIMIT) -> Self:
         """Cone of a notion; under pure privacy that of so many classes of answers."""
         if not is_pure(privacy, inputs):
             return cls(privacy, inputs, ListedRays(rays_of(privacy, inputs, deadline=deadline)))

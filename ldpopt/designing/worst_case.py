@@ -16,14 +16,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ldpopt.designing import column_generation as generation
-from ldpopt.designing.column_generation import (
-    CurvedPoint,
-    CurvedSystem,
-    Optimum,
-    Solved,
-    generate_columns,
-    half_inverse,
-)
+from ldpopt.designing.column_generation import CurvedPoint, CurvedSystem, Optimum, Solved, generate_columns
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
@@ -69,7 +62,7 @@ class _SaddleState:
         v = master.v
         self.mass = v @ r
         self.weight = theta / self.mass
-        half = half_inverse(master.vectors, self.weight, master.gram)
+        half = generation.half_inverse(master.vectors, self.weight, master.gram)
         form = half.T @ master.gram @ half
         self.white, self.value = master.vectors @ half, float(np.trace(form))
         self.priced = self.white @ form
@@ -134,9 +127,8 @@ class MinimaxMaster:
         except LinAlgError:
             return np.inf, np.inf
         r, worst = self.least + point.r, float(at.by_r.max())
-        off = generation.relative_error(
-            self.vectors.T @ point.theta - 1, point.line, max(worst, generation.RESOLVED * at.value)
-        )
+        short, variance = self.vectors.T @ point.theta - 1, max(worst, generation.RESOLVED * at.value)
+        off = generation.relative_error(short, point.line, variance)
         # Add the least multiple of the weights with which no column costs more than the line allows.
         short = float(np.max((-at.by_theta - self.vectors @ point.line) / at.mass))
         largest = float(point.line.sum() + short * r.sum())
@@ -215,7 +207,7 @@ def minimax_optimum(gram: Float, columns: Columns, found: MinimaxDesign, *, used
     r, scores, mass = found.r, contrasts.scores(columns), columns.mass(found.r)
     q = found.theta[places] * mass
     q /= q.sum()
-    half = half_inverse(scores, q, contrasts.reduced)
+    half = generation.half_inverse(scores, q, contrasts.reduced)
     inverse = half @ half.T
     value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
     whole = contrasts.needed(inverse)

@@ -377,11 +377,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys inputs, outputs and channel, with plain Python values."""
-        return {
-            "inputs": plain_labels(self.inputs),
-            "outputs": plain_labels(self.outputs),
-            "channel": self.channel.tolist(),
-        }
+        labels = {"inputs": plain_labels(self.inputs), "outputs": plain_labels(self.outputs)}
+        return {**labels, "channel": self.channel.tolist()}
 
     def save(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
         """Write labels, channel and origin as JSON, atomically; every float reads back as the same float.

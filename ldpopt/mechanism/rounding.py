@@ -253,14 +253,12 @@ def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
         share, reserve = 2 * share, 2 * reserve
 
 
-def _fill(
-    values: Float, center: Float, share: float, reserve: float, uniform_slack: float, cone: _Cone
-) -> Float | None:
+def _fill(values: Float, center: Float, share: float, reserve: float, slack: float, cone: _Cone) -> Float | None:
     kept = ROW_TOTAL - np.ceil(2 * share) - np.ceil(min(max(reserve, values.shape[1]), ROW_TOTAL / 8))
     constant = np.floor(center * share)
     counts = cone.raised(np.floor(values * kept) + constant, kept)
     missing = ROW_TOTAL - (counts + constant).sum(axis=1)
-    room = np.floor(cone.room_ratio * constant + max(uniform_slack * (ROW_TOTAL - kept) * (1 - 1e-9) - 3, 0.0))
+    room = np.floor(cone.room_ratio * constant + max(slack * (ROW_TOTAL - kept) * (1 - 1e-9) - 3, 0.0))
     room = np.clip(room, 0.0, ROW_TOTAL) * (center > 0)
     if missing.min() < 0 or missing.max() > room.sum():
         return None

@@ -412,10 +412,8 @@ class Resampled:
         require_memory(n_bytes, f"a data set of {users:,} people", do="take fewer people")
         return self._answers[rng.integers(0, len(self._answers), users)]
 
-    def _scaled(
-        self, batch: Sequence[optional.pyarrow.Array], where: Sequence[str], first_row: int
-    ) -> NDArray[np.float32]:
-        """The answers of a batch, scaled into [0, 1]."""
+    def _scaled(self, batch: Sequence[Any], where: Sequence[str], first_row: int) -> NDArray[np.float32]:
+        """The answers in the arrow arrays of a batch, scaled into [0, 1]."""
         columns = []
         for column, name in zip(batch, where, strict=True):
             answers = read_numbers(column, name, first_row, "answer")

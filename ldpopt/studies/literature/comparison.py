@@ -193,9 +193,8 @@ def completed(problem: Problem, rows: Sequence[ComparisonRow], finished: int, pl
             kept.append(replace(row, difference=row.value - best, ratio=ratio, relative_gap=gap))
     # Those equal up to rounding keep their order; nan, without a mechanism, comes last.
     order = {row.name: (-1 if is_gain else 1) * float(f"{row.value:.12g}") for row in kept}
-    literature = sorted(
-        (row for row in kept if row.kind == LITERATURE), key=lambda r: (math.isnan(r.value), order[r.name])
-    )
+    literature = [row for row in kept if row.kind == LITERATURE]
+    literature.sort(key=lambda row: (math.isnan(row.value), order[row.name]))
     methods = [row for row in kept if row.kind != LITERATURE]
     return Comparison(problem, (*methods, *literature), bound, finished, planned)
 
