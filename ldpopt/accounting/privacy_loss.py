@@ -242,12 +242,8 @@ class _Pairs:
     def largest_excess(self, a: Fraction) -> tuple[Fraction, Int]:
         """Largest excess of the pairs at ``a``, exactly, and the pairs that attain it up to rounding."""
         parts = (slice(begin, begin + 4096) for begin in range(0, len(self.first), 4096))
-        rough = np.concatenate(
-            [
-                np.maximum(self.shares[self.first[part]] - float(a) * self.shares[self.second[part]], 0).sum(axis=1)
-                for part in parts
-            ]
-        )
+        pairs = ((self.shares[self.first[part]], self.shares[self.second[part]]) for part in parts)
+        rough = np.concatenate([np.maximum(p - float(a) * q, 0).sum(axis=1) for p, q in pairs])
         # A term is counted if p >= a q, so its error is below p 2**-50.6; those of all terms and of their sum, twice.
         near = np.flatnonzero(rough >= rough.max() - (self.first.shape[1] + 8) * 2.0**-50)
         p, q = (self.values[places[near]].astype(object) for places in (self.first, self.second))

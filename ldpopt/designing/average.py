@@ -12,6 +12,7 @@ With ``S = M^-1`` and ``N = S G S`` the multipliers ``(eta, slope)`` of the equa
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +27,6 @@ from ldpopt.designing.symmetry import Permutations, all_images, representatives,
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Columns
-from ldpopt.solving.interior.path_following import follow_path
 
 STEPS = 100  # limit on Newton steps; 10 to 30 are usual
 STARTS = 1.1, 10.0  # first multiplier of the total, as a multiple of the largest price; the next one if a start fails
@@ -106,16 +106,9 @@ class AverageMaster:
         for multiple in STARTS:
             dual = np.zeros(len(self.rows))
             dual[0] = multiple * prices.max()
-            ended = follow_path(
-                _AveragePoint(q, dual @ self.rows - prices, dual),
-                lambda point: (self._measured(point).gap,) * 2,
-                lambda point: _AverageSystem(self, point),
-                gap=gap,
-                steps=STEPS,
-                stalled_steps=generation.STALLED,
-                deadline=deadline,
-            )
-            now = self._measured(ended.point)
+            begin, how = _AveragePoint(q, dual @ self.rows - prices, dual), {"gap": gap, "deadline": deadline}
+            gap_at, steps = (lambda point: self._measured(point).gap), (STEPS, generation.STALLED)
+            now = self._measured(generation.follow(begin, gap_at, partial(_AverageSystem, self), steps, **how))
             found = now if found is None or now.gap < found.gap else found
             if found.off <= FAILED:
                 break

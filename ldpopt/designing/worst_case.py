@@ -10,6 +10,7 @@ concave in the weights ``r``:
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +23,6 @@ from ldpopt.designing.private_columns import Cone, Dual
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Columns
-from ldpopt.solving.interior.path_following import follow_path
 
 STEPS = 150  # limit on Newton steps; 10 to 30 are usual
 LEVEL = 0.1  # products of slacks and multipliers at the start
@@ -100,18 +100,10 @@ class MinimaxMaster:
     def solve(self, theta: Float, r: Float, *, gap: float = 1e-9, deadline: Deadline = NO_LIMIT) -> MinimaxDesign:
         """Find the saddle point from a positive point, until the relative gap is reached; the best point found."""
         r = np.maximum(r / r.sum() - self.least, 0.1 / len(r))
-        level = LEVEL
-        begin = _SaddlePoint(theta, r, level / theta, level / r, np.zeros(len(r)), np.zeros(1))
-        ended = follow_path(
-            begin,
-            lambda point: (self._measured(point)[0],) * 2,
-            lambda point: _SaddleSystem(self, point),
-            gap=gap,
-            steps=STEPS,
-            stalled_steps=generation.STALLED,
-            deadline=deadline,
-        )
-        at, line = ended.point, self.map @ ended.point.line * self.stretch**2
+        begin = _SaddlePoint(theta, r, LEVEL / theta, LEVEL / r, np.zeros(len(r)), np.zeros(1))
+        gap_at, steps = (lambda point: self._measured(point)[0]), (STEPS, generation.STALLED)
+        at = generation.follow(begin, gap_at, partial(_SaddleSystem, self), steps, gap=gap, deadline=deadline)
+        line = self.map @ at.line * self.stretch**2
         return MinimaxDesign(at.theta, self.least + at.r, line, *self._measured(at))
 
     def state(self, point: _SaddlePoint) -> _SaddleState:

@@ -84,12 +84,6 @@ def _read_block(entry: Entry, n: int, m: int) -> RowBlock:
         np.array([none if side.value is None else side.number() for side in table[key].list(len(rows))], float)
         for key, none in (("lower", -np.inf), ("upper", np.inf))
     )
-    return RowBlock(
-        table["name"].text(),
-        np.array([r for r, _ in terms], np.int64),
-        np.array([parts[0].whole(n) for _, parts in terms], np.int64),
-        np.array([parts[1].whole(m) for _, parts in terms], np.int64),
-        np.array([parts[2].number() for _, parts in terms], float),
-        lower,
-        upper,
-    )
+    places = np.array([(r, parts[0].whole(n), parts[1].whole(m)) for r, parts in terms], np.int64).reshape(-1, 3)
+    numbers = np.array([parts[2].number() for _, parts in terms], float)
+    return RowBlock(table["name"].text(), *places.T, numbers, lower, upper)

@@ -86,19 +86,12 @@ class MeanExperiment:
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return one row per budget and algorithm: mean and standard error over the sets, theory, seconds."""
-        rows = [
-            {
-                "epsilon": epsilon,
-                "algorithm": name,
-                "rmse": self.rmse[:, i, j].mean(),
-                "std_error": self.rmse[:, i, j].std(ddof=1) / math.sqrt(len(self.rmse)) if len(self.rmse) > 1 else 0.0,
-                "theory": self.theory[:, i, j].mean(),
-                "seconds": self.seconds[:, i, j].mean(),
-            }
-            for i, epsilon in enumerate(self.epsilons)
-            for j, name in enumerate(self.algorithms)
-        ]
-        return optional.pandas.DataFrame(rows)
+        sets = len(self.rmse)
+        spread = self.rmse.std(axis=0, ddof=1) / math.sqrt(sets) if sets > 1 else np.zeros(self.rmse.shape[1:])
+        rmse, theory, seconds = (table.mean(axis=0).ravel() for table in (self.rmse, self.theory, self.seconds))
+        epsilon, name = zip(*product(self.epsilons, self.algorithms), strict=True)
+        columns = {"epsilon": epsilon, "algorithm": name, "rmse": rmse, "std_error": spread.ravel()}
+        return optional.pandas.DataFrame({**columns, "theory": theory, "seconds": seconds})
 
 
 def compare_means(

@@ -110,15 +110,9 @@ class SimulationResult:
         """Return a table with one row per survey and answer: utility, true share, estimated share."""
         n = len(self.labels)
         estimates = np.full(self.frequencies.shape, np.nan) if self.estimates is None else self.estimates
-        return optional.pandas.DataFrame(
-            {
-                "repeat": np.repeat(np.arange(self.repeats), n),
-                "utility": np.repeat(self.utilities, n),
-                "answer": list(self.labels) * self.repeats,
-                "frequency": self.frequencies.reshape(-1),
-                "estimate": estimates.reshape(-1),
-            }
-        )
+        columns = {"repeat": np.repeat(np.arange(self.repeats), n), "utility": np.repeat(self.utilities, n)}
+        shares = {"frequency": self.frequencies.reshape(-1), "estimate": estimates.reshape(-1)}
+        return optional.pandas.DataFrame({**columns, "answer": list(self.labels) * self.repeats, **shares})
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,15 +354,9 @@ class _Simulation:
 def _result(model: _Model, population: int, confidence: float, surveys: list[_Survey]) -> SimulationResult:
     """Collect the surveys of a cell."""
     utilities, frequencies, estimates = zip(*surveys, strict=True)
-    return SimulationResult(
-        frozen(np.array(utilities, float)),
-        model.expected,
-        frozen(np.array(frequencies)),
-        frozen(np.array(estimates)) if model.is_estimable else None,
-        population,
-        float(confidence),
-        model.mechanism.inputs,
-    )
+    estimated = frozen(np.array(estimates)) if model.is_estimable else None
+    found = frozen(np.array(utilities, float)), model.expected, frozen(np.array(frequencies)), estimated
+    return SimulationResult(*found, population, float(confidence), model.mechanism.inputs)
 
 
 def _checkpoint(path: str | os.PathLike[str], rng: Any) -> Checkpoint:
