@@ -234,10 +234,8 @@ class _Pairs:
         if len(ends) > most:
             ends = np.unique(np.append(ends[:: -(-len(ends) // most)], ends[-1]))
         starts = np.searchsorted(found, found[ends] * (1 - 2.0**-50))  # floats cannot tell which of these is largest
-        return [
-            max(map(Fraction, p[start : end + 1].tolist(), q[start : end + 1].tolist()))
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
+        close = [slice(*pair) for pair in zip(starts.tolist(), (ends + 1).tolist(), strict=True)]
+        return [max(map(Fraction, p[part].tolist(), q[part].tolist())) for part in close]
 
     def largest_excess(self, a: Fraction) -> tuple[Fraction, Int]:
         """Largest excess of the pairs at ``a``, exactly, and the pairs that attain it up to rounding."""

@@ -1,10 +1,8 @@
 r"""Products of privacy loss distributions: the excess of all reports together, in integers rounded in one direction.
 
-The excess of a product is :math:`\sum p \max(1 - a / r, 0)` over its atoms, whose masses and ratios are products. It
-rises with every mass and every ratio, so that rounding all of them up bounds it from above, and down from below.
-
-The atoms of two halves are listed; of close ratios the largest counts, or below the smallest. If there are too many
-atoms, masses are moved to powers of one number, and multiplied as polynomials.
+The excess :math:`\sum p \max(1 - a / r, 0)` rises with every mass and every ratio, so that rounding all of them up
+bounds it from above, and down from below. Of two halves the atoms are listed; if there are too many, masses are moved
+to powers of one number, and multiplied as polynomials.
 """
 
 from bisect import bisect_right

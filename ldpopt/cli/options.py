@@ -62,16 +62,14 @@ def _show_values(context: typer.Context, shows: bool) -> bool:
 # Models and mechanisms
 
 ModelPath = Annotated[
-    str,
-    argument("MODEL", "A model file (TOML), or the name of a model listed by `ldpopt models`.", callback=find_model),
+    str, argument("MODEL", "A model file (TOML), or a name listed by `ldpopt models`.", callback=find_model)
 ]
 ModelPaths = Annotated[
     list[str], argument("MODEL...", "Model files (TOML), or names listed by `ldpopt models`.", callback=find_models)
 ]
 MechanismPath = Annotated[str, argument("MECHANISM", "A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")]
 QuestionsPath = Annotated[
-    str,
-    argument("MECHANISM|SURVEY", "A mechanism or a design (JSON), or a survey of several questions (TOML or JSON)."),
+    str, argument("MECHANISM|SURVEY", "A mechanism or a design (JSON), or a survey of questions (TOML or JSON).")
 ]
 SurveyPath = Annotated[str, argument("SURVEY", "A survey of several questions (TOML or JSON).")]
 Epsilon = Annotated[str | None, option("--epsilon E", "Use this budget, not the model's: nats, or 'log(3)'.")]
@@ -87,9 +85,7 @@ TimeLimit = Annotated[float | None, option("--time-limit S", "Seconds for the so
 # Tables of answers and reports
 
 Answers = Annotated[str, argument("ANSWERS", "Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")]
-Reports = Annotated[
-    str, argument("REPORTS", "Table: CSV or Parquet, a folder of Parquet, or the URL of a database; '-' for stdin.")
-]
+Reports = Annotated[str, argument("REPORTS", "CSV or Parquet, a folder of Parquet, URL of a database; '-': stdin.")]
 Database = Annotated[str, option("--to URL", "Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")]
 Columns = Annotated[list[str] | None, option("--column -c C", "Column; may be repeated. A survey names its own.")]
 Missing = Annotated[
@@ -120,9 +116,7 @@ CsvTable = Annotated[str | None, option("-o --output FILE", "The table as CSV.")
 
 Jobs = Annotated[int, option("-j --jobs N", "Number of processes; -1: one per core.")]
 Dask = Annotated[str | None, option("--dask ADDRESS", "Dask cluster of this scheduler, such as tcp://host:8786.")]
-CheckpointFile = Annotated[
-    str | None, option("--checkpoint FILE", "File to which finished work is appended; it is not done again.")
-]
+CheckpointFile = Annotated[str | None, option("--checkpoint FILE", "File for finished work, which is not repeated.")]
 Epsilons = Annotated[str, option("--epsilon GRID", "start:stop:count, or a list such as 0.1,1,log(3).")]
 Deltas = Annotated[str | None, option("--delta GRID", "Deltas, in the same form (default: the model's own).")]
 People = Annotated[str, option("--people GRID", "Numbers of people: a list such as 1000,10000.")]

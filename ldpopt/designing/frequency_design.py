@@ -67,10 +67,8 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
         return found
 
     def __repr__(self) -> str:
-        return (
-            f"FrequencyDesign({self.workload.shape[1]} answers, sets of {self.protocol.size}, "
-            f"average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
-        )
+        sets = f"{self.workload.shape[1]} answers, sets of {self.protocol.size}"
+        return f"FrequencyDesign({sets}, average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
 
     @property
     def average_variance(self) -> float:

@@ -175,10 +175,9 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
     certificate: DesignCertificate
 
     def __repr__(self) -> str:
-        return (
-            f"Design({self.workload.shape[0]} numbers of {self.workload.shape[1]} answers, {self.n_reports} reports, "
-            f"{self.objective.replace('_', '-')} variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
-        )
+        (k, n), aim = self.workload.shape, self.objective.replace("_", "-")
+        found = f"{aim} variance {self.value:.6g}, relative gap {self.relative_gap:.2g}"
+        return f"Design({k} numbers of {n} answers, {self.n_reports} reports, {found})"
 
     @property
     def mechanism(self) -> Mechanism:  # type: ignore[override]

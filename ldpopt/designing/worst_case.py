@@ -1,8 +1,7 @@
 r"""The best design for the largest variance over the answers.
 
-The smallest largest variance equals the largest of the least averages over all weights, so that a bound for any weights
-bounds the worst case too, with the same certificate. The master program is a saddle point, convex in ``theta`` and
-concave in the weights ``r``:
+A bound for any weights bounds the worst case too. The master program is a saddle point, convex in ``theta`` and concave
+in the weights ``r``:
 
 .. math:: \min_{\theta \ge 0, \sum \theta_A v_A = 1} \; \max_{r \ge r_0, \sum r = 1} \;
           \operatorname{tr}\Big(G \big(\textstyle\sum_A \theta_A v_A v_A^T / (r \cdot v_A)\big)^{-1}\Big)

@@ -235,8 +235,7 @@ class Keyed:
 class Ids:
     """Ids of the records of a table, read batch by batch; ``where`` is the file and column, for messages.
 
-    Duplicate ids are found by 64-bit hashes, eight bytes a row. With probability below ``n^2 / 2^65`` two different ids
-    of ``n`` rows have the same hash and the table is refused; Python's hashes differ from run to run.
+    Duplicate ids are found by 64-bit hashes: of ``n`` different ids two have the same with probability ``n^2 / 2^65``.
     """
 
     def __init__(self, where: str, first_row: int = 0) -> None:

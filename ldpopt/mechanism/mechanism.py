@@ -365,11 +365,9 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""
-        return optional.pandas.DataFrame(
-            self.channel,
-            index=optional.pandas.Index(list(self.inputs), name="answer", tupleize_cols=False),
-            columns=optional.pandas.Index(list(self.outputs), name="report", tupleize_cols=False),
-        )
+        given = (self.inputs, "answer"), (self.outputs, "report")
+        axes = [optional.pandas.Index(list(names), name=name, tupleize_cols=False) for names, name in given]
+        return optional.pandas.DataFrame(self.channel, *axes)
 
     def facts(self) -> Facts:
         """The channel as a table; of a large one the likeliest reports of the first answers."""

@@ -187,6 +187,5 @@ def _name_cell(ax: Axes, region: Region, outline: Float) -> None:
     else:
         position = middle + direction / np.hypot(*direction) * (0.39 if abs(direction[0]) < 0.1 else 0.47)
     line = {"arrowstyle": "-", "color": "#08306b", "linewidth": 0.8}
-    ax.annotate(
-        f"{name}\n{share}", tuple(center), tuple(position), ha="center", va="center", fontsize=8, arrowprops=line
-    )
+    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "arrowprops": line}
+    ax.annotate(f"{name}\n{share}", tuple(center), tuple(position), **look)

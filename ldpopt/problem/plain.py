@@ -80,10 +80,8 @@ def _read_block(entry: Entry, n: int, m: int) -> RowBlock:
     table = entry.table("name", "rows", "lower", "upper")
     rows = table["rows"].list()
     terms = [(r, term.list(3)) for r, row in enumerate(rows) for term in row.list()]
-    lower, upper = (
-        np.array([none if side.value is None else side.number() for side in table[key].list(len(rows))], float)
-        for key, none in (("lower", -np.inf), ("upper", np.inf))
-    )
+    sides = [(table[key].list(len(rows)), none) for key, none in (("lower", -np.inf), ("upper", np.inf))]
+    lower, upper = (np.array([none if s.value is None else s.number() for s in side]) for side, none in sides)
     places = np.array([(r, parts[0].whole(n), parts[1].whole(m)) for r, parts in terms], np.int64).reshape(-1, 3)
     numbers = np.array([parts[2].number() for _, parts in terms], float)
     return RowBlock(table["name"].text(), *places.T, numbers, lower, upper)

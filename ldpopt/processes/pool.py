@@ -49,10 +49,7 @@ class Finished:
     total: int  # number of points
 
     def complete(self, unit: str, describe: Callable[[Any], str]) -> dict[Any, Any]:
-        """All results; raise an error if the run was interrupted or a point was given up.
-
-        Messages count points in a ``unit`` such as "surveys", and ``describe`` their keys.
-        """
+        """All results, counted in a ``unit`` such as "surveys"; an error if the run was interrupted or a point lost."""
         if self.interrupted:
             raise KeyboardInterrupt(f"{len(self.results)} of {self.total} {unit} are finished")
         for key, found in self.results.items():

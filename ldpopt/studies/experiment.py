@@ -211,13 +211,10 @@ def compare_means_grid(
     done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     runs = done.complete("runs", lambda key: f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}")
     shape = len(sizes), sets, len(budgets), len(algorithms)
-    rmse, theory, seconds = (
-        np.array([getattr(runs[key], field) for key in keys]).reshape(shape) for field in ("rmse", "theory", "seconds")
-    )
-    return {
-        size: MeanExperiment(tuple(algorithms), budgets, size, rmse[k], theory[k], seconds[k])
-        for k, size in enumerate(sizes)
-    }
+    fields = ("rmse", "theory", "seconds")
+    rmse, theory, seconds = (np.reshape([getattr(runs[key], field) for key in keys], shape) for field in fields)
+    found = zip(sizes, rmse, theory, seconds, strict=True)
+    return {size: MeanExperiment(tuple(algorithms), budgets, size, *numbers) for size, *numbers in found}
 
 
 class _Population:

@@ -101,10 +101,8 @@ class SimulationResult:
 
     def __repr__(self) -> str:
         low, high = self.interval
-        return (
-            f"SimulationResult({self.repeats} surveys of {self.population}: {self.mean:.6g} +- {self.std_error:.2g} "
-            f"[{low:.6g}, {high:.6g}], expected {self.expected:.6g})"
-        )
+        found = f"{self.mean:.6g} +- {self.std_error:.2g} [{low:.6g}, {high:.6g}], expected {self.expected:.6g}"
+        return f"SimulationResult({self.repeats} surveys of {self.population}: {found})"
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table with one row per survey and answer: utility, true share, estimated share."""
@@ -213,9 +211,8 @@ def simulate(
     True
     """
     how: Any = {"repeats": repeats, "confidence": confidence, "rng": rng, "checkpoint": checkpoint}
-    grid = simulate_grid(
-        {"": Setting(mechanism, prior, utility)}, [population], **how, jobs=jobs, executor=executor, progress=progress
-    )
+    how |= {"jobs": jobs, "executor": executor, "progress": progress}
+    grid = simulate_grid({"": Setting(mechanism, prior, utility)}, [population], **how)
     return next(iter(grid.cells.values()))
 
 

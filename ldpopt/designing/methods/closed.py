@@ -21,10 +21,8 @@ class BlockDesign(DesignMethod):
         """Pure privacy, every permutation a symmetry, a block design known."""
         if form.balanced is None:
             return None
-        return (
-            "no permutation of the answers changes the problem: "
-            f"{len(form.balanced.q)} sets of one size, every two answers together equally often"
-        )
+        sets = f"{len(form.balanced.q)} sets of one size, every two answers together equally often"
+        return f"no permutation of the answers changes the problem: {sets}"
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Report one of the sets, all equally likely."""
