@@ -181,7 +181,7 @@ def follow(
     start: P, gap_at: Callable[[P], float], system: Callable[[P], NewtonSystem[P]], steps: tuple[int, int], **how: Any
 ) -> P:
     """The best point on the central path by its relative gap; ``steps`` are at most, and without a smaller gap."""
-    limits = {"steps": steps[0], "stalled_steps": steps[1]}
+    limits: Any = {"steps": steps[0], "stalled_steps": steps[1]}
     return follow_path(start, lambda point: (gap_at(point),) * 2, system, **limits, **how).point
 
 

@@ -365,9 +365,9 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""
-        given = (self.inputs, "answer"), (self.outputs, "report")
-        axes = [optional.pandas.Index(list(names), name=name, tupleize_cols=False) for names, name in given]
-        return optional.pandas.DataFrame(self.channel, *axes)
+        rows = optional.pandas.Index(list(self.inputs), name="answer", tupleize_cols=False)
+        columns = optional.pandas.Index(list(self.outputs), name="report", tupleize_cols=False)
+        return optional.pandas.DataFrame(self.channel, index=rows, columns=columns)
 
     def facts(self) -> Facts:
         """The channel as a table; of a large one the likeliest reports of the first answers."""

@@ -162,8 +162,6 @@ def _rounding_families(values: Float, ties: Ties | None, threshold: float) -> It
     mean = cleaned.mean(axis=0) * (True if ties is None else ties.tied_outputs(cleaned.shape[1]))
     if not mean.any():
         return
-    if ties is not None and ties.delta:
-        yield _by_slack(cleaned, ties.delta, mean)
     if cone is not None:
         yield _by_cones(cleaned, cone, mean > 0)
     yield _by_mixing(cleaned, mean / mean.sum())
@@ -219,18 +217,6 @@ class _Cone:
         if self.ties.delta * (ROW_TOTAL - total) >= 3 * m:
             return np.ceil(units) + 1
         return np.floor(units * (1 - 2.0**-52))
-
-
-def _by_slack(values: Float, delta: float, mean: Float) -> Iterator[Float]:
-    """Scale down by a few units over ``delta``, round up every positive entry, and fill up the rows in one column."""
-    # The rounding adds at most 2 m units of excess to a pair; the scaling frees delta times the share.
-    share = 4 * values.shape[1] / delta
-    column = int(np.argmax(np.where(mean > 0, values.min(axis=0), -1.0)))
-    while share < ROW_TOTAL / 8:
-        counts = np.ceil(values * (ROW_TOTAL - np.ceil(share) - values.shape[1]))
-        counts[:, column] += ROW_TOTAL - counts.sum(axis=1)
-        yield counts
-        share *= 4
 
 
 def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:

@@ -84,4 +84,5 @@ def _read_block(entry: Entry, n: int, m: int) -> RowBlock:
     lower, upper = (np.array([none if s.value is None else s.number() for s in side]) for side, none in sides)
     places = np.array([(r, parts[0].whole(n), parts[1].whole(m)) for r, parts in terms], np.int64).reshape(-1, 3)
     numbers = np.array([parts[2].number() for _, parts in terms], float)
-    return RowBlock(table["name"].text(), *places.T, numbers, lower, upper)
+    row, x, y = places.T
+    return RowBlock(table["name"].text(), row, x, y, numbers, lower, upper)

@@ -119,6 +119,6 @@ def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int
         proved[edge] = True
     if scale <= TOLERANCE * float(np.abs(corners[0][0]).max()):
         corners = corners[:1]
-    points, weights, mechanisms = zip(*corners, strict=True)
-    values = frozen(sign * np.array(points))
+    means, weights, mechanisms = zip(*corners, strict=True)
+    values = frozen(sign * np.array(means))
     return ParetoFront(values, frozen(np.array(weights)), mechanisms, all(proved), members, problem)
