@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from contextlib import suppress
 from typing import Annotated, Any, NoReturn
 
@@ -90,7 +91,10 @@ class Shell(TyperGroup):
         extra |= {"standalone_mode": False, "prog_name": "ldpopt"}
         _prepare_streams()
         try:
-            code = super().main(*args, **extra)
+            with warnings.catch_warnings():
+                warnings.simplefilter("once", UserWarning)
+                warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+                code = super().main(*args, **extra)
         except USAGE_ERROR as error:
             context = getattr(error, "ctx", None)
             command = "ldpopt" if context is None else context.command_path

@@ -42,7 +42,7 @@ def design(
     loaded.require_design(model)
     with working(f"designing {Path(model).name}"):
         found = run_design(loaded, gap, time_limit, outputs)
-    data = _data(loaded, found)
+    data = _data(loaded, found, is_by_answer=by_answer or json is not None)
     show(_facts(loaded, model, found, data, by_answer), data, json)
     for path in (output, proof):
         if path is not None:
@@ -80,11 +80,11 @@ def draw_design(found: Any) -> Any:
     return pictures.design(found, printing.new_axes((max(6.5, min(12.0, 4.0 + 0.5 * best.workload.shape[1])), 4.4)))
 
 
-def _data(model: Model, found: Any) -> dict[str, Any]:
+def _data(model: Model, found: Any, is_by_answer: bool) -> dict[str, Any]:
     """A design as JSON data; the mechanism is null if its reports are too many to list."""
     problem = model.require_design()
     is_listed = found.codec.form == "labels"
-    variances = zip(problem.workload.inputs, found.variance().tolist(), strict=True)
+    variances = zip(problem.workload.inputs, found.variance().tolist(), strict=True) if is_by_answer else ()
     (k, n), privacy = problem.workload.shape, privacy_text(problem.privacy)
     data: dict[str, Any] = {"title": model.title, "objective": problem.objective, "privacy": privacy}
     data |= {"numbers": k, "answers": n}

@@ -1,7 +1,6 @@
 """The command survey form: the page on which respondents draw their reports themselves."""
 
 import hashlib
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +8,7 @@ import typer
 from ldpopt.cli import options
 from ldpopt.cli.options import option
 from ldpopt.cli.printing import refuse, require_writable, show
-from ldpopt.cli.questions import is_survey, read_survey_file
+from ldpopt.cli.questions import read_any_survey
 from ldpopt.foundation.display import Facts
 from ldpopt.foundation.files import readable, replacing
 
@@ -29,14 +28,12 @@ def form(
     the masses that were audited, and sends the reports and nothing else. The same survey gives the same page.
     """
     from ldpopt.fieldwork.form_page import draw_module, page
-    from ldpopt.surveys.files import read_source
     from ldpopt.surveys.form import form_digest
-    from ldpopt.surveys.survey import Survey
 
     if output is check is json is module is None:
         raise typer.BadParameter("name the page to write with -o")
     require_writable(output, module)
-    survey = read_survey_file(path) if is_survey(path) else Survey({Path(path).stem: read_source(path)})
+    survey = read_any_survey(path)
     asked = survey.form()
     facts: list[Any] = [("form", form_digest(asked))]
     if output is not None or check is not None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ldpopt.cli.printing import require_writable
-from ldpopt.cli.questions import require_no_survey
-from ldpopt.errors import LdpoptError, StatementError, showing_values
+from ldpopt.cli.questions import FOR_SURVEYS, is_survey, require_no_survey
+from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values
 from ldpopt.foundation.labels import first_duplicate
 
 if TYPE_CHECKING:
@@ -33,18 +33,34 @@ def option(usage: str, text: str, **rules: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=text, **rules)
 
 
-def find_model(name: str) -> str:
-    """Path of a model file, or of a model by its name."""
+def find_file(name: str) -> str:
+    """Path of any file, or of a model by its name."""
     from ldpopt.problem.modelfile.page import model_path
 
-    path = model_path(name)
-    require_no_survey(path)
+    return model_path(name)
+
+
+def find_model(context: typer.Context, name: str) -> str:
+    """Path of a model file, or of a model by its name; a survey is refused."""
+    path = find_file(name)
+    require_no_survey(path, context.info_name)
     return path
 
 
-def find_models(names: list[str]) -> list[str]:
+def find_models(context: typer.Context, names: list[str]) -> list[str]:
     """Paths of model files, or of models by their names."""
-    return [find_model(name) for name in names]
+    return [find_model(context, name) for name in names]
+
+
+def find_survey(context: typer.Context, path: str) -> str:
+    """Path of a survey; any other file is refused, and a solved one by the command that solves it."""
+    if Path(path).is_file() and not is_survey(path):
+        do = "add a question, or write a survey with `ldpopt survey init`; a model has commands without the word survey"
+        raise ModelFileError("this is not a survey: it has no [question.NAME]", where=path, do=do)
+    if context.info_name == "solve" and is_survey(path) and Path(path).suffix.lower() != ".toml":
+        do = FOR_SURVEYS["solved"].format(path)
+        raise ModelFileError("this is a survey with its mechanisms, not a statement in TOML", where=path, do=do)
+    return path
 
 
 def _require_writable_record(path: str | None) -> str | None:
@@ -67,11 +83,24 @@ ModelPath = Annotated[
 ModelPaths = Annotated[
     list[str], argument("MODEL...", "Model files (TOML), or names listed by `ldpopt models`.", callback=find_models)
 ]
+ModelOrSurveyPath = Annotated[
+    str,
+    argument(
+        "MODEL|SURVEY",
+        "A model (TOML) or its name, or a survey of several questions (TOML or JSON).",
+        callback=find_file,
+    ),
+]
 MechanismPath = Annotated[str, argument("MECHANISM", "A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")]
 QuestionsPath = Annotated[
-    str, argument("MECHANISM|SURVEY", "A mechanism or a design (JSON), or a survey of questions (TOML or JSON).")
+    str,
+    argument(
+        "MECHANISM|SURVEY",
+        "A mechanism or a design (JSON), or a survey of questions (TOML or JSON).",
+        callback=find_file,
+    ),
 ]
-SurveyPath = Annotated[str, argument("SURVEY", "A survey of several questions (TOML or JSON).")]
+SurveyPath = Annotated[str, argument("SURVEY", "A survey of several questions (TOML or JSON).", callback=find_survey)]
 Epsilon = Annotated[str | None, option("--epsilon E", "Use this budget, not the model's: nats, or 'log(3)'.")]
 
 # Solving
@@ -84,7 +113,7 @@ TimeLimit = Annotated[float | None, option("--time-limit S", "Seconds for the so
 
 # Tables of answers and reports
 
-Answers = Annotated[str, argument("ANSWERS", "Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")]
+Answers = Annotated[str, argument("ANSWERS", "CSV, Parquet, Excel, Stata or SPSS, folder of Parquet; '-': stdin.")]
 Reports = Annotated[str, argument("REPORTS", "CSV or Parquet, a folder of Parquet, URL of a database; '-': stdin.")]
 Database = Annotated[str, option("--to URL", "Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")]
 Columns = Annotated[list[str] | None, option("--column -c C", "Column; may be repeated. A survey names its own.")]

@@ -1,6 +1,7 @@
 """The command plan: how many people a survey needs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,14 @@ def plan(
     people: Annotated[int | None, option("--people N", "How many people answer.", min=1)] = None,
     confidence: options.Confidence = 0.95,
     simultaneous: options.Simultaneous = False,
+    effect: Annotated[
+        float,
+        typer.Option("--weights-effect", metavar="D", min=1.0, help="Design effect of weights: N sum w^2 / (sum w)^2."),
+    ] = 1.0,
+    weights: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="TABLE COLUMN", help="Take the design effect from a column of weights, of other people."),
+    ] = None,
     epsilon: Annotated[
         str | None, option("--epsilon A:B:N", "Also plan with the optimal mechanism at these budgets (N from A to B).")
     ] = None,
@@ -37,13 +46,20 @@ def plan(
         raise typer.BadParameter("give --half-width, --people, or both")
     wanted = half_width if half_width is None or percentage(half_width) is not None else _number(half_width)
 
+    if weights is not None:
+        from ldpopt.estimation.reports import read_effect
+
+        effect = read_effect(*weights)
+
     def numbers(found: Any, place: int) -> dict[str, Any]:
+        found = replace(found, variances=found.variances * effect)
         needed = {} if wanted is None else {"people": int(found.people(wanted)[place])}
         return needed | ({} if people is None else {"half_width": float(found.half_width(people)[place])})
 
     headings = [] if half_width is None else [f"people for +-{half_width}"]
     headings += [] if people is None else [f"half-width of {people:,}"]
-    title = f"{100 * confidence:g} % intervals{', all at once' if simultaneous else ''}, worst distribution"
+    more = (", all at once" if simultaneous else "") + (f", design effect {effect:.4g}" if effect > 1 else "")
+    title = f"{100 * confidence:g} % intervals{more}, worst distribution"
     if is_survey(file):
         refuse_options({"--simultaneous": simultaneous, "--epsilon": epsilon}, file)
         data = _plan_survey(file, confidence, numbers)

@@ -44,6 +44,7 @@ def plot(
     compared with mechanisms from the literature.
     """
     from ldpopt import plotting as pictures
+    from ldpopt.plotting.axes import name_privacy
     from ldpopt.problem.modelfile import read_model
 
     require_writable(picture=output)
@@ -55,8 +56,15 @@ def plot(
     elif kind == "design":
         axes = _design(file)
     else:
-        mechanism, privacy = _mechanism(file)
-        axes = pictures.delta_curve(mechanism.audit(), new_axes()) if kind == "delta" else heat_map(mechanism, privacy)
+        mechanism, privacy, title = _mechanism(file)
+        axes = (
+            heat_map(mechanism, privacy, title)
+            if kind == "mechanism"
+            else pictures.delta_curve(mechanism.audit(), new_axes())
+        )
+        if kind == "delta":
+            neighbors = f"\n{name_privacy(privacy)}" if privacy is not None else ""
+            axes.set_title(f"{title or Path(file).stem}\n{axes.get_title()}{neighbors}", fontsize=10)
     save_picture(output, axes)
     show(output, {"file": output, "kind": kind}, json)
 
@@ -83,18 +91,23 @@ def _design(file: str) -> Any:
         return draw_design(compare_designs(found.workload, found.privacy, **how))
 
 
-def _mechanism(file: str) -> tuple[Mechanism, Notion | None]:
-    """Read a mechanism, or solve a model, whose notion is known then."""
+def _mechanism(file: str) -> tuple[Mechanism, Notion | None, str]:
+    """Read a mechanism or design and its title, or solve a model, whose notion is known then, as that of a design."""
+    from ldpopt.certificate.design_certificate import is_design
+    from ldpopt.designing import load_design
+    from ldpopt.foundation.files import strict_object
     from ldpopt.problem.modelfile import read_model
     from ldpopt.solving.solve import solve
 
     if Path(file).suffix.lower() != ".toml":
-        return read_mechanism(file), None
+        mechanism, privacy = read_mechanism(file), load_design(file).privacy if is_design(file) else None
+        found = strict_object(file, Path(file).stat().st_size)
+        return mechanism, privacy, str(found.get("about", found).get("title") or "")
     model = read_model(file)
     problem = model.require_problem(file)
     with working(f"solving {Path(file).name}"):
         solution = solve(problem, solver=model.solver, time_limit=model.time_limit)
-    return solution.mechanism, problem.privacy
+    return solution.mechanism, problem.privacy, model.title
 
 
 def _polytope(file: str) -> Any:

@@ -42,7 +42,8 @@ class DesignForm:
         if form.is_pure and float(form.epsilon) < LEAST_EPSILON:
             what = f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in multiples of 2**-53"
             raise StatementError(f"{what}: no report can depend on the answer", do="choose a larger epsilon")
-        if form.unit is None or problem.outputs is not None or problem.workload.shape[1] <= LISTED:
+        is_listed = problem.outputs is not None or problem.workload.shape[1] <= LISTED
+        if is_listed or (form.unit is None and not form.is_tables):
             form._require_estimable()
         return form
 
@@ -77,6 +78,13 @@ class DesignForm:
     def unit(self) -> float | None:
         """Factor of plain frequencies in the workload if the weights are equal; None if the workload is another one."""
         return self.problem.workload.unit if self.problem.weights is None and self.is_pure else None
+
+    @property
+    def is_tables(self) -> bool:
+        """Whether the workload is of marginals of questions of two answers each, with equal weights."""
+        workload = self.problem.workload
+        is_binary = workload.tables is not None and {2} == {len(values) for _, values in workload.attributes}
+        return is_binary and self.problem.weights is None and self.is_pure
 
     @cached_property
     def classes(self) -> AnswerClasses:

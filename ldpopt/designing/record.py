@@ -58,7 +58,7 @@ class ProvedDesign(ReportSource, HasFacts):
         k, n = self.workload.shape
         design: Any = self
         parts: list[Part] = []
-        if self.codec.form == "labels" and max(design.mechanism.channel.shape) <= MAX_SHOWN:
+        if isinstance(self.randomizer, Mechanism) and max(design.mechanism.channel.shape) <= MAX_SHOWN:
             parts += design.mechanism.facts().parts
         kind = "largest" if self.objective == "worst_case" else "average"
         parts += [
@@ -212,6 +212,11 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         whole = Digits.read(rows, bits)
         exact = (whole - whole.columns(slice(1))) @ Digits.read(inverse, fine)
         return np.asarray(exact.whole() / (1 << (bits + fine)), dtype=np.float64)
+
+    @property
+    def left_inverse(self) -> Float:
+        """Estimator of the frequencies, shape ``(n, m)``, of which the workload's numbers are unbiased."""
+        return self.certificate.left_inverse
 
     @cached_property
     def _variances(self) -> Float:

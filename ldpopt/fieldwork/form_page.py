@@ -21,6 +21,7 @@ from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.survey import Survey
+from ldpopt.surveys.ticks import NONE, SEPARATOR
 
 HERE = Path(__file__).parent
 LANGUAGES = tuple(sorted(path.stem for path in (HERE / "words").glob("*.toml")))
@@ -82,7 +83,8 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
     digest, language = form_digest(form), stated.language if language is None else language
-    shown = [{key: question[key] for key in ("name", "text", "answers")} for question in questions]
+    keys = ("name", "text", "answers", "ticks")
+    shown = [{key: question[key] for key in keys if key != "ticks" or question[key]} for question in questions]
     data = {"form": form, "digest": digest, "to": to, "shared": stated.shared, "shown": shown}
     data["parts"] = shown if survey.joint is None else [_joint_part(survey, shown, words)]
     data["words"] = {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))}
@@ -157,19 +159,25 @@ def _source(to: str) -> str:
 
 def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) -> dict[str, Any]:
     """What the template and the script show of a question."""
-    stated = survey.words.questions.get(name)
+    stated, ticks = survey.words.questions.get(name), getattr(survey.questions[name], "ticks", ())
     own = {} if stated is None else stated.answers
     decline = asked["missing_answer"]
-    texts = {decline: words["no_answer"]} | own
+    texts = {decline: words["no_answer"]} | ({NONE: words["none"]} if ticks else {}) | own
     answers = [texts.get(text, text) for text in asked["answers"]]
-    choices: list[tuple[Any, str]] = list(enumerate(answers))
-    choices.sort(key=lambda choice: asked["answers"][choice[0]] == decline)  # no answer comes last
     hint = words["may_decline"] if decline is not None else ""
     if asked["missing"] == "leave_out":
         hint = words["may_leave_out"]
-        choices.append(("", words["leave_out"]))
+    if ticks:
+        answers = [" + ".join(texts.get(tick, tick) for tick in text.split(SEPARATOR)) for text in asked["answers"]]
+        choices: list[tuple[Any, str]] = [(tick, texts.get(tick, tick)) for tick in ticks if tick != decline]
+        choices += [(tick, texts[tick]) for tick in (NONE, decline) if tick is not None]
+        hint = f"{words['several']} {hint}".strip()
+    else:
+        choices = list(enumerate(answers))
+        choices.sort(key=lambda choice: asked["answers"][choice[0]] == decline)  # no answer comes last
+        choices += [("", words["leave_out"])] if asked["missing"] == "leave_out" else []
     found = {"name": name, "text": _question_text(survey, name), "answers": answers, "choices": choices}
-    return found | {"is_menu": len(choices) > MAX_BUTTONS, "hint": hint}
+    return found | {"ticks": list(ticks), "is_menu": not ticks and len(choices) > MAX_BUTTONS, "hint": hint}
 
 
 def _joint_part(survey: Survey, shown: list[dict[str, Any]], words: Words) -> dict[str, Any]:

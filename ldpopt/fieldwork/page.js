@@ -169,9 +169,11 @@ async function send() {
 /** The text of the answer to each question that is asked; null where there is none. */
 function given() {
   const found = new FormData(questions);
-  return Object.fromEntries(shown.map(({ name }, place) => {
-    const code = found.get(`q${place}`);
-    return [name, code ? form.questions[name].answers[code] : null];
+  return Object.fromEntries(shown.map(({ name, ticks }, place) => {
+    const { answers, missing_answer } = form.questions[name], code = found.get(`q${place}`);
+    if (!ticks) return [name, code ? answers[code] : null];
+    const ticked = found.getAll(`q${place}`), alone = ["none", missing_answer].find((one) => ticked.includes(one));
+    return [name, alone ?? (ticked.length ? ticks.filter((tick) => ticked.includes(tick)).join(";") : null)];
   }));
 }
 

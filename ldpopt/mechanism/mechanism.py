@@ -116,6 +116,9 @@ class Mechanism(AdversaryMeasures, HasFacts):
         n, m = self.channel.shape
         return f"Mechanism({n} inputs, {m} outputs, inputs={listed(self.inputs)}, outputs={listed(self.outputs)})"
 
+    def __str__(self) -> str:
+        return self.summary()
+
     @classmethod
     def private(
         cls,

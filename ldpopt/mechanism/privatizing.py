@@ -61,7 +61,7 @@ def privatize_frame(
 def _answers_in(frame: Any, column: Any, question: Question) -> Codes:
     """Codes of the answers in a column of a dataframe."""
     missing = MissingAnswers(f"column {column!r}", "answer")
-    codes = codes_of(column_of(frame, column), Coder(question.inputs, "answer"), missing.where)
+    codes = codes_of(column_of(frame, column), question.coder(), missing.where)
     codes = question.fill_missing(codes, missing)
     missing.require_none()
     return codes
@@ -207,7 +207,7 @@ class _Answers:
     @classmethod
     def of(cls, table: Rows, name: str, question: Question) -> _Answers:
         """Match a column with its question: by the text of the labels if the column has texts."""
-        coder = Coder(question.inputs, "answer", as_text=table.is_text(position_of(table, name)))
+        coder = question.coder(as_text=table.is_text(position_of(table, name)))
         return cls(question, name, coder, MissingAnswers(f"{table.name}, column {name}", "answer"))
 
     def codes(self, answers: pa.Array, first_row: int) -> Codes:

@@ -21,7 +21,7 @@ from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.problem.workload import Workload
-from ldpopt.tables.coding import MISSING, Codes, Missing, MissingAnswers, require_policy
+from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, require_policy
 
 if TYPE_CHECKING:
     from ldpopt.mechanism.codec import Randomizer
@@ -71,6 +71,11 @@ class Question:
         return self.source.inputs if isinstance(self.source, Workload) else self.randomizer.inputs
 
     @property
+    def numbers(self) -> Any:
+        """What estimates the question from its reports."""
+        return self.source
+
+    @property
     def parts(self) -> dict[str, Question]:
         """Questions by the columns of their answers, if one report is about several; else empty."""
         return {}
@@ -78,6 +83,10 @@ class Question:
     def combine(self, codes: Iterable[Codes]) -> Codes:
         """Combine the codes of the columns into those of the answers that are randomized."""
         return next(iter(codes))
+
+    def coder(self, *, as_text: bool = False) -> Coder:
+        """What reads the answers in a column of a table."""
+        return Coder(self.inputs, "answer", as_text=as_text)
 
     @property
     def epsilon(self) -> float:
@@ -102,6 +111,13 @@ class Question:
             return self.inputs.index(self.missing_answer)
         names, text = list(map(text_of, self.inputs)), text_of(self.missing_answer)
         return names.index(text) if text in names else None
+
+    def missing_place(self, names: Sequence[Hashable]) -> int | None:
+        """Position among estimated numbers of the share of `missing_answer`, if it is no other answer as well."""
+        code = self.missing_code
+        if code is None or len(self.inputs) < 3 or self.inputs[code] not in names:
+            return None
+        return list(names).index(self.inputs[code])
 
 
 @dataclass(frozen=True)

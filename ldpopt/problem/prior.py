@@ -1,5 +1,6 @@
 """Reading of priors, for every function that takes a prior."""
 
+import warnings
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -11,6 +12,7 @@ from ldpopt.foundation.labelled import Labels, positions_of, read_labelled, take
 from ldpopt.foundation.numbers import Float, frozen, normalized, short_repr, summed
 
 PRIOR_TOLERANCE = 1e-9  # largest distance from 1 of the sum of a prior given as numbers; weights are normalized
+LOOKS_WRONG = 0.02  # distance from 1 of the sum of weights below 1 that may be meant as probabilities
 
 
 def read_prior(
@@ -27,6 +29,10 @@ def read_prior(
         labels = part.axes[0] if inputs is None else tuple(inputs)
         weights = part.to(inputs)
         _require_weights(weights, labels or (), what)
+        total = summed(weights)
+        if LOOKS_WRONG < abs(total - 1) <= 0.5 and weights.max() < 1:
+            said = f"the {what} by label sums to {total:.6g}: its numbers are weights, and are divided by that"
+            warnings.warn(f"{said}. Pass numbers that sum to 1 if they are probabilities", stacklevel=3)
         return frozen(normalized(weights)), labels
     if inputs is not None and n != len(inputs):
         raise StatementError(f"the {what} has {n} entries for {len(inputs)} inputs", do="give one entry for each input")

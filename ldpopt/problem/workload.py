@@ -18,6 +18,8 @@ from ldpopt.problem import workload_matrices as matrices
 
 CANCELS = 1e-3  # share of a workload's squares below which the constant part of each row is subtracted before squaring
 
+LISTED = 4096  # most combinations of attributes for which symmetries and candidates are listed
+
 
 class Workload:
     r"""The numbers to be estimated: ``W p`` for the unknown distribution ``p`` of the answers.
@@ -67,6 +69,12 @@ class Workload:
 
     sizes: tuple[int, ...] | None = None
     """Numbers of values of the attributes if the answers are all their combinations, the last running fastest."""
+
+    tables: tuple[tuple[int, float], ...] | None = None
+    """Marginals: for each stack of tables the number of attributes of a table, and the factor of its cells."""
+
+    attributes: tuple[tuple[Hashable, tuple[Hashable, ...]], ...] = ()
+    """Name and values of each attribute, if there are `tables`."""
 
     unit: float | None = None
     """The factor of a known multiple of the identity."""
@@ -149,7 +157,8 @@ class Workload:
         how: Any = {"gram": gram, "symmetries": self.symmetries, "table": matrices.scaled_table(self._table, number)}
         made = Workload._lazy(partial(self._scaled, number), self.inputs, self.names, **how)
         made.unit = None if self.unit is None else self.unit * number
-        made.sizes = self.sizes
+        made.sizes, made.attributes = self.sizes, self.attributes
+        made.tables = None if self.tables is None else tuple((ways, factor * number) for ways, factor in self.tables)
         return made
 
     __rmul__ = __mul__
@@ -184,10 +193,15 @@ class Workload:
         how: Any = {"gram": partial(_stacked, aligned, is_gram=True), "symmetries": symmetries, "table": table}
         made = cls._lazy(partial(_stacked, aligned), inputs, names, **how)
         made.sizes = next((part.sizes for part in aligned if part.sizes is not None), None)
+        if all(part.tables is not None and part.attributes == parts[0].attributes for part in aligned):
+            made.attributes = parts[0].attributes
+            made.tables = tuple(table for part in aligned for table in part.tables or ())
         return made
 
     def align(self, inputs: Sequence[Hashable]) -> Workload:
         """Put the answers into another order, by label; the same labels are needed on both sides."""
+        if inputs == self.inputs:
+            return self
         names = check_labels(inputs, len(self.inputs), "input", StatementError, "the workload")
         if names == self.inputs:
             return self
@@ -199,6 +213,31 @@ class Workload:
         order = codes(list(names), self.inputs, "input")
         swaps, gram = [np.argsort(order)[swap[order]] for swap in self.symmetries], partial(self._ordered, order, True)
         return Workload._lazy(partial(self._ordered, order), names, self.names, gram=gram, symmetries=swaps)
+
+    def with_missing(self, label: Hashable) -> Workload:
+        """The same numbers, and the share of a further answer that stands for a missing one.
+
+        It contributes nothing to the other numbers, so that these, divided by the rest, are numbers of those who
+        answered. Numbers that are equal for all other answers are left out.
+
+        Parameters
+        ----------
+        label : hashable
+            The further answer, which becomes the last one.
+
+        Examples
+        --------
+        >>> Workload.prefix(["bad", "fair", "good"]).with_missing("no answer").names
+        ('<= bad', '<= fair', 'no answer')
+        """
+        inputs = (*self.inputs, label)
+        if self.unit == 1:
+            return Workload.frequencies(inputs)
+        varying = np.ptp(self.matrix, axis=1) > 0
+        rows = np.pad(self.matrix[varying], ((0, 1), (0, 1)))
+        rows[-1, -1] = 1
+        names = [name for name, varies in zip(self.names, varying, strict=True) if varies]
+        return Workload(rows, inputs, matrices.unique_names([*names, label]))
 
     def _ordered(self, order: NDArray[np.int64], is_gram: bool = False) -> Float:
         return self.gram[np.ix_(order, order)] if is_gram else self.matrix[:, order]
@@ -311,10 +350,13 @@ class Workload:
         ways = whole_number(k, "k", 1, len(parts))
         levels = [values for _, values in parts]
         sizes = [len(values) for values in levels]
-        given = list(itertools.product(*levels)) if inputs is None else inputs
-        answers = check_labels(given, math.prod(sizes), "input", StatementError, "the workload")
+        answers = (
+            tuple(itertools.product(*levels))  # distinct, as the values of each attribute are
+            if inputs is None
+            else check_labels(inputs, math.prod(sizes), "input", StatementError, "the workload")
+        )
         most = math.comb(len(sizes), ways) * max(sizes) ** ways
-        require_memory(8.0 * math.prod(sizes) * most, "a table of marginals")
+        require_memory(200.0 * most, "the names of the cells of marginals")
         cells = [
             dict(zip(chosen, cell, strict=True))
             for chosen in itertools.combinations(range(len(sizes)), ways)
@@ -322,11 +364,14 @@ class Workload:
         ]
         named = (", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells)
         table = {"kind": "marginals", "shape": matrices.plain_shape(parts), "k": ways}
-        how: Any = {"symmetries": matrices.product_symmetries(sizes), "table": table}
+        is_listed = len(answers) <= LISTED
+        how: Any = {"symmetries": matrices.product_symmetries(sizes) if is_listed else (), "table": table}
         build = partial(matrices.marginal_rows, sizes, cells)
         made = cls._lazy(build, answers, matrices.unique_names(named), **how)
-        made.candidates = matrices.parities(sizes, ways)
+        made.candidates = matrices.parities(sizes, ways) if is_listed else None
         made.sizes = tuple(sizes)
+        if inputs is None:
+            made.tables, made.attributes = ((ways, 1.0),), tuple(parts)
         return made
 
 

@@ -114,8 +114,8 @@ def read_attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
         raise StatementError(f"{short_repr(shape)} is not a list of attributes", do="pass [2, 3] or {name: labels}")
     pairs: Iterable[tuple[Any, Any]] = shape.items() if named else enumerate(shape)
     found = [(name, read_answers(values)) for name, values in pairs]
-    if not found or math.prod(len(values) for _, values in found) > 10**6:
-        raise StatementError("the attributes have no combinations, or more than a million", do="take fewer of them")
+    if not found or math.prod(len(values) for _, values in found) > 1 << 20:
+        raise StatementError("the attributes have no combinations, or more than 2**20", do="take fewer of them")
     return found
 
 

@@ -227,6 +227,8 @@ def sweep(
     >>> found.column("value").round(6)
     array([0.8     , 0.880797])
     """
+    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
+        raise StatementError(f"epsilons = {short_repr(epsilons)} are not a list", do="pass a list, such as [0.5, 1.0]")
     budgets = tuple(Budget(epsilon) for epsilon in epsilons)
     problems = problem if isinstance(problem, Mapping) else {"": problem}
     cases = tuple(_cases(problems, deltas))

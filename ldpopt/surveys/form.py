@@ -87,7 +87,7 @@ class FormWords(FormSection):
 
 def require_words(words: QuestionWords, question: Question) -> None:
     """Refuse words for labels that are not answers, and the same words for two answers."""
-    texts = list(map(text_of, question.inputs))
+    texts = list(map(text_of, getattr(question, "ticks", question.inputs)))
     for label in words.answers:
         if label not in texts:
             raise StatementError(f"there are words for {label!r}, which is not an answer", do=nearest(label, texts))

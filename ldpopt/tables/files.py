@@ -22,6 +22,8 @@ from ldpopt.tables.database import ID, DatabaseRows, is_database, reading_databa
 from ldpopt.tables.origin import KEY, read_origin, remove_beside, text_of_origin, write_beside
 from ldpopt.tables.parquet import ENDINGS as PARQUET_ENDINGS
 from ldpopt.tables.parquet import ParquetFile, ParquetRows
+from ldpopt.tables.sheets import ENDINGS as SHEETS
+from ldpopt.tables.sheets import sheet_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +63,8 @@ def reading(path: str) -> Iterator[Rows]:
     if os.path.isdir(path):
         do = "name a file in it; ldpopt.privatize_folder takes a folder of Parquet files"
         raise ModelFileError("cannot read the table: it is a folder", where=path, do=do)
-    kind = kind_of(path)
+    is_sheet = Path(path).suffix.lower() in SHEETS
+    kind = "csv" if is_sheet else kind_of(path)
     with ExitStack() as stack:
         try:
             if path == "-":
@@ -72,6 +75,9 @@ def reading(path: str) -> Iterator[Rows]:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise ModelFileError(f"cannot read the table: {why}", where=path, do="check the path") from None
+        if is_sheet:
+            yield sheet_rows(stream, path)
+            return
         if kind == "csv" and path != "-" and stream.seekable():
             if stream.read(len(PARQUET_MARK)) == PARQUET_MARK:
                 raise ModelFileError("this is a Parquet file", where=path, do="rename it to .parquet")

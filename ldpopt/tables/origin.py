@@ -46,6 +46,12 @@ def read_origin(path: str) -> dict[str, Any] | None:
         raise ModelFileError(f"not the origin of a table: {error}", where=beside, do="remove it to go on") from None
 
 
+def recorded_missing(path: str, column: str) -> Any:
+    """How missing answers of a column were treated, if they were left out when the reports were drawn; else None."""
+    asked = (read_origin(path) or {"questions": {}})["questions"].get(column, {})
+    return "leave_out" if asked.get("missing") == "leave_out" else None
+
+
 def origin_of_table(table: Any) -> dict[str, Any] | None:
     """The origin of a table of pyarrow that was read from a Parquet file; None for any other table."""
     found = (getattr(getattr(table, "schema", None), "metadata", None) or {}).get(KEY)

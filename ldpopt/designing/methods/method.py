@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from ldpopt.certificate.design_bound import LISTED, Bound
-from ldpopt.certificate.frequency_certificate import FrequencyCertificate
+from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, real_number
@@ -75,7 +75,7 @@ class DesignMethod(ABC):
         """Why the method is tried, as a clause for the plan; None if it cannot solve problems of this form."""
 
     @abstractmethod
-    def solve(self, task: DesignTask) -> RawDesign | FrequencyCertificate:
+    def solve(self, task: DesignTask) -> RawDesign | DesignClaim:
         """Find a channel, its left inverse and multipliers; or sets of answers with their certificate."""
 
     def __str__(self) -> str:

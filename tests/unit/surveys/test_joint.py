@@ -264,7 +264,7 @@ def test_intervals_of_questions_and_pairs_cover_as_stated(kind):
     draws = np.random.default_rng(3)
     for number in range(rounds):
         reports = survey.privatize(people(size, number), rng=draws)
-        found = survey.estimate(reports, confidence=0.9)
+        found = dict(survey.estimate(reports, confidence=0.9))
         values.append([one.values[1] for one in found.values()])
         found |= {"pair": survey.estimate_pair(reports, "smokes", "drinks", confidence=0.9)}
         for name, truth in (SHARES | {"pair": TABLE}).items():
@@ -421,7 +421,9 @@ def test_pairs_that_reports_do_not_show_and_wrong_reports_are_refused():
     with pytest.raises(StatementError, match="unknown question"):
         large.estimate_pair(reports, "smokes", "eats")
     with pytest.raises(StatementError, match="no report is about two questions"):
-        Survey({"a": patterns_of(2, 1.0).worst_pair}).estimate_pair(reports, "a", "b")
+        Survey(dict.fromkeys("ab", patterns_of(2, 1.0).worst_pair), scheme="one_question").estimate_pair(
+            reports, "a", "b"
+        )
 
 
 def test_the_joint_report_is_compared_with_other_schemes():
