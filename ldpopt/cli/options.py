@@ -84,21 +84,11 @@ ModelPaths = Annotated[
     list[str], argument("MODEL...", "Model files (TOML), or names listed by `ldpopt models`.", callback=find_models)
 ]
 ModelOrSurveyPath = Annotated[
-    str,
-    argument(
-        "MODEL|SURVEY",
-        "A model (TOML) or its name, or a survey of several questions (TOML or JSON).",
-        callback=find_file,
-    ),
+    str, argument("MODEL|SURVEY", "A model (TOML) or its name, or a survey (TOML or JSON).", callback=find_file)
 ]
 MechanismPath = Annotated[str, argument("MECHANISM", "A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")]
 QuestionsPath = Annotated[
-    str,
-    argument(
-        "MECHANISM|SURVEY",
-        "A mechanism or a design (JSON), or a survey of questions (TOML or JSON).",
-        callback=find_file,
-    ),
+    str, argument("MECHANISM|SURVEY", "A mechanism or design (JSON), or a survey (TOML or JSON).", callback=find_file)
 ]
 SurveyPath = Annotated[str, argument("SURVEY", "A survey of several questions (TOML or JSON).", callback=find_survey)]
 Epsilon = Annotated[str | None, option("--epsilon E", "Use this budget, not the model's: nats, or 'log(3)'.")]

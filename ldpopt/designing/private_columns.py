@@ -67,13 +67,8 @@ class Dual:
     def mean(self, other: "Dual") -> "Dual":
         """The mean of two sets of multipliers, scaled to the same cost; the largest cost of the mean is not known."""
         own, its = self.value / self.largest, other.value / other.largest
-        return Dual(
-            self.weights,
-            (own * self.inverse + its * other.inverse) / 2,
-            (own * self.value + its * other.value) / 2,
-            np.inf,
-            (own**2 * self.slope + its**2 * other.slope) / 2,
-        )
+        inverse, value = (own * self.inverse + its * other.inverse) / 2, (own * self.value + its * other.value) / 2
+        return Dual(self.weights, inverse, value, np.inf, (own**2 * self.slope + its**2 * other.slope) / 2)
 
     def price(self, gram: Float) -> Price:
         """The cost of a column that these multipliers give, with ``N = S^T G_c S``."""

@@ -160,13 +160,8 @@ class _SaddleSystem(CurvedSystem[_SaddlePoint]):
         at, state, v = self.at, self.state, self.master.vectors
         n = len(at.r)
         upper = self.scale * (at.slack - state.by_theta - v @ at.line + aims[0] / at.theta)
-        lower = np.concatenate(
-            [
-                at.total - state.by_r - at.spare - aims[1] / at.r,
-                1 - v.T @ at.theta,
-                [at.r.sum() + n * self.master.least - 1],
-            ]
-        )
+        short = 1 - v.T @ at.theta, [at.r.sum() + n * self.master.least - 1]
+        lower = np.concatenate([at.total - state.by_r - at.spare - aims[1] / at.r, *short])
         base = cho_solve(self.factor, upper, check_finite=False)
         found = self.size * np.linalg.solve(self.small, self.size * (lower - self.across.T @ base))
         dtheta, dr = self.scale * (base - self.solved @ found), found[:n]
