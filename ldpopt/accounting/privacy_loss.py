@@ -120,12 +120,9 @@ class Channel(Source):
         """The statement as JSON data: masses, pairs (null for all), and ratios at which a loss bounds the excess."""
         n = len(self.counts)
         pairs = list(zip(self.first.tolist(), self.second.tolist(), strict=True))
-        return {
-            "kind": self.kind,
-            "masses": self.counts.tolist(),
-            "pairs": None if len(set(pairs)) == n * (n - 1) else [list(pair) for pair in pairs],
-            "ratios": [str(ratio) for ratio in self.losses[0].ratios],
-        }
+        named = None if len(set(pairs)) == n * (n - 1) else [list(pair) for pair in pairs]
+        ratios = [str(ratio) for ratio in self.losses[0].ratios]
+        return {"kind": self.kind, "masses": self.counts.tolist(), "pairs": named, "ratios": ratios}
 
 
 @dataclass(frozen=True, eq=False)

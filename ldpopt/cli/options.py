@@ -190,11 +190,10 @@ class Models:
 
         models = [read_model(path) for path in paths]
         named = zip(unique_names(paths), paths, models, strict=True)
-        return cls(
-            {name: model.require_problem(path) for name, path, model in named},
-            solver or _common_value("solver", [model.solver for model in models]),
-            _common_value("time_limit", [model.time_limit for model in models]) if time_limit is None else time_limit,
-        )
+        problems: dict[Hashable, Problem] = {name: model.require_problem(path) for name, path, model in named}
+        limits = [model.time_limit for model in models] if time_limit is None else [time_limit]
+        solver = solver or _common_value("solver", [model.solver for model in models])
+        return cls(problems, str(solver), _common_value("time_limit", limits))
 
 
 def unique_names(paths: list[str]) -> list[str]:

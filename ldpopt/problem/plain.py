@@ -68,12 +68,9 @@ def _plain_block(block: RowBlock) -> dict[str, Any]:
     rows: list[list[list[float]]] = [[] for _ in range(len(block))]
     for r, x, y, a in zip(*(part.tolist() for part in (block.row, block.x, block.y, block.coefficient)), strict=True):
         rows[r].append([x, y, a])
-    return {
-        "name": block.name,
-        "rows": rows,
-        "lower": [side if np.isfinite(side) else None for side in block.lower.tolist()],
-        "upper": [side if np.isfinite(side) else None for side in block.upper.tolist()],
-    }
+    both = (block.lower, block.upper)
+    lower, upper = ([side if np.isfinite(side) else None for side in sides.tolist()] for sides in both)
+    return {"name": block.name, "rows": rows, "lower": lower, "upper": upper}
 
 
 def _read_block(entry: Entry, n: int, m: int) -> RowBlock:

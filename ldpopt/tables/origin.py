@@ -95,12 +95,9 @@ def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, A
         for name, entry in origin["questions"].items()
     }
     spent = [origin["epsilon"], *([before.get("epsilon")] if copied else [])]
-    return {
-        **origin,
-        "epsilon": None if None in spent else round_up(sum(map(Fraction, spent), Fraction(0))),
-        "questions": {**drawn, **copied},
-        "unprotected": [name for name in origin["unprotected"] if name not in copied],
-    }
+    epsilon = None if None in spent else round_up(sum(map(Fraction, spent), Fraction(0)))
+    unprotected = [name for name in origin["unprotected"] if name not in copied]
+    return {**origin, "epsilon": epsilon, "questions": {**drawn, **copied}, "unprotected": unprotected}
 
 
 def lacks_origin(path: str) -> bool:

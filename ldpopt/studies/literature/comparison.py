@@ -167,13 +167,9 @@ class Comparison(HasFacts):
         """Return what the command writes as JSON: the best value, the bound, and the rows; nan is None."""
         rows = [{name: getattr(row, name) for name in ("name", *COLUMNS, "applies")} for row in self.rows]
         rows = [{key: None if value != value else value for key, value in row.items()} for row in rows]
-        has_best = any(row.difference == 0.0 for row in self.methods)
-        return {
-            "sense": self.problem.utility.sense,
-            "best": self.best.value if has_best else None,
-            "bound": None if math.isnan(self.bound) else self.bound,
-            "rows": rows,
-        }
+        best = self.best.value if any(row.difference == 0.0 for row in self.methods) else None
+        bound = None if math.isnan(self.bound) else self.bound
+        return {"sense": self.problem.utility.sense, "best": best, "bound": bound, "rows": rows}
 
 
 def completed(problem: Problem, rows: Sequence[ComparisonRow], finished: int, planned: int) -> Comparison:
