@@ -12,6 +12,7 @@ With ``S = M^-1`` and ``N = S G S`` the multipliers ``(eta, slope)`` of the equa
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -19,21 +20,13 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from ldpopt.designing import column_generation as generation
-from ldpopt.designing.column_generation import (
-    CurvedPoint,
-    CurvedSystem,
-    Optimum,
-    Solved,
-    generate_columns,
-    half_inverse,
-)
+from ldpopt.designing.column_generation import CurvedPoint, CurvedSystem, Optimum, Solved, generate_columns
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Price
 from ldpopt.designing.symmetry import Permutations, all_images, representatives, symmetry_group
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Columns
-from ldpopt.solving.interior.path_following import follow_path
 
 STEPS = 100  # limit on Newton steps; 10 to 30 are usual
 STARTS = 1.1, 10.0  # first multiplier of the total, as a multiple of the largest price; the next one if a start fails
@@ -68,9 +61,8 @@ class _AverageState:
     """Information, value and prices at probabilities ``q``."""
 
     def __init__(self, master: "AverageMaster", q: Float) -> None:
-        # The images of a column share its probability.
-        every = np.tile(q / len(master.images), len(master.images))
-        self.half = half_inverse(master.all_scores, every, master.gram)
+        every = np.tile(q / len(master.images), len(master.images))  # the images of a column share its probability
+        self.half = generation.half_inverse(master.all_scores, every, master.gram)
         self.form = self.half.T @ master.gram @ self.half
         self.value = float(np.trace(self.form))
         self.white = master.all_scores @ self.half
@@ -114,16 +106,9 @@ class AverageMaster:
         for multiple in STARTS:
             dual = np.zeros(len(self.rows))
             dual[0] = multiple * prices.max()
-            ended = follow_path(
-                _AveragePoint(q, dual @ self.rows - prices, dual),
-                lambda point: (self._measured(point).gap,) * 2,
-                lambda point: _AverageSystem(self, point),
-                gap=gap,
-                steps=STEPS,
-                stalled_steps=generation.STALLED,
-                deadline=deadline,
-            )
-            now = self._measured(ended.point)
+            begin, how = _AveragePoint(q, dual @ self.rows - prices, dual), {"gap": gap, "deadline": deadline}
+            gap_at, steps = (lambda point: self._measured(point).gap), (STEPS, generation.STALLED)
+            now = self._measured(generation.follow(begin, gap_at, partial(_AverageSystem, self), steps, **how))
             found = now if found is None or now.gap < found.gap else found
             if found.off <= FAILED:
                 break

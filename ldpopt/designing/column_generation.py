@@ -5,8 +5,9 @@ One loop for both masters, `average` and `worst_case`. Gaps are those of the var
 
 import time
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from ldpopt.designing.symmetry import Permutations, new_representatives
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Columns
-from ldpopt.solving.interior.path_following import NewtonSystem, Point
+from ldpopt.solving.interior.path_following import NewtonSystem, Point, follow_path
 
 ROUNDS = 60  # limit on rounds of pricing
 UNUSED = 1e-13  # probability below which a column is left out of the mechanism
@@ -172,6 +173,14 @@ class CurvedSystem(NewtonSystem[P]):
             return self.moved(self.direction(tuple(mean - x * u for x, u in at.complementary_pairs)))
         self.centering = CENTERING[share > STRAIGHT]
         return super().step()
+
+
+def follow(
+    start: P, gap_at: Callable[[P], float], system: Callable[[P], NewtonSystem[P]], steps: tuple[int, int], **how: Any
+) -> P:
+    """The best point on the central path by its relative gap; ``steps`` are at most, and without a smaller gap."""
+    limits: Any = {"steps": steps[0], "stalled_steps": steps[1]}
+    return follow_path(start, lambda point: (gap_at(point),) * 2, system, **limits, **how).point
 
 
 def half_inverse(rows: Float, weights: Float, gram: Float) -> Float:

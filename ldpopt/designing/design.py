@@ -218,10 +218,8 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     if isinstance(cone, Fraction) and (spectrum := Spectrum.of(statement, Scheme((len(raw.weights),)))) is not None:
         alike.append(ProductBound.best(spectrum, cone))
     multipliers = next((one for one in chain(raw.bounds, alike) if one.holds(statement, cone)), NoBound())
-    certificate = DesignCertificate.of(
-        *(workload, problem.privacy, raw.weights, problem.objective),
-        *(raw.channel, raw.left_inverse, multipliers, form.classes),
-    )
+    asked, found = (workload, problem.privacy, raw.weights, problem.objective), (raw.channel, raw.left_inverse)
+    certificate = DesignCertificate.of(*asked, *found, multipliers, form.classes)
     if certificate.audit.verdict != "certified":
         what = f"the channel that was found is not private: epsilon {certificate.audit.epsilon:.9g} found"
         where = f"inputs and output {certificate.audit.witness}"

@@ -23,8 +23,7 @@ from ldpopt.privacy.cones.rays import require_weights
 from ldpopt.problem.design_problem import DesignProblem
 
 LARGEST = 2000  # largest number of classes for which rank and symmetries are computed
-# Different masses over ``2**53`` differ by a factor of at least ``1 + 2**-53``, about ``exp(2**-53)``
-LEAST_EPSILON = 2.0**-53
+LEAST_EPSILON = 2.0**-53  # different masses over 2**53 differ by a factor of at least 1 + 2**-53
 
 
 @dataclass(frozen=True, eq=False)

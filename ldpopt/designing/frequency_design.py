@@ -109,10 +109,8 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
         return replace(found, parts=[*found.parts[:-1], ("shorter reports", self.short_reports), found.parts[-1]])
 
     def __repr__(self) -> str:
-        return (
-            f"FrequencyDesign({self.workload.shape[1]} answers, sets of {self.protocol.size}, "
-            f"average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
-        )
+        sets = f"{self.workload.shape[1]} answers, sets of {self.protocol.size}"
+        return f"FrequencyDesign({sets}, average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
 
     @property
     def average_variance(self) -> float:
@@ -154,9 +152,8 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
 
     def frequencies(self, counts: Counts) -> Float:
         """Estimated frequencies of the answers, shape (n,), without negative ones."""
-        return norm_sub(
-            (counts.values / counts.total - float(self.protocol.q)) / float(self.protocol.p - self.protocol.q)
-        )
+        p, q = float(self.protocol.p), float(self.protocol.q)
+        return norm_sub((counts.values / counts.total - q) / (p - q))
 
     def second_moments(self, place: int) -> tuple[Float, Float]:
         """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (n, n)."""

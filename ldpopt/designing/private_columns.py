@@ -6,7 +6,7 @@ largest cost. `local_search` finds costly sets, but does not prove that there ar
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,13 +67,8 @@ class Dual:
     def mean(self, other: "Dual") -> "Dual":
         """The mean of two sets of multipliers, scaled to the same cost; the largest cost of the mean is not known."""
         own, its = self.value / self.largest, other.value / other.largest
-        return Dual(
-            self.weights,
-            (own * self.inverse + its * other.inverse) / 2,
-            (own * self.value + its * other.value) / 2,
-            np.inf,
-            (own**2 * self.slope + its**2 * other.slope) / 2,
-        )
+        inverse, value = (own * self.inverse + its * other.inverse) / 2, (own * self.value + its * other.value) / 2
+        return Dual(self.weights, inverse, value, np.inf, (own**2 * self.slope + its**2 * other.slope) / 2)
 
     def price(self, gram: Float) -> Price:
         """The cost of a column that these multipliers give, with ``N = S^T G_c S``."""
@@ -83,8 +78,7 @@ class Dual:
         """The multipliers with the best scale, if every cost is raised by a margin."""
         r, largest = self.weights, self.largest * (1 + margin)
         scale = self.value / largest
-        # As a form of columns that are not centered.
-        tilt = np.eye(len(r)) - np.outer(np.ones(len(r)), r)
+        tilt = np.eye(len(r)) - np.outer(np.ones(len(r)), r)  # as a form of columns that are not centered
         inverse = scale * (tilt.T @ self.inverse @ tilt)
         shift = None if self.shift is None else scale**2 * self.shift
         taken = None if self.inequalities is None else self.inequalities.times(scale**2)
@@ -258,9 +252,7 @@ class PrivateColumns:
     cone: Cone
 
     @classmethod
-    def of(
-        cls, privacy: Any, inputs: Sequence[Hashable], classes: int, deadline: Deadline = NO_LIMIT
-    ) -> "PrivateColumns":
+    def of(cls, privacy: Any, inputs: Sequence[Hashable], classes: int, deadline: Deadline = NO_LIMIT) -> Self:
         """Cone of a notion; under pure privacy that of so many classes of answers."""
         if not is_pure(privacy, inputs):
             return cls(privacy, inputs, ListedRays(rays_of(privacy, inputs, deadline=deadline)))

@@ -31,8 +31,7 @@ from ldpopt.solving.log import Step
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits
-LOST = 2.0**-10
+LOST = 2.0**-10  # share of the estimator in the entries of a left inverse below which the product is exact: ten bits
 OPTIMAL_GAP = 1e-3  # largest relative gap of a design that is called optimal in words
 _KINDS: dict[type[DesignClaim], type[ProvedDesign]] = {}  # by the kind of the certificate
 
@@ -176,10 +175,9 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
     certificate: DesignCertificate
 
     def __repr__(self) -> str:
-        return (
-            f"Design({self.workload.shape[0]} numbers of {self.workload.shape[1]} answers, {self.n_reports} reports, "
-            f"{self.objective.replace('_', '-')} variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
-        )
+        (k, n), aim = self.workload.shape, self.objective.replace("_", "-")
+        found = f"{aim} variance {self.value:.6g}, relative gap {self.relative_gap:.2g}"
+        return f"Design({k} numbers of {n} answers, {self.n_reports} reports, {found})"
 
     @property
     def mechanism(self) -> Mechanism:  # type: ignore[override]

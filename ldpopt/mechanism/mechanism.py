@@ -368,11 +368,9 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""
-        return optional.pandas.DataFrame(
-            self.channel,
-            index=optional.pandas.Index(list(self.inputs), name="answer", tupleize_cols=False),
-            columns=optional.pandas.Index(list(self.outputs), name="report", tupleize_cols=False),
-        )
+        rows = optional.pandas.Index(list(self.inputs), name="answer", tupleize_cols=False)
+        columns = optional.pandas.Index(list(self.outputs), name="report", tupleize_cols=False)
+        return optional.pandas.DataFrame(self.channel, index=rows, columns=columns)
 
     def facts(self) -> Facts:
         """The channel as a table; of a large one the likeliest reports of the first answers."""
@@ -380,11 +378,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys inputs, outputs and channel, with plain Python values."""
-        return {
-            "inputs": plain_labels(self.inputs),
-            "outputs": plain_labels(self.outputs),
-            "channel": self.channel.tolist(),
-        }
+        labels = {"inputs": plain_labels(self.inputs), "outputs": plain_labels(self.outputs)}
+        return {**labels, "channel": self.channel.tolist()}
 
     def save(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
         """Write labels, channel and origin as JSON, atomically; every float reads back as the same float.

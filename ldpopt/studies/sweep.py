@@ -32,7 +32,6 @@ from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
 
 __all__ = ["MAX_POINTS", "Row", "SweepResult", "sweep"]
-
 MAX_POINTS = 1_000_000  # largest number of points of a grid; guards against typing errors
 
 
@@ -248,19 +247,12 @@ def sweep(
     done = run(grid, points, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     positions = sorted(done.results)
     solved = [grid.solved_or_failed(points[position], done.results[position]) for position in positions]
-    return SweepResult(
-        tuple(each.row for each in solved),
-        frozen(np.array([float(budget) for budget in budgets])),
-        weights,
-        first.inputs,
-        first.utility.sense,
-        done.interrupted,
-        first.objective,
-        tuple(positions),
-        cases if deltas is not None or isinstance(problem, Mapping) else (),
-        tuple(each.mechanism for each in solved) if keep else (),
-        tuple(case.problem.privacy for case in cases),
-    )
+    epsilons = frozen(np.array([float(budget) for budget in budgets]))
+    about = first.inputs, first.utility.sense, done.interrupted, first.objective, tuple(positions)
+    varied = cases if deltas is not None or isinstance(problem, Mapping) else ()
+    kept = tuple(each.mechanism for each in solved) if keep else ()
+    notions = tuple(case.problem.privacy for case in cases)
+    return SweepResult(tuple(each.row for each in solved), epsilons, weights, *about, varied, kept, notions)
 
 
 def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> Iterator[Case]:

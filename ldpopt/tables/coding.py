@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Codes = NDArray[np.int64]
 Missing = Literal["refuse", "leave_out"]
-
 MISSING = -1  # code of a missing answer
 UNKNOWN = -2  # code of an entry that is neither a label nor missing
 # Texts that mean a missing answer in a file of text, except those that are labels

@@ -67,8 +67,7 @@ class DesignMethod(ABC):
     """A way to solve design problems."""
 
     name: ClassVar[str]
-    # Whether the optimum is known in closed form, so that no other method is planned after it
-    is_optimal: ClassVar[bool] = False
+    is_optimal: ClassVar[bool] = False  # whether the optimum is known in closed form: no other method is planned
     can_refine: ClassVar[bool] = False  # whether a second run with a smaller gap can end with a smaller gap
 
     @abstractmethod
