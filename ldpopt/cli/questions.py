@@ -11,6 +11,7 @@ import typer
 
 from ldpopt.cli.printing import working
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation.display import Table, label
 from ldpopt.foundation.files import beginning
 
 if TYPE_CHECKING:
@@ -74,6 +75,20 @@ def read_survey_file(path: str) -> Survey:
         return Survey.load(path)
     with working(f"solving {Path(path).name}"):
         return Survey.from_toml(path)
+
+
+def survey_table(survey: Survey) -> tuple[Table, dict[str, Any]]:
+    """Answers, treatment of missing ones and audited budget of each question, as a table and as JSON data."""
+    entries = []
+    for name, asked in survey.questions.items():
+        missing = "answer" if asked.missing_answer is not None else asked.missing.removesuffix("_out")
+        entry = {"question": name, "answers": len(asked.inputs), "epsilon": survey.budgets[name], "missing": missing}
+        proof = survey.certificates.get(survey.column_of(name))
+        entries.append(entry | {"relative_gap": None if proof is None else proof.relative_gap})
+    rows = [[label(entry["question"]), *list(entry.values())[1:]] for entry in entries]
+    table = Table(["question", "answers", "true epsilon", "missing", "relative gap"], rows, words=["missing"], digits=5)
+    data = {"title": survey.title, "epsilon": survey.epsilon, "scheme": survey.scheme, "questions": entries}
+    return table, data
 
 
 def read_mechanism(path: str) -> Mechanism:
