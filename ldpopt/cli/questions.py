@@ -83,9 +83,10 @@ def survey_table(survey: Survey) -> tuple[Table, dict[str, Any]]:
     for name, asked in survey.questions.items():
         missing = "answer" if asked.missing_answer is not None else asked.missing.removesuffix("_out")
         entry = {"question": name, "answers": len(asked.inputs), "epsilon": survey.budgets[name], "missing": missing}
-        proof = survey.certificates.get(survey.column_of(name))
-        entries.append(entry | {"relative_gap": None if proof is None else proof.relative_gap})
-    rows = [[label(entry["question"]), *list(entry.values())[1:]] for entry in entries]
+        column, proof = survey.column_of(name), survey.certificates.get(survey.column_of(name))
+        entry["relative_gap"] = None if proof is None else proof.relative_gap
+        entries.append(entry | {"digest": survey.asked[column].randomizer.digest})
+    rows = [[label(entry["question"]), *list(entry.values())[1:-1]] for entry in entries]
     table = Table(["question", "answers", "true epsilon", "missing", "relative gap"], rows, words=["missing"], digits=5)
     data = {"title": survey.title, "epsilon": survey.epsilon, "scheme": survey.scheme, "questions": entries}
     return table, data

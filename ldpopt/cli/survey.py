@@ -1,7 +1,7 @@
 """The commands on surveys: init, check, solve, plan, report, form, collect, privatize and others."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,8 +14,9 @@ from ldpopt.cli.invite import invite
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import require_writable, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
+from ldpopt.cli.questions import survey_table
 from ldpopt.cli.report import report
-from ldpopt.foundation.display import Facts, Part, Table, label
+from ldpopt.foundation.display import Facts, Part
 
 survey = typer.Typer(rich_markup_mode=None)
 
@@ -60,19 +61,8 @@ def solve(
         found = statement.solve(Survey)
     if output is not None:
         found.save(output)
-    entries: list[dict[str, Any]] = []
-    for name, question in found.questions.items():
-        entry = {"question": name, "answers": len(question.inputs), "epsilon": found.budgets[name]}
-        entries.append(entry | {"digest": found.asked[found.column_of(name)].randomizer.digest})
-    data: dict[str, Any] = {
-        "title": found.title,
-        "scheme": found.scheme,
-        "epsilon": found.epsilon,
-        "questions": entries,
-    }
-    rows = [[label(entry["question"]), entry["answers"], entry["epsilon"]] for entry in entries]
-    parts: list[Part] = [Table(["question", "answers", "epsilon"], rows, digits=5)]
-    parts.append(f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}")
+    table, data = survey_table(found)
+    parts: list[Part] = [table, f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}"]
     if found.joint is not None:
         proof = found.joint.certificate
         data["certificate"] = {"achieved": float(proof.achieved), "bound": float(proof.bound)}

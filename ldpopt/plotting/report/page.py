@@ -85,9 +85,9 @@ def report(
         raise StatementError(f"keep = {keep!r} is one text", do="pass a list of columns, such as ['region']")
     wanted = None if people is None else whole_number(people, "people", 1)
     sizes = list(PEOPLE) if wanted is None else sorted({max(1, wanted // 2), wanted, 2 * wanted})
-    words = {"title": problem.title if isinstance(problem, Survey) else "", "source": source, "program": program()}
+    title = (isinstance(problem, Survey) and problem.title) or title or "A private survey"
+    words: dict[str, Any] = {"title": title, "source": source, "program": program()}
     words |= {"where": where, "keep": keep, "wanted": wanted, "belief_ranges": belief_ranges}
-    words["title"] = words["title"] or title or "A private survey"
     if isinstance(problem, Survey):
         times = (problem.words.waves or 1) if waves is None else whole_number(waves, "waves", 1)
         return survey_page(problem, sizes, times, **words)

@@ -20,11 +20,11 @@ def number_in_words(
     name: Hashable, row: Any, inputs: Sequence[Hashable], shown: Callable[[Hashable], str] = text_of
 ) -> str:
     """Words for the number ``row @ shares``, shape (n,); of a share its answers. None: the share of answer ``name``."""
-    places = np.flatnonzero(row) if row is not None and is_share(row) else []
+    places: list[int] = np.flatnonzero(row).tolist() if row is not None and is_share(row) else []
     answers = [shown(inputs[place]) for place in places]
     if 0 < len(answers) <= MAX_NAMED:
         return " or ".join([", ".join(answers[:-1]), answers[-1]] if len(answers) > 1 else answers)
-    is_range = len(places) > 0 and places[-1] - places[0] == len(places) - 1
+    is_range = bool(places) and places[-1] - places[0] == len(places) - 1
     return f"anything from {answers[0]} to {answers[-1]}" if is_range else shown(name)
 
 
