@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ldpopt.designing import Design, DesignComparison, FrequencyDesign
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.foundation.numbers import require_kind
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
 from ldpopt.surveys.schemes import SchemeComparison
 
@@ -31,6 +32,7 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
+    require_kind(estimate, Estimate, "plotting.estimate()")
     positions = np.arange(len(estimate.values))
     ax = axes_or_new(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(positions))), 3.8))
     below, above = estimate.values - estimate.interval[:, 0], estimate.interval[:, 1] - estimate.values
@@ -79,6 +81,7 @@ def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None 
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
+    require_kind(design, (Design, FrequencyDesign, DesignComparison), "plotting.design()")
     best, others = (design.best, design.others[:MAX_OTHERS]) if isinstance(design, DesignComparison) else (design, ())
     answers = best.workload.inputs
     positions = np.arange(len(answers))
