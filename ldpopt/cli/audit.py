@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import refuse, show
+from ldpopt.cli.options import option
+from ldpopt.cli.printing import audit_data, refuse, show
 from ldpopt.cli.questions import (
     is_survey,
     read_mechanism,
@@ -20,12 +21,12 @@ from ldpopt.foundation.display import Facts, Table
 
 def audit(
     file: options.QuestionsPath,
-    epsilon: Annotated[str | None, typer.Option(metavar="E", help="Epsilon to check: nats, or 'log(3)'.")] = None,
-    delta: Annotated[float | None, typer.Option(metavar="D", help="Delta to check, together with --epsilon.")] = None,
+    epsilon: Annotated[str | None, option("--epsilon E", "Epsilon to check: nats, or 'log(3)'.")] = None,
+    delta: Annotated[float | None, option("--delta D", "Delta to check, together with --epsilon.")] = None,
     form: Annotated[
-        Literal["event", "entry"], typer.Option(help="Check delta for every set of reports, or for single reports.")
+        Literal["event", "entry"], option("--form", "Check delta for every set of reports, or for single reports.")
     ] = "event",
-    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Check the privacy notion of this model.")] = None,
+    model: Annotated[str | None, option("--model MODEL", "Check the privacy notion of this model.")] = None,
     json: options.Json = None,
 ) -> None:
     """Recompute the privacy of a mechanism or a survey exactly.
@@ -41,20 +42,15 @@ def audit(
         return
     channel = read_mechanism(file)
     found, pure = channel.audit(claim), channel.audit()
-    curve = [(at, pure.delta_at(at)) for at in _points(pure.epsilon, getattr(claim, "epsilon", None))]
-    data = {
-        "epsilon": found.epsilon,
-        "delta": found.delta,
-        "verdict": found.verdict,
-        "claim": None if claim is None else found.claim,
-        "pure_epsilon": pure.epsilon,
-        "witness": found.witness,
-        "curve": [{"epsilon": at, "delta": least} for at, least in curve],
-    }
+    claimed = float(getattr(claim, "epsilon", None) or 0.0)
+    end = pure.epsilon if math.isfinite(pure.epsilon) else max(2.0, 2 * claimed)
+    curve = [(at, pure.delta_at(at)) for at in sorted({*(round(end * k / 4, 3) for k in range(4)), end, claimed})]
+    data = audit_data(found) | {"claim": None if claim is None else found.claim, "pure_epsilon": pure.epsilon}
+    data |= {"witness": found.witness, "curve": [{"epsilon": at, "delta": least} for at, least in curve]}
     table = Table(["epsilon", "least delta"], curve, "delta curve (every event, all pairs of answers)")
     rows = [("true epsilon", f"{pure.epsilon:.12g}{_odds(channel, pure)}")]
-    *claimed, witness = found.facts().parts
-    show(Facts("", [*rows, *([] if claim is None else claimed), witness, table]), data, json)
+    *claims, witness = found.facts().parts
+    show(Facts("", [*rows, *([] if claim is None else claims), witness, table]), data, json)
     if claim is not None and found.verdict != "certified":
         what = f"the claim {found.claim} is {found.verdict}: epsilon {found.epsilon:.9g}, delta {found.delta:.9g}"
         refuse(what, "claim these numbers, or use a mechanism that `ldpopt solve` finds for the claim")
@@ -91,13 +87,6 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
     from ldpopt.privacy import ApproximateLDP, PureLDP
 
     return PureLDP(epsilon) if delta is None else ApproximateLDP(epsilon, delta, form)
-
-
-def _points(pure: float, claimed: float | None) -> list[float]:
-    """Budgets of the delta curve: from 0 to the true epsilon, and the claim."""
-    end = pure if math.isfinite(pure) else max(2.0, 2 * float(claimed or 0.0))
-    points = {round(end * share / 4, 3) for share in range(4)} | {end}
-    return sorted(points | ({float(claimed)} if claimed is not None else set()))
 
 
 def _odds(mechanism: Any, pure: Any) -> str:

@@ -12,7 +12,8 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.design import run_design
-from ldpopt.cli.printing import audit_data, refuse, require_gap, require_writable, say, show, working
+from ldpopt.cli.options import argument, option
+from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, require_writable, say, show, working
 from ldpopt.cli.questions import is_survey, read_survey_file, survey_table
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
@@ -27,24 +28,19 @@ UNTRUSTED = "do not use the mechanism; solve or design again"  # advice about a 
 def certify(
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE",
-            help="A certificate or a survey (JSON), or a model or a survey (TOML) to certify.",
+        argument(
+            "FILE",
+            "A certificate or a survey (JSON), or a model or a survey (TOML) to certify.",
             callback=options.find_file,
         ),
     ],
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="For a model: the certificate as JSON.")
-    ] = None,
+    output: Annotated[str | None, option("-o --output FILE", "For a model: the certificate as JSON.")] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     form: options.Form = None,
-    gap: Annotated[
-        float | None,
-        typer.Option("--gap", metavar="G", min=0.0, help="Largest relative gap to accept (default for a model: 1e-6)."),
-    ] = None,
+    gap: Annotated[float | None, option("--gap G", "Largest relative gap (default of a model: 1e-6).", min=0.0)] = None,
     independent: Annotated[
-        bool, typer.Option("--independent", help="Check it with ldpopt_check.py too, which shares no code with ldpopt.")
+        bool, option("--independent", "Check it with ldpopt_check.py too, which shares no code with ldpopt.")
     ] = False,
     json: options.Json = None,
 ) -> None:
@@ -54,7 +50,7 @@ def certify(
     code 1 if a claim in the file does not hold. A model is solved and certified first. Of a survey the certificates of
     all questions are rechecked.
     """
-    from ldpopt.accounting.certificate import is_account
+    from ldpopt.accounting.certificate import CurveCertificate, is_account
     from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import save_design
     from ldpopt.problem.modelfile import read_model
@@ -70,7 +66,9 @@ def certify(
     if Path(file).suffix.lower() != ".toml":
         _refuse_options(given, "a model", file)
         if is_account(file):
-            _certify_account(file, json)
+            account = CurveCertificate.load(file)
+            claims = [{"epsilon": epsilon, "delta": float(delta)} for epsilon, delta in account.claims]
+            _recheck_claim(account, file, {"claims": claims}, json)
         elif is_design(file):
             _certify_design(file, gap, json)
         else:
@@ -172,27 +170,11 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
     from ldpopt.certificate.design_certificate import load_certificate
 
     claim = load_certificate(file)
-    data = {
-        "objective": claim.objective,
-        "privacy": privacy_text(claim.privacy),
-        "epsilon": float(claim.privacy.epsilon),
-        "achieved": float(claim.achieved),
-        "bound": float(claim.bound),
-        "relative_gap": claim.relative_gap,
-        "bias": float(claim.bias),
-        "audit": audit_data(claim.audit),
-    }
+    data: dict[str, Any] = {"objective": claim.objective, "privacy": privacy_text(claim.privacy)}
+    data |= {"epsilon": float(claim.privacy.epsilon), "audit": audit_data(claim.audit)}
+    data |= {key: float(value) for key, value in picked(claim, "achieved", "bound", "relative_gap", "bias").items()}
     _recheck_claim(claim, name or file, data, json)
     require_gap(claim.relative_gap, gap)
-
-
-def _certify_account(file: str, json: str | None) -> None:
-    """Recheck a certificate of what reports reveal; exit 1 if it does not hold."""
-    from ldpopt.accounting import CurveCertificate
-
-    claim = CurveCertificate.load(file)
-    claims = [{"epsilon": epsilon, "delta": float(delta)} for epsilon, delta in claim.claims]
-    _recheck_claim(claim, file, {"claims": claims}, json)
 
 
 def _certify_survey(file: str, gap: float | None, independent: bool, json: str | None) -> None:

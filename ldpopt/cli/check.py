@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import show
+from ldpopt.cli.printing import picked, show
 from ldpopt.cli.questions import is_survey, read_survey_file, survey_table
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.display import Facts, Part, Table, label, privacy_text
@@ -51,17 +51,12 @@ def _problem_data(model: Model) -> dict[str, Any]:
     from ldpopt.solving.plan import plan
 
     problem = model.require_problem()
-    n, m = problem.utility.shape
     forms = available_forms(problem)
-    return {
-        "inputs": n,
-        "outputs": m,
-        "objective": problem.objective,
-        "sense": problem.utility.sense,
-        "default_form": forms[0],
-        "order": _order(problem),
-        "forms": [_size(problem, form) for form in forms],
-        "plan": [{"method": step.method.name, "because": step.because} for step in plan(problem, model.solver)],
+    data: dict[str, Any] = dict(zip(("inputs", "outputs"), problem.utility.shape, strict=True))
+    data |= {"objective": problem.objective, "sense": problem.utility.sense, "default_form": forms[0]}
+    data |= {"order": _order(problem), "forms": [_size(problem, form) for form in forms]}
+    return data | {
+        "plan": [{"method": step.method.name, "because": step.because} for step in plan(problem, model.solver)]
     }
 
 
@@ -84,7 +79,7 @@ def _size(problem: Problem, form: Any) -> dict[str, Any]:
     from ldpopt.solving.formulation import size
 
     found = size(problem, form)
-    numbers = {"rows": found.rows, "columns": found.columns, "nonzeros": found.nonzeros}
+    numbers = picked(found, "rows", "columns", "nonzeros")
     whole = {key: round(value) if value < 2**53 else value for key, value in numbers.items()}
     return {"form": form} | whole | {"memory_bytes": found.memory}
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import require_writable, say, show
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import replacing
@@ -15,13 +16,9 @@ from ldpopt.foundation.files import replacing
 
 def export(
     model: options.ModelPath,
-    to: Annotated[
-        Literal["lp", "mps"] | None, typer.Option("--to", help="Format (default: by the file's ending, or LP).")
-    ] = None,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="'-' for stdout.")] = "-",
-    form: Annotated[
-        options.ProgramForm | None, typer.Option("--form", help="Form of the program (default: the smallest exact).")
-    ] = None,
+    to: Annotated[Literal["lp", "mps"] | None, option("--to", "Format (default: by the file's ending, or LP).")] = None,
+    output: Annotated[str, option("-o --output FILE", "'-' for stdout.")] = "-",
+    form: Annotated[options.ProgramForm | None, option("--form", "Form (default: the smallest exact one).")] = None,
     json: options.Json = None,
 ) -> None:
     """Write a model's program as LP or MPS.

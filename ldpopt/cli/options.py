@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from ldpopt.problem.problem import Problem
 
 
+def argument(metavar: str, text: str, **rules: Any) -> Any:
+    """An argument, as help names and explains it."""
+    return typer.Argument(metavar=metavar, help=text, **rules)
+
+
+def option(usage: str, text: str, **rules: Any) -> Any:
+    """An option, as help writes and explains it: its names, and what stands for the value, as in "-o --output FILE"."""
+    names = [word for word in usage.split() if word.startswith("-")]
+    metavar = next((word for word in usage.split() if word not in names), None)
+    return typer.Option(*names, metavar=metavar, help=text, **rules)
+
+
 def find_file(name: str) -> str:
     """Path of any file, or of a model by its name."""
     from ldpopt.problem.modelfile.page import model_path
@@ -66,118 +78,91 @@ def _show_values(context: typer.Context, shows: bool) -> bool:
 
 ModelPath = Annotated[
     str,
-    typer.Argument(
-        metavar="MODEL",
-        help="A model file (TOML), or the name of a model listed by `ldpopt models`.",
-        callback=find_model,
-    ),
+    argument("MODEL", "A model file (TOML), or the name of a model listed by `ldpopt models`.", callback=find_model),
 ]
 ModelPaths = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="MODEL...", help="Model files (TOML), or names listed by `ldpopt models`.", callback=find_models
-    ),
+    list[str], argument("MODEL...", "Model files (TOML), or names listed by `ldpopt models`.", callback=find_models)
 ]
 ModelOrSurveyPath = Annotated[
     str,
-    typer.Argument(
-        metavar="MODEL|SURVEY",
-        help="A model (TOML) or its name, or a survey of several questions (TOML or JSON).",
+    argument(
+        "MODEL|SURVEY",
+        "A model (TOML) or its name, or a survey of several questions (TOML or JSON).",
         callback=find_file,
     ),
 ]
+MechanismPath = Annotated[str, argument("MECHANISM", "A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")]
 QuestionsPath = Annotated[
     str,
-    typer.Argument(
-        metavar="MECHANISM|SURVEY",
-        help="A mechanism or a design (JSON), or a survey of several questions (TOML or JSON).",
+    argument(
+        "MECHANISM|SURVEY",
+        "A mechanism or a design (JSON), or a survey of several questions (TOML or JSON).",
         callback=find_file,
     ),
 ]
-SurveyPath = Annotated[
-    str,
-    typer.Argument(metavar="SURVEY", help="A survey of several questions (TOML or JSON).", callback=find_survey),
-]
-Epsilon = Annotated[
-    str | None, typer.Option("--epsilon", metavar="E", help="Use this budget, not the model's: nats, or 'log(3)'.")
-]
+SurveyPath = Annotated[str, argument("SURVEY", "A survey of several questions (TOML or JSON).", callback=find_survey)]
+Epsilon = Annotated[str | None, option("--epsilon E", "Use this budget, not the model's: nats, or 'log(3)'.")]
 
 # Solving
 
 FormName = Literal["compact", "pairwise", "sifted"]
 ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
-Form = Annotated[FormName | None, typer.Option("--form", help="Form of the linear program (default: by structure).")]
-Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
-TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solve.")]
+Form = Annotated[FormName | None, option("--form", "Form of the linear program (default: by structure).")]
+Solver = Annotated[str | None, option("--solver NAME", "See `ldpopt solvers`.")]
+TimeLimit = Annotated[float | None, option("--time-limit S", "Seconds for the solve.", min=1e-3)]
 
 # Tables of answers and reports
 
 Answers = Annotated[
-    str, typer.Argument(metavar="ANSWERS", help="Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")
+    str, argument("ANSWERS", "Table: CSV, Parquet, Excel, Stata or SPSS, or a folder of Parquet; '-' for stdin.")
 ]
 Reports = Annotated[
-    str,
-    typer.Argument(
-        metavar="REPORTS", help="Table: CSV or Parquet, a folder of Parquet, or the URL of a database; '-' for stdin."
-    ),
+    str, argument("REPORTS", "Table: CSV or Parquet, a folder of Parquet, or the URL of a database; '-' for stdin.")
 ]
-Database = Annotated[
-    str,
-    typer.Option("--to", metavar="URL", help="Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME."),
-]
+Database = Annotated[str, option("--to URL", "Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")]
 Columns = Annotated[
-    list[str] | None,
-    typer.Option("--column", "-c", metavar="C", help="Column of the table; may be repeated. A survey names its own."),
+    list[str] | None, option("--column -c C", "Column of the table; may be repeated. A survey names its own.")
 ]
 Missing = Annotated[
     Literal["refuse", "leave_out"] | None,
-    typer.Option(
-        help="Missing answers: refuse the table (default), or leave them out (which reveals who did not answer)."
+    option(
+        "--missing",
+        "Missing answers: refuse the table (default), or leave them out (which reveals who did not answer).",
     ),
 ]
-ShowValues = Annotated[
-    bool, typer.Option("--show-values", callback=_show_values, help="Let messages quote entries of the table.")
-]
+ShowValues = Annotated[bool, option("--show-values", "Let messages quote entries of the table.", callback=_show_values)]
 HalfWidth = Annotated[
-    str | None,
-    typer.Option("--half-width", metavar="H", help="Half-width of the intervals: 0.02 or 2% is two percentage points."),
+    str | None, option("--half-width H", "Half-width of the intervals: 0.02 or 2% is two percentage points.")
 ]
-Confidence = Annotated[float, typer.Option("--confidence", metavar="C", help="Confidence level of the intervals.")]
+Confidence = Annotated[float, option("--confidence C", "Confidence level of the intervals.")]
 Simultaneous = Annotated[
-    bool, typer.Option("--simultaneous", help="Simultaneous intervals: all those of a question hold at once.")
+    bool, option("--simultaneous", "Simultaneous intervals: all those of a question hold at once.")
 ]
 
 # Output
 
 Json = Annotated[
     str | None,
-    typer.Option(
-        "--json",
-        metavar="FILE",
-        help="Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
+    option(
+        "--json FILE",
+        "Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
         callback=_require_writable_record,
     ),
 ]
-CsvTable = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="The table as CSV.")]
+CsvTable = Annotated[str | None, option("-o --output FILE", "The table as CSV.")]
 
 # Many runs
 
-Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Number of processes; -1: one per core.")]
+Jobs = Annotated[int, option("-j --jobs N", "Number of processes; -1: one per core.")]
 Dask = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler, such as tcp://host:8786."),
+    str | None, option("--dask ADDRESS", "Work on the Dask cluster of this scheduler, such as tcp://host:8786.")
 ]
 CheckpointFile = Annotated[
-    str | None,
-    typer.Option("--checkpoint", metavar="FILE", help="File to which finished work is appended; it is not done again."),
+    str | None, option("--checkpoint FILE", "File to which finished work is appended; it is not done again.")
 ]
-Epsilons = Annotated[
-    str, typer.Option("--epsilon", metavar="GRID", help="start:stop:count, or a list such as 0.1,1,log(3).")
-]
-Deltas = Annotated[
-    str | None, typer.Option("--delta", metavar="GRID", help="Deltas, in the same form (default: the model's own).")
-]
-People = Annotated[str, typer.Option("--people", metavar="GRID", help="Numbers of people: a list such as 1000,10000.")]
+Epsilons = Annotated[str, option("--epsilon GRID", "start:stop:count, or a list such as 0.1,1,log(3).")]
+Deltas = Annotated[str | None, option("--delta GRID", "Deltas, in the same form (default: the model's own).")]
+People = Annotated[str, option("--people GRID", "Numbers of people: a list such as 1000,10000.")]
 
 CONNECT_SECONDS = 10  # how long to wait for the scheduler of a cluster
 

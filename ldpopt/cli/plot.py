@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from ldpopt.cli import options
 from ldpopt.cli.compare import compare_model_designs
 from ldpopt.cli.design import draw_design
+from ldpopt.cli.options import argument, option
 from ldpopt.cli.printing import new_axes, require_writable, save_picture, show, working
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.cli.solve import heat_map
@@ -25,17 +24,16 @@ Kind = Literal["mechanism", "delta", "polytope", "design"]
 def plot(
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE",
-            help="A mechanism or design (JSON), or a model (TOML), which is solved.",
-            callback=options.find_model,
+        argument(
+            "FILE", "A mechanism or design (JSON), or a model (TOML), which is solved.", callback=options.find_model
         ),
     ],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="PICTURE", help="PNG, SVG, PDF, ...")],
+    output: Annotated[str, option("-o --output PICTURE", "PNG, SVG, PDF, ...")],
     kind: Annotated[
         Kind | None,
-        typer.Option(
-            help="Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms."
+        option(
+            "--kind",
+            "Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms.",
         ),
     ] = None,
     json: options.Json = None,
@@ -47,9 +45,12 @@ def plot(
     """
     from ldpopt import plotting as pictures
     from ldpopt.plotting.axes import name_privacy
+    from ldpopt.problem.modelfile import read_model
 
     require_writable(picture=output)
-    kind = kind or _default_kind(file)
+    if kind is None:
+        is_model = Path(file).suffix.lower() == ".toml"
+        kind = "design" if is_model and read_model(file).problem is None else "mechanism"
     if kind == "polytope":
         axes = _polytope(file)
     elif kind == "design":
@@ -66,14 +67,6 @@ def plot(
             axes.set_title(f"{title or Path(file).stem}\n{axes.get_title()}{neighbors}", fontsize=10)
     save_picture(output, axes)
     show(output, {"file": output, "kind": kind}, json)
-
-
-def _default_kind(file: str) -> Kind:
-    """The kind of picture for a file if none is given."""
-    from ldpopt.problem.modelfile import read_model
-
-    is_workload = Path(file).suffix.lower() == ".toml" and read_model(file).problem is None
-    return "design" if is_workload else "mechanism"
 
 
 def _design(file: str) -> Any:

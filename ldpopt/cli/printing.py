@@ -71,9 +71,14 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
+def picked(found: Any, *names: str) -> dict[str, Any]:
+    """Some attributes of an object, by their names."""
+    return {name: getattr(found, name) for name in names}
+
+
 def audit_data(audit: Any) -> dict[str, Any]:
     """An audit as JSON data."""
-    return {"epsilon": audit.epsilon, "delta": audit.delta, "verdict": audit.verdict}
+    return picked(audit, "epsilon", "delta", "verdict")
 
 
 # Files
@@ -121,6 +126,25 @@ def save_picture(path: str, axes: Any) -> None:
     """Write the figure of axes; the suffix of the file decides its format."""
     with replacing(path, binary=True) as stream:
         axes.figure.savefig(stream, format=Path(path).suffix.lstrip(".").lower(), dpi=150)
+
+
+def save_table(path: str, entries: list[dict[str, Any]]) -> None:
+    """Write rows as a table, every number exactly."""
+    from ldpopt.foundation.labels import text_of
+    from ldpopt.foundation.optional import pyarrow as pa
+    from ldpopt.tables.files import writing
+
+    numbers = (int, float, type(None))
+    rows = [
+        {
+            key: value if isinstance(value, numbers) and key not in ("answer", "number") else text_of(value)
+            for key, value in entry.items()
+        }
+        for entry in entries
+    ]
+    table = pa.Table.from_pylist(rows)
+    with writing(path, list(table.schema)) as write:
+        write([column.combine_chunks() for column in table.columns])
 
 
 # Progress

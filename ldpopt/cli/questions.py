@@ -25,7 +25,7 @@ FOR_SURVEYS = {  # what to do with a survey in place of a command, by its name
     "solved": "the survey is solved: go on with ldpopt survey plan, report, form or privatize {}",
     "compare": 'set scheme = "best" in the survey, then `ldpopt check` compares the schemes',
     "plot": "ldpopt survey report {} -o page.html",
-    "simulate": "ldpopt survey plan {} --people 1000 shows the half-widths without a simulation",
+    "simulate": "ldpopt survey simulate {} --people 1000",
     "sweep": "ldpopt survey plan {} --people 1000 shows the half-widths at its budget",
     "export": "ldpopt survey solve {} -o survey.json has the mechanisms; ldpopt survey export is for reports",
 }
@@ -59,11 +59,16 @@ def read_questions(path: str, columns: list[str] | None, **policy: Any) -> Quest
     return Questions(Survey(dict.fromkeys(columns, Question(source, **given))), source)
 
 
-def refuse_options(options: dict[str, Any], path: str) -> None:
-    """Refuse options that a survey does not have."""
+def refuse_options(
+    options: dict[str, Any],
+    path: str,
+    use: str = "a mechanism or a design",
+    kind: str = "a survey of several questions",
+) -> None:
+    """Refuse options that a survey, or a file of another kind, does not have."""
     useless = next((name for name, value in options.items() if value), None)
     if useless is not None:
-        what = f"{useless} is for a mechanism or a design; {path} is a survey of several questions"
+        what = f"{useless} is for {use}; {path} is {kind}"
         raise typer.BadParameter(f"{what}: leave {useless} out")
 
 
@@ -90,6 +95,14 @@ def survey_table(survey: Survey) -> tuple[Table, dict[str, Any]]:
     table = Table(["question", "answers", "true epsilon", "missing", "relative gap"], rows, words=["missing"], digits=5)
     data = {"title": survey.title, "epsilon": survey.epsilon, "scheme": survey.scheme, "questions": entries}
     return table, data
+
+
+def read_any_survey(path: str) -> Survey:
+    """Read a survey; a mechanism or design is a survey of one question with the name of its file."""
+    from ldpopt.surveys.files import read_source
+    from ldpopt.surveys.survey import Survey
+
+    return read_survey_file(path) if is_survey(path) else Survey({Path(path).stem: read_source(path)})
 
 
 def read_mechanism(path: str) -> Mechanism:

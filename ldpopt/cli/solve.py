@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ldpopt.cli import options, printing
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import audit_data, new_axes, refuse, require_writable, save_picture, say, show, working
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.display import Facts, Table
@@ -26,16 +25,11 @@ def solve(
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     form: options.Form = None,
-    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Mechanism as JSON.")] = None,
-    plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Heat map of the mechanism.")] = None,
-    proof: Annotated[
-        str | None, typer.Option("--certificate", metavar="FILE", help="Certificate as JSON, for `ldpopt certify`.")
-    ] = None,
+    output: Annotated[str | None, option("-o --output FILE", "Mechanism as JSON.")] = None,
+    plot: Annotated[str | None, option("--plot FILE", "Heat map of the mechanism.")] = None,
+    proof: Annotated[str | None, option("--certificate FILE", "Certificate as JSON, for `ldpopt certify`.")] = None,
     gap: Annotated[
-        float,
-        typer.Option(
-            "--gap", metavar="G", min=0.0, help="Largest certified relative gap to accept; the search may stop there."
-        ),
+        float, option("--gap G", "Largest certified relative gap to accept; the search may stop there.", min=0.0)
     ] = SMALL_GAP,
     dask: options.Dask = None,
     json: options.Json = None,

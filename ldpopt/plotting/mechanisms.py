@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_NUMBERED_SIDE = 12  # largest side of a heat map with numbers in its cells
-
 MIN_DELTA = 1e-30  # smallest delta of a picture
 
 

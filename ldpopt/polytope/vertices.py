@@ -1,9 +1,7 @@
-r"""Extreme points of the polytope of private channels, exactly.
+"""Extreme points of the polytope of private channels, exactly.
 
-For pure privacy their structure is known (docs, "Extreme points"): the entries of a column are ``theta`` (low),
-``e**epsilon theta`` (high), or *free* between the two. A row has at most one free entry. The rows without one form a
-minimal balanced collection, whose sets are the high entries of the columns. The extreme points of other notions are
-listed by the double description method.
+For pure privacy an entry of a column is low, high (``e**epsilon`` times as large) or *free*; a row has at most one free
+entry, and the others form a minimal balanced collection. Those of other notions are listed by double description.
 """
 
 import math

@@ -19,11 +19,8 @@ LOOKS_WRONG = 0.02  # distance from 1 of the sum of weights below 1 that may be 
 def read_prior(
     prior: Any, inputs: Sequence[Hashable] | None = None, what: str = "prior"
 ) -> tuple[Float, Labels | None]:
-    """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they are given.
-
-    Numbers are probabilities that sum to 1 within 1e-9, and are used exactly. A mapping or Series has weights by label,
-    each label once, which are divided by their sum. ``what`` is the name of the prior in messages.
-    """
+    """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they are given."""
+    # Numbers sum to 1 within 1e-9 and are used exactly; weights by label are divided by their sum.
     part = read_labelled(prior, what, ("input",))
     n = len(part.values) if part.values.ndim == 1 else 0
     if not n:

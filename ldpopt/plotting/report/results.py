@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.designing import FrequencyDesign, design
+from ldpopt.designing import FrequencyDesign, QuestionsDesign, design
 from ldpopt.designing.realize import left_inverse
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.budget import Budget
@@ -104,7 +104,7 @@ def _design(problem: DesignProblem, time_limit: float | None) -> Result:
     privacy, workload, weights = problem.privacy, problem.workload, problem.weights
     found: Any = design(workload, privacy, weights=weights, objective=problem.objective, time_limit=time_limit)
     aim = f"{'largest' if problem.objective == 'worst_case' else 'average'} variance"
-    if isinstance(found, FrequencyDesign):
+    if isinstance(found, (FrequencyDesign, QuestionsDesign)):
         factor = math.exp(found.audit().epsilon)
         return Result(privacy, factor, None, found.value, aim, found.relative_gap, None, "")
     n = workload.shape[1]
