@@ -18,7 +18,7 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown, thinned
 from ldpopt.foundation.files import write_csv
-from ldpopt.foundation.numbers import Float, frozen, short_repr
+from ldpopt.foundation.numbers import Float, frozen, require_kind, short_repr
 from ldpopt.mechanism.files import labels_of
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
@@ -231,6 +231,8 @@ def sweep(
         raise StatementError(f"epsilons = {short_repr(epsilons)} are not a list", do="pass a list, such as [0.5, 1.0]")
     budgets = tuple(Budget(epsilon) for epsilon in epsilons)
     problems = problem if isinstance(problem, Mapping) else {"": problem}
+    for one in problems.values():
+        require_kind(one, Problem, "sweep()", "pass a Problem, or {name: problem, ...}")
     cases = tuple(_cases(problems, deltas))
     first = cases[0].problem
     weights = None if priors is None else _priors(priors, [case.problem for case in cases])

@@ -107,6 +107,10 @@ class Survey:
             raise StatementError("a survey needs questions", do='pass {"name": mechanism, ...}')
         if scheme not in SCHEMES:
             raise StatementError(f"unknown scheme {short_repr(scheme)}", do=nearest(scheme, SCHEMES))
+        for what, text in (("title", title), ("weights", weights)):
+            if not isinstance(text, (str, type(None))):
+                do = "pass text" if what == "title" else "name the column of the weights"
+                raise StatementError(f"{what} = {short_repr(text)} is not text", do=do)
         self.title, self.scheme, self.weights = title, scheme, weights
         self.limit = None if epsilon is None else Budget(epsilon)
         self.joint: JointQuestion | None = None
@@ -325,7 +329,7 @@ class Survey:
         """
         if self.joint is not None:
             return self.joint.precision(name, confidence, prior)
-        found = precision(self.sources[name], confidence=confidence, prior=prior)
+        found = precision(self.sources[self.column_of(name)], confidence=confidence, prior=prior)
         if self.one_question is None or self.one_question.fake_data:
             return found
         return replace(found, variances=found.variances * self.one_question.count)
@@ -469,6 +473,8 @@ class Survey:
 
     def column_of(self, name: str) -> str:
         """Return the column with the reports on a question."""
+        if name not in self.questions:
+            raise StatementError(f"unknown question {short_repr(name)}", do=nearest(name, self.questions))
         return name if self.joint is None else JOINT
 
     def estimate_question(

@@ -507,12 +507,13 @@ def test_a_survey_is_checked_audited_and_certified_as_a_whole(folder: Path, file
     assert [(one["question"], one["answers"], one["missing"]) for one in asked] == [
         *(("smokes", 2, "refuse"), ("age", 4, "answer"))
     ]  # fmt: skip
-    assert cli_json("audit", file)["questions"] == pytest.approx({"smokes": 1.0, "age": 1.0})
+    assert [one["epsilon"] for one in cli_json("audit", file)["questions"]] == pytest.approx([1.0, 1.0])
     assert run_cli("audit", file, "--epsilon", "2").exit_code == 0
     refused = run_cli("audit", file, "--epsilon", "1.9")
     assert (refused.exit_code, "a person spends 2 | do:" in refused.stderr) == (1, True)
     found = cli_json("certify", file)
-    assert (found["holds"], [one["certificate"] for one in found["questions"]]) == (True, ["holds", "holds"])
+    assert found["holds"]
+    assert all(one["relative_gap"] < 1e-6 for one in found["questions"])
     assert run_cli("certify", file, "--gap", "1e-16").exit_code == 1
     assert run_cli("certify", file, "-o", "proof.json").exit_code == 2
 
