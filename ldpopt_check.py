@@ -438,6 +438,7 @@ MULTIPLIERS |= {"product": "sizes eigenvalues level", "moments": "eigenvalues le
 def check_design(data):
     """Check a certificate of ``design``: error and bias of the estimator that is used, and the bound."""
     need(data["format"] == DESIGN, f"{data['format']!r:.60} is not a known format of ldpopt")
+    need("kinds" not in data, "sets that are drawn by formula: `ldpopt certify` checks them", NotCheckedError)
     need_digest(data)
     data = {key: data[key] for key in data if key not in ("digest", "about")}  # the latter claims nothing
     names = "format privacy objective multipliers achieved bound bias inputs "
