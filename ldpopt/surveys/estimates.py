@@ -141,7 +141,8 @@ def estimate_survey(
     survey: Survey, counts: Mapping[str, Mapping[Hashable, Counts]], by: str | None, check_fit: bool, **how: Any
 ) -> SurveyEstimate:
     """Estimate from counts by column and group; the fit of the reports is checked for all people together."""
-    whole, groups = {}, {group: {} for own in counts.values() for group in own if by is not None}
+    whole: dict[str, Estimate] = {}
+    groups: dict[Hashable, dict[str, Estimate]] = {group: {} for own in counts.values() for group in own if by}
     for name in survey.questions:
         own = counts[survey.column_of(name)]
         whole[name] = survey.estimate_question(name, sum(own.values()), check_fit=check_fit, **how)  # type: ignore[arg-type]
@@ -169,7 +170,7 @@ def estimate_question(survey: Survey, name: str, counts: Counts, confidence: flo
 
 def true_numbers(survey: Survey, name: str, prior: Any, names: Sequence[Hashable]) -> list[float]:
     """The numbers of a question that `estimate_question` estimates, if the answers have these frequencies."""
-    source = survey.sources[name] if survey.joint is None else survey.joint.numbers_of(name)
+    source: Any = survey.sources[name] if survey.joint is None else survey.joint.numbers_of(name)
     if isinstance(source, YesNoPatterns):
         return list(prior)
     source = source_of(source, name)
@@ -181,7 +182,9 @@ def true_numbers(survey: Survey, name: str, prior: Any, names: Sequence[Hashable
     return [numbers[key] for key in names]
 
 
-def estimate_pair(survey: Survey, table: Any, names: tuple[str, str], weights: Any, check_fit: bool, **how: Any) -> Any:
+def estimate_pair(
+    survey: Survey, table: Any, names: tuple[str, str], weights: Any, check_fit: bool, **how: Any
+) -> Estimate:
     """Estimate the table of two questions from their two reports, which are independent given the answers."""
     first, second = (survey.sources[survey.require(name)] for name in names)
     channels = [getattr(source, "randomizer", source) for source in (first, second)]

@@ -54,7 +54,7 @@ class TicksQuestion(Question):
     def parts(self) -> dict[str, Question]:
         """Questions by the columns of the ticks, if they have columns."""
         policy: Any = "refuse" if self.missing == "refuse" and self.missing_answer is None else "leave_out"
-        return {column: Question(Workload.frequencies([0, 1]), policy) for column in self.columns}
+        return {column: _Tick(Workload.frequencies([0, 1]), policy) for column in self.columns}
 
     def combine(self, codes: Iterable[Codes]) -> Codes:
         """Positions of sets of ticks; one missing tick makes the whole answer a missing one."""
@@ -68,6 +68,22 @@ class TicksQuestion(Question):
     def coder(self, *, as_text: bool = False) -> Coder:
         """What reads the ticks of a cell, in any order; an empty text is the answer without ticks."""
         return _TicksCoder(self.inputs, self.ticks, as_text)
+
+
+class _Tick(Question):
+    """One tick in a column of its own; texts may be 0.0 and 1.0, as some programs write them beside missing entries."""
+
+    def coder(self, *, as_text: bool = False) -> Coder:
+        """What reads 0 and 1."""
+        return _TickCoder(self.inputs, "answer", as_text=as_text)
+
+
+class _TickCoder(Coder):
+    """Converts 0 and 1 to codes."""
+
+    def code(self, value: Any) -> int:
+        """The number itself."""
+        return super().code(value.removesuffix(".0") if isinstance(value, str) else value)
 
 
 class _TicksCoder(Coder):
