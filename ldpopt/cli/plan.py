@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import show
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.foundation.display import Facts, Part, Table, label
@@ -18,7 +19,7 @@ Numbers = Callable[[Any, int], dict[str, Any]]  # the planned numbers of one row
 def plan(
     file: options.QuestionsPath,
     half_width: options.HalfWidth = None,
-    people: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many people answer.")] = None,
+    people: Annotated[int | None, option("--people N", "How many people answer.", min=1)] = None,
     confidence: options.Confidence = 0.95,
     simultaneous: options.Simultaneous = False,
     effect: Annotated[
@@ -30,8 +31,7 @@ def plan(
         typer.Option(metavar="TABLE COLUMN", help="Take the design effect from a column of weights, of other people."),
     ] = None,
     epsilon: Annotated[
-        str | None,
-        typer.Option(metavar="A:B:N", help="Also plan with the optimal mechanism at these budgets (N from A to B)."),
+        str | None, option("--epsilon A:B:N", "Also plan with the optimal mechanism at these budgets (N from A to B).")
     ] = None,
     json: options.Json = None,
 ) -> None:
@@ -123,5 +123,4 @@ def _best_mechanism(source: Any, budget: str) -> Any:
 
     if isinstance(source, Design):
         return design(source.workload, PureLDP(budget), weights=source.weights)
-    answers = source.inputs if isinstance(source, Mechanism) else source.workload.inputs
-    return SubsetSelection(list(answers), budget)
+    return SubsetSelection(list(source.inputs if isinstance(source, Mechanism) else source.workload.inputs), budget)

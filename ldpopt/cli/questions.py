@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
 
 READ = 1 << 20  # bytes at the beginning of a file from which a survey is recognized
+FOR_SURVEYS = {  # what to do with a survey in place of a command, by its name
+    "solve": "ldpopt survey solve {}",
+    "design": "ldpopt survey solve {}",
+    "solved": "the survey is solved: go on with ldpopt survey plan, report, form or privatize {}",
+    "compare": 'set scheme = "best" in the survey, then `ldpopt check` compares the schemes',
+    "plot": "ldpopt survey report {} -o page.html",
+    "simulate": "ldpopt survey plan {} --people 1000 shows the half-widths without a simulation",
+    "sweep": "ldpopt survey plan {} --people 1000 shows the half-widths at its budget",
+    "export": "ldpopt survey solve {} -o survey.json has the mechanisms; ldpopt survey export is for reports",
+}
 
 
 @dataclass(frozen=True)
@@ -95,10 +105,11 @@ def is_survey(path: str) -> bool:
     return '"ldpopt survey' in text[:100] or bool(re.search(r"^\s*\[\s*question\s*[.\]]", text, re.MULTILINE))
 
 
-def require_no_survey(path: str) -> None:
-    """Refuse a survey in place of a model or a mechanism."""
+def require_no_survey(path: str, command: str | None = None) -> None:
+    """Refuse a survey in place of a model or a mechanism, and name the command that does for it what was asked."""
     if is_survey(path):
-        do = "use a command that reads surveys: ldpopt survey --help"
+        given = command if Path(path).suffix.lower() == ".toml" or command not in ("solve", "design") else "solved"
+        do = FOR_SURVEYS.get(given or "", "ldpopt survey --help lists what reads surveys").format(path)
         raise ModelFileError("this is a survey of several questions, not a model or a mechanism", where=path, do=do)
 
 

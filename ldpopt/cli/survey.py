@@ -1,4 +1,4 @@
-"""The commands on surveys: init, check, solve, plan, form, collect, invite, privatize, estimate and export."""
+"""The commands on surveys: init, check, solve, plan, report, form, collect, privatize and others."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,10 +11,12 @@ from ldpopt.cli.collect import collect
 from ldpopt.cli.estimate import estimate
 from ldpopt.cli.form import form
 from ldpopt.cli.invite import invite
+from ldpopt.cli.options import option
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import require_writable, save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
 from ldpopt.cli.questions import read_any_survey
+from ldpopt.cli.report import report
 from ldpopt.foundation.display import Facts, Part, Table, label
 
 survey = typer.Typer(rich_markup_mode=None)
@@ -42,7 +44,7 @@ def init(
 
 
 def solve(
-    path: Annotated[str, typer.Argument(metavar="SURVEY", help="A survey in TOML.")],
+    path: options.SurveyPath,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Survey as JSON.")] = None,
     json: options.Json = None,
 ) -> None:
@@ -112,7 +114,7 @@ def export(
 
 def codebook(
     path: options.QuestionsPath,
-    output: Annotated[str | None, typer.Option("-o", "--output", metavar="TABLE", help="As CSV or Parquet.")] = None,
+    output: Annotated[str | None, option("-o --output TABLE", "As CSV or Parquet.")] = None,
     json: options.Json = None,
 ) -> None:
     """Show what each report in a table means: the answers that give it most often.
@@ -132,14 +134,14 @@ def codebook(
 
 def simulate(
     path: options.QuestionsPath,
-    people: Annotated[int, typer.Option(metavar="N", min=1, help="How many people answer.")],
+    people: Annotated[int, option("--people N", "How many people answer.", min=1)],
     shares: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="TOML with the supposed shares: a table for each question, or each tick."),
+        option("--shares FILE", "TOML with the supposed shares: a table for each question, or each tick."),
     ] = None,
-    repeats: Annotated[int, typer.Option(metavar="K", min=2, help="Number of simulated surveys.")] = 200,
+    repeats: Annotated[int, option("--repeats K", "Number of simulated surveys.", min=2)] = 200,
     confidence: options.Confidence = 0.95,
-    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Repeatable draws.")] = None,
+    seed: Annotated[int | None, option("--seed N", "Repeatable draws.", min=0)] = None,
     json: options.Json = None,
 ) -> None:
     """Simulate a survey: errors of the estimates and coverage of their intervals, before anybody is asked.
@@ -161,5 +163,8 @@ def simulate(
     show(Facts(title, [Table(headings, table, words=["answer"], digits=4)]), {"estimates": rows}, json)
 
 
-for _command in (init, check, solve, plan, codebook, simulate, form, collect, invite, privatize, estimate, export):
+COMMANDS = (
+    init, check, solve, plan, codebook, simulate, report, form, collect, invite, privatize, estimate, export,
+)  # fmt: skip
+for _command in COMMANDS:
     survey.command()(_command)

@@ -10,8 +10,6 @@ With ``S = M^-1`` and ``N = S G S`` the multipliers ``(eta, slope)`` of the equa
 ``g N g <= eta + slope g`` for every column. A primal-dual interior point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,17 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from ldpopt.designing import column_generation as generation
 from ldpopt.designing.column_generation import (
-    RESOLVED,
-    STALLED,
-    UNUSED,
     CurvedPoint,
     CurvedSystem,
     Optimum,
     Solved,
     generate_columns,
     half_inverse,
-    relative_error,
 )
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Price
@@ -72,7 +67,7 @@ class _AveragePoint(CurvedPoint):
 class _AverageState:
     """Information, value and prices at probabilities ``q``."""
 
-    def __init__(self, master: AverageMaster, q: Float) -> None:
+    def __init__(self, master: "AverageMaster", q: Float) -> None:
         # The images of a column share its probability.
         every = np.tile(q / len(master.images), len(master.images))
         self.half = half_inverse(master.all_scores, every, master.gram)
@@ -97,11 +92,9 @@ class _AverageState:
 
 
 class AverageMaster:
-    """The master program for given columns, whose scores ``g``, shape ``(m, d)``, span the space.
+    """The master program for columns whose scores, shape ``(m, d)``, span the space; ``images`` is ``(h, d, d)``."""
 
-    ``gram`` is ``G``, shape ``(d, d)``, invariant under a group of orthogonal matrices, ``images``, shape
-    ``(h, d, d)``: ``scores @ image`` are the images of the columns. ``spread`` is the value less the variance.
-    """
+    # The Gram matrix is invariant under the images, orthogonal matrices; spread is the value less the variance.
 
     def __init__(self, scores: Float, gram: Float, images: Float, spread: float = 0.0) -> None:
         self.gram, self.images, self.spread = gram, images, spread
@@ -127,7 +120,7 @@ class AverageMaster:
                 lambda point: _AverageSystem(self, point),
                 gap=gap,
                 steps=STEPS,
-                stalled_steps=STALLED,
+                stalled_steps=generation.STALLED,
                 deadline=deadline,
             )
             now = self._measured(ended.point)
@@ -148,8 +141,8 @@ class AverageMaster:
         at, slope = self.state(point), point.dual[1:]
         offset = float(np.max(at.prices - slope @ self.rows[1:]))
         bound = at.value**2 / offset if offset > 0 else 0.0
-        variance = max(at.value - self.spread, RESOLVED * at.value)
-        off = relative_error(self.missing(point.q) / self.largest, point.dual * self.largest, variance)
+        variance = max(at.value - self.spread, generation.RESOLVED * at.value)
+        off = generation.relative_error(self.missing(point.q) / self.largest, point.dual * self.largest, variance)
         gap = max((at.value - bound) / variance, off)
         inverse, price = at.half @ at.half.T, at.half @ at.form @ at.half.T
         return AverageDesign(point.q, inverse, price, self.fixed @ slope, at.value, gap, off)
@@ -209,7 +202,7 @@ class _Average:
         found = master.solve(start=x, gap=gap, deadline=deadline)
         price = Price(contrasts.over_answers(found.price) * unit, contrasts.over_answers(found.slope) * unit, r)
         shapes, q = all_images(columns.shapes, found.q, symmetries)
-        used, value = q > UNUSED, found.value * unit
+        used, value = q > generation.UNUSED, found.value * unit
         dual = Dual(r, contrasts.needed(found.inverse), value, value, price.slope - price.slope.sum() * r)
         columns, q = Columns(shapes[used], columns.base, columns.spread), q[used] / q[used].sum()
         optimum = Optimum(contrasts, columns, q, value, dual)

@@ -1,7 +1,7 @@
 r"""Questions: what draws the reports of a column, how missing answers are treated, and whether all persons report.
 
-If one of ``d`` questions is drawn for each person, the others get no report, or the report of an answer that is drawn
-uniformly (fake data), so that nobody sees which question it was. The reports of a column are then distributed as
+If one of ``d`` questions is drawn for each person, and the others get reports of uniform answers (fake data), those of
+a column are distributed as
 
 .. math:: \frac{1}{d} P(y \mid x) + \Big( 1 - \frac{1}{d} \Big) \frac{1}{n} \sum_{x'} P(y \mid x') .
 """
@@ -63,8 +63,7 @@ class Question:
         if isinstance(self.source, Workload):
             what = "a question of a joint survey has no report of its own"
             raise StatementError(what, do="use the joint report of the survey: survey.asked")
-        found: Randomizer = self.source.randomizer
-        return found
+        return self.source.randomizer  # type: ignore[no-any-return]
 
     @property
     def inputs(self) -> Sequence[Hashable]:
@@ -161,5 +160,4 @@ def _uniform(count: int, size: int, source: Draws, purpose: str) -> Codes:
         words = source.words(purpose, np.zeros(size, dtype=np.int64))
     else:
         words = bit_source(source)(size)
-    drawn: Codes = ((words * np.uint64(count)) >> np.uint64(BITS)).astype(np.int64)
-    return drawn
+    return ((words * np.uint64(count)) >> np.uint64(BITS)).astype(np.int64)

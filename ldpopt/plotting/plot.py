@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
 from ldpopt.closed_forms.binary import Binary
-from ldpopt.designing import Design, FrequencyDesign
+from ldpopt.designing import Design, FrequencyDesign, QuestionsDesign
 from ldpopt.designing.comparison import DesignComparison
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
@@ -86,6 +86,7 @@ PICTURES: dict[type, Callable[..., Any]] = {
     Comparison: comparison,
     Design: design,
     FrequencyDesign: design,
+    QuestionsDesign: design,
     DesignComparison: design,
     Layered: layered,
     NeighborPartition: partition,

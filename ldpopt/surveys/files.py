@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
-from ldpopt.designing.design import load_design
+from ldpopt.designing.design import AnyDesign, load_design
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design, ProvedDesign
 from ldpopt.foundation.documents import plain_labels, reading_json
@@ -62,7 +62,7 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
         return survey(questions, epsilon=data["stated_epsilon"], **options)
 
 
-def read_source(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyDesign:
+def read_source(path: str | os.PathLike[str]) -> Mechanism | AnyDesign:
     """Read a file that has a mechanism or a design."""
     return load_design(path) if is_design(path) else Mechanism.load(path)
 

@@ -146,7 +146,7 @@ def _law_form(name: str, law: Any) -> dict[str, Any]:
     if isinstance(law, SubsetSelection):
         return found | {"set": {"count": len(law.inputs), "size": law.size, "mass": law.distribution.mass}}
     if isinstance(law, YesNoPatterns):
-        return found | {"patterns": asdict(law.law)}
+        return found | {"patterns": asdict(law.pattern)}
     if not isinstance(law, Mechanism):
         what = f"question {name!r} is drawn by a {type(law).__name__}, which a device does not have"
         raise StatementError(what, do="use a mechanism or a design")

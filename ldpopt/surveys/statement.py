@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from ldpopt.designing.design import design
-from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.record import Design
+from ldpopt.designing.design import AnyDesign, design
 from ldpopt.errors import LdpoptError
 from ldpopt.estimation.inversion import why_not_estimable
 from ldpopt.foundation.budget import Budget, round_down
@@ -332,7 +330,7 @@ def _divide_budget(
     return found | {name: Budget(round_down(part)) for name, part in shared.items()}
 
 
-def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | Design | FrequencyDesign:
+def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | AnyDesign:
     """Return the best mechanism for the utility of a question, or the best design for its workload."""
     labels, privacy = question.inputs, PureLDP(epsilon)
     if question.utility is not None:

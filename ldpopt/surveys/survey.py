@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from ldpopt.accounting.curve import PrivacyCurve, compose
-from ldpopt.accounting.law import OneOf
+from ldpopt.accounting.privacy_loss import OneOf
 from ldpopt.accounting.shuffling import shuffled
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
@@ -288,6 +288,12 @@ class Survey:
             name: question.numbers if isinstance(question.source, DESIGNS) and not is_mixed else self.randomizers[name]
             for name, question in self.questions.items()
         }
+
+    @property
+    def certificates(self) -> dict[str, Any]:
+        """The certificate of each column of reports; a mechanism without a design has none."""
+        found = {name: getattr(question.source, "certificate", None) for name, question in self.asked.items()}
+        return {name: certificate for name, certificate in found.items() if certificate is not None}
 
     @property
     def unprotected(self) -> tuple[str, ...]:

@@ -27,10 +27,7 @@ MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"
 
 
 class Coder:
-    """Converts labels in columns of tables to codes; ``kind`` is the name of an entry in messages, such as "answer".
-
-    With ``as_text`` the column has texts of labels, as in a CSV file; two labels with the same text are then refused.
-    """
+    """Converts labels in columns, or with ``as_text`` their distinct texts, to codes; ``kind`` is for messages."""
 
     def __init__(self, alphabet: Sequence[Hashable], kind: str, *, as_text: bool = False) -> None:
         texts = list(map(text_of, alphabet))

@@ -32,7 +32,6 @@ Rows = CsvRows | ParquetRows | DatabaseRows
 Kind = Literal["csv", "parquet"]
 
 CSV_ENDINGS = ("", ".csv", ".txt")
-
 PARQUET_MARK = b"PAR1"  # first bytes of a Parquet file
 SPOOL = 1 << 24  # bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file
 
@@ -76,8 +75,7 @@ def reading(path: str) -> Iterator[Rows]:
                 stream = stack.enter_context(readable(path).open("rb"))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            what = f"cannot read the table: {why}"
-            raise ModelFileError(what, where=path, do="check the path") from None
+            raise ModelFileError(f"cannot read the table: {why}", where=path, do="check the path") from None
         if is_sheet:
             yield sheet_rows(stream, path)
             return

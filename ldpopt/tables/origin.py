@@ -16,7 +16,6 @@ from ldpopt.tables.database import is_database, origin_in_database, without_pass
 from ldpopt.tables.parquet import ENDINGS
 
 FORMAT = "ldpopt reports 1"
-
 KEY = b"ldpopt"  # key of the metadata of a Parquet file
 BESIDE = ".origin.json"  # ending of the name of the file beside a CSV file
 MAX_FILE_BYTES = 2**24
