@@ -177,13 +177,10 @@ class _Column:
 def read_effect(path: str, column: str) -> float:
     r"""Design effect of the weights in a column of a file (Kish): :math:`N \sum w^2 / (\sum w)^2`."""
     with reading(path) as table:
-        place, row, parts = position_of(table, column), table.first_row, []
-        for (batch,) in table.batches((), [place]):
-            parts.append(read_weights(batch, f"{table.name}, column {column}", row))
-            row += len(batch)
-    weights = np.concatenate([np.empty(0), *parts])
+        where, batches = f"{table.name}, column {column}", table.batches((), [position_of(table, column)])
+        weights = np.concatenate([np.empty(0), *(read_weights(batch, where, table.first_row) for (batch,) in batches)])
     if not weights.sum() > 0:
-        raise StatementError("there are no weights", where=f"{path}, column {column}", do="give positive numbers")
+        raise StatementError("there are no weights above 0", where=where, do="name another column")
     return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
 
 

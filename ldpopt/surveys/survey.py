@@ -523,12 +523,12 @@ class Survey:
         >>> (survey.estimate_pair(reports, "a", "b").values > 0.3).tolist()
         [True, False, True, False]
         """
-        how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
+        how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "check_fit": check_fit}
         if self.joint is None:
-            return estimate_pair(self, table, (name, other), weights, check_fit, **how)
+            return estimate_pair(self, table, (name, other), weights, **how)
         source = self.joint.pair(name, other)
         counts = self.counts_by_group({JOINT: (source, self.joint.missing)}, table, weights)[JOINT][ALL]
-        found: Estimate = source.estimate(counts, check_fit=check_fit, **how)
+        found: Estimate = source.estimate(counts, **how)
         return found
 
     def require(self, name: str) -> str:
