@@ -529,12 +529,13 @@ class Survey:
         >>> (survey.estimate_pair(reports, "a", "b").values > 0.3).tolist()
         [True, False, True, False]
         """
-        how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
+        how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "check_fit": check_fit}
         if self.joint is None:
-            return estimate_pair(self, table, (name, other), weights, check_fit, **how)
+            return estimate_pair(self, table, (name, other), weights, **how)
         source = self.joint.pair(name, other)
         counts = self.counts_by_group({JOINT: (source, self.joint.missing)}, table, weights)[JOINT][ALL]
-        return source.estimate(counts, check_fit=check_fit, **how)
+        found: Estimate = source.estimate(counts, **how)
+        return found
 
     def require(self, name: str) -> str:
         """Return the name of a question; any other name is refused."""
@@ -583,8 +584,8 @@ def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
     parts = {}
     for name, given in questions.items():
         answers, policy = (given.source, given) if isinstance(given, Question) else (given, None)
-        if not isinstance(name, str) or name == JOINT or getattr(given, "columns", ()):
-            what = f"a joint report cannot read question {name!r}"
+        if not isinstance(name, str) or name == JOINT or bool(getattr(given, "columns", None)):
+            what = f"question {name!r} is not possible in a joint report"
             raise StatementError(what, do="name one column of answers, other than the column of the reports")
         if hasattr(answers, "randomizer") or isinstance(answers, Problem):
             what = f"question {name!r} has a mechanism of its own"

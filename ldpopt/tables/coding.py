@@ -71,8 +71,6 @@ class Coder:
             is_whole = type(value) is int or (type(value) is float and value.is_integer())
             text = str(int(value)) if is_whole else value
             code = self._texts.get(text) if isinstance(text, str) else None
-            if code is None and self.as_text and isinstance(text, str):
-                code = self._texts.get(text.removesuffix(".0"))  # a whole number, as written beside missing entries
         if code is None:
             code = MISSING if is_missing(value, self.as_text) else UNKNOWN
         return code
