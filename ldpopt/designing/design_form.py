@@ -6,14 +6,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.certificate.design_bound import LISTED
 from ldpopt.certificate.design_statement import AnswerClasses, budget_of, is_pure
 from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.block_designs import balanced_design
 from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts, constant_workload
-from ldpopt.designing.private_columns import PrivateColumns, Staircases
+from ldpopt.designing.private_columns import PRICED, PrivateColumns, Staircases
 from ldpopt.designing.symmetry import symmetry_group
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
@@ -46,7 +45,7 @@ class DesignForm:
                 "no report can depend on the answer",
                 do="choose a larger epsilon",
             )
-        if form.unit is None or problem.outputs is not None or problem.workload.shape[1] <= LISTED:
+        if form.unit is None or problem.outputs is not None or problem.workload.shape[1] <= PRICED:
             form._require_estimable()
         return form
 
