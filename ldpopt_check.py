@@ -21,19 +21,18 @@ no private mechanism is below ``2 tr(SG) - 1.y - sum_x r_x G_xx`` (docs, "Estima
   are checked; for more, a matrix is shown to be positive semidefinite; means and products have their own proofs.
 * one-sided privacy: the same for all nonempty sets of sensitive answers, and the unit vectors of the other answers.
 * graphs and metrics: ``v = e**(epsilon u)``, ``u`` a vertex of the polytope ``u_x - u_z <= d(x, z)`` with its largest
-  entry at 0. They are found by walking along its edges from one vertex; every vertex is reached, since the graph of a
-  polytope is connected (Balinski 1961). At a vertex the tight ties connect all answers. A direction is an edge if the
-  ties that stay tight leave two parts, so it raises one part ``A`` alone: ``A`` and the rest are each connected by
-  tight ties, and no tight tie prevents raising ``A``. All such ``A`` are enumerated, in integers. Distances are rounded
-  up to 52 bits, those that differ by less than one part in 2**38 are made equal to the largest, and a tie is left out
-  if a chain is as short up to that: longer and fewer ties make the cone larger, so the bound holds for the given ones.
+  entry at 0. From one vertex all are reached along edges (Balinski 1961). At a vertex the tight ties connect all
+  answers; an edge raises one part ``A``, where ``A`` and the rest are each connected by tight ties, and no tight tie
+  prevents raising ``A``: all such ``A`` are enumerated. Distances are rounded up to 52 bits, those that differ by less
+  than one part in 2**38 are made equal to the largest, and a tie is left out if a chain is as short up to that: longer
+  and fewer ties make the cone larger, so the bound holds for the given ones.
 
 Every double is an integer over 2**1074, ``e**x`` is a decimal that Python rounds correctly, and one unit further; sums
 and products are exact. Trusted: Python's integers and decimals, and that the statement in the file is the one meant.
 
-Exit codes: 0 everything holds; 1 something does not hold; 2 no such file, not readable as a certificate, or NOT
-CHECKED. Not checked, because the proof would take too long: files above 128 MiB, more than 10**9 products, parts of
-more than 20 tied answers or 100 000 extreme rays, columns of more than 5000 nats.
+Exit codes: 0 everything holds; 1 something does not hold; 2 not readable as a certificate, or NOT CHECKED, because the
+proof would take too long: files above 128 MiB, more than 10**9 products, parts of more than 20 tied answers or 100 000
+extreme rays, columns of more than 5000 nats.
 """
 
 import json
@@ -83,17 +82,14 @@ def read(path):
         return dict(pairs)
 
     def whole(text):
-        need(len(text) <= 400, "an integer of more than 400 digits")
+        need(len(text) <= 400 and text.strip("-").isdigit(), f"{text:.60} is not a number of at most 400 digits")
         return int(text)
-
-    def constant(name):
-        need(False, f"{name} is not a number")
 
     need(Path(path).is_file(), "no such file, or not a plain one", OSError)
     with open(path, "rb") as stream:
         raw = stream.read(BYTES + 1)
     need(len(raw) <= BYTES, f"the file has more than {BYTES >> 20} MiB", NotCheckedError)
-    hooks = {"object_pairs_hook": unique, "parse_int": whole, "parse_constant": constant}
+    hooks = {"object_pairs_hook": unique, "parse_int": whole, "parse_constant": whole}
     return json.loads(raw.decode("utf-8-sig"), **hooks)
 
 
@@ -190,7 +186,6 @@ KEYS |= {"one_sided": "sensitive", "utility_optimized": "sensitive protected"}  
 
 class Notion:
     """``P(i, E) <= e**(epsilon d) P(k, E) + delta`` for every tied pair and event ``E`` of tied reports.
-
     ``ties`` maps ``(i, k)`` to ``d``; None if all of ``capped`` are tied to all others at distance ``unit``; with
     ``single``, events are single reports. ``owner[y]``: the only input that may give ``y``; None if ``y`` is tied.
     """
@@ -203,8 +198,7 @@ class Notion:
         named = labels(table["sensitive"]) if "sensitive" in KEYS[kind] and table["sensitive"] != [] else []
         secret = {place[name] for name in named}
         self.delta, self.single, self.ties, self.unit = 0, table.get("form") == "entry", None, 1
-        self.capped = secret if kind == "one_sided" else set(range(n))
-        self.owner = [None] * len(outputs)
+        self.capped, self.owner = secret if kind == "one_sided" else set(range(n)), [None] * len(outputs)
         if kind == "approximate":
             self.delta = double(table["delta"])
             need(0 <= self.delta <= S and table.get("form", "event") in ("event", "entry"), "delta or form is wrong")
@@ -301,8 +295,7 @@ class Problem:
         self.n, self.m = len(inputs), len(outputs)
         need(self.objective in ("expected", "worst_case") and self.sense in ("gain", "loss"), "objective or sense")
         need((prior is None) == (self.objective == "worst_case"), "a worst case has no prior")
-        self.utility = double(utility, self.n, self.m)
-        self.prior = None if prior is None else double(prior, self.n)
+        self.utility, self.prior = double(utility, self.n, self.m), None if prior is None else double(prior, self.n)
         fits = not self.prior or (min(self.prior) >= 0 and abs(sum(self.prior) - S) <= S >> 30)
         need(fits, "the prior does not sum to 1")
         self.notion = Notion(privacy, inputs, outputs)
@@ -370,7 +363,6 @@ class Problem:
 
     def compact(self, costs, duals):
         """Bound over columns ``P(x, y) = q + b M``, ``q`` in ``[0, (1 - b) M + delta]`` for capped inputs, ``M >= 0``.
-
         With ``e = costs - duals - t`` a column adds at most ``M ((1 - b) sum e+ + b sum e) + delta sum e+``. The
         bracket is <= 0 if ``t (k (1 - b) + n b) >= (1 - b) (sum of the k largest) + b (sum of all)`` for every ``k``.
         """
@@ -400,8 +392,7 @@ def check_program(data):
     problem.notion.audit(masses(rows, problem.n, problem.m))
     value, (proved, stake), sign = problem.value(rows), problem.bound(multipliers), 1 if problem.sense == "gain" else -1
     achieved, bound, gap = map(fraction, (achieved, bound, gap))
-    relative = Fraction(double(relative), S)
-    own = gap / max(abs(bound), stake / 100, Fraction(1, S))
+    relative, own = Fraction(double(relative), S), gap / max(abs(bound), stake / 100, Fraction(1, S))
     claims = [("achieved", value, achieved == value), ("gap", sign * (bound - value), gap == sign * (bound - value))]
     claims += [("bound", proved, sign * (proved - bound) <= TOLERANCE * max(stake, abs(proved)))]
     claims += [("relative_gap", own, abs(relative - own) <= TOLERANCE * max(own, 1))]
@@ -440,8 +431,8 @@ def root(value):
 
 
 DESIGN = "ldpopt design certificate 3"
-MULTIPLIERS = {"form": "inverse line shift inequalities", "mean": "numbers slope line", "none": ""}
-MULTIPLIERS["product"] = "sizes eigenvalues level"
+MULTIPLIERS = {"form": "inverse line shift inequalities", "mean": "numbers slope line", "none": ""}  # keys of each kind
+MULTIPLIERS |= {"product": "sizes eigenvalues level", "moments": "eigenvalues level factors"}
 
 
 def check_design(data):
@@ -466,7 +457,6 @@ def check_design(data):
 
 class Design:
     """Statement, masses and estimator of a design; refused if the masses are not private.
-
     ``kind[x]`` is the number of answer ``x`` among those with different columns of the workload. ``gram * unit`` is the
     Gram matrix of the columns less the first one; ``left * scale`` has a row for each kind, of the first one zeros;
     ``rows`` are the masses. For the bound, ``base`` is ``e**-epsilon``, over and under, ``r`` over its sum the weights
@@ -521,8 +511,7 @@ class Design:
         sizes = [dot(column, moved) for column, moved in zip(zip(*left), times(list(zip(*left)), gram))]
         errors, biases = [], []
         for x, (row, means) in enumerate(zip(self.rows, times(self.rows, left))):
-            j = self.kind[x]
-            second = Fraction(dot(row, sizes), UNIT) * self.scale**2
+            j, second = self.kind[x], Fraction(dot(row, sizes), UNIT) * self.scale**2
             cross = Fraction(2 * over * dot(means, gram[j]), under)
             errors.append(self.unit * (second - cross + gram[j][j]))
             off = [over * mean - under * (i == j) for i, mean in enumerate(means)]
@@ -626,7 +615,6 @@ def eighths(given, c):
 
 def signs_hold(form, over, under, line, r, low, high, shift, taken, unit):
     """The same for many answers: in signs ``(1, s)``, ``2 v = (high + low) + (high - low) s``.
-
     A diagonal whose sum is 0, ``shift``, adds 0 there; ``taken``, from `eighths`, is not negative for any set.
     """
     c, all_, one = len(r), high + low, high - low
@@ -671,10 +659,9 @@ def semidefinite(matrix):
 
 def rays_hold(form, over, under, line, r, notion):
     """The same for the rays of a graph, a metric or one-sided privacy, whose entries are enclosed.
-
     ``w <= v <= w + error``, so that both sides change by no more than ``error`` times sums of absolute values.
     """
-    rays, unit = one_sided_rays(notion) if notion.ties is None else tied_rays(notion)
+    rays, unit = tied_rays(notion)
     distances = {d for ray in rays for d in ray if d}
     deepest = max(distances, default=0) * unit * nats(notion.epsilon)[2]
     need(deepest <= NATS, f"a column of more than {NATS} nats", NotCheckedError)
@@ -696,17 +683,17 @@ def rays_hold(form, over, under, line, r, notion):
     return True
 
 
-def one_sided_rays(notion):
-    """Rays as distances below 0, in epsilon: sets of sensitive answers, and single other answers (None: entry 0)."""
-    n, secret = notion.n, sorted(notion.capped)
-    need(len(secret) < RAYS.bit_length(), f"more than {RAYS} extreme rays", NotCheckedError)
-    sets = [set(part) for size in range(1, len(secret) + 1) for part in combinations(secret, size)]
-    units = [[0 if x == z else None for x in range(n)] for z in range(n) if z not in notion.capped]
-    return [[0 if x in part else 1 for x in range(n)] for part in sets] + units, 1
-
-
 def tied_rays(notion):
-    """The same for mutual ties: the vertices of every part, None on the other parts; and the unit of the distances."""
+    """Rays as distances below 0, None for an entry 0, and their unit: the vertices of every part.
+    One-sided privacy: sets of sensitive answers, and single other answers, in epsilon.
+    """
+    everyone = range(notion.n)
+    if notion.ties is None:
+        secret = sorted(notion.capped)
+        need(len(secret) < RAYS.bit_length(), f"more than {RAYS} extreme rays", NotCheckedError)
+        sets = [part for size in range(1, len(secret) + 1) for part in combinations(secret, size)]
+        units = [[0 if x == z else None for x in everyone] for z in everyone if z not in notion.capped]
+        return [[int(x not in part) for x in everyone] for part in sets] + units, 1
     (lengths, chains, unit), found = whole_lengths(notion.n, notion.ties), []
     for part in parts_of(notion.n, lengths):
         place = {x: i for i, x in enumerate(part)}
@@ -740,7 +727,6 @@ def whole_lengths(n, ties):
 
 def vertices(start, ties):
     """Vertices ``u`` of ``u_x - u_z <= length`` for ties ``(x, z, length)``, as distances below their largest entry.
-
     The first one, ``start``, is as far above one answer as chains of ties allow.
     """
     size = len(start)
@@ -805,14 +791,13 @@ def by_mean(design, numbers, slope, line):
     factor = gram[pivot][pivot] * unit / centered[pivot] ** 2
     holds = all(g * unit == factor * a * b for a, row in zip(centered, gram) for b, g in zip(centered, row))
     need(holds, "the workload is not of multiples of the numbers", ClaimError)
-    holds = line_holds(k, y, [Fraction(weight, design.total) for weight in r], Fraction(*design.base))
-    need(holds, COSTS, ClaimError)
+    r = [Fraction(weight, design.total) for weight in r]
+    need(line_holds(k, y, r, Fraction(*design.base)), COSTS, ClaimError)
     return factor * (2 * dot(k, centered) - sum(y)) - design.spread
 
 
 def line_holds(k, y, r, b):
     """Whether ``(k.v)^2 <= (y.v)(r.v)`` for ``v = b + (1 - b) 1_A`` of every set ``A``.
-
     That is ``v.a(t) >= 0`` for all ``t``, ``a(t) = r t^2 - 2 k t + y``: only sets ``{a(t) < 0}`` matter. They change
     at roots, which are known to 200 bits; if roots are nearer to each other, every set between them is checked.
     """
@@ -855,8 +840,7 @@ def largest_diagram(sizes, nu, low, high):
     """
     (p, q), n, most = sizes, prod(sizes), Fraction(0)
     for rows in combinations_with_replacement(range(q + 1), p):
-        k = sum(rows)
-        columns = [sum(row > place for row in rows) for place in range(q)]
+        k, columns = sum(rows), [sum(row > place for row in rows) for place in range(q)]
         energy = nu[2] * (Fraction(sum(row**2 for row in rows), q) - Fraction(k * k, n))
         energy += nu[1] * (Fraction(sum(column**2 for column in columns), p) - Fraction(k * k, n))
         most = max(most, energy * n * (high - low) ** 2 / (low * n + (high - low) * k) ** 2)
@@ -865,25 +849,30 @@ def largest_diagram(sizes, nu, low, high):
 
 def by_product(design, sizes, eigenvalues, level):
     """Matrices that depend only on the attributes in which answers differ: diagonal in one space for each set ``T``.
-
-    With ``S = sum_T sigma_T E_T`` and a constant ``y = level`` only the size of a set matters. Another Gram matrix is
-    averaged over pairs that differ in the same attributes; the rest changes no eigenvalue by more than ``off``.
+    With ``S = sum_T sigma_T E_T`` and a constant ``y = level`` only the size of a set matters.
     """
-    need(design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError)
-    n, gram, unit = design.c, design.centered, design.factor
-    need(all(type(size) is int and 1 < size <= n for size in sizes) and prod(sizes) == n, "other sizes", ClaimError)
-    need(len(set(design.r)) == 1, "the weights are not all equal", ClaimError)
-    level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 1 + 2 ** len(sizes)))
-    mu, off = spectrum(gram, sizes)
-    mu, off = [entry * unit for entry in mu], off * unit
+    mu, off = in_scheme(design, sizes)
+    level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 1 + len(mu)))
     nu = [s * s * (m + off) for s, m in zip(sigma, mu)]
     if len(sizes) == 2 and mu[3] == off == 0 and comb(sum(sizes), sizes[0]) <= 5000:
         most = largest_diagram(sizes, nu, *design.base)
     else:
-        most = largest_contrast(n, *design.base) * max(nu)
+        most = largest_contrast(design.c, *design.base) * max(nu)
     need(level >= most, COSTS, ClaimError)
     rank = [prod(size - 1 for size, part in zip(sizes, parts) if part) for parts in product((0, 1), repeat=len(sizes))]
-    return 2 * sum(s * m * size for s, m, size in zip(sigma, mu, rank)) - n * level - design.spread
+    return 2 * sum(s * m * size for s, m, size in zip(sigma, mu, rank)) - design.c * level - design.spread
+
+
+def in_scheme(design, sizes):
+    """Eigenvalues of the Gram matrix, averaged over pairs that differ in the same attributes.
+    The rest changes no eigenvalue by more than the second result.
+    """
+    need(design.notion.is_pure, "these multipliers prove a bound under pure privacy only", ClaimError)
+    n = design.c
+    need(all(type(size) is int and 1 < size <= n for size in sizes) and prod(sizes) == n, "other sizes", ClaimError)
+    need(len(set(design.r)) == 1, "the weights are not all equal", ClaimError)
+    mu, off = spectrum(design.centered, sizes)
+    return [entry * design.factor for entry in mu], off * design.factor
 
 
 def spectrum(form, sizes):
@@ -907,12 +896,74 @@ def spectrum(form, sizes):
     return found, Fraction(rest, common)
 
 
-PROOFS = {"form": by_form, "mean": by_mean, "product": by_product, "none": lambda design: Fraction(0)}
+def by_moments(design, eigenvalues, level, factors):
+    """Questions of two answers each: as `by_product`, with the largest eigenvalue of each number of questions."""
+    d = design.c.bit_length() - 1
+    mu, off = in_scheme(design, [2] * d)
+    groups = [[m for place, m in enumerate(mu) if place.bit_count() == j] for j in range(d + 1)]
+    largest = [max(group) + off for group in groups]
+    return most_by_moments(design.base, largest, list(map(sum, groups)), eigenvalues, level, factors) - design.spread
+
+
+def most_by_moments(base, largest, total, eigenvalues, level, factors):
+    """``2 tr(SG) - 1.y``, if ``(1-b)^2 sum_j nu_j W_j <= y E v^2`` for all sets: both sides are linear in moments.
+    A moment is the share of answers ``x`` that are in the set with two answers, given three distances; () is 1. The
+    right side less the left, times ``2**d``, is ``sum tr(L' M L)`` over the matrices ``M`` of `moments` and a rest: no
+    moment is negative, none is above the share of the set. ``W_j`` is the set's weight in the sets of ``j`` questions.
+    """
+    d, b, mass, rest, sums = len(total) - 1, Fraction(*base), (0, 0, 0), {}, {}
+    level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], d + 2))
+    for j, share in enumerate([level, *(-s * s * m for s, m in zip(sigma[1:], largest[1:]))]):
+        for i in range(d + 1):  # 2**d W_j is the sum of C(d, i) K_j(i) times the moment of two answers at distance i
+            sign = sum((-1) ** a * comb(i, a) * comb(d - i, j - a) for a in range(j + 1))
+            rest[0, i, i] = rest.get((0, i, i), 0) + (1 - b) ** 2 * share * comb(d, i) * sign
+    rest[()], rest[mass] = 2**d * level * b**2, rest[mass] + 2**d * level * 2 * b * (1 - b)
+    blocks = list(moments(d))
+    (given,), unit = short([double(factors, sum(size * (size + 1) // 2 for size, _ in blocks))])
+    given = iter(given)
+    for size, entries in blocks:
+        lower = [[next(given) for _ in range(i + 1)] for i in range(size)]
+        for i, j, moment, factor in entries:
+            sums[moment] = sums.get(moment, 0) + factor * dot(lower[i], lower[j])  # the longer row ends in zeros
+    rest = {moment: rest.get(moment, 0) - sums.get(moment, 0) * unit**2 for moment in {*rest, *sums}}
+    slope = rest[mass] + sum(min(own, 0) for moment, own in rest.items() if moment not in ((), mass))
+    need(rest[()] >= 0 <= rest[()] + slope, COSTS, ClaimError)
+    return 2 * dot(sigma, total) - 2**d * level
+
+
+def moments(d):
+    """Size and entries ``(row, column, moment, factor)`` of matrices that are positive semidefinite for every set.
+    Given an answer in the set, or outside: blocks of Schrijver 2005. Then patterns of three answers, and sizes.
+    """
+    for k in range(d // 2 + 1):
+        inside, outside = [], [(0, 0, (), 1), (0, 0, (0, 0, 0), -1)] * (k == 0)
+        for i, j in product(range(k, d - k + 1), repeat=2):
+            for t in range(max(0, i + j - d), min(i, j) + 1):
+                place, far, factor = (i - k, j - k), i + j - 2 * t, 0
+                for u in range(max(t, k), min(i, j, d - k) + 1):
+                    ways = comb(d - 2 * k, u - k) * comb(d - k - u, i - u) * comb(d - k - u, j - u)
+                    factor += (-1) ** (u - t) * comb(u, t) * ways
+                inside.append((*place, tuple(sorted((i, j, far))), factor))
+                if min(i, j):  # else one of the others is the given one: it leaves its row to the constant
+                    outside += [(*place, (0, far, far), factor), (*place, inside[-1][2], -factor)]
+                elif max(i, j):
+                    outside += [(*place, (0, 0, 0), factor), (*place, (0, far, far), -factor)]
+        yield from ((d - 2 * k + 1, entries) for entries in (inside, outside))
+    for a, b, c in combinations_with_replacement(range(1, d + 1), 3):
+        known = [(), (0, 0, 0), (0, 0, 0), (0, a, a), (0, 0, 0), (0, b, b), (0, c, c), (a, b, c)]
+        for p in range(8 * (c <= min(a + b, 2 * d - a - b) and (a + b + c) % 2 == 0)):
+            yield 1, [(0, 0, known[q], (-1) ** (p ^ q).bit_count()) for q in range(8) if p & q == p]
+    for k in range(min(2**d, 40) if d < 10 else 0):  # (|A| - k)(|A| - k - 1)
+        pairs = [(0, 0, (0, i, i), 2**d * comb(d, i)) for i in range(d + 1)]
+        yield 1, [*pairs, (0, 0, (0, 0, 0), -(2 * k + 1) * 2**d), (0, 0, (), k * (k + 1))]
+
+
+PROOFS = {"form": by_form, "mean": by_mean, "product": by_product, "moments": by_moments}
+PROOFS["none"] = lambda design: Fraction(0)
 
 
 class Frequencies:
     """Subset selection for all frequencies with equal weights, times ``unit``: reports are ``k`` of ``n`` answers.
-
     With probability ``p`` a set has the truth and ``k - 1`` others, else ``k`` others, all such sets equally likely;
     ``q`` is the probability that it has a given other answer. ``(count / N - q) / (p - q)`` is unbiased.
     """
@@ -922,8 +973,7 @@ class Frequencies:
         need(kind == "pure" and data["objective"] == "average", "frequencies are proved for pure privacy, on average")
         self.n, self.k, mass = len(labels(data["inputs"])), data["size"], data["mass"]
         self.unit = Fraction(double(data["unit"]), S) ** 2
-        ratio, _, top = nats(epsilon)
-        self.base = (ratio or near("exp", top, up=True)).as_integer_ratio()[::-1]
+        self.base = least_ratio(epsilon)
         n, k, (over, under, _) = self.n, self.k, power(epsilon, 1)
         need(type(k) is type(mass) is int and 0 < k < n and 0 < mass < UNIT, "size or mass is out of range")
         need(mass * (n - k) * under <= (UNIT - mass) * k * over, "not private", ClaimError)
@@ -954,7 +1004,6 @@ ACCOUNT, PLACES = "ldpopt account certificate 1", 1024  # bits of masses of atom
 
 class Account:
     """What reports of a person reveal together: pairs of masses that bound the excess ``sum (P - a Q)+``.
-
     Of one channel the largest excess of all pairs of answers is convex in ``a``. An atom at each of some ratios, with
     the change of slope there, interpolates it, which is an upper bound. For channels fixed in advance the products of
     the atoms bound the excess of all reports, also if answers depend on earlier reports. Two halves are multiplied out;
@@ -986,8 +1035,7 @@ class Account:
         left, right = self.halves
         over, under = a.as_integer_ratio()
         right = sorted(right, key=order, reverse=True)
-        sums = [(0, 0), *accumulate(right, lambda one, two: (one[0] + two[0], one[1] + two[1]))]
-        total = 0
+        sums, total = [(0, 0), *accumulate(right, lambda one, two: (one[0] + two[0], one[1] + two[1]))], 0
         for p, q in left:
             low, high = 0, len(right)  # the atoms before ``low`` count
             while low < high:
@@ -1090,7 +1138,6 @@ def most_of(report, a):
 
 def most_shuffled(table, pairs, n, a):
     """Excess of the shuffled reports of ``n`` people: all data sets of two answers and reports, or the blanket.
-
     With the least masses ``m`` of the reports: ``E (V_1 + ... + V_n)+ / n``, where ``V`` is ``(P - a Q) / m`` with
     probability ``m``, else 0; a report without such a mass counts with ``(P - a Q)+`` (Balle and others, 2019).
     """
@@ -1106,8 +1153,7 @@ def most_shuffled(table, pairs, n, a):
             continue
         known.add(rows)
         sparse = [(p, q) for p, q, m in rows if m * n * 10**5 < UNIT]
-        alone = sum((max(Fraction(p - a * q, UNIT), Fraction(0)) for p, q in sparse), Fraction(0))
-        law = {}
+        alone, law = sum((max(Fraction(p - a * q, UNIT), Fraction(0)) for p, q in sparse), Fraction(0)), {}
         for p, q, m in rows:
             if m * n * 10**5 >= UNIT:
                 law[(p - a * q) / m] = law.get((p - a * q) / m, 0) + Fraction(m, UNIT)
@@ -1142,7 +1188,6 @@ def most_of_two(table, x, z, n, a):
 
 def positive_part(law, n):
     """Upper bound of the mean positive part of a sum of n variables; the mass that is missing is at 0.
-
     Values are split between two multiples of a step, with their mean, which raises every convex mean. Masses get
     weights ``b**s``, which center the sum. Those far from the center are left out, and count with the largest
     ``s b**-s``, at most ``b / (2 (b - 1))``. Masses are over 10**36, rounded up; products are those of long decimals.
@@ -1156,8 +1201,7 @@ def positive_part(law, n):
         middle = (low + high) / 2
         falls = sum(v * p * e ** (middle * (v - float(top))) for v, p in floats) < 0
         low, high = (middle, high) if falls else (low, middle)
-    spread = sum(v * v * p * e ** min(low * v, 40) for v, p in floats) ** 0.5
-    least = (top - min(law)) / 2**14
+    spread, least = sum(v * v * p * e ** min(low * v, 40) for v, p in floats) ** 0.5, (top - min(law)) / 2**14
     step = max(Fraction(spread / (40 if n <= 1000 else 16 if n <= 20000 else 6)), least)
     cells = {0: 1 - sum(law.values())}
     for value, mass in law.items():
@@ -1231,21 +1275,15 @@ def check_account(data):
 
 def decimal(value, digits=15):
     """A rational in decimals."""
-    try:
-        return f"{float(value):.{digits}g}"
-    except OverflowError:
-        return "more than 1e308"
+    return f"{float(value):.{digits}g}" if abs(value) < 10**308 else "more than 1e308"
 
 
 def check(path):
     """Check the certificate in a file; its value in words, the bound and the gap."""
     data = read(path)
     need(isinstance(data, dict) and isinstance(data.get("format"), str), "not a certificate of ldpopt")
-    if data["format"] == "ldpopt certificate 1":
-        return check_program(data)
-    if data["format"] == ACCOUNT:
-        return check_account(data), None, None
-    return check_design(data)
+    kinds = {"ldpopt certificate 1": check_program, ACCOUNT: lambda data: (check_account(data), None, None)}
+    return kinds.get(data["format"], check_design)(data)
 
 
 def main(paths):

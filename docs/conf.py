@@ -12,6 +12,8 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS)]
 
+import statements  # noqa: E402
+
 from ldpopt import __version__ as release  # noqa: E402
 
 project = "ldpopt"
@@ -113,8 +115,15 @@ def _list_public_names(app, docname, source):
     source[0] = source[0].replace("PUBLIC_NAMES", "\n".join(blocks))
 
 
+def _list_statements(app, docname, source):
+    """Fill in the table of the page ``theory/index``."""
+    if docname in {"theory/index", "index"}:
+        source[0] = source[0].replace("STATEMENTS", statements.table())
+
+
 def setup(app):
     """Run before numpydoc reads the docstrings."""
     app.connect("builder-inited", _draw_figures_of_papers)
     app.connect("autodoc-process-docstring", _name_utility, priority=400)
     app.connect("source-read", _list_public_names)
+    app.connect("source-read", _list_statements)

@@ -86,8 +86,10 @@ def run_cli(*args: object, stdin: str | None = None) -> Any:
     """Call the command line in this process; the result has ``exit_code``, ``stdout``, ``stderr``, ``exception``."""
     from typer.testing import CliRunner
 
+    from ldpopt.cli import printing
     from ldpopt.cli.app import app
 
+    printing.LONG_TASK = 1e6  # a busy machine adds no lines
     return CliRunner().invoke(app, [str(arg) for arg in args], input=stdin)
 
 

@@ -151,7 +151,7 @@ def joint_cases(count: int, rng: np.random.Generator) -> list[Case]:
             if number % 4 in (1, 2):
                 words[0] = TOTAL - TOTAL % d - number % 4 // 2  # the first that is drawn again, the last that is not
             if number % 5 in (1, 2):
-                words[patterns.size] = patterns.law.mass - number % 5 % 2
+                words[patterns.size] = patterns.pattern.mass - number % 5 % 2
             stream = iter(words.tolist())
             choices = WordChoices(lambda rows, size, stream=stream: np.array([[next(stream)]], dtype=np.uint64))
             report = " ".join(map(str, patterns.choose(codes, choices, lambda truth, same=choices: same)[0].tolist()))

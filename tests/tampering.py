@@ -378,7 +378,7 @@ def _symmetric(rows: list[list[float]], make: Callable[[float], float]) -> list[
 def _of_multipliers(data: Data) -> Iterator[Change]:
     """What proves the bound: every number of it, up and down; none that the bound claimed still follows from."""
     given = data["multipliers"]
-    for name in ("form", "mean", "product", "other", 3):
+    for name in ("form", "mean", "product", "moments", "other", 3):
         if name != given["kind"]:
             yield f"multipliers of kind {name}", put(name, "multipliers", "kind"), True
     yield "multipliers with another key", put(1, "multipliers", "extra"), True
@@ -391,6 +391,12 @@ def _of_multipliers(data: Data) -> Iterator[Change]:
         if key in given:
             for factor in (1.1, 0.9, 2.0, 0.0, -1.0):
                 yield f"{key} times {factor}", put(scaled(factor), "multipliers", key), True
+    if "factors" in given:
+        for factor in (2.0, 0.9, 0.0):
+            yield f"factors times {factor}", put(scaled(factor), "multipliers", "factors"), True
+        yield "a factor less", put(lambda part: part[:-1], "multipliers", "factors"), True
+        yield "a factor more", put(lambda part: [*part, 0.0], "multipliers", "factors"), True
+        yield "a huge factor", put(1e308, "multipliers", "factors", 0), True
     if isinstance(given.get("line"), list):
         yield "line: an entry less", put(lambda line: line[:-1], "multipliers", "line"), True
         yield "line: a huge entry", put(1e308, "multipliers", "line", 0), True

@@ -3,16 +3,14 @@
 `ldpopt certify FILE` computes every point again; ``ldpopt_check.py`` proves it by another computation.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ldpopt.accounting.curve import PrivacyCurve, compose
-from ldpopt.accounting.law import BITS, Channel, OneOf, Ratios, Source, all_pairs
 from ldpopt.accounting.memoised import Permanent
+from ldpopt.accounting.privacy_loss import BITS, Channel, OneOf, Ratios, Source, all_pairs
 from ldpopt.accounting.shuffling import MAX_PEOPLE, Shuffled, curve_of
 from ldpopt.certificate.documents import UNIT, digest_of, open_document, text_of
 from ldpopt.errors import ModelFileError, StatementError
@@ -50,7 +48,7 @@ class CurveCertificate(HasFacts):
     flaws: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, curve: PrivacyCurve, epsilons: list[float]) -> CurveCertificate:
+    def of(cls, curve: PrivacyCurve, epsilons: list[float]) -> "CurveCertificate":
         """Claim the deltas of a curve at some epsilons, slightly larger."""
         is_shuffled = any(isinstance(source, Shuffled) for source, _ in curve.sources)
         factor = 1 + (SHUFFLED_SLACK if is_shuffled else SLACK)
@@ -104,7 +102,7 @@ class CurveCertificate(HasFacts):
             stream.writelines(text_of(self.to_dict()))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> CurveCertificate:
+    def load(cls, path: str | os.PathLike[str]) -> "CurveCertificate":
         """Read a certificate; a changed file has a flaw.
 
         Raises

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ldpopt.accounting.law import Channel, Ratios, Source, all_pairs
+from ldpopt.accounting.privacy_loss import Channel, Ratios, Source, all_pairs
 from ldpopt.accounting.product import Product, product
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_down, round_up
@@ -67,8 +67,8 @@ class PrivacyCurve(HasFacts):
 
     @cached_property
     def _product(self) -> Product:
-        """The product of the upper laws."""
-        return product([(source.laws[0], times) for source, times in self.sources], is_upper=True)
+        """The product of the upper losses."""
+        return product([(source.losses[0], times) for source, times in self.sources], is_upper=True)
 
     @property
     def upper(self) -> Bound:
@@ -78,7 +78,7 @@ class PrivacyCurve(HasFacts):
     @cached_property
     def lower(self) -> Bound:
         """Excess that one pair of answers to each question attains."""
-        return product([(source.laws[1], times) for source, times in self.sources], is_upper=False)
+        return product([(source.losses[1], times) for source, times in self.sources], is_upper=False)
 
     def delta(self, epsilon: float | str) -> Fraction:
         """Least delta at an epsilon in nats, rounded up: a proved upper bound, with a relative error below 1e-10."""
@@ -131,8 +131,7 @@ class PrivacyCurve(HasFacts):
         share = Fraction(real_number(prior, "prior", 0, 1))
         if not 0 < share < 1:
             raise StatementError(f"prior = {prior:g} leaves nothing to guess", do="give a number between 0 and 1")
-        found = 1 - share + share * self.upper.excess((1 - share) / share)
-        return min(round_up(found), 1.0)
+        return min(round_up(1 - share + share * self.upper.excess((1 - share) / share)), 1.0)
 
     def tradeoff(self) -> Float:
         """Points (false alarms, misses) of the best tests between two answers, shape (m, 2), in floats."""
@@ -140,8 +139,7 @@ class PrivacyCurve(HasFacts):
         masses, others = self._product.above(self._product.levels())
         table = np.column_stack([np.append(0.0, others), np.append(misses, misses - masses)])
         table = np.clip(np.append(table, [[1.0, 0.0]], axis=0), 0.0, 1.0)
-        kept: Float = table[np.append(True, np.abs(np.diff(table, axis=0)).max(axis=1) > 1e-12)]
-        return kept
+        return np.asarray(table[np.append(True, np.abs(np.diff(table, axis=0)).max(axis=1) > 1e-12)])
 
     def renyi(self, order: float) -> float:
         r"""Renyi divergence of an order of at least 1, in nats, the sum over the questions.
@@ -239,10 +237,10 @@ def compose(
 
     Notes
     -----
-    For each channel the excess of all ordered pairs is bounded by one law with few atoms, exactly; laws multiply. 1000
-    reports by randomized response take about a second, as do 20 different questions; of more atoms, masses are moved to
-    powers of one number. Composition by dominating pairs: Zhu, Dong and Wang 2022; the adaptive case is proved in docs,
-    "Several reports together".
+    For each channel the excess of all ordered pairs is bounded by one privacy loss distribution, exactly, and these
+    multiply. 1000 reports by randomized response take about a second, as do 20 different questions; of more atoms,
+    masses are moved to powers of one number. Composition by dominating pairs: Zhu, Dong and Wang 2022; the adaptive
+    case is proved in docs, "Several reports together".
 
     Examples
     --------
@@ -265,7 +263,7 @@ def compose(
         found.append((known[id(given)], times))
     if not found:
         raise StatementError("there is no channel to compose", do="give a list of mechanisms")
-    return PrivacyCurve(tuple(found), all([source.laws[0].is_attained for source, _ in found]))
+    return PrivacyCurve(tuple(found), all([source.losses[0].is_attained for source, _ in found]))
 
 
 def _source(given: Any, pairs: Any) -> Source:

@@ -5,8 +5,6 @@ r"""Memoised reports with a fresh layer: each answer has one permanent report, a
 The numbers of the published reports are enough; their probabilities are integers over ``2**(53 (T + 1))``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.accounting.curve import PrivacyCurve, compose, read_channel, read_pairs
-from ldpopt.accounting.law import BITS, Channel, Law, Source, laws
+from ldpopt.accounting.privacy_loss import BITS, Channel, PrivacyLoss, Source, losses_of
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import whole_number
 from ldpopt.foundation.rows import Int
@@ -37,8 +35,8 @@ class Permanent(Source):
     kind: ClassVar[str] = "permanent"
 
     @cached_property
-    def laws(self) -> tuple[Law, Law]:
-        """An upper law of all pairs, and that of one pair."""
+    def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """An upper loss of all pairs, and that of one pair."""
         weights = []
         for reports in combinations_with_replacement(range(self.fresh.shape[1]), self.times):
             numbers = [reports.count(y) for y in range(self.fresh.shape[1])]
@@ -46,11 +44,11 @@ class Permanent(Source):
             weights.append([ways * prod(map(pow, row, numbers)) for row in self.fresh.tolist()])
         rows = [[sum(map(mul, row, each)) for each in weights] for row in self.channel.counts.tolist()]
         unit = 1 << BITS * (self.times + 1)
-        return laws(np.array(rows, object), self.channel.first, self.channel.second, unit, MAX_TERMS)
+        return losses_of(np.array(rows, object), self.channel.first, self.channel.second, unit, MAX_TERMS)
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
-        ratios = [str(Fraction(float(r)).limit_denominator(1 << 60)) for r in self.laws[0].ratios]
+        ratios = [str(Fraction(float(r)).limit_denominator(1 << 60)) for r in self.losses[0].ratios]
         own = {"kind": self.kind, "fresh": self.fresh.tolist(), "publications": self.times}
         return {**self.channel.plain(), **own, "ratios": ratios}
 

@@ -1,4 +1,4 @@
-r"""Products of laws: the excess of all reports together, in integers rounded in one direction.
+r"""Products of privacy loss distributions: the excess of all reports together, in integers rounded in one direction.
 
 The excess of a product is :math:`\sum p \max(1 - a / r, 0)` over its atoms, whose masses and ratios are products. It
 rises with every mass and every ratio, so that rounding all of them up bounds it from above, and down from below.
@@ -7,11 +7,10 @@ The atoms of two halves are listed; of close ratios the largest counts, or below
 atoms, masses are moved to powers of one number, and multiplied as polynomials.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import accumulate
@@ -20,18 +19,18 @@ from typing import TypeVar
 
 import numpy as np
 
-from ldpopt.accounting.law import Law
+from ldpopt.accounting.privacy_loss import PrivacyLoss
 from ldpopt.foundation.numbers import Float
 
 BITS = 512  # of masses and of ratios in fixed point: a delta of 1e-100 keeps 50 digits
 UNIT = 1 << BITS
-
+WIDTH = 2 * len(str(UNIT)) + 20  # digits of a coefficient of a product
+MULTIPLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN).multiply  # in nearly linear time
 CLOSE = 40  # ratios that differ by less than one part in 2**40 are made equal
 MAX_PRODUCTS = 200_000  # of two lists of atoms
 MAX_POWERS = 1 << 14  # of one number, to which masses are moved
 MAX_LEVELS = 200  # of the tests of a product that is not listed
-
-Questions = Sequence[tuple[Law, int]]
+Questions = Sequence[tuple[PrivacyLoss, int]]
 Atoms = list[tuple[int, int]]  # ratio and mass in fixed point, by ascending ratio
 T = TypeVar("T")
 
@@ -87,8 +86,7 @@ class Product:
         """Logarithms between the ratios of the atoms, or some of them, descending."""
         left, right = (part[0] for part in self._floats)
         if len(left) * len(right) > 8 * MAX_PRODUCTS:
-            ends = left[0] + right[0] - 1e-12, left[-1] + right[-1]
-            return np.linspace(*ends, MAX_LEVELS)[::-1]
+            return np.linspace(left[0] + right[0] - 1e-12, left[-1] + right[-1], MAX_LEVELS)[::-1]
         each = np.unique((left[:, None] + right).ravel().round(11))[::-1]
         each = each[:: -(-len(each) // (10 * MAX_LEVELS))]
         return np.append(each - 1e-10, each[-1] - 1)
@@ -104,9 +102,9 @@ class Product:
 
 
 def product(questions: Questions, *, is_upper: bool) -> Product:
-    """The product of laws, each with its number of repetitions."""
-    certain = 1 - prod(((1 - law.certain) ** times for law, times in questions), start=Fraction(1))
-    questions = [(law, times) for law, times in questions if times and law.ratios]
+    """The product of losses, each with its number of repetitions."""
+    certain = 1 - prod(((1 - loss.certain) ** times for loss, times in questions), start=Fraction(1))
+    questions = [(loss, times) for loss, times in questions if times and loss.ratios]
     try:
         halves = _listed(questions, up=is_upper)
     except _TooManyAtomsError:
@@ -117,8 +115,8 @@ def product(questions: Questions, *, is_upper: bool) -> Product:
 def _listed(questions: Questions, *, up: bool) -> tuple[Atoms, Atoms]:
     """Atoms of two halves of the questions."""
     halves, multiply = [[(UNIT, UNIT)], [(UNIT, UNIT)]], partial(_products, up=up)
-    for law, times in sorted(questions, key=lambda one: -one[1]):
-        atoms = [(scaled(r, up=up), scaled(p, up=up)) for r, p in zip(law.ratios, law.masses, strict=True)]
+    for loss, times in sorted(questions, key=lambda one: -one[1]):
+        atoms = [(scaled(r, up=up), scaled(p, up=up)) for r, p in zip(loss.ratios, loss.masses, strict=True)]
         for factor in [power(atoms, times // 2, multiply)] * 2 * (times > 1) + [atoms] * (times % 2):
             smaller = len(halves[0]) > len(halves[1])
             halves[smaller] = multiply(halves[smaller], factor)
@@ -145,8 +143,8 @@ def _on_powers(questions: Questions, *, up: bool) -> Atoms:
     """Atoms of the product after masses are moved to powers of one number, below times a number under 1."""
     base, slack = _base(questions), Fraction(1) if up else 1 - Fraction(1, 1 << 44)
     least, masses, multiply = 0, [UNIT], partial(multiplied, up=up)
-    for law, times in questions:
-        first, own = _moved(law, base, slack, up=up)
+    for loss, times in questions:
+        first, own = _moved(loss, base, slack, up=up)
         least, masses = least + first * times, multiply(masses, power(own, times, multiply))
     ratios = _powers(base, least, least + len(masses), up=up)
     shift = scaled(slack ** sum(times for _, times in questions), up=up)
@@ -156,8 +154,8 @@ def _on_powers(questions: Questions, *, up: bool) -> Atoms:
 
 def _base(questions: Questions) -> Fraction:
     """A number of which all ratios are about powers, if there is one, or else a small one."""
-    logs = [abs(log(ratio)) for law, _ in questions for ratio in law.ratios]
-    width = sum(times * (log(law.ratios[-1]) - log(law.ratios[0])) for law, times in questions)
+    logs = [abs(log(ratio)) for loss, _ in questions for ratio in loss.ratios]
+    width = sum(times * (log(loss.ratios[-1]) - log(loss.ratios[0])) for loss, times in questions)
     finest = max(logs) * MAX_POWERS / width
     for count in range(1, min(9, floor(finest) + 1)):
         parts = np.array(logs) * count / max(logs)
@@ -166,19 +164,17 @@ def _base(questions: Questions) -> Fraction:
     return Fraction(exp(max(logs) / finest))
 
 
-def _moved(law: Law, base: Fraction, slack: Fraction, *, up: bool) -> tuple[int, list[int]]:
-    """Masses of a law on powers of a number, and the first exponent.
-
-    Above, a mass is split between two powers with its sum under both answers; below, the lower power has all.
-    """
-    first = floor(log(law.ratios[0]) / log(base)) - 1
-    last = floor(log(law.ratios[-1]) / log(base)) + 3
+def _moved(loss: PrivacyLoss, base: Fraction, slack: Fraction, *, up: bool) -> tuple[int, list[int]]:
+    """Masses of a loss on powers of a number, and the first exponent."""
+    # Above, a mass is split between two powers with its sum under both answers; below, the lower power has all.
+    first = floor(log(loss.ratios[0]) / log(base)) - 1
+    last = floor(log(loss.ratios[-1]) / log(base)) + 3
     points = [
         rounded(point * slack.numerator, slack.denominator, up=not up)
         for point in _powers(base, first, last, up=not up)
     ]
     found = [0] * len(points)
-    for ratio, mass in zip(law.ratios, law.masses, strict=True):
+    for ratio, mass in zip(loss.ratios, loss.masses, strict=True):
         r, p = scaled(ratio, up=up), scaled(mass, up=up)
         k = bisect_right(points, r) - 1
         raised = rounded(p * (r - points[k]) * points[k + 1], r * (points[k + 1] - points[k]), up=True) if up else 0
@@ -209,13 +205,17 @@ def power(value: T, times: int, multiply: Callable[[T, T], T]) -> T:
 
 
 def multiplied(left: list[int], right: list[int], *, up: bool) -> list[int]:
-    """Product of two polynomials with coefficients in fixed point, by one product of long integers."""
-    size = (2 * BITS + 64) // 8
-    joined = (int.from_bytes(b"".join(v.to_bytes(size, "little") for v in part), "little") for part in (left, right))
+    """Product of two polynomials with coefficients in fixed point."""
+    return [rounded(value, UNIT, up=up) for value in convolved(left, right, WIDTH)]
+
+
+def convolved(left: list[int], right: list[int], width: int) -> list[int]:
+    """Coefficients of the product of two polynomials, of at most ``width`` digits, by one product of long decimals."""
+    texts = ("".join(f"{value:0{width}d}" for value in reversed(part)) for part in (left, right))
     count = len(left) + len(right) - 1
-    digits = prod(joined).to_bytes(size * (count + 1), "little")
-    found = (int.from_bytes(digits[size * k : size * (k + 1)], "little") for k in range(count))
-    return [rounded(value, UNIT, up=up) for value in found]
+    digits = str(MULTIPLY(*map(Decimal, texts))).zfill(width * count)
+    ends = range(len(digits), len(digits) - width * count, -width)
+    return [int(digits[max(end - width, 0) : end]) for end in ends]
 
 
 def rounded(number: int, unit: int, *, up: bool) -> int:

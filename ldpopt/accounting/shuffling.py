@@ -8,13 +8,10 @@ where :math:`V_i` is :math:`(P_{xy} - a P_{x'y}) / m_y` with probability :math:`
 the reports give a test, and so a lower bound. Proofs: docs, "Shuffled reports".
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import accumulate
@@ -24,18 +21,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.accounting.curve import Bound, PrivacyCurve, read_channel, read_pairs
-from ldpopt.accounting.law import NOTHING, ONE, Channel, Law, Source, interpolated
-from ldpopt.accounting.product import UNIT, multiplied, power, rounded
+from ldpopt.accounting.privacy_loss import NOTHING, ONE, Channel, PrivacyLoss, Source, interpolated
+from ldpopt.accounting.product import UNIT, convolved, multiplied, power, rounded
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, real_number, whole_number
 from ldpopt.foundation.rows import Int
-from ldpopt.mechanism.mechanism import Mechanism
 
-TEN = 10**36  # masses of a tilted law are integers over this
+TEN = 10**36  # masses of a tilted distribution are integers over this
 WIDTH = 76  # digits of a coefficient of a product
 LOST = 10**12  # mass at each end of a product that is not multiplied further
-MULTIPLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN).multiply
 RARE = 10**5  # reports that are rarer than one of so many in all are not counted in the blanket
 MAX_PLACES = 1 << 13  # of a variable on the lattice
 STEPS = 100  # candidates for the step of a lattice
@@ -43,7 +38,7 @@ STEPS = 100  # candidates for the step of a lattice
 MAX_PEOPLE = 10**7
 MAX_EXACT = 200  # people with two answers and two reports for whom all data sets are compared
 LEAST_LOG = -60.0  # of a delta over another
-REACH = (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8)  # of the points of a law, in deviations
+REACH = (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8)  # of the points of a bound, in deviations
 
 
 @dataclass(frozen=True)
@@ -106,13 +101,9 @@ def _tilt(values: Float, masses: Float) -> float:
 
 def _joined(left: Sum, right: Sum, *, up: bool) -> Sum:
     """The sum of two variables; places at both ends with little mass are not listed."""
-    texts = ("".join(f"{mass:0{WIDTH}d}" for mass in reversed(part.masses)) for part in (left, right))
-    count = len(left.masses) + len(right.masses) - 1
-    digits = str(MULTIPLY(*map(Decimal, texts))).zfill(WIDTH * count)
-    ends = range(len(digits), len(digits) - WIDTH * count, -WIDTH)
-    found = [rounded(int(digits[max(end - WIDTH, 0) : end]), TEN, up=up) for end in ends]
+    found = [rounded(mass, TEN, up=up) for mass in convolved(left.masses, right.masses, WIDTH)]
     begin = bisect_right(list(accumulate(found)), LOST)
-    end = count - bisect_right(list(accumulate(reversed(found))), LOST)
+    end = len(found) - bisect_right(list(accumulate(reversed(found))), LOST)
     lost = Fraction(0)
     if up:  # listed masses are at most 1.1
         rest = (left.lost + right.lost) * Fraction(11, 10) * TEN + sum(found[:begin]) + sum(found[end:])
@@ -134,18 +125,17 @@ def positive_part(values: list[Fraction], masses: list[Fraction], n: int, finene
         return Fraction(0)
     floats, p = np.array([float(v) for v in values]), np.array([float(mass) for mass in masses])
     step = _step(floats, p, n, fineness)
-    law: dict[int, Fraction] = {0: 1 - sum(masses, Fraction(0))}
+    shares: dict[int, Fraction] = {0: 1 - sum(masses, Fraction(0))}
     for value, mass in zip(values, masses, strict=True):  # a value between two places is moved to both, with its mean
         place, share = floor(value / step), value / step - floor(value / step)
         for where, part in ((place, 1 - share), (place + 1, share)):
-            law[where] = law.get(where, Fraction(0)) + mass * part
-    found = sum_of(law, n, up=True)
+            shares[where] = shares.get(where, Fraction(0)) + mass * part
+    found = sum_of(shares, n, up=True)
     atoms = found.weighted(1, up=True)
-    most = Fraction(n * max(law))  # of s b**-s, which is at most 1 / (e log b), and log b >= 1 - 1 / b
+    most = Fraction(n * max(shares))  # of s b**-s, which is at most 1 / (e log b), and log b >= 1 - 1 / b
     if found.base > 1:
         most = min(most, found.base / (2 * (found.base - 1)))
-    listed = Fraction(sum(s * mass for s, mass in atoms), TEN)
-    return (listed + found.lost * most) * found.scale * step
+    return (Fraction(sum(s * mass for s, mass in atoms), TEN) + found.lost * most) * found.scale * step
 
 
 def _step(values: Float, masses: Float, n: int, fineness: float) -> Fraction:
@@ -174,15 +164,15 @@ class Shuffled(Source):
         return self.channel.odds
 
     @cached_property
-    def laws(self) -> tuple[Law, Law]:
-        """An upper law from bounds at some points, and a law that reveals nothing."""
+    def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """An upper loss from bounds at some points, and a loss that reveals nothing."""
         inner = {Fraction(exp(sign * reach * self.deviation)) for reach in REACH for sign in (1, -1)}
         points = [Fraction(0), *sorted(a for a in inner if a < self.odds), self.odds]
         values = [Fraction(1), *(min(self.upper.excess(a), Fraction(1)) for a in points[1:-1]), self.upper.certain]
         return interpolated(points, values, is_attained=False), NOTHING
 
     @cached_property
-    def upper(self) -> _Bound:
+    def upper(self) -> "_Bound":
         """Upper bound on the excess."""
         return Exact(self) if self.is_exact else Blanket(self)
 
@@ -200,17 +190,14 @@ class Shuffled(Source):
         return self.channel.counts.shape == (2, 2) and self.n <= MAX_EXACT
 
     def plain(self) -> dict[str, Any]:
-        """The statement as JSON data, with the ratios of the law if other reports made it necessary."""
-        ratios = [str(ratio) for ratio in self.laws[0].ratios] if "laws" in vars(self) else []
+        """The statement as JSON data, with the ratios of the loss if other reports made it necessary."""
+        ratios = [str(ratio) for ratio in self.losses[0].ratios] if "losses" in vars(self) else []
         return {**self.channel.plain(), "kind": self.kind, "people": self.n, "ratios": ratios}
 
     @cached_property
     def rows(self) -> list[tuple[list[int], list[int], list[int]]]:
-        """Distinct pairs of rows with the blanket, each as masses of the reports.
-
-        Masses of the first answer are rounded up, others down, which raises the bound: less blanket mass at values that
-        are larger by as much spreads them. So rows that differ by the rounding of their masses are not distinct.
-        """
+        """Distinct pairs of rows with the blanket, each as masses of the reports, rounded so that the bound rises."""
+        # Less blanket mass at larger values spreads them. Rows that differ by rounding only are not distinct then.
         counts = self.channel.counts
         least = np.broadcast_to(counts.min(axis=0), counts[self.channel.first].shape)
         parts = (counts[self.channel.first], True), (counts[self.channel.second], False), (least, False)
@@ -222,8 +209,7 @@ class Shuffled(Source):
 def _rough(masses: Int, *, up: bool) -> Int:
     """Masses rounded up or down to about 36 significant bits."""
     unit = np.left_shift(np.int64(1), np.maximum(np.frexp(masses.astype(float))[1] - 36, 0).astype(np.int64))
-    found: Int = (masses + (unit - 1 if up else 0)) // unit * unit
-    return found
+    return np.asarray((masses + (unit - 1 if up else 0)) // unit * unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +232,7 @@ class _Bound(ABC):
     @property
     def certain(self) -> Fraction:
         """Mass of reports that are impossible under another answer."""
-        return self.source.channel.laws[0].certain
+        return self.source.channel.losses[0].certain
 
 
 class Blanket(_Bound):
@@ -294,12 +280,12 @@ class Tested(_Bound):
         shifts = tried @ shares - float(shares @ exact) / steps  # of the mean by rounding
         best = int(np.abs(shifts).argmin())
         scores, level = tried[best].astype(int).tolist(), round(n * float(shifts[best]))
-        law: dict[int, Fraction] = {}
+        masses: dict[int, Fraction] = {}
         for score, mass in zip(scores, others.tolist(), strict=True):
-            law[score] = law.get(score, Fraction(0)) + Fraction(mass, ONE)
-        law = {score: mass for score, mass in law.items() if mass}
+            masses[score] = masses.get(score, Fraction(0)) + Fraction(mass, ONE)
+        masses = {score: mass for score, mass in masses.items() if mass}
         first, last = level + 1 - max(scores), level + 1 - min(scores)
-        tails = [sum_of(law, n - 1, up=up).tails(first, last, up=up) for up in (False, True)]
+        tails = [sum_of(masses, n - 1, up=up).tails(first, last, up=up) for up in (False, True)]
         total = Fraction(0)
         for score, over, under in zip(scores, p.tolist(), q.tolist(), strict=True):
             gain = over - a * under
@@ -327,31 +313,34 @@ class Exact(_Bound):
 
     def _excess(self, a: Fraction) -> Fraction:
         over, under = a.as_integer_ratio()
-        excesses = (sum(max(under * p - over * q, 0) for p, q in zip(*pair, strict=True)) for pair in self._laws)
+        excesses = (
+            sum(max(under * p - over * q, 0) for p, q in zip(*pair, strict=True)) for pair in self._distributions
+        )
         return Fraction(max(excesses), under * UNIT)
 
     @cached_property
-    def _laws(self) -> list[tuple[list[int], list[int]]]:
-        """For each pair and each number of others with the second answer, the laws of the number of second reports."""
+    def _distributions(self) -> list[tuple[list[int], list[int]]]:
+        """Distributions of the number of second reports, for each pair and number of others with the second answer."""
         channel, up, n = self.source.channel, self.is_upper, self.source.n
         rows = [[int(mass) * UNIT // ONE for mass in row] for row in channel.counts]
         powers = {way: [_powers(row, n, up=way) for row in rows] for way in (False, True)}
         found = []
         for ends in zip(channel.first.tolist(), channel.second.tolist(), strict=True):
             for count in range(n):
-                laws = []
+                both = []
                 for row, way in zip(ends, (up, not up), strict=True):
                     numbers = n - 1 - count + (row == 0), count + (row == 1)
-                    laws.append(multiplied(powers[way][0][numbers[0]], powers[way][1][numbers[1]], up=way))
-                found.append((laws[0], laws[1]))
+                    both.append(multiplied(powers[way][0][numbers[0]], powers[way][1][numbers[1]], up=way))
+                found.append((both[0], both[1]))
         return found
 
 
 def _powers(row: list[int], n: int, *, up: bool) -> list[list[int]]:
-    """The laws of the numbers of second reports of 0 to n people with the same answer."""
+    """Distributions of the number of second reports of 0 to n people with the same answer."""
     found = [[UNIT]]
     for _ in range(n):
-        found.append(multiplied(found[-1], row, up=up))
+        pairs = zip([*found[-1], 0], [0, *found[-1]], strict=True)
+        found.append([rounded(row[0] * own + row[1] * less, UNIT, up=up) for own, less in pairs])
     return found
 
 
@@ -443,8 +432,7 @@ def shuffled(channel: Any, n: int, *, pairs: Any = None) -> PrivacyCurve:
 
     Examples
     --------
-    >>> coin = Mechanism([[0.75, 0.25], [0.25, 0.75]])
-    >>> round(shuffled(coin, 100).epsilon(1e-6), 4)
+    >>> round(shuffled([[0.75, 0.25], [0.25, 0.75]], 100).epsilon(1e-6), 4)
     0.5501
     """
     mechanism = read_channel(channel)
@@ -489,7 +477,8 @@ def target(
     1.2
     """
     budget, limit = Budget(epsilon), Fraction(real_number(delta, "delta", 0, 1))
-    make = family if callable(family) else partial(_response, whole_number(family, "family", 2))
+    response = np.ones(2 if callable(family) else whole_number(family, "family", 2))
+    make = family if callable(family) else lambda local: top_k(response / len(response), local).mechanism
     low, high = min(float(budget), most), most
     if shuffled(make(high), n).delta(budget) <= limit:
         return high
@@ -497,8 +486,3 @@ def target(
         middle = sqrt(low * high) if low else high / 2
         low, high = (middle, high) if shuffled(make(middle), n).delta(budget) <= limit else (low, middle)
     return low
-
-
-def _response(n: int, epsilon: float) -> Mechanism:
-    """Randomized response with n answers."""
-    return top_k(np.full(n, 1 / n), epsilon).mechanism

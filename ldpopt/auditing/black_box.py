@@ -79,8 +79,8 @@ def audit_sampler(
     # The event is chosen on the first half; the two limits on the second half use half of the risk each.
     risk = (1 - confidence) / 2
     over, event = _best_event(seen, half, risk)
-    low = _lower(int(held[over][event].sum()), draws - half, risk)
-    high = _upper(int(held[1 - over][event].sum()), draws - half, risk)
+    low = lower_limit(int(held[over][event].sum()), draws - half, risk)
+    high = upper_limit(int(held[1 - over][event].sum()), draws - half, risk)
     return max(0.0, math.log(low / high)) if low > 0 else 0.0
 
 
@@ -112,21 +112,21 @@ def _best_event(seen: list[NDArray[np.int64]], size: int, risk: float) -> tuple[
         order = np.argsort(-(likely + 0.5) / (rare + 0.5), kind="stable")
         hits, misses = np.cumsum(likely[order]), np.cumsum(rare[order])
         with np.errstate(divide="ignore"):
-            bound = np.log(_lower(hits, size, risk)) - np.log(_upper(misses, size, risk))
+            bound = np.log(lower_limit(hits, size, risk)) - np.log(upper_limit(misses, size, risk))
         at = int(np.argmax(bound))
         if bound[at] > best[0]:
             best = (float(bound[at]), over, order[: at + 1])
     return best[1], best[2]
 
 
-def _lower(hits: Any, size: int, risk: float) -> Any:
-    """Clopper and Pearson's lower limit of a probability."""
+def lower_limit(hits: Any, size: int, risk: float) -> Any:
+    """Clopper and Pearson's lower limit of a probability, from hits in ``size`` trials."""
     from scipy.special import betaincinv
 
     count: Float = np.asarray(hits, float)
     return np.where(count > 0, betaincinv(np.maximum(count, 1), size - count + 1, risk), 0.0)
 
 
-def _upper(hits: Any, size: int, risk: float) -> Any:
-    """Clopper and Pearson's upper limit."""
-    return 1.0 - _lower(size - np.asarray(hits, float), size, risk)
+def upper_limit(hits: Any, size: int, risk: float) -> Any:
+    """Clopper and Pearson's upper limit of a probability."""
+    return 1.0 - lower_limit(size - np.asarray(hits, float), size, risk)

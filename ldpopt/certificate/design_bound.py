@@ -94,8 +94,8 @@ class NoBound:
 class FormBound:
     """``S`` and ``y`` in full, as floats that are read exactly.
 
-    ``shift`` and ``inequalities`` are for answers whose sets are not listed: the diagonal that makes the form positive for all
-    signs, whose first entry is minus the sum of the others, and multipliers of inequalities that all sets satisfy.
+    ``shift`` and ``inequalities`` are for answers whose sets are not listed: the diagonal that makes the form positive
+    for all signs, whose first entry is minus the sum of the others, and multipliers of inequalities of all sets.
     """
 
     inverse: Float  # S, shape (n, n)

@@ -1,17 +1,13 @@
 r"""The bound for workloads whose Gram matrix is in the association scheme of some attributes (`scheme`).
 
-With one attribute all answers are alike. With equal weights and ``S = sum_T sigma_T E_T`` the cost of a column is at
-most ``max_T nu_T`` times the square of its contrast, ``nu_T = sigma_T^2 mu_T``, and that square depends on the size of
-its set only. With ``y`` a constant,
+With equal weights and ``S = sum_T sigma_T E_T`` the cost of a column is at most ``max_T nu_T`` times the square of its
+contrast, ``nu_T = sigma_T^2 mu_T``, which depends on the size of its set only. With ``y`` a constant,
 
 .. math:: \max_T \nu_T \, (1-b)^2 \frac{k (n-k)}{n} \le \frac{y}{n} \big(b n + (1-b) k\big)^2
           \quad \text{for } k = 0, \dots, n
 
-is the condition. If the Gram matrix is in the scheme up to a matrix with absolute row sums of at most ``delta``,
-``mu_T + delta`` takes the place of ``mu_T``.
-
-If the workload depends on two attributes, on each separately, only Ferrers diagrams can have the largest cost: these
-are enumerated.
+is the condition; a Gram matrix up to ``delta`` (in absolute row sums) from the scheme has ``mu_T + delta``. If the
+workload depends on two attributes, on each separately, only Ferrers diagrams can have the largest cost.
 """
 
 import math

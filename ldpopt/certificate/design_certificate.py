@@ -13,11 +13,13 @@ import numpy as np
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.design_bound import Bound, FormBound, NoBound, read_bound
 from ldpopt.certificate.design_bound_mean import MeanBound
+from ldpopt.certificate.design_bound_moments import MomentBound
 from ldpopt.certificate.design_bound_product import ProductBound
 from ldpopt.certificate.design_claim import LARGEST_FILE, DesignClaim
 from ldpopt.certificate.design_statement import AnswerClasses, Statement, cone_of, value_of, with_first_row
 from ldpopt.certificate.documents import open_document, read_masses
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
+from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.foundation.files import beginning
@@ -26,7 +28,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
-BOUNDS: tuple[type[Bound], ...] = (FormBound, ProductBound, MeanBound, NoBound)
+BOUNDS: tuple[type[Bound], ...] = (FormBound, ProductBound, MomentBound, MeanBound, NoBound)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -54,7 +56,7 @@ class DesignCertificate(DesignClaim):
     mechanism: Mechanism
     left_inverse: Float
 
-    STATEMENT = ("names", "workload", "weights", "masses", "left_inverse")
+    STATEMENT = ("inputs", "names", "workload", "weights", "masses", "left_inverse")
 
     @classmethod
     def of(
@@ -129,6 +131,7 @@ class DesignCertificate(DesignClaim):
     def plain(self) -> dict[str, Any]:
         """Workload, weights, masses and estimator as JSON data."""
         return {
+            "inputs": plain_labels(self.workload.inputs),
             "names": plain_labels(self.workload.names),
             "workload": self.workload.matrix.tolist(),
             "weights": self.weights.tolist(),
@@ -165,13 +168,14 @@ def is_design(path: str | os.PathLike[str]) -> bool:
     return "ldpopt design certificate" in beginning(path, 100)
 
 
-def load_certificate(path: str | os.PathLike[str]) -> DesignCertificate | FrequencyCertificate:
+def load_certificate(path: str | os.PathLike[str]) -> DesignClaim:
     """Read the certificate of a design of any kind."""
     entry = open_document(path, LARGEST_FILE)
     return certificate_from_dict(entry.value, entry.path)
 
 
-def certificate_from_dict(data: Any, name: str) -> DesignCertificate | FrequencyCertificate:
+def certificate_from_dict(data: Any, name: str) -> DesignClaim:
     """Read what `to_dict` of a certificate returned; ``name`` is the file in error messages."""
-    has_sets = isinstance(data, dict) and "size" in data
-    return FrequencyCertificate.from_dict(data, name) if has_sets else DesignCertificate.from_dict(data, name)
+    known: dict[str, type[Any]] = {"size": FrequencyCertificate, "kinds": QuestionsCertificate}
+    found = next((kind for key, kind in known.items() if isinstance(data, dict) and key in data), DesignCertificate)
+    return found.from_dict(data, name)

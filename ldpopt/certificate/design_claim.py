@@ -14,7 +14,7 @@ from ldpopt.certificate.documents import digest_of, open_document, text_of
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
-from ldpopt.foundation.documents import UNCHANGED, Entry, plain_labels
+from ldpopt.foundation.documents import UNCHANGED, Entry
 from ldpopt.foundation.files import replacing
 from ldpopt.mechanism.files import origin_of_mechanism, require_digest
 from ldpopt.privacy.notion import to_table
@@ -114,7 +114,6 @@ class DesignClaim(HasFacts, ABC):
         inputs = self.workload.inputs
         data = {
             "format": FORMAT,
-            "inputs": plain_labels(inputs),
             "privacy": to_table(self.privacy, inputs),
             "objective": self.objective,
             **self.plain(),
@@ -167,7 +166,7 @@ class DesignClaim(HasFacts, ABC):
             raise ModelFileError(what, where=name, do=UNCHANGED) from None
         changed = "the file was changed after it was written: its digest does not fit"
         rest = Entry({key: value for key, value in data.items() if key not in (ABOUT, "format", "digest")}, name)
-        table = rest.table(*cls.STATEMENT, "inputs", "privacy", "objective", "multipliers", *NUMBERS)
+        table = rest.table(*cls.STATEMENT, "privacy", "objective", "multipliers", *NUMBERS)
         claim: dict[str, Any] = {key: table[key].rational() for key in NUMBERS}
         try:
             found = cls(**cls._read(table), **claim, flaws=() if is_same else (changed,))

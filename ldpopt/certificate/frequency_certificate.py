@@ -1,8 +1,7 @@
 """Certificate of subset selection for the frequencies of many answers with equal weights: reports are not listed.
 
-Two integers describe the randomizer: the size ``k`` of the sets, and the mass of those that contain the truth. Each
-frequency is estimated by ``(count / N - q) / (p - q)`` with the exact support probabilities, without bias. The bound is
-that of a product alphabet with one attribute. One of the two sizes next to ``n / (e^epsilon + 1)`` is the best.
+The size ``k`` of the sets and the mass of those that contain the truth describe the randomizer. Each frequency is
+estimated by ``(count / N - q) / (p - q)``; the bound is that of a product alphabet with one attribute.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,7 +17,7 @@ from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.design_statement import DesignValue, least_ratio
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.documents import Entry
+from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.mechanism.channels import digest
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.plain import read_notion
@@ -96,7 +95,7 @@ class FrequencyCertificate(DesignClaim):
     randomizer: SubsetRandomizer  # distribution of the reports
     multipliers: ProductBound
 
-    STATEMENT = ("unit", "size", "mass")
+    STATEMENT = ("inputs", "unit", "size", "mass")
 
     @classmethod
     def of(cls, workload: Workload, privacy: PureLDP) -> "FrequencyCertificate":
@@ -144,7 +143,13 @@ class FrequencyCertificate(DesignClaim):
 
     def plain(self) -> dict[str, Any]:
         """Unit of the frequencies and randomizer as JSON data."""
-        return {"unit": self.workload.unit, "size": self.randomizer.size, "mass": self.randomizer.mass}
+        inputs = plain_labels(self.workload.inputs)
+        return {
+            "inputs": inputs,
+            "unit": self.workload.unit,
+            "size": self.randomizer.size,
+            "mass": self.randomizer.mass,
+        }
 
     @classmethod
     def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:

@@ -1,13 +1,11 @@
 r"""Matrices whose entry (x, x') depends only on the set of attributes in which the answers x and x' differ.
 
-They form an association scheme: they commute, and have the same eigenspaces, one for each set ``T`` of attributes: the
-functions of these attributes whose average over any one of them is 0. The projection onto it is
+They form an association scheme with one eigenspace for each set ``T`` of attributes, onto which
 
 .. math:: E_T = \bigotimes_{i \in T} (1 - J / q_i) \otimes \bigotimes_{i \notin T} J / q_i,
-          \qquad \operatorname{rank} E_T = \prod_{i \in T} (q_i - 1) .
+          \qquad \operatorname{rank} E_T = \prod_{i \in T} (q_i - 1)
 
-Arrays over the sets ``T`` (or over the patterns of differences) have the shape ``(2,) * d``; index 1 means that the
-attribute is in the set (differs).
+projects. Arrays over the sets ``T``, or over patterns of differences, have the shape ``(2,) * d``.
 """
 
 import math

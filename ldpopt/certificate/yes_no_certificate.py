@@ -4,9 +4,8 @@ A report is a random set of ``s`` of the ``d`` questions with a pattern of answe
 
 .. math:: \theta = \frac{(E-1) \binom{s-1}{t-1}}{2^s + (E-1) \sum_{a \ge t} \binom{s}{a}}, \qquad E = e^\epsilon
 
-of a reported answer, the shares of all answers have the total variance :math:`\frac{d}{2} (d / (s \theta^2) - 1)`, and
-no private channel has less than :math:`\frac{d}{2} (d / I^* - 1)`, where ``I*`` is the largest information of a set of
-rows of answers: listed for few questions, else bounded by moments. Theory: docs, "Surveys of several questions".
+of a reported answer, the total variance is :math:`\frac{d}{2} (d / (s \theta^2) - 1)`, and no private channel has less
+than :math:`\frac{d}{2} (d / I^* - 1)`, ``I*`` being the largest information of a set of rows of answers.
 """
 
 from __future__ import annotations

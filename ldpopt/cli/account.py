@@ -1,12 +1,9 @@
 """The command account: what all reports of a person reveal together."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
-import typer
-
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import require_writable, show, working
 from ldpopt.cli.questions import is_survey, read_survey_file
 from ldpopt.foundation.display import Facts, Table
@@ -14,14 +11,10 @@ from ldpopt.foundation.display import Facts, Table
 
 def account(
     file: options.QuestionsPath,
-    waves: Annotated[int, typer.Option("--waves", metavar="N", min=1, help="How often each person reports.")] = 1,
-    delta: Annotated[float, typer.Option(metavar="D", min=0.0, max=1.0, help="Delta of the epsilon.")] = 1e-6,
-    people: Annotated[
-        int | None, typer.Option("--shuffled", metavar="N", min=1, help="Number of people whose reports are shuffled.")
-    ] = None,
-    certificate: Annotated[
-        str | None, typer.Option("--certificate", metavar="FILE", help="Write the proof, for `ldpopt certify`.")
-    ] = None,
+    waves: Annotated[int, option("--waves N", "How often each person reports.", min=1)] = 1,
+    delta: Annotated[float, option("--delta D", "Delta of the epsilon.", min=0.0, max=1.0)] = 1e-6,
+    people: Annotated[int | None, option("--shuffled N", "Number of people whose reports are shuffled.", min=1)] = None,
+    certificate: Annotated[str | None, option("--certificate FILE", "Write the proof, for `ldpopt certify`.")] = None,
     json: options.Json = None,
 ) -> None:
     """Show what all reports of a person reveal together.
@@ -37,20 +30,12 @@ def account(
     if certificate is not None:
         curve.prove(delta).save(certificate)
     reports = sum(times for _, times in curve.sources)
-    data = {
-        "reports": reports,
-        "people": people,
-        "sum_of_budgets": sum_of_budgets,
-        "delta": delta,
-        "epsilon": found,
-        "guess": guess,
-        "is_attained": curve.is_attained,
-        "sentence": curve.in_words,
-    }
+    data = {"reports": reports, "people": people, "sum_of_budgets": sum_of_budgets, "delta": delta, "epsilon": found}
+    data |= {"guess": guess, "is_attained": curve.is_attained, "sentence": curve.in_words}
     rows: list[list[Any]] = [[0.0, sum_of_budgets], *([[delta, found]] if delta else [])]
-    notes = [] if curve.is_attained else ["an upper bound: perhaps nobody attains it"]
     among = "" if people is None else f", shuffled among {people:,} people"
-    parts = [Table(["delta", "epsilon"], rows, digits=6), curve.in_words, *notes]
+    parts = [Table(["delta", "epsilon"], rows, digits=6), curve.in_words]
+    parts += [] if curve.is_attained else ["an upper bound: perhaps nobody attains it"]
     show(Facts(f"{file}: {reports} reports of a person{among}", parts), data, json)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from contextlib import suppress
 from typing import Annotated, Any, NoReturn
 
@@ -22,6 +23,7 @@ from ldpopt.cli.init import init
 from ldpopt.cli.interrupts import INTERRUPTED, raise_on_interrupt
 from ldpopt.cli.key import key
 from ldpopt.cli.models import models
+from ldpopt.cli.options import option
 from ldpopt.cli.plan import plan
 from ldpopt.cli.plot import plot
 from ldpopt.cli.printing import BAD_STATEMENT, FALSE_CLAIM, NO_SOLUTION, say
@@ -90,7 +92,10 @@ class Shell(TyperGroup):
         extra |= {"standalone_mode": False, "prog_name": "ldpopt"}
         _prepare_streams()
         try:
-            code = super().main(*args, **extra)
+            with warnings.catch_warnings():
+                warnings.simplefilter("once", UserWarning)
+                warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+                code = super().main(*args, **extra)
         except USAGE_ERROR as error:
             context = getattr(error, "ctx", None)
             command = "ldpopt" if context is None else context.command_path
@@ -118,10 +123,7 @@ def _prepare_streams() -> None:
 
 
 def _flushed(code: int) -> int:
-    """Flush the streams and return the exit code; that of an error if results are lost.
-
-    Without this, the interpreter would try again to write the remaining buffer, print an error and exit with 120.
-    """
+    """Flush the streams, which the interpreter would try again, and return the exit code: an error if text is lost."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -158,9 +160,7 @@ def _print_version(is_given: bool) -> None:
 @app.callback(invoke_without_command=True)
 def top(
     context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
+    version: Annotated[bool, option("--version", "Print the version.", callback=_print_version, is_eager=True)] = False,
 ) -> None:
     """Find optimal mechanisms for local differential privacy, with proof."""
     if context.invoked_subcommand is None:

@@ -6,46 +6,63 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import refuse, show
-from ldpopt.cli.questions import read_mechanism
-from ldpopt.foundation.display import Facts, Table
+from ldpopt.cli.options import option
+from ldpopt.cli.printing import audit_data, refuse, show
+from ldpopt.cli.questions import is_survey, read_mechanism, read_survey_file, refuse_options, require_no_survey
+from ldpopt.foundation.display import Facts, Table, label
 
 
 def audit(
-    mechanism: options.MechanismPath,
-    epsilon: Annotated[str | None, typer.Option(metavar="E", help="Epsilon to check: nats, or 'log(3)'.")] = None,
-    delta: Annotated[float | None, typer.Option(metavar="D", help="Delta to check, together with --epsilon.")] = None,
+    file: options.QuestionsPath,
+    epsilon: Annotated[str | None, option("--epsilon E", "Epsilon to check: nats, or 'log(3)'.")] = None,
+    delta: Annotated[float | None, option("--delta D", "Delta to check, together with --epsilon.")] = None,
     form: Annotated[
-        Literal["event", "entry"], typer.Option(help="Check delta for every set of reports, or for single reports.")
+        Literal["event", "entry"], option("--form", "Check delta for every set of reports, or for single reports.")
     ] = "event",
-    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Check the privacy notion of this model.")] = None,
+    model: Annotated[str | None, option("--model MODEL", "Check the privacy notion of this model.")] = None,
     json: options.Json = None,
 ) -> None:
-    """Recompute the privacy of a mechanism exactly.
+    """Recompute the privacy of a mechanism or a survey exactly.
 
-    Prints the true epsilon, the delta curve and a witness. If an epsilon, delta or model to check is given, the exit
+    Prints the true epsilon, the delta curve and a witness; of a survey the true epsilon of each question and of a
+    person, with which an epsilon to check is compared. If an epsilon, delta or model to check is given, the exit
     code is 1 if the mechanism does not satisfy it. Epsilon is null or inf if no budget is large enough.
     """
     claim = _claim(epsilon, delta, form, model)
-    channel = read_mechanism(mechanism)
+    if is_survey(file):
+        refuse_options({"--delta": delta is not None, "--model": model}, file)
+        _audit_survey(file, epsilon, json)
+        return
+    channel = read_mechanism(file)
     found, pure = channel.audit(claim), channel.audit()
-    curve = [(at, pure.delta_at(at)) for at in _points(pure.epsilon, getattr(claim, "epsilon", None))]
-    data = {
-        "epsilon": found.epsilon,
-        "delta": found.delta,
-        "verdict": found.verdict,
-        "claim": None if claim is None else found.claim,
-        "pure_epsilon": pure.epsilon,
-        "witness": found.witness,
-        "curve": [{"epsilon": at, "delta": least} for at, least in curve],
-    }
+    claimed = float(getattr(claim, "epsilon", None) or 0.0)
+    end = pure.epsilon if math.isfinite(pure.epsilon) else max(2.0, 2 * claimed)
+    curve = [(at, pure.delta_at(at)) for at in sorted({*(round(end * k / 4, 3) for k in range(4)), end, claimed})]
+    data = audit_data(found) | {"claim": None if claim is None else found.claim, "pure_epsilon": pure.epsilon}
+    data |= {"witness": found.witness, "curve": [{"epsilon": at, "delta": least} for at, least in curve]}
     table = Table(["epsilon", "least delta"], curve, "delta curve (every event, all pairs of answers)")
     rows = [("true epsilon", f"{pure.epsilon:.12g}{_odds(channel, pure)}")]
-    *claimed, witness = found.facts().parts
-    show(Facts("", [*rows, *([] if claim is None else claimed), witness, table]), data, json)
+    *claims, witness = found.facts().parts
+    show(Facts("", [*rows, *([] if claim is None else claims), witness, table]), data, json)
     if claim is not None and found.verdict != "certified":
         what = f"the claim {found.claim} is {found.verdict}: epsilon {found.epsilon:.9g}, delta {found.delta:.9g}"
         refuse(what, "claim these numbers, or use a mechanism that `ldpopt solve` finds for the claim")
+
+
+def _audit_survey(file: str, epsilon: str | None, json: str | None) -> None:
+    """Show the true epsilon of each column of reports and of a person; exit 1 if that is above a claim."""
+    from ldpopt.foundation.budget import Budget
+
+    survey = read_survey_file(file)
+    rows: list[list[Any]] = [[label(name), question.epsilon] for name, question in survey.asked.items()]
+    rows.append(["a person", survey.epsilon])
+    holds = epsilon is None or survey.odds <= Budget(epsilon).enclosure()[0]
+    data = {"epsilon": survey.epsilon, "claim": epsilon, "holds": holds, "scheme": survey.scheme}
+    data["questions"] = {name: question.epsilon for name, question in survey.asked.items()}
+    show(Facts(survey.title, [Table(["reports on", "true epsilon"], rows, digits=9), survey.scheme]), data, json)
+    if not holds:
+        what = f"the claim epsilon = {epsilon} is violated: a person spends {survey.epsilon:.9g}"
+        refuse(what, "claim this epsilon, or solve the survey with a smaller one")
 
 
 def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | None) -> Any:
@@ -55,7 +72,9 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
             raise typer.BadParameter("the claim is given twice: give either --model or --epsilon")
         from ldpopt.problem.modelfile import read_model
 
-        return read_model(options.find_model(model)).privacy
+        path = options.find_file(model)
+        require_no_survey(path)
+        return read_model(path).privacy
     if epsilon is None:
         if delta is not None:
             raise typer.BadParameter("--delta is given without --epsilon: give both")
@@ -63,13 +82,6 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
     from ldpopt.privacy import ApproximateLDP, PureLDP
 
     return PureLDP(epsilon) if delta is None else ApproximateLDP(epsilon, delta, form)
-
-
-def _points(pure: float, claimed: float | None) -> list[float]:
-    """Budgets of the delta curve: from 0 to the true epsilon, and the claim."""
-    end = pure if math.isfinite(pure) else max(2.0, 2 * float(claimed or 0.0))
-    points = {round(end * share / 4, 3) for share in range(4)} | {end}
-    return sorted(points | ({float(claimed)} if claimed is not None else set()))
 
 
 def _odds(mechanism: Any, pure: Any) -> str:

@@ -12,10 +12,12 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.design import run_design
-from ldpopt.cli.printing import audit_data, refuse, require_gap, require_writable, say, show, working
+from ldpopt.cli.options import argument, option
+from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, require_writable, say, show, working
+from ldpopt.cli.questions import is_survey, read_survey_file
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
-from ldpopt.foundation.display import Facts, privacy_text
+from ldpopt.foundation.display import Facts, Table, label, privacy_text
 
 if TYPE_CHECKING:
     from ldpopt.certificate import Certificate
@@ -26,43 +28,47 @@ UNTRUSTED = "do not use the mechanism; solve or design again"  # advice about a 
 def certify(
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE", help="A certificate (JSON), or a model (TOML) to certify.", callback=options.find_model
+        argument(
+            "FILE",
+            "A certificate or a survey (JSON), or a model or a survey (TOML) to certify.",
+            callback=options.find_file,
         ),
     ],
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="For a model: the certificate as JSON.")
-    ] = None,
+    output: Annotated[str | None, option("-o --output FILE", "For a model: the certificate as JSON.")] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     form: options.Form = None,
-    gap: Annotated[
-        float | None,
-        typer.Option("--gap", metavar="G", min=0.0, help="Largest relative gap to accept (default for a model: 1e-6)."),
-    ] = None,
+    gap: Annotated[float | None, option("--gap G", "Largest relative gap (default of a model: 1e-6).", min=0.0)] = None,
     independent: Annotated[
-        bool, typer.Option("--independent", help="Check it with ldpopt_check.py too, which shares no code with ldpopt.")
+        bool, option("--independent", "Check it with ldpopt_check.py too, which shares no code with ldpopt.")
     ] = False,
     json: options.Json = None,
 ) -> None:
     """Recheck a certificate without a solver.
 
     Privacy, value and bound are recomputed from the problem, the probabilities and the multipliers in the file. Exit
-    code 1 if a claim in the file does not hold. A model is solved and certified first.
+    code 1 if a claim in the file does not hold. A model is solved and certified first. Of a survey the certificates of
+    all questions are rechecked.
     """
-    from ldpopt.accounting.certificate import is_account
+    from ldpopt.accounting.certificate import CurveCertificate, is_account
     from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import save_design
     from ldpopt.problem.modelfile import read_model
 
+    given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
+    if is_survey(file):
+        _refuse_options(given, "a model", file)
+        _certify_survey(file, gap, independent, json)
+        return
     if independent:
         _check_independently(file)
     require_writable(output)
-    given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
     if Path(file).suffix.lower() != ".toml":
         _refuse_options(given, "a model", file)
         if is_account(file):
-            _certify_account(file, json)
+            account = CurveCertificate.load(file)
+            claims = [{"epsilon": epsilon, "delta": float(delta)} for epsilon, delta in account.claims]
+            _recheck_claim(account, file, {"claims": claims}, json)
         elif is_design(file):
             _certify_design(file, gap, json)
         else:
@@ -88,8 +94,11 @@ def certify(
         _certify_design(target, gap, json, output or file)
 
 
-def _check_independently(file: str) -> None:
-    """Run the checker that imports nothing of the library, in a process of its own; exit 1 if it refuses."""
+def _check_independently(file: str, name: str = "") -> None:
+    """Run the checker that imports nothing of the library, in a process of its own; exit 1 if it refuses.
+
+    A file may have another name in print.
+    """
     import ldpopt
 
     if Path(file).suffix.lower() == ".toml":
@@ -99,11 +108,12 @@ def _check_independently(file: str) -> None:
         refuse("ldpopt_check.py is not installed beside ldpopt", "copy it from the repository, and run it on the file")
     with working("the independent checker"):
         done = subprocess.run([sys.executable, "-I", str(checker), file], capture_output=True, text=True)
+    found = (done.stdout.strip() or done.stderr.strip()).replace(file, name or file)
     if done.returncode == 2:  # an unknown kind of file
-        raise ModelFileError(f"the independent checker: {done.stdout.strip()}", do="pass a certificate of ldpopt")
+        raise ModelFileError(f"the independent checker: {found}", do="pass a certificate of ldpopt")
     if done.returncode:
-        refuse(f"the independent checker: {done.stdout.strip() or done.stderr.strip()}", UNTRUSTED)
-    say(f"the independent checker: {done.stdout.strip()}")
+        refuse(f"the independent checker: {found}", UNTRUSTED)
+    say(f"the independent checker: {found}")
 
 
 def _refuse_options(given: dict[str, Any], kind: str, file: str) -> None:
@@ -160,27 +170,37 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
     from ldpopt.certificate.design_certificate import load_certificate
 
     claim = load_certificate(file)
-    data = {
-        "objective": claim.objective,
-        "privacy": privacy_text(claim.privacy),
-        "epsilon": float(claim.privacy.epsilon),
-        "achieved": float(claim.achieved),
-        "bound": float(claim.bound),
-        "relative_gap": claim.relative_gap,
-        "bias": float(claim.bias),
-        "audit": audit_data(claim.audit),
-    }
+    data: dict[str, Any] = {"objective": claim.objective, "privacy": privacy_text(claim.privacy)}
+    data |= {"epsilon": float(claim.privacy.epsilon), "audit": audit_data(claim.audit)}
+    data |= {key: float(value) for key, value in picked(claim, "achieved", "bound", "relative_gap", "bias").items()}
     _recheck_claim(claim, name or file, data, json)
     require_gap(claim.relative_gap, gap)
 
 
-def _certify_account(file: str, json: str | None) -> None:
-    """Recheck a certificate of what reports reveal; exit 1 if it does not hold."""
-    from ldpopt.accounting import CurveCertificate
-
-    claim = CurveCertificate.load(file)
-    claims = [{"epsilon": epsilon, "delta": float(delta)} for epsilon, delta in claim.claims]
-    _recheck_claim(claim, file, {"claims": claims}, json)
+def _certify_survey(file: str, gap: float | None, independent: bool, json: str | None) -> None:
+    """Recheck the certificates of all questions of a survey; exit 1 if one does not hold."""
+    survey = read_survey_file(file)
+    failures, rows = [], []
+    with working("checking") as describe, tempfile.TemporaryDirectory() as folder:
+        for name in survey.asked:
+            describe(f"checking {name}")
+            claim = survey.certificates.get(name)
+            wrong = () if claim is None else claim.recheck()
+            failures += [f"question {label(name)}: {failure}" for failure in wrong]
+            verdict = "no certificate: a mechanism of its own" if claim is None else "fails" if wrong else "holds"
+            rows.append([label(name), survey.asked[name].epsilon, claim and claim.relative_gap, verdict])
+            if independent and hasattr(claim, "save"):
+                path = str(Path(folder) / f"{len(rows)}.json")
+                claim.save(path)
+                _check_independently(path, f"question {label(name)}")
+    headings = ["question", "true epsilon", "relative gap", "certificate"]
+    entries = [dict(zip(("question", "epsilon", "relative_gap", "certificate"), row, strict=True)) for row in rows]
+    data = {"holds": not failures, "failures": failures, "epsilon": survey.epsilon, "questions": entries}
+    spent = f"a person spends epsilon {survey.epsilon:.9g} ({survey.scheme})"
+    show(Facts(f"{file}: {survey.title}", [Table(headings, rows, words=headings[-1:], digits=3), spent]), data, json)
+    _require_truth(failures)
+    for row in rows:
+        require_gap(row[2] or 0.0, gap)
 
 
 def _recheck_claim(claim: Any, name: str, data: dict[str, Any], json: str | None) -> None:

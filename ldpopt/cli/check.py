@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import show
+from ldpopt.cli.printing import picked, show
 from ldpopt.cli.questions import is_survey
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.display import Facts, Part, Table, label, privacy_text
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    file: Annotated[
-        str, typer.Argument(metavar="MODEL", help="A model or a survey (TOML), or a name listed by `ldpopt models`.")
-    ],
+    file: options.ModelOrSurveyPath,
     json: options.Json = None,
 ) -> None:
     """Validate a model or a survey; show its size and the plan.
@@ -31,13 +29,11 @@ def check(
     solved.
     """
     from ldpopt.problem.modelfile import read_model
-    from ldpopt.problem.modelfile.page import model_path
 
-    path = model_path(file)
-    if is_survey(path):
-        _check_survey(path, json)
+    if is_survey(file):
+        _check_survey(file, json)
         return
-    model = read_model(path)
+    model = read_model(file)
     data: dict[str, Any] = {"title": model.title, "privacy": privacy_text(model.privacy)}
     parts: list[Part] = [("privacy", data["privacy"])]
     if model.problem is not None:
@@ -55,17 +51,27 @@ def _problem_data(model: Model) -> dict[str, Any]:
     from ldpopt.solving.plan import plan
 
     problem = model.require_problem()
-    n, m = problem.utility.shape
     forms = available_forms(problem)
-    return {
-        "inputs": n,
-        "outputs": m,
-        "objective": problem.objective,
-        "sense": problem.utility.sense,
-        "default_form": forms[0],
-        "forms": [_size(problem, form) for form in forms],
-        "plan": [{"method": step.method.name, "because": step.because} for step in plan(problem, model.solver)],
+    data: dict[str, Any] = dict(zip(("inputs", "outputs"), problem.utility.shape, strict=True))
+    data |= {"objective": problem.objective, "sense": problem.utility.sense, "default_form": forms[0]}
+    data |= {"order": _order(problem), "forms": [_size(problem, form) for form in forms]}
+    return data | {
+        "plan": [{"method": step.method.name, "because": step.because} for step in plan(problem, model.solver)]
     }
+
+
+def _order(problem: Problem) -> list[Any] | None:
+    """The answers as stated, if their labels are no numbers and the loss is the distance in this order; else None."""
+    from ldpopt.foundation.labels import label_numbers
+    from ldpopt.problem.utility import named
+
+    if problem.utility.sense == "gain" or label_numbers(problem.inputs) is not None:
+        return None
+    with suppress(StatementError):
+        for name in ("absolute_error", "squared_error"):
+            if (named(name, problem.inputs, problem.outputs).matrix == problem.utility.matrix).all():
+                return list(problem.inputs)
+    return None
 
 
 def _size(problem: Problem, form: Any) -> dict[str, Any]:
@@ -73,7 +79,7 @@ def _size(problem: Problem, form: Any) -> dict[str, Any]:
     from ldpopt.solving.formulation import size
 
     found = size(problem, form)
-    numbers = {"rows": found.rows, "columns": found.columns, "nonzeros": found.nonzeros}
+    numbers = picked(found, "rows", "columns", "nonzeros")
     whole = {key: round(value) if value < 2**53 else value for key, value in numbers.items()}
     return {"form": form} | whole | {"memory_bytes": found.memory}
 
@@ -87,7 +93,10 @@ def _problem_parts(data: dict[str, Any]) -> list[Part]:
         name = f"{form} (default)" if form == data["default_form"] else form
         rows.append([name, *numbers, _memory_text(memory)])
     table = Table(["program", "rows", "columns", "non-zeros", "memory"], rows, digits=3)
-    return [("utility", utility), table, *_plan_parts(data["plan"])]
+    names = data["order"] or []
+    shown = ", ".join(map(label, names[:8])) + ", ..." * (len(names) > 8)
+    order = [("order", f"{shown} (as stated)")] if names else []
+    return [("utility", utility), *order, table, *_plan_parts(data["plan"])]
 
 
 def _plan_parts(plan: list[dict[str, str]]) -> list[Part]:
@@ -138,17 +147,26 @@ def _memory_text(count: float) -> str:
 
 
 def _check_survey(path: str, json: str | None) -> None:
-    """Show how a person's budget is divided."""
+    """Show how a person's budget is divided, in a statement (TOML) or a solved survey (JSON), which is validated."""
     from ldpopt.surveys.statement import read_survey
+    from ldpopt.surveys.survey import Survey
 
-    found = read_survey(path)
     entries: list[dict[str, Any]] = []
-    for name, question in found.section.question.items():
-        given = getattr(found.sources[name], "inputs", ()) if name in found.sources else question.inputs
-        entry = {"question": name, "answers": len(given), "epsilon": found.budgets.get(name)}
-        entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
-    data: dict[str, Any] = {"title": found.section.title, "epsilon": found.section.epsilon}
-    data |= {"scheme": found.scheme, "questions": entries}
+    if Path(path).suffix.lower() == ".toml":
+        found = read_survey(path)
+        for name, question in found.section.question.items():
+            given = getattr(found.sources[name], "inputs", ()) if name in found.sources else question.inputs
+            entry = {"question": name, "answers": len(given), "epsilon": found.budgets.get(name)}
+            entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
+        title, why, data = found.section.title, found.why or found.scheme, {"epsilon": found.section.epsilon}
+    else:
+        survey = Survey.load(path)
+        for name, asked in survey.questions.items():
+            entry = {"question": name, "answers": len(asked.inputs), "epsilon": survey.budgets[name]}
+            missing = "answer" if asked.missing_answer is not None else asked.missing.removesuffix("_out")
+            entries.append(entry | {"missing": missing, "mechanism": None})
+        title, why, data = survey.title, f"{survey.scheme}, solved", {"epsilon": survey.epsilon}
+    data = {"title": title} | data | {"scheme": why.partition(":")[0].removesuffix(", solved"), "questions": entries}
     rows = [[label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))] for e in entries]
     table = Table(["question", "answers", "epsilon", "missing"], rows, words=["missing"], digits=5)
-    show(Facts(found.section.title, [table, f"scheme: {found.why or found.scheme}"]), data, json)
+    show(Facts(title, [table, f"scheme: {why}"]), data, json)

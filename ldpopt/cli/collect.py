@@ -8,6 +8,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.interrupts import raise_on_interrupt
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import say, show
 from ldpopt.cli.questions import read_survey_file
 
@@ -15,16 +16,10 @@ from ldpopt.cli.questions import read_survey_file
 def collect(
     path: options.SurveyPath,
     to: options.Database = "sqlite:///reports.db",
-    invited: Annotated[
-        bool, typer.Option("--invited", help="Keep a report only with an invitation of `ldpopt survey invite`.")
-    ] = False,
-    until: Annotated[
-        str | None, typer.Option(metavar="DATE", help="The last day, such as 2027-03-31, or a moment on it.")
-    ] = None,
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0: any free one.")] = 8000,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0: to other machines, too.")
-    ] = "127.0.0.1",
+    invited: Annotated[bool, option("--invited", "Keep only reports with an invitation of `survey invite`.")] = False,
+    until: Annotated[str | None, option("--until DATE", "The last day, such as 2027-03-31, or a moment on it.")] = None,
+    port: Annotated[int, option("--port N", "Port; 0: any free one.", min=0, max=65535)] = 8000,
+    host: Annotated[str, option("--host ADDRESS", "Where to listen; 0.0.0.0: to other machines, too.")] = "127.0.0.1",
     json: options.Json = None,
 ) -> None:
     """Show the page of a survey, and keep the reports that come.

@@ -10,6 +10,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.design import require_expected_variance, run_design
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import BAD_STATEMENT, NO_SOLUTION, refuse, require_gap, say, show, working
 from ldpopt.cli.solve import require_expected_value
 from ldpopt.errors import NoSolutionError
@@ -26,12 +27,7 @@ def compare(
     time_limit: options.TimeLimit = None,
     gap: Annotated[
         float | None,
-        typer.Option(
-            "--gap",
-            metavar="G",
-            min=0.0,
-            help="Largest certified relative gap to accept (default for a utility: 1e-6).",
-        ),
+        option("--gap G", "Largest certified relative gap to accept (default for a utility: 1e-6).", min=0.0),
     ] = None,
     json: options.Json = None,
 ) -> None:
@@ -67,7 +63,9 @@ def compare(
         _exit_unless_solved(found, 1e-6 if gap is None else gap)
         require_expected_value(loaded, found.best.value)
     if designs is not None:
-        _say_if_better(designs)
+        if designs.others and designs.others[0].value < designs.best.value * (1 - 1e-9):  # the best is first
+            gap_found, name = designs.best.relative_gap, designs.others[0].name
+            say(f"note: the design is {gap_found:.2g} from its bound, and {name} is nearer")
         require_gap(designs.best.relative_gap, gap)
         require_expected_variance(loaded, designs.best.value)
 
@@ -95,10 +93,3 @@ def _exit_unless_solved(found: Comparison, gap: float) -> None:
             refuse(f"the mechanism of {row.name} is {row.verdict}")
         if row.relative_gap > gap:
             refuse(f"the relative gap of {row.name} is {row.relative_gap:.3g}, more than {gap:g}")
-
-
-def _say_if_better(found: DesignComparison) -> None:
-    """Say if another mechanism is better."""
-    better = [row.name for row in found.others if row.value < found.best.value * (1 - 1e-9)]
-    if better:
-        say(f"note: the design is {found.best.relative_gap:.2g} from its bound, and {better[0]} is nearer")

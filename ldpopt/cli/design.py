@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from ldpopt.cli import options
-from ldpopt.cli.printing import audit_data, new_axes, refuse, require_gap, require_writable, save_picture, show, working
+from ldpopt.cli import options, printing
+from ldpopt.cli.options import option
+from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, require_writable, show, working
 from ldpopt.foundation.display import Facts, Table, label, privacy_text, thinned
 
 if TYPE_CHECKING:
@@ -20,29 +19,14 @@ def design(
     epsilon: options.Epsilon = None,
     gap: Annotated[
         float | None,
-        typer.Option(
-            "--gap",
-            metavar="G",
-            min=0.0,
-            help="Relative gap to reach (default: 1e-6); exit 1 if a given one is missed.",
-        ),
+        option("--gap G", "Relative gap to reach (default: 1e-6); exit 1 if a given one is missed.", min=0.0),
     ] = None,
     time_limit: options.TimeLimit = None,
-    outputs: Annotated[
-        int | None, typer.Option("--outputs", metavar="M", min=2, help="Largest number of different reports.")
-    ] = None,
-    by_answer: Annotated[bool, typer.Option("--by-answer", help="Print the variance for each true answer.")] = False,
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Mechanism, estimator and proof in one JSON file."),
-    ] = None,
-    proof: Annotated[
-        str | None, typer.Option("--certificate", metavar="FILE", help="The same file, for `ldpopt certify`.")
-    ] = None,
-    plot: Annotated[
-        str | None,
-        typer.Option("--plot", metavar="FILE", help="Variance by answer (`ldpopt plot` also shows other mechanisms)."),
-    ] = None,
+    outputs: Annotated[int | None, option("--outputs M", "Largest number of different reports.", min=2)] = None,
+    by_answer: Annotated[bool, option("--by-answer", "Print the variance for each true answer.")] = False,
+    output: Annotated[str | None, option("-o --output FILE", "Mechanism, estimator, proof in one JSON file.")] = None,
+    proof: Annotated[str | None, option("--certificate FILE", "The same file, for `ldpopt certify`.")] = None,
+    plot: Annotated[str | None, option("--plot FILE", "Variance by answer; `ldpopt plot` compares others.")] = None,
     json: options.Json = None,
 ) -> None:
     """Find the best mechanism for estimating a model's workload.
@@ -58,13 +42,13 @@ def design(
     loaded.require_design(model)
     with working(f"designing {Path(model).name}"):
         found = run_design(loaded, gap, time_limit, outputs)
-    data = _data(loaded, found)
+    data = _data(loaded, found, is_by_answer=by_answer or json is not None)
     show(_facts(loaded, model, found, data, by_answer), data, json)
     for path in (output, proof):
         if path is not None:
             save_design(found, path, title=loaded.title)
     if plot is not None:
-        save_picture(plot, draw_design(found))
+        printing.save_picture(plot, draw_design(found))
     require_gap(found.relative_gap, gap, found.notes[-1] if found.notes else "")
     require_expected_variance(loaded, found.value)
 
@@ -93,28 +77,20 @@ def draw_design(found: Any) -> Any:
     from ldpopt import plotting as pictures
 
     best = getattr(found, "best", found)
-    return pictures.design(found, new_axes((max(6.5, min(12.0, 4.0 + 0.5 * best.workload.shape[1])), 4.4)))
+    return pictures.design(found, printing.new_axes((max(6.5, min(12.0, 4.0 + 0.5 * best.workload.shape[1])), 4.4)))
 
 
-def _data(model: Model, found: Any) -> dict[str, Any]:
+def _data(model: Model, found: Any, is_by_answer: bool) -> dict[str, Any]:
     """A design as JSON data; the mechanism is null if its reports are too many to list."""
     problem = model.require_design()
     is_listed = found.codec.form == "labels"
-    variances = zip(problem.workload.inputs, found.variance().tolist(), strict=True)
-    return {
-        "title": model.title,
-        "objective": problem.objective,
-        "privacy": privacy_text(problem.privacy),
-        "numbers": problem.workload.shape[0],
-        "answers": problem.workload.shape[1],
-        "value": found.value,
-        "average_variance": found.average_variance,
-        "worst_variance": found.worst_variance,
-        "bound": found.bound,
-        "relative_gap": found.relative_gap,
-        "exact": found.exact,
+    variances = zip(problem.workload.inputs, found.variance().tolist(), strict=True) if is_by_answer else ()
+    (k, n), privacy = problem.workload.shape, privacy_text(problem.privacy)
+    data: dict[str, Any] = {"title": model.title, "objective": problem.objective, "privacy": privacy}
+    data |= {"numbers": k, "answers": n}
+    data |= picked(found, "value", "average_variance", "worst_variance", "bound", "relative_gap", "exact", "bits")
+    return data | {
         "reports": found.n_reports if is_listed else None,
-        "bits": found.bits,
         "variances": [{"answer": answer, "variance": variance} for answer, variance in variances],
         "mechanism": found.mechanism.to_dict() if is_listed else None,
         "audit": audit_data(found.certificate.audit),

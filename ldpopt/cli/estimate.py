@@ -1,16 +1,26 @@
 """The command estimate: numbers from a table of reports."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import new_axes, progress_bar, refuse, require_writable, save_picture, say, show, working
-from ldpopt.cli.questions import Questions, is_folder, read_questions, refuse_options, require_folder
+from ldpopt.cli.printing import (
+    new_axes,
+    progress_bar,
+    refuse,
+    require_writable,
+    save_picture,
+    save_table,
+    say,
+    show,
+    working,
+)
+from ldpopt.cli.questions import is_folder, is_survey, read_questions, refuse_options, require_folder
 from ldpopt.errors import StatementError
-from ldpopt.foundation.display import Facts, Table, label
-from ldpopt.foundation.labels import text_of
+from ldpopt.foundation.display import Facts, label
 
 
 def estimate(
@@ -30,12 +40,19 @@ def estimate(
     simultaneous: options.Simultaneous = False,
     pair: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="QUESTION QUESTION", help="Of a survey with joint reports: the table of two questions."),
+        typer.Option(
+            metavar="QUESTION QUESTION", help="The table of two questions of a survey (scheme joint or split)."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Estimate for each group of people, such as a region.")
     ] = None,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
     ] = None,
-    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Bar chart with intervals, of one question.")] = None,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Picture of the estimates with their intervals.")
+    ] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     show_values: options.ShowValues = False,
@@ -44,81 +61,87 @@ def estimate(
     """Estimate frequencies or other numbers from reports.
 
     For a mechanism: the frequencies of the answers; for a design: the numbers that it is for; for a survey: all of its
-    questions. Estimates are unbiased, with score intervals; norm_sub is the nearest distribution without negative
-    shares. The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
+    questions, perhaps for each group of people (--by). Estimates are unbiased, with score intervals; norm_sub is the
+    nearest distribution without negative shares. If a question of a survey has an answer for missing ones, the shares
+    are among those who answered. The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
+    from ldpopt.surveys.estimates import SurveyEstimate
     from ldpopt.tables.files import kind_of
-    from ldpopt.tables.origin import lacks_origin
+    from ldpopt.tables.origin import lacks_origin, recorded_missing
 
     require_writable(output, picture=plot)
     require_folder(reports, dask)
     if output is not None:
         kind_of(output)
-    questions = read_questions(file, column, missing=missing)
+    recorded = None if is_survey(file) or not column else recorded_missing(reports, column[0])
+    questions = read_questions(file, column, missing=missing or recorded)
     survey, source = questions.survey, questions.source
     if len(column or ()) > 1:
         raise typer.BadParameter(f"{len(column or ())} columns are given: estimate one at a time")
     if source is None:
-        refuse_options({"--method": method != "inversion", "--plot": plot}, file)
-    if pair is not None:
-        if source is not None or is_folder(reports):
-            raise typer.BadParameter("--pair is for one file of reports of a survey: leave it out")
-        how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "check_fit": False}
-        found = {" and ".join(pair): survey.estimate_pair(reports, *pair, weights=weights, **how)}
-    else:
-        counts = _count(questions, reports, weights, jobs, dask)
-        seen = {name: counts[survey.column_of(name)] for name in survey.questions}
-        found = {name: _estimate(questions, name, own, method, confidence, simultaneous) for name, own in seen.items()}
+        refuse_options({"--method": method != "inversion"}, file)
+    how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "check_fit": False}
+    if by is not None and (pair is not None or method != "inversion"):
+        raise typer.BadParameter("--by goes with neither --pair nor --method: leave one of them out")
+    if pair is not None and source is not None:
+        raise typer.BadParameter("--pair is for a survey: leave it out")
+    table: Any = reports
+    if is_folder(reports):
+        refuse_options({"--pair": pair, "--by": by}, reports, "one file of reports", "a folder")
+        table = _count_folder(survey, reports, weights, jobs, dask)
+    with working(f"counting {Path(reports).name}"):
+        if pair is not None:
+            one = survey.estimate_pair(reports, *pair, weights=weights, **how)
+            found = SurveyEstimate({" and ".join(pair): one}, title=survey.title)
+        elif method == "inversion":
+            found = survey.estimate(table, weights=weights, by=by, **how)
+        else:
+            counts = table if is_folder(reports) else survey.count(reports, weights=weights)
+            found = SurveyEstimate({name: _most_likely(source, own, **how) for name, own in counts.items()})
     p_values = {name: one.fit for name, one in found.items()}
     is_origin_known = not lacks_origin(reports)
     data: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
-    if source is None:
-        data |= {"p_values": p_values, "origin_known": is_origin_known, "estimates": _survey_entries(found)}
-        rows = [[label(e["question"]), label(e["answer"]), *list(e.values())[2:]] for e in data["estimates"]]
-        headings = ["question", "answer", "estimate", "std error", "low", "high", "reports"]
-        table = Table(headings, rows, words=["answer"], digits=5)
-        facts = Facts(f"{survey.title or file}: {100 * confidence:g} % intervals", [table])
+    if source is None or by is not None:
+        data |= {"p_values": p_values, "origin_known": is_origin_known, "estimates": found.entries()}
+        data |= {} if by is None else {"by": by}
+        facts = replace(found, title=survey.title or file).facts()
     else:
         (one,), (p_value,) = found.values(), p_values.values()
         data = {"method": one.method, "n_reports": one.n_reports} | data
         data |= {"p_value": p_value, "origin_known": is_origin_known, "estimates": _entries(one)}
         facts = one.facts()
-        facts = Facts(facts.title + (", all at once" if simultaneous else ""), facts.parts)
+    facts = Facts(facts.title + (", all at once" if simultaneous else ""), facts.parts)
     show(facts, data, json)
     if output is not None:
-        _save_table(output, data["estimates"])
+        save_table(output, data["estimates"])
     if plot is not None:
-        from ldpopt import plotting as pictures
+        import ldpopt
 
-        size = (max(5.0, min(13.0, 2.0 + 0.55 * len(data["estimates"]))), 4.0)
-        save_picture(plot, pictures.estimate(next(iter(found.values())), new_axes(size)))
+        alone = len(found) == 1 and by is None
+        width = 2.0 + 0.55 * len(data["estimates"])
+        size = (max(5.0, min(13.0, width)), 4.0) if alone else (8.0, max(3.0, 0.3 * len(data["estimates"])))
+        save_picture(plot, ldpopt.plot(next(iter(found.values())) if alone else found, new_axes(size)))
     _check_fit(p_values, reports, is_origin_known)
 
 
-def _count(questions: Questions, reports: str, weights: str | None, jobs: int, dask: str | None) -> dict[str, Any]:
-    """Count the reports of each question."""
-    if not is_folder(reports):
-        with working(f"counting {Path(reports).name}"):
-            return questions.survey.count(reports, weights=weights)
+def _count_folder(survey: Any, reports: str, weights: str | None, jobs: int, dask: str | None) -> dict[str, Any]:
+    """Count the reports of each question in a folder."""
     from ldpopt.studies.folders import count_folder
 
     with progress_bar(f"counting {Path(reports).name}") as progress, options.executor_of(dask, jobs) as executor:
         how: dict[str, Any] = {"jobs": jobs, "executor": executor, "progress": progress}
-        return count_folder(reports, questions.survey, weights=weights, **how)
+        return count_folder(reports, survey, weights=weights, **how)
 
 
-def _estimate(questions: Questions, name: str, counts: Any, method: Any, confidence: float, simultaneous: bool) -> Any:
-    """Estimate one question."""
+def _most_likely(source: Any, counts: Any, **how: Any) -> Any:
+    """Estimate the frequencies of a mechanism by maximum likelihood."""
     from ldpopt.estimation.inversion import estimate_frequencies
     from ldpopt.mechanism.mechanism import Mechanism
 
-    how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "check_fit": False}
-    if method == "inversion":
-        return questions.survey.estimate_question(name, counts, **how)
-    if not isinstance(questions.source, Mechanism):
-        what = f"--method {method} is for a mechanism alone; a design has its own unbiased estimator"
+    if not isinstance(source, Mechanism):
+        what = "--method maximum_likelihood is for a mechanism alone; a design has its own unbiased estimator"
         raise StatementError(what, do="leave --method out")
-    return estimate_frequencies(questions.source, counts, method=method, **how)
+    return estimate_frequencies(source, counts, method="maximum_likelihood", **how)
 
 
 def _entries(found: Any) -> list[dict[str, Any]]:
@@ -129,30 +152,6 @@ def _entries(found: Any) -> list[dict[str, Any]]:
     if found.method == "inversion" and len(found.values) > 1:
         columns["norm_sub"] = found.norm_sub().values.tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _survey_entries(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Estimates of all questions, one by one."""
-    entries = []
-    for name, one in found.items():
-        for entry in _entries(one):
-            answer, *numbers = list(entry.values())[:5]
-            keys = ("estimate", "std_error", "low", "high")
-            entry = {"question": name, "answer": answer} | dict(zip(keys, numbers, strict=True))
-            entries.append(entry | {"n_reports": one.n_reports})
-    return entries
-
-
-def _save_table(path: str, entries: list[dict[str, Any]]) -> None:
-    """Write estimates as a table, every number exactly."""
-    from ldpopt.foundation.optional import pyarrow as pa
-    from ldpopt.tables.files import writing
-
-    names = ("question", "answer", "number")
-    rows = [{key: text_of(value) if key in names else value for key, value in entry.items()} for entry in entries]
-    table = pa.Table.from_pylist(rows)
-    with writing(path, list(table.schema)) as write:
-        write([column.combine_chunks() for column in table.columns])
 
 
 def _check_fit(p_values: dict[str, float | None], reports: str, is_origin_known: bool) -> None:

@@ -5,16 +5,15 @@ import shutil
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import show
 from ldpopt.foundation.display import Facts, Table
 from ldpopt.foundation.files import file_errors
 
 
 def examples(
-    copy: Annotated[str | None, typer.Option("--copy", metavar="DIR", help="Copy them into this new folder.")] = None,
+    copy: Annotated[str | None, option("--copy DIR", "Copy them into this new folder.")] = None,
     json: options.Json = None,
 ) -> None:
     """List the examples that come with ldpopt.

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ldpopt.cli import options
+from ldpopt.cli.options import argument, option
 from ldpopt.cli.printing import progress_bar, require_writable, show
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, Table, shown, thinned
@@ -18,21 +17,16 @@ if TYPE_CHECKING:
 
 
 def experiment(
-    answers: Annotated[str, typer.Argument(metavar="ANSWERS", help="Table of numbers: CSV or Parquet; '-' for stdin.")],
-    column: Annotated[
-        list[str], typer.Option("--column", "-c", metavar="C", help="Column of the table; may be repeated.")
-    ],
-    bounds: Annotated[
-        str, typer.Option("--range", metavar="LOW:HIGH", help="Range of the answers, known before the survey.")
-    ],
+    answers: Annotated[str, argument("ANSWERS", "Table of numbers: CSV or Parquet; '-' for stdin.")],
+    column: Annotated[list[str], option("--column -c C", "Column of the table; may be repeated.")],
+    bounds: Annotated[str, option("--range LOW:HIGH", "Range of the answers, known before the survey.")],
     people: options.People,
     epsilon: options.Epsilons,
     protocol: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A protocol of ldpopt.mean; may be repeated (default: all)."),
+        list[str] | None, option("--protocol NAME", "A protocol of ldpopt.mean; may be repeated (default: all).")
     ] = None,
-    sets: Annotated[int, typer.Option(metavar="N", min=1, help="Data sets drawn for each number of people.")] = 30,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the data sets and reports.")] = 0,
+    sets: Annotated[int, option("--sets N", "Data sets drawn for each number of people.", min=1)] = 30,
+    seed: Annotated[int, option("--seed N", "Seed of the data sets and reports.", min=0)] = 0,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     show_values: options.ShowValues = False,
@@ -51,7 +45,11 @@ def experiment(
     from ldpopt.studies.experiment import PROTOCOLS, Resampled, compare_means_grid, protocols
 
     require_writable(output)
-    low, high = _bounds(bounds)
+    try:
+        low, high = map(float, bounds.split(":"))
+    except ValueError:
+        do = "write LOW:HIGH, such as 0:100"
+        raise StatementError(f"{bounds!r} is not a range of answers", where="--range", do=do) from None
     sizes, budgets = options.parse_people(people), [float(Budget(budget)) for budget in options.parse_grid(epsilon)]
     names = protocols(protocol or PROTOCOLS, len(column))
     data = Resampled(answers, column, low, high)
@@ -66,16 +64,6 @@ def experiment(
     headings = ["people", "epsilon", "protocol", "error", "std error", "theory"]
     title = f"root mean squared errors over {sets} data set{'s' if sets > 1 else ''}{more}"
     show(Facts(title, [Table(headings, cells)]), {"sets": sets, "seed": seed, "columns": column, "rows": rows}, json)
-
-
-def _bounds(text: str) -> tuple[float, float]:
-    """Read the least and the largest answer from ``LOW:HIGH``."""
-    try:
-        low, high = map(float, text.split(":"))
-    except ValueError:
-        do = "write LOW:HIGH, such as 0:100"
-        raise StatementError(f"{text!r} is not a range of answers", where="--range", do=do) from None
-    return low, high
 
 
 def _rows(found: MeanExperiment, width: float) -> Iterator[dict[str, Any]]:

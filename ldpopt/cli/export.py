@@ -8,19 +8,17 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import say, show
+from ldpopt.cli.options import option
+from ldpopt.cli.printing import require_writable, say, show
+from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import replacing
 
 
 def export(
     model: options.ModelPath,
-    to: Annotated[
-        Literal["lp", "mps"] | None, typer.Option("--to", help="Format (default: by the file's ending, or LP).")
-    ] = None,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="'-' for stdout.")] = "-",
-    form: Annotated[
-        options.ProgramForm | None, typer.Option("--form", help="Form of the program (default: the smallest exact).")
-    ] = None,
+    to: Annotated[Literal["lp", "mps"] | None, option("--to", "Format (default: by the file's ending, or LP).")] = None,
+    output: Annotated[str, option("-o --output FILE", "'-' for stdout.")] = "-",
+    form: Annotated[options.ProgramForm | None, option("--form", "Form (default: the smallest exact one).")] = None,
     json: options.Json = None,
 ) -> None:
     """Write a model's program as LP or MPS.
@@ -32,7 +30,12 @@ def export(
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the program and the JSON cannot both go to stdout: add -o FILE")
-    kind = to or ("mps" if output.lower().endswith(".mps") else "lp")
+    require_writable(None if output == "-" else output)
+    ending = Path(output).suffix.lstrip(".").lower()
+    if to is None and output != "-" and ending not in ("lp", "mps"):
+        what, do = f"unknown format {ending!r} of a program", "use the ending .lp or .mps, or name the format with --to"
+        raise ModelFileError(what, where=output, do=do)
+    kind = to or ("mps" if ending == "mps" else "lp")
     problem = read_model(model).require_problem(model)
     program = formulate(problem, form)
     if program.form == "relaxation":

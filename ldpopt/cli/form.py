@@ -1,36 +1,26 @@
 """The command survey form: the page on which respondents draw their reports themselves."""
 
 import hashlib
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import refuse, require_writable, show
-from ldpopt.cli.questions import is_survey, read_survey_file
+from ldpopt.cli.questions import read_any_survey
 from ldpopt.foundation.display import Facts
 from ldpopt.foundation.files import readable, replacing
 
 
 def form(
     path: options.QuestionsPath,
-    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="The page, as HTML.")] = None,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="URL", help="Where reports are sent, such as https://.../reports; '': nowhere."),
-    ] = None,
-    language: Annotated[
-        str | None,
-        typer.Option("--language", metavar="LANG", help="en, de, fr, or the language of the survey's words."),
-    ] = None,
-    check: Annotated[
-        str | None, typer.Option("--check", metavar="FILE", help="Require that FILE is this page, byte by byte.")
-    ] = None,
+    output: Annotated[str | None, option("-o --output FILE", "The page, as HTML.")] = None,
+    to: Annotated[str | None, option("--to URL", "Address for reports, as https://.../reports; '': none.")] = None,
+    language: Annotated[str | None, option("--language LANG", "en, de, fr, or that of the survey's words.")] = None,
+    check: Annotated[str | None, option("--check FILE", "Require that FILE is this page, byte by byte.")] = None,
     json: options.Json = None,
-    module: Annotated[
-        str | None, typer.Option("--module", metavar="FILE", help="Write the module that draws in other pages.")
-    ] = None,
+    module: Annotated[str | None, option("--module FILE", "Write the module that draws in other pages.")] = None,
 ) -> None:
     """Write the page on which respondents draw their reports.
 
@@ -38,14 +28,12 @@ def form(
     the masses that were audited, and sends the reports and nothing else. The same survey gives the same page.
     """
     from ldpopt.fieldwork.form_page import draw_module, page
-    from ldpopt.surveys.files import read_source
     from ldpopt.surveys.form import form_digest
-    from ldpopt.surveys.survey import Survey
 
     if output is check is json is module is None:
         raise typer.BadParameter("name the page to write with -o")
     require_writable(output, module)
-    survey = read_survey_file(path) if is_survey(path) else Survey({Path(path).stem: read_source(path)})
+    survey = read_any_survey(path)
     asked = survey.form()
     facts: list[Any] = [("form", form_digest(asked))]
     if output is not None or check is not None:

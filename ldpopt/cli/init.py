@@ -5,17 +5,16 @@ from typing import Annotated
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import argument, option
 from ldpopt.cli.printing import show, write_new
 
 
 def init(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The model file to write.")] = "model.toml",
-    answers: Annotated[str, typer.Option(metavar="A,B,...", help="The possible answers.")] = "no,yes",
-    epsilon: Annotated[str, typer.Option(metavar="E", help="Privacy budget in nats, or 'log(3)'.")] = "1.0",
-    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the model.")] = "My question",
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Write a workload for `ldpopt design` (a survey), not a utility.")
-    ] = False,
+    file: Annotated[str, argument("FILE", "The model file to write.")] = "model.toml",
+    answers: Annotated[str, option("--answers A,B,...", "The possible answers.")] = "no,yes",
+    epsilon: Annotated[str, option("--epsilon E", "Privacy budget in nats, or 'log(3)'.")] = "1.0",
+    title: Annotated[str, option("--title TEXT", "Title of the model.")] = "My question",
+    estimate: Annotated[bool, option("--estimate", "Write a workload for `ldpopt design`, not a utility.")] = False,
     json: options.Json = None,
 ) -> None:
     """Write a model file with comments, as a starting point.

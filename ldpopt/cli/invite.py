@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import argument, option
 from ldpopt.cli.printing import require_writable, show
 from ldpopt.cli.questions import read_survey_file
 from ldpopt.foundation.files import write_csv
@@ -13,9 +14,9 @@ from ldpopt.foundation.files import write_csv
 
 def invite(
     path: options.SurveyPath,
-    count: Annotated[int, typer.Argument(metavar="PEOPLE", help="Number of invitations.")],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The links, one a line, as CSV.")],
-    page: Annotated[str, typer.Option(metavar="URL", help="Where the page is, such as https://survey.example.org/.")],
+    count: Annotated[int, argument("PEOPLE", "Number of invitations.")],
+    output: Annotated[str, option("-o --output FILE", "The links, one a line, as CSV.")],
+    page: Annotated[str, option("--page URL", "Where the page is, such as https://survey.example.org/.")],
     to: options.Database = "sqlite:///reports.db",
     json: options.Json = None,
 ) -> None:

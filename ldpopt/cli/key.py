@@ -2,13 +2,12 @@
 
 from typing import Annotated
 
-import typer
-
 from ldpopt.cli import options
+from ldpopt.cli.options import argument
 from ldpopt.cli.printing import show
 
 
-def key(path: Annotated[str, typer.Argument(metavar="FILE", help="A new file.")], json: options.Json = None) -> None:
+def key(path: Annotated[str, argument("FILE", "A new file.")], json: options.Json = None) -> None:
     """Write a new secret key for privatize --key.
 
     The file has 32 random bytes from the operating system, and only its owner may read it. Somebody who has the key can

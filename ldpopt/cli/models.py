@@ -6,15 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import argument
 from ldpopt.cli.printing import BAD_STATEMENT, say, show
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.foundation.display import Facts, Table, privacy_text
 
 
 def models(
-    folder: Annotated[
-        str | None, typer.Argument(metavar="DIR", help="A folder of model files (default: those of ldpopt).")
-    ] = None,
+    folder: Annotated[str | None, argument("DIR", "A folder of model files (default: those of ldpopt).")] = None,
     json: options.Json = None,
 ) -> None:
     """List the models that come with ldpopt, or those of a folder.

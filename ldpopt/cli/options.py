@@ -12,26 +12,54 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ldpopt.cli.printing import require_writable
-from ldpopt.cli.questions import require_no_survey
-from ldpopt.errors import LdpoptError, StatementError, showing_values
+from ldpopt.cli.questions import FOR_SURVEYS, is_survey, require_no_survey
+from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values
 
 if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
     from ldpopt.problem.problem import Problem
 
 
-def find_model(name: str) -> str:
-    """Path of a model file, or of a model by its name."""
+def argument(metavar: str, text: str, **rules: Any) -> Any:
+    """An argument, as help names and explains it."""
+    return typer.Argument(metavar=metavar, help=text, **rules)
+
+
+def option(usage: str, text: str, **rules: Any) -> Any:
+    """An option, as help writes and explains it: its names, and what stands for the value, as in "-o --output FILE"."""
+    names = [word for word in usage.split() if word.startswith("-")]
+    metavar = next((word for word in usage.split() if word not in names), None)
+    return typer.Option(*names, metavar=metavar, help=text, **rules)
+
+
+def find_file(name: str) -> str:
+    """Path of any file, or of a model by its name."""
     from ldpopt.problem.modelfile.page import model_path
 
-    path = model_path(name)
-    require_no_survey(path)
+    return model_path(name)
+
+
+def find_model(context: typer.Context, name: str) -> str:
+    """Path of a model file, or of a model by its name; a survey is refused."""
+    path = find_file(name)
+    require_no_survey(path, context.info_name)
     return path
 
 
-def find_models(names: list[str]) -> list[str]:
+def find_models(context: typer.Context, names: list[str]) -> list[str]:
     """Paths of model files, or of models by their names."""
-    return [find_model(name) for name in names]
+    return [find_model(context, name) for name in names]
+
+
+def find_survey(context: typer.Context, path: str) -> str:
+    """Path of a survey; any other file is refused, and a solved one by the command that solves it."""
+    if Path(path).is_file() and not is_survey(path):
+        do = "add a question, or write a survey with `ldpopt survey init`; a model has commands without the word survey"
+        raise ModelFileError("this is not a survey: it has no [question.NAME]", where=path, do=do)
+    if context.info_name == "solve" and is_survey(path) and Path(path).suffix.lower() != ".toml":
+        do = FOR_SURVEYS["solved"].format(path)
+        raise ModelFileError("this is a survey with its mechanisms, not a statement in TOML", where=path, do=do)
+    return path
 
 
 def _require_writable_record(path: str | None) -> str | None:
@@ -50,109 +78,91 @@ def _show_values(context: typer.Context, shows: bool) -> bool:
 
 ModelPath = Annotated[
     str,
-    typer.Argument(
-        metavar="MODEL",
-        help="A model file (TOML), or the name of a model listed by `ldpopt models`.",
-        callback=find_model,
-    ),
+    argument("MODEL", "A model file (TOML), or the name of a model listed by `ldpopt models`.", callback=find_model),
 ]
 ModelPaths = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="MODEL...", help="Model files (TOML), or names listed by `ldpopt models`.", callback=find_models
+    list[str], argument("MODEL...", "Model files (TOML), or names listed by `ldpopt models`.", callback=find_models)
+]
+ModelOrSurveyPath = Annotated[
+    str,
+    argument(
+        "MODEL|SURVEY",
+        "A model (TOML) or its name, or a survey of several questions (TOML or JSON).",
+        callback=find_file,
     ),
 ]
-MechanismPath = Annotated[
-    str, typer.Argument(metavar="MECHANISM", help="A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")
-]
+MechanismPath = Annotated[str, argument("MECHANISM", "A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")]
 QuestionsPath = Annotated[
     str,
-    typer.Argument(
-        metavar="MECHANISM|SURVEY",
-        help="A mechanism or a design (JSON), or a survey of several questions (TOML or JSON).",
+    argument(
+        "MECHANISM|SURVEY",
+        "A mechanism or a design (JSON), or a survey of several questions (TOML or JSON).",
+        callback=find_file,
     ),
 ]
-SurveyPath = Annotated[str, typer.Argument(metavar="SURVEY", help="A survey of several questions (TOML or JSON).")]
-Epsilon = Annotated[
-    str | None, typer.Option("--epsilon", metavar="E", help="Use this budget, not the model's: nats, or 'log(3)'.")
-]
+SurveyPath = Annotated[str, argument("SURVEY", "A survey of several questions (TOML or JSON).", callback=find_survey)]
+Epsilon = Annotated[str | None, option("--epsilon E", "Use this budget, not the model's: nats, or 'log(3)'.")]
 
 # Solving
 
 FormName = Literal["compact", "pairwise", "sifted"]
 ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
-Form = Annotated[FormName | None, typer.Option("--form", help="Form of the linear program (default: by structure).")]
-Solver = Annotated[str | None, typer.Option("--solver", metavar="NAME", help="See `ldpopt solvers`.")]
-TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", min=1e-3, help="Seconds for the solve.")]
+Form = Annotated[FormName | None, option("--form", "Form of the linear program (default: by structure).")]
+Solver = Annotated[str | None, option("--solver NAME", "See `ldpopt solvers`.")]
+TimeLimit = Annotated[float | None, option("--time-limit S", "Seconds for the solve.", min=1e-3)]
 
 # Tables of answers and reports
 
 Answers = Annotated[
-    str, typer.Argument(metavar="ANSWERS", help="Table: CSV or Parquet, or a folder of Parquet; '-' for stdin.")
+    str, argument("ANSWERS", "Table: CSV, Parquet, Excel, Stata or SPSS, or a folder of Parquet; '-' for stdin.")
 ]
 Reports = Annotated[
-    str,
-    typer.Argument(
-        metavar="REPORTS", help="Table: CSV or Parquet, a folder of Parquet, or the URL of a database; '-' for stdin."
-    ),
+    str, argument("REPORTS", "Table: CSV or Parquet, a folder of Parquet, or the URL of a database; '-' for stdin.")
 ]
-Database = Annotated[
-    str,
-    typer.Option("--to", metavar="URL", help="Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME."),
-]
+Database = Annotated[str, option("--to URL", "Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")]
 Columns = Annotated[
-    list[str] | None,
-    typer.Option("--column", "-c", metavar="C", help="Column of the table; may be repeated. A survey names its own."),
+    list[str] | None, option("--column -c C", "Column of the table; may be repeated. A survey names its own.")
 ]
 Missing = Annotated[
     Literal["refuse", "leave_out"] | None,
-    typer.Option(
-        help="Missing answers: refuse the table (default), or leave them out (which reveals who did not answer)."
+    option(
+        "--missing",
+        "Missing answers: refuse the table (default), or leave them out (which reveals who did not answer).",
     ),
 ]
-ShowValues = Annotated[
-    bool, typer.Option("--show-values", callback=_show_values, help="Let messages quote entries of the table.")
-]
+ShowValues = Annotated[bool, option("--show-values", "Let messages quote entries of the table.", callback=_show_values)]
 HalfWidth = Annotated[
-    str | None,
-    typer.Option("--half-width", metavar="H", help="Half-width of the intervals: 0.02 or 2% is two percentage points."),
+    str | None, option("--half-width H", "Half-width of the intervals: 0.02 or 2% is two percentage points.")
 ]
-Confidence = Annotated[float, typer.Option("--confidence", metavar="C", help="Confidence level of the intervals.")]
+Confidence = Annotated[float, option("--confidence C", "Confidence level of the intervals.")]
 Simultaneous = Annotated[
-    bool, typer.Option("--simultaneous", help="Simultaneous intervals: all those of a question hold at once.")
+    bool, option("--simultaneous", "Simultaneous intervals: all those of a question hold at once.")
 ]
 
 # Output
 
 Json = Annotated[
     str | None,
-    typer.Option(
-        "--json",
-        metavar="FILE",
-        help="Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
+    option(
+        "--json FILE",
+        "Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
         callback=_require_writable_record,
     ),
 ]
-CsvTable = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="The table as CSV.")]
+CsvTable = Annotated[str | None, option("-o --output FILE", "The table as CSV.")]
 
 # Many runs
 
-Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Number of processes; -1: one per core.")]
+Jobs = Annotated[int, option("-j --jobs N", "Number of processes; -1: one per core.")]
 Dask = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler, such as tcp://host:8786."),
+    str | None, option("--dask ADDRESS", "Work on the Dask cluster of this scheduler, such as tcp://host:8786.")
 ]
 CheckpointFile = Annotated[
-    str | None,
-    typer.Option("--checkpoint", metavar="FILE", help="File to which finished work is appended; it is not done again."),
+    str | None, option("--checkpoint FILE", "File to which finished work is appended; it is not done again.")
 ]
-Epsilons = Annotated[
-    str, typer.Option("--epsilon", metavar="GRID", help="start:stop:count, or a list such as 0.1,1,log(3).")
-]
-Deltas = Annotated[
-    str | None, typer.Option("--delta", metavar="GRID", help="Deltas, in the same form (default: the model's own).")
-]
-People = Annotated[str, typer.Option("--people", metavar="GRID", help="Numbers of people: a list such as 1000,10000.")]
+Epsilons = Annotated[str, option("--epsilon GRID", "start:stop:count, or a list such as 0.1,1,log(3).")]
+Deltas = Annotated[str | None, option("--delta GRID", "Deltas, in the same form (default: the model's own).")]
+People = Annotated[str, option("--people GRID", "Numbers of people: a list such as 1000,10000.")]
 
 CONNECT_SECONDS = 10  # how long to wait for the scheduler of a cluster
 

@@ -1,11 +1,13 @@
 """The command plan: how many people a survey needs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import show
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.foundation.display import Facts, Part, Table, label
@@ -17,12 +19,19 @@ Numbers = Callable[[Any, int], dict[str, Any]]  # the planned numbers of one row
 def plan(
     file: options.QuestionsPath,
     half_width: options.HalfWidth = None,
-    people: Annotated[int | None, typer.Option(metavar="N", min=1, help="How many people answer.")] = None,
+    people: Annotated[int | None, option("--people N", "How many people answer.", min=1)] = None,
     confidence: options.Confidence = 0.95,
     simultaneous: options.Simultaneous = False,
+    effect: Annotated[
+        float,
+        typer.Option("--weights-effect", metavar="D", min=1.0, help="Design effect of weights: N sum w^2 / (sum w)^2."),
+    ] = 1.0,
+    weights: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="TABLE COLUMN", help="Take the design effect from a column of weights, of other people."),
+    ] = None,
     epsilon: Annotated[
-        str | None,
-        typer.Option(metavar="A:B:N", help="Also plan with the optimal mechanism at these budgets (N from A to B)."),
+        str | None, option("--epsilon A:B:N", "Also plan with the optimal mechanism at these budgets (N from A to B).")
     ] = None,
     json: options.Json = None,
 ) -> None:
@@ -37,13 +46,20 @@ def plan(
         raise typer.BadParameter("give --half-width, --people, or both")
     wanted = half_width if half_width is None or percentage(half_width) is not None else _number(half_width)
 
+    if weights is not None:
+        from ldpopt.estimation.reports import read_effect
+
+        effect = read_effect(*weights)
+
     def numbers(found: Any, place: int) -> dict[str, Any]:
+        found = replace(found, variances=found.variances * effect)
         needed = {} if wanted is None else {"people": int(found.people(wanted)[place])}
         return needed | ({} if people is None else {"half_width": float(found.half_width(people)[place])})
 
     headings = [] if half_width is None else [f"people for +-{half_width}"]
     headings += [] if people is None else [f"half-width of {people:,}"]
-    title = f"{100 * confidence:g} % intervals{', all at once' if simultaneous else ''}, worst distribution"
+    more = (", all at once" if simultaneous else "") + (f", design effect {effect:.4g}" if effect > 1 else "")
+    title = f"{100 * confidence:g} % intervals{more}, worst distribution"
     if is_survey(file):
         refuse_options({"--simultaneous": simultaneous, "--epsilon": epsilon}, file)
         data = _plan_survey(file, confidence, numbers)
@@ -107,5 +123,4 @@ def _best_mechanism(source: Any, budget: str) -> Any:
 
     if isinstance(source, Design):
         return design(source.workload, PureLDP(budget), weights=source.weights)
-    answers = source.inputs if isinstance(source, Mechanism) else source.workload.inputs
-    return SubsetSelection(list(answers), budget)
+    return SubsetSelection(list(source.inputs if isinstance(source, Mechanism) else source.workload.inputs), budget)

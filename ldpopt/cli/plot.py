@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from ldpopt.cli import options
 from ldpopt.cli.compare import compare_model_designs
 from ldpopt.cli.design import draw_design
+from ldpopt.cli.options import argument, option
 from ldpopt.cli.printing import new_axes, require_writable, save_picture, show, working
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.cli.solve import heat_map
@@ -25,17 +24,16 @@ Kind = Literal["mechanism", "delta", "polytope", "design"]
 def plot(
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE",
-            help="A mechanism or design (JSON), or a model (TOML), which is solved.",
-            callback=options.find_model,
+        argument(
+            "FILE", "A mechanism or design (JSON), or a model (TOML), which is solved.", callback=options.find_model
         ),
     ],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="PICTURE", help="PNG, SVG, PDF, ...")],
+    output: Annotated[str, option("-o --output PICTURE", "PNG, SVG, PDF, ...")],
     kind: Annotated[
         Kind | None,
-        typer.Option(
-            help="Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms."
+        option(
+            "--kind",
+            "Heat map, delta curve, polytope of a binary model, or variances of a design and of other mechanisms.",
         ),
     ] = None,
     json: options.Json = None,
@@ -46,26 +44,29 @@ def plot(
     compared with mechanisms from the literature.
     """
     from ldpopt import plotting as pictures
+    from ldpopt.plotting.axes import name_privacy
+    from ldpopt.problem.modelfile import read_model
 
     require_writable(picture=output)
-    kind = kind or _default_kind(file)
+    if kind is None:
+        is_model = Path(file).suffix.lower() == ".toml"
+        kind = "design" if is_model and read_model(file).problem is None else "mechanism"
     if kind == "polytope":
         axes = _polytope(file)
     elif kind == "design":
         axes = _design(file)
     else:
-        mechanism, privacy = _mechanism(file)
-        axes = pictures.delta_curve(mechanism.audit(), new_axes()) if kind == "delta" else heat_map(mechanism, privacy)
+        mechanism, privacy, title = _mechanism(file)
+        axes = (
+            heat_map(mechanism, privacy, title)
+            if kind == "mechanism"
+            else pictures.delta_curve(mechanism.audit(), new_axes())
+        )
+        if kind == "delta":
+            neighbors = f"\n{name_privacy(privacy)}" if privacy is not None else ""
+            axes.set_title(f"{title or Path(file).stem}\n{axes.get_title()}{neighbors}", fontsize=10)
     save_picture(output, axes)
     show(output, {"file": output, "kind": kind}, json)
-
-
-def _default_kind(file: str) -> Kind:
-    """The kind of picture for a file if none is given."""
-    from ldpopt.problem.modelfile import read_model
-
-    is_workload = Path(file).suffix.lower() == ".toml" and read_model(file).problem is None
-    return "design" if is_workload else "mechanism"
 
 
 def _design(file: str) -> Any:
@@ -90,18 +91,23 @@ def _design(file: str) -> Any:
         return draw_design(compare_designs(found.workload, found.privacy, **how))
 
 
-def _mechanism(file: str) -> tuple[Mechanism, Notion | None]:
-    """Read a mechanism, or solve a model, whose notion is known then."""
+def _mechanism(file: str) -> tuple[Mechanism, Notion | None, str]:
+    """Read a mechanism or design and its title, or solve a model, whose notion is known then, as that of a design."""
+    from ldpopt.certificate.design_certificate import is_design
+    from ldpopt.designing import load_design
+    from ldpopt.foundation.files import strict_object
     from ldpopt.problem.modelfile import read_model
     from ldpopt.solving.solve import solve
 
     if Path(file).suffix.lower() != ".toml":
-        return read_mechanism(file), None
+        mechanism, privacy = read_mechanism(file), load_design(file).privacy if is_design(file) else None
+        found = strict_object(file, Path(file).stat().st_size)
+        return mechanism, privacy, str(found.get("about", found).get("title") or "")
     model = read_model(file)
     problem = model.require_problem(file)
     with working(f"solving {Path(file).name}"):
         solution = solve(problem, solver=model.solver, time_limit=model.time_limit)
-    return solution.mechanism, problem.privacy
+    return solution.mechanism, problem.privacy, model.title
 
 
 def _polytope(file: str) -> Any:

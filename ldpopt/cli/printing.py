@@ -4,6 +4,7 @@ import json as json_
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from ldpopt.foundation.files import replacing
 
 FALSE_CLAIM = 1  # exit code: a claim does not hold, such as an audit, an expected value or a certificate
 BAD_STATEMENT = 2  # exit code: a bad statement, file or usage
+LONG_TASK = 3.0  # seconds after which a task is named on stderr
 NO_SOLUTION = 3  # exit code: no mechanism, since the problem is infeasible or a limit was reached
 
 
@@ -69,9 +71,14 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
+def picked(found: Any, *names: str) -> dict[str, Any]:
+    """Some attributes of an object, by their names."""
+    return {name: getattr(found, name) for name in names}
+
+
 def audit_data(audit: Any) -> dict[str, Any]:
     """An audit as JSON data."""
-    return {"epsilon": audit.epsilon, "delta": audit.delta, "verdict": audit.verdict}
+    return picked(audit, "epsilon", "delta", "verdict")
 
 
 # Files
@@ -121,6 +128,25 @@ def save_picture(path: str, axes: Any) -> None:
         axes.figure.savefig(stream, format=Path(path).suffix.lstrip(".").lower(), dpi=150)
 
 
+def save_table(path: str, entries: list[dict[str, Any]]) -> None:
+    """Write rows as a table, every number exactly."""
+    from ldpopt.foundation.labels import text_of
+    from ldpopt.foundation.optional import pyarrow as pa
+    from ldpopt.tables.files import writing
+
+    numbers = (int, float, type(None))
+    rows = [
+        {
+            key: value if isinstance(value, numbers) and key not in ("answer", "number") else text_of(value)
+            for key, value in entry.items()
+        }
+        for entry in entries
+    ]
+    table = pa.Table.from_pylist(rows)
+    with writing(path, list(table.schema)) as write:
+        write([column.combine_chunks() for column in table.columns])
+
+
 # Progress
 
 
@@ -142,13 +168,20 @@ def progress_bar(task: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def _shown(task: str, columns: Callable[[Any, Any], tuple[Any, ...]]) -> Iterator[Callable[..., None]]:
-    """Show a task on stderr, if that is a terminal, until the end, even if Ctrl-C arrives while the display starts.
+    """Show a task on stderr until the end, even if Ctrl-C arrives while the display starts.
 
-    From now on, Ctrl-C raises KeyboardInterrupt.
+    If stderr is no terminal, a task of more than a few seconds is named there once. From now on, Ctrl-C raises
+    KeyboardInterrupt.
     """
     raise_on_interrupt()
     if not sys.stderr.isatty():
-        yield lambda **changes: None
+        note = threading.Timer(LONG_TASK, say, [f"{task} ..."])
+        note.daemon = True
+        note.start()
+        try:
+            yield lambda **changes: None
+        finally:
+            note.cancel()
         return
     from rich import progress
     from rich.console import Console

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import progress_bar, require_writable, say, show, working
 from ldpopt.cli.questions import Questions, is_folder, read_questions, require_folder
 from ldpopt.foundation.display import label
@@ -15,31 +16,17 @@ from ldpopt.foundation.display import label
 def privatize(
     file: options.QuestionsPath,
     answers: options.Answers,
-    output: Annotated[
-        str,
-        typer.Option(
-            "-o", "--output", metavar="REPORTS", help="CSV or Parquet, by the ending; '-' for stdout; or a folder."
-        ),
-    ],
+    output: Annotated[str, option("-o --output REPORTS", "CSV or Parquet by the ending; '-' for stdout; or a folder.")],
     column: options.Columns = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Copy this column unprotected; may be repeated.")
-    ] = None,
+    keep: Annotated[list[str] | None, option("--keep NAME", "Copy this column unprotected; may be repeated.")] = None,
     missing: options.Missing = None,
-    missing_answer: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The answer that stands for a missing one.")
-    ] = None,
+    missing_answer: Annotated[str | None, option("--missing-answer LABEL", "The answer for a missing one.")] = None,
     key: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="File with a secret key: the same id and answer give the same report."),
+        str | None, option("--key FILE", "File with a secret key: the same id and answer give the same report.")
     ] = None,
-    identity: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="Ids of the records, for --key.")
-    ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Privatize columns that are reports already, as a second layer.")
-    ] = False,
-    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Repeatable draws, for tests only.")] = None,
+    identity: Annotated[str | None, option("--id COLUMN", "Ids of the records, for --key.")] = None,
+    again: Annotated[bool, option("--again", "Privatize columns that are reports already, as a second layer.")] = False,
+    seed: Annotated[int | None, option("--seed N", "Repeatable draws, for tests only.", min=0)] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     show_values: options.ShowValues = False,
@@ -104,9 +91,8 @@ def _privatize_folder(questions: Questions, source: str, target: str, jobs: int,
     if target == "-" or Path(target).suffix:
         raise typer.BadParameter(f"{source} is a folder: its reports go to a folder, not to {target}")
     with progress_bar(f"privatizing {Path(source).name}") as progress, options.executor_of(dask, jobs) as executor:
-        return privatize_folder(
-            source, target, questions.survey, jobs=jobs, executor=executor, progress=progress, **how
-        )
+        how |= {"jobs": jobs, "executor": executor, "progress": progress}
+        return privatize_folder(source, target, questions.survey, **how)
 
 
 def _warnings(questions: Questions, seed: int | None, keep: list[str]) -> Iterator[str]:

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
 
 READ = 1 << 20  # bytes at the beginning of a file from which a survey is recognized
+FOR_SURVEYS = {  # what to do with a survey in place of a command, by its name
+    "solve": "ldpopt survey solve {}",
+    "design": "ldpopt survey solve {}",
+    "solved": "the survey is solved: go on with ldpopt survey plan, report, form or privatize {}",
+    "compare": 'set scheme = "best" in the survey, then `ldpopt check` compares the schemes',
+    "plot": "ldpopt survey report {} -o page.html",
+    "simulate": "ldpopt survey plan {} --people 1000 shows the half-widths without a simulation",
+    "sweep": "ldpopt survey plan {} --people 1000 shows the half-widths at its budget",
+    "export": "ldpopt survey solve {} -o survey.json has the mechanisms; ldpopt survey export is for reports",
+}
 
 
 @dataclass(frozen=True)
@@ -48,11 +58,16 @@ def read_questions(path: str, columns: list[str] | None, **policy: Any) -> Quest
     return Questions(Survey(dict.fromkeys(columns, Question(source, **given))), source)
 
 
-def refuse_options(options: dict[str, Any], path: str) -> None:
-    """Refuse options that a survey does not have."""
+def refuse_options(
+    options: dict[str, Any],
+    path: str,
+    use: str = "a mechanism or a design",
+    kind: str = "a survey of several questions",
+) -> None:
+    """Refuse options that a survey, or a file of another kind, does not have."""
     useless = next((name for name, value in options.items() if value), None)
     if useless is not None:
-        what = f"{useless} is for a mechanism or a design; {path} is a survey of several questions"
+        what = f"{useless} is for {use}; {path} is {kind}"
         raise typer.BadParameter(f"{what}: leave {useless} out")
 
 
@@ -64,6 +79,14 @@ def read_survey_file(path: str) -> Survey:
         return Survey.load(path)
     with working(f"solving {Path(path).name}"):
         return Survey.from_toml(path)
+
+
+def read_any_survey(path: str) -> Survey:
+    """Read a survey; a mechanism or design is a survey of one question with the name of its file."""
+    from ldpopt.surveys.files import read_source
+    from ldpopt.surveys.survey import Survey
+
+    return read_survey_file(path) if is_survey(path) else Survey({Path(path).stem: read_source(path)})
 
 
 def read_mechanism(path: str) -> Mechanism:
@@ -82,10 +105,11 @@ def is_survey(path: str) -> bool:
     return '"ldpopt survey' in text[:100] or bool(re.search(r"^\s*\[\s*question\s*[.\]]", text, re.MULTILINE))
 
 
-def require_no_survey(path: str) -> None:
-    """Refuse a survey in place of a model or a mechanism."""
+def require_no_survey(path: str, command: str | None = None) -> None:
+    """Refuse a survey in place of a model or a mechanism, and name the command that does for it what was asked."""
     if is_survey(path):
-        do = "use a command that reads surveys: ldpopt survey --help"
+        given = command if Path(path).suffix.lower() == ".toml" or command not in ("solve", "design") else "solved"
+        do = FOR_SURVEYS.get(given or "", "ldpopt survey --help lists what reads surveys").format(path)
         raise ModelFileError("this is a survey of several questions, not a model or a mechanism", where=path, do=do)
 
 

@@ -1,43 +1,73 @@
-"""The command report: one page about a model's mechanism, for people who decide about a survey."""
+"""The command report: one page about a model's mechanism or a survey, for people who decide."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.printing import require_writable, show, working
+from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.foundation.files import replacing
 
 
 def report(
-    model: options.ModelPath,
+    file: options.ModelOrSurveyPath,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The page, as HTML.")],
+    people: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How many people will answer: how precise the results are.")
+    ] = None,
+    waves: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="How often the same people answer (default: as the survey says)."),
+    ] = None,
+    where: Annotated[
+        Literal["device", "office"] | None,
+        typer.Option(help="Where reports are drawn (default: the page has both, to tick one)."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A column that is kept unprotected beside the reports; may be repeated."),
+    ] = None,
     budgets: Annotated[
         bool,
         typer.Option(
-            "--budgets/--no-budgets",
-            help="Include a slider for budgets from a quarter to four times that of the model.",
+            "--budgets/--no-budgets", help="For a model: include other budgets, from a quarter to four times."
         ),
     ] = True,
     time_limit: options.TimeLimit = None,
     json: options.Json = None,
 ) -> None:
-    """Write one page about a mechanism, for people who decide.
+    """Write one page on a model or a survey, for an ethics board.
 
-    It has the question in words, what each person risks, the mechanism, how precise the estimates are for a given
-    number of people, the proof, and how to repeat the computation. It needs no network, and scripts only for the
-    slider. For a model with a workload it describes the design.
+    It has the questions in words, what each person risks, who draws the reports and where, what stays unprotected, how
+    precise the results are for a number of people, the proof, and how to repeat the computation. It needs no network
+    and no scripts, and can be printed. For a model with a workload it describes the design.
     """
     from ldpopt.plotting.report import report as page
     from ldpopt.problem.modelfile import read_model
 
     require_writable(output)
-    found = read_model(model)
-    source = Path(model).read_text(encoding="utf-8")
-    with working(f"reporting on {Path(model).name}"):
-        text = page(found, source=source, title=Path(model).stem, budgets=budgets, time_limit=time_limit)
+    found: Any
+    how: dict[str, Any] = {"people": people, "waves": waves, "where": where, "keep": keep or []}
+    if is_survey(file):
+        refuse_options({"--no-budgets": not budgets, "--time-limit": time_limit}, file)
+        found, how["waves"] = read_survey_file(file), waves or _stated_waves(file)
+    else:
+        found = read_model(file)
+        how |= {"budgets": budgets, "time_limit": time_limit}
+    source = Path(file).read_text(encoding="utf-8") if Path(file).suffix.lower() == ".toml" else ""
+    with working(f"reporting on {Path(file).name}") as describe:
+        text = page(found, source=source, title=Path(file).stem, progress=describe, **how)
     with replacing(output) as stream:
         stream.write(text)
     data = {"file": output, "title": found.title, "bytes": len(text.encode())}
     show(f"{output}: open it in a browser", data, json)
+
+
+def _stated_waves(file: str) -> int | None:
+    """The number of waves over which a survey in TOML keeps a promise; None if it states none."""
+    from ldpopt.surveys.statement import read_survey
+
+    stated = read_survey(file).section.waves if Path(file).suffix.lower() == ".toml" else None
+    return None if stated is None else stated.count

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import argument, option
 from ldpopt.cli.printing import progress_bar, require_writable, say, show, working
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.errors import NoSolutionError, StatementError
@@ -31,24 +32,19 @@ class Name(NamedTuple):
 def simulate(
     files: Annotated[
         list[str],
-        typer.Argument(
-            metavar="MODEL|MECHANISM...",
-            help="Models (TOML), which are solved, or names of `ldpopt models`; or mechanisms (JSON).",
+        argument(
+            "MODEL|MECHANISM...",
+            "Models (TOML), which are solved, or names of `ldpopt models`; or mechanisms (JSON).",
             callback=options.find_models,
         ),
     ],
     people: options.People,
-    repeats: Annotated[int, typer.Option(metavar="N", min=2, help="Surveys with each number of people.")] = 100,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Seed, for repeatable surveys; required with --checkpoint.")
-    ] = None,
-    epsilon: Annotated[
-        str | None, typer.Option(metavar="GRID", help="Budgets, such as 0.5:2:4 (default: the models' own).")
-    ] = None,
+    repeats: Annotated[int, option("--repeats N", "Surveys with each number of people.", min=2)] = 100,
+    seed: Annotated[int | None, option("--seed N", "Repeatable surveys; required with --checkpoint.", min=0)] = None,
+    epsilon: Annotated[str | None, option("--epsilon GRID", "Budgets, as 0.5:2:4 (default: of the model).")] = None,
     delta: options.Deltas = None,
     prior: Annotated[
-        str | None,
-        typer.Option(metavar="LABEL=W,...", help="Shares of the answers (default: the model's; uniform without one)."),
+        str | None, option("--prior LABEL=W,...", "Shares of the answers (default: the model's; uniform without one).")
     ] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,

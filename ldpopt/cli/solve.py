@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ldpopt.cli import options, printing
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import audit_data, new_axes, refuse, require_writable, save_picture, say, show, working
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.display import Facts, Table
@@ -26,16 +25,11 @@ def solve(
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     form: options.Form = None,
-    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Mechanism as JSON.")] = None,
-    plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Heat map of the mechanism.")] = None,
-    proof: Annotated[
-        str | None, typer.Option("--certificate", metavar="FILE", help="Certificate as JSON, for `ldpopt certify`.")
-    ] = None,
+    output: Annotated[str | None, option("-o --output FILE", "Mechanism as JSON.")] = None,
+    plot: Annotated[str | None, option("--plot FILE", "Heat map of the mechanism.")] = None,
+    proof: Annotated[str | None, option("--certificate FILE", "Certificate as JSON, for `ldpopt certify`.")] = None,
     gap: Annotated[
-        float,
-        typer.Option(
-            "--gap", metavar="G", min=0.0, help="Largest certified relative gap to accept; the search may stop there."
-        ),
+        float, option("--gap G", "Largest certified relative gap to accept; the search may stop there.", min=0.0)
     ] = SMALL_GAP,
     dask: options.Dask = None,
     json: options.Json = None,
@@ -67,7 +61,7 @@ def solve(
     if proof is not None and certificate is not None:
         certificate.save(proof)
     if plot is not None:
-        save_picture(plot, heat_map(mechanism, solution.problem.privacy))
+        save_picture(plot, heat_map(mechanism, solution.problem.privacy, loaded.title))
     if certificate is None:
         refuse(f"{solution.solver} returned no duals, so there is no bound", "give --solver highs")
     printing.require_gap(certificate.relative_gap, gap)
@@ -112,16 +106,17 @@ def say_notes(solution: Solution) -> None:
             say(f"note: {note}")
 
 
-def heat_map(mechanism: Any, privacy: Any = None) -> Any:
-    """New axes with a mechanism, large enough for its labels and numbers, under its notion, or its audited epsilon."""
+def heat_map(mechanism: Any, privacy: Any = None, title: str = "") -> Any:
+    """New axes with a mechanism, large enough for its labels and numbers, under its title, or its audited epsilon."""
     from ldpopt import plotting as pictures
     from ldpopt.plotting.axes import name_privacy
 
     n, m = mechanism.channel.shape
     axes = new_axes((max(4.4, min(13.0, 2.2 + 0.62 * m)), max(3.4, min(12.0, 1.6 + 0.52 * n))))
     pictures.mechanism(mechanism, axes)
-    audited = rf"Audit: true $\varepsilon$ = {mechanism.audit().epsilon:.4g}" if privacy is None else ""
-    axes.set_title(audited or name_privacy(privacy), fontsize=10)
+    audited = rf"Audit over all pairs of answers: true $\varepsilon$ = {mechanism.audit().epsilon:.4g}"
+    under = audited if privacy is None else name_privacy(privacy)
+    axes.set_title("\n".join(filter(None, [title.replace("$", r"\$"), under])), fontsize=10)
     return axes
 
 

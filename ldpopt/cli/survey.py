@@ -1,4 +1,4 @@
-"""The commands on surveys: init, check, solve, plan, form, collect, invite, privatize, estimate and export."""
+"""The commands on surveys: init, check, solve, plan, report, form, collect, privatize and others."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,9 +11,12 @@ from ldpopt.cli.collect import collect
 from ldpopt.cli.estimate import estimate
 from ldpopt.cli.form import form
 from ldpopt.cli.invite import invite
+from ldpopt.cli.options import option
 from ldpopt.cli.plan import plan
-from ldpopt.cli.printing import require_writable, say, show, working, write_new
+from ldpopt.cli.printing import require_writable, save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
+from ldpopt.cli.questions import read_any_survey
+from ldpopt.cli.report import report
 from ldpopt.foundation.display import Facts, Part, Table, label
 
 survey = typer.Typer(rich_markup_mode=None)
@@ -41,7 +44,7 @@ def init(
 
 
 def solve(
-    path: Annotated[str, typer.Argument(metavar="SURVEY", help="A survey in TOML.")],
+    path: options.SurveyPath,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Survey as JSON.")] = None,
     json: options.Json = None,
 ) -> None:
@@ -109,5 +112,59 @@ def export(
     show(f"{output}: {count:,} reports", {"file": output, "reports": count}, json)
 
 
-for _command in (init, check, solve, plan, form, collect, invite, privatize, estimate, export):
+def codebook(
+    path: options.QuestionsPath,
+    output: Annotated[str | None, option("-o --output TABLE", "As CSV or Parquet.")] = None,
+    json: options.Json = None,
+) -> None:
+    """Show what each report in a table means: the answers that give it most often.
+
+    The last column says how many times as often the likeliest answer gives the report as the unlikeliest one.
+    """
+    from ldpopt.surveys.codebook import codebook as rows_of
+
+    require_writable(output)
+    rows = rows_of(read_any_survey(path))
+    table = [[label(row["column"]), *list(row.values())[1:]] for row in rows]
+    headings, words = ["column", "report", "likeliest for", "times"], ["likeliest for"]
+    show(Facts("Codebook of reports", [Table(headings, table, words=words, digits=4)]), {"reports": rows}, json)
+    if output is not None:
+        save_table(output, rows)
+
+
+def simulate(
+    path: options.QuestionsPath,
+    people: Annotated[int, option("--people N", "How many people answer.", min=1)],
+    shares: Annotated[
+        str | None,
+        option("--shares FILE", "TOML with the supposed shares: a table for each question, or each tick."),
+    ] = None,
+    repeats: Annotated[int, option("--repeats K", "Number of simulated surveys.", min=2)] = 200,
+    confidence: options.Confidence = 0.95,
+    seed: Annotated[int | None, option("--seed N", "Repeatable draws.", min=0)] = None,
+    json: options.Json = None,
+) -> None:
+    """Simulate a survey: errors of the estimates and coverage of their intervals, before anybody is asked.
+
+    Answers are drawn with the supposed shares (default: the prior of a question, else equal shares), privatized and
+    estimated again and again.
+    """
+    from ldpopt.problem.modelfile.page import Page
+    from ldpopt.studies.survey_simulation import simulate_survey
+
+    survey = read_any_survey(path)
+    how: dict[str, Any] = {"repeats": repeats, "confidence": confidence, "rng": seed}
+    with working(f"simulating {repeats} surveys"):
+        found = simulate_survey(survey, people, shares=None if shares is None else Page(shares).data, **how)
+    rows = found.to_dict("records")
+    table = [[label(row["question"]), label(row["answer"]), *list(row.values())[2:]] for row in rows]
+    headings = ["question", "answer", "truth", "error", "coverage", "half-width"]
+    title = f"{repeats} simulated surveys of {people:,} people, {100 * confidence:g} % intervals"
+    show(Facts(title, [Table(headings, table, words=["answer"], digits=4)]), {"estimates": rows}, json)
+
+
+COMMANDS = (
+    init, check, solve, plan, codebook, simulate, report, form, collect, invite, privatize, estimate, export,
+)  # fmt: skip
+for _command in COMMANDS:
     survey.command()(_command)

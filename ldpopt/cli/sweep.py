@@ -10,6 +10,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.interrupts import INTERRUPTED
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import NO_SOLUTION, new_axes, progress_bar, require_writable, save_picture, say, show
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import file_errors
@@ -23,19 +24,15 @@ def sweep(
     models: options.ModelPaths,
     epsilon: options.Epsilons,
     delta: options.Deltas = None,
-    prior_grid: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="Use N priors from 0 to 1 (two answers only).")
-    ] = None,
+    prior_grid: Annotated[int | None, option("--prior-grid N", "N priors from 0 to 1, of two answers.", min=2)] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     output: options.CsvTable = None,
-    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Curves; a surface with --prior-grid.")] = None,
+    plot: Annotated[str | None, option("--plot FILE", "Curves; a surface with --prior-grid.")] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     checkpoint: options.CheckpointFile = None,
-    keep: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="A new folder for the mechanisms: ROW.json for each row.")
-    ] = None,
+    keep: Annotated[str | None, option("--keep FOLDER", "New folder for mechanisms: ROW.json for each row.")] = None,
     json: options.Json = None,
 ) -> None:
     """Solve a model, or several, at many budgets, deltas and priors.
@@ -60,7 +57,11 @@ def sweep(
         result.to_csv(output)
     show(result.facts(), {"interrupted": result.interrupted, "rows": list(result.records())}, json)
     if plot is not None and result.rows and not result.interrupted:
-        save_picture(plot, _picture(result))
+        from ldpopt import plotting as pictures
+
+        has_surface = result.priors is not None and len(result.epsilons) > 1 and not result.cases
+        axes = new_axes((7.0, 5.2), "3d") if has_surface else new_axes()
+        save_picture(plot, (pictures.surface if has_surface else pictures.sweep)(result, axes))
     _exit_unless_solved(result, output)
 
 
@@ -96,15 +97,6 @@ def _save_mechanisms(result: SweepResult, folder: str, names: list[str]) -> None
             delta = "" if math.isnan(row.delta) else f", delta {row.delta!r}"
             title = f"{row.model or names[0]}, epsilon {row.epsilon!r}{delta}, prior {row.prior}"
             mechanism.save(Path(folder) / f"{number:0{digits}}.json", title=title)
-
-
-def _picture(result: SweepResult) -> Any:
-    """Curves, or a surface over budgets and priors."""
-    from ldpopt import plotting as pictures
-
-    if result.priors is not None and len(result.epsilons) > 1 and not result.cases:
-        return pictures.surface(result, new_axes((7.0, 5.2), "3d"))
-    return pictures.sweep(result, new_axes())
 
 
 def _exit_unless_solved(result: SweepResult, output: str | None) -> None:

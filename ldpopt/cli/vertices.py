@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.printing import show, working
+from ldpopt.cli.printing import say, show, working
 from ldpopt.foundation.display import Facts, Part, Table, label
 
 
@@ -35,6 +35,8 @@ def vertices(
     problem = found.require_problem(model)
     with working("extreme points"):
         points = extreme_points(problem.privacy, *problem.utility.shape, inputs=problem.inputs, time_limit=time_limit)
+        if points.forecast:
+            say(points.forecast)
         facts, listed = points.facts(fractions=fractions), list(islice(points, list_all))
         orbits = points.orbits if points.is_complete else ()
     parts: list[Part] = list(facts.parts)

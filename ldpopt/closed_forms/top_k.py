@@ -30,13 +30,13 @@ class Ranking:
         self.support = int(np.count_nonzero(weights))  # number of positive weights
 
     def total(self, k: int | None = None) -> Fraction:
-        r"""Return :math:`S_k` exactly; without ``k`` the sum of all weights."""
+        r"""Return :math:`\Sigma_k` exactly; without ``k`` the sum of all weights."""
         return exact_sum(self.sorted[:k])
 
     def largest_k(self, alpha: Fraction) -> tuple[int, Fraction]:
-        r"""Find the largest optimal number of members, and its :math:`S_k`, exactly.
+        r"""Find the largest optimal number of members, and its :math:`\Sigma_k`, exactly.
 
-        .. math:: k^* = \max \{ k : \pi_{(k)} > 0,\ \pi_{(k)} (\alpha + k - 2) \ge S_{k-1} \}
+        .. math:: k^* = \max \{ k : \pi_{(k)} > 0,\ \pi_{(k)} (\alpha + k - 2) \ge \Sigma_{k-1} \}
 
         Floats give a first guess. A search in rationals over blocks of equal weights corrects their rounding.
         The thresholds are monotone, so the search finds the optimum.
@@ -56,7 +56,7 @@ class Ranking:
         return k, total
 
     def _joins(self, k: int, before: Fraction, alpha: Fraction) -> bool:
-        """Whether the k-th answer is a member: ``pi_(k) (alpha + k - 2) >= S_{k-1}``; equality is a tie."""
+        """Whether the k-th answer is a member: ``pi_(k) (alpha + k - 2) >= Sigma_(k-1)``; equality is a tie."""
         return Fraction(float(self.sorted[k - 1])) * (alpha + k - 2) >= before
 
     def _block(self, index: int) -> tuple[int, int]:
@@ -89,7 +89,7 @@ class TopK(ResponseForm):
 
     @property
     def thresholds(self) -> Float:
-        r"""The ratios :math:`t_k = S_{k-1}/\pi_{(k)} - (k-2)` at which the k-th answer joins, shape ``(n,)``.
+        r"""The ratios :math:`t_k = \Sigma_{k-1}/\pi_{(k)} - (k-2)` at which the k-th answer joins, shape ``(n,)``.
 
         Non-decreasing, the first is 1, infinite for answers of weight zero (and on overflow): k members
         are optimal if and only if :math:`t_k \le e^\epsilon \le t_{k+1}`.
@@ -156,8 +156,8 @@ class TopK(ResponseForm):
 def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
     r"""Find the largest probability of a truthful report for a known prior: randomized response on the k likeliest.
 
-    .. math:: u^* = \delta + (1-\delta) \max_k \frac{e^\epsilon S_k}{e^\epsilon + k - 1}, \qquad
-              S_k = \pi_{(1)} + \dots + \pi_{(k)}
+    .. math:: u^* = \delta + (1-\delta) \max_k \frac{e^\epsilon \Sigma_k}{e^\epsilon + k - 1}, \qquad
+              \Sigma_k = \pi_{(1)} + \dots + \pi_{(k)}
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
 def least_epsilon(prior: Any, value: float, delta: float = 0.0) -> float:
     r"""Find the smallest budget that reaches a given probability of truthful reports.
 
-    .. math:: \epsilon = \ln \min_{k : S_k > v} \max\left(1, \frac{(k-1) v}{S_k - v}\right), \qquad
+    .. math:: \epsilon = \ln \min_{k : \Sigma_k > v} \max\left(1, \frac{(k-1) v}{\Sigma_k - v}\right), \qquad
               v = \frac{u - \delta}{1 - \delta}
 
     Parameters
@@ -265,7 +265,7 @@ def least_epsilon(prior: Any, value: float, delta: float = 0.0) -> float:
 
 
 def _least_ratio(ranking: Ranking, target: Fraction) -> Fraction:
-    """Least alpha with ``max_k alpha S_k / (alpha + k - 1) >= target``, where ``pi_(1) < target < S_n``."""
+    """Least alpha with ``max_k alpha Sigma_k / (alpha + k - 1) >= target``, where ``pi_(1) < target < Sigma_n``."""
     sums, goal = np.cumsum(ranking.sorted), float(target)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(sums > goal, np.arange(len(sums)) * goal / (sums - goal), np.inf)

@@ -12,9 +12,10 @@ from ldpopt.certificate.design_certificate import DesignCertificate
 from ldpopt.designing.comparison import DesignComparison, OtherMechanism, compare_designs
 from ldpopt.designing.design import design, load_design, save_design
 from ldpopt.designing.frequency_design import FrequencyDesign
+from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.designing.record import Design
 
 __all__ = [
-    "Design", "DesignCertificate", "DesignComparison", "FrequencyDesign", "OtherMechanism", "compare_designs",
-    "design", "load_design", "save_design",
+    "Design", "DesignCertificate", "DesignComparison", "FrequencyDesign", "OtherMechanism", "QuestionsDesign",
+    "compare_designs", "design", "load_design", "save_design",
 ]  # fmt: skip

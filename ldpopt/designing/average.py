@@ -10,8 +10,6 @@ With ``S = M^-1`` and ``N = S G S`` the multipliers ``(eta, slope)`` of the equa
 ``g N g <= eta + slope g`` for every column. A primal-dual interior point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,19 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from ldpopt.designing import column_generation as generation
 from ldpopt.designing.column_generation import (
-    FIRST,
-    FOUND,
-    RESOLVED,
-    STALLED,
-    UNUSED,
     CurvedPoint,
     CurvedSystem,
     Optimum,
     Solved,
     generate_columns,
     half_inverse,
-    relative_error,
 )
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Price
@@ -77,7 +70,7 @@ class _AveragePoint(CurvedPoint):
 class _AverageState:
     """Information, value and prices at probabilities ``q``."""
 
-    def __init__(self, master: AverageMaster, q: Float) -> None:
+    def __init__(self, master: "AverageMaster", q: Float) -> None:
         # The images of a column share its probability.
         every = np.tile(q / len(master.images), len(master.images))
         self.half = half_inverse(master.all_scores, every, master.gram)
@@ -101,7 +94,7 @@ class _AverageState:
         return total
 
     def root(self) -> Float:
-        """``V`` with ``V^T V`` the second derivatives: products of two coordinates, at most ``d (d + 1)/2`` rows, ``m``."""
+        """``V``, at most ``d (d + 1) / 2`` products of two coordinates by ``m``: ``V^T V`` are the second derivatives."""
         sizes, basis = np.linalg.eigh(self.form)
         first, second = np.triu_indices(len(sizes))
         share = np.sqrt(np.maximum(sizes[first] + sizes[second], 0.0) * np.where(first == second, 1.0, 2.0))
@@ -117,11 +110,9 @@ class _AverageState:
 
 
 class AverageMaster:
-    """The master program for given columns, whose scores ``g``, shape ``(m, d)``, span the space.
+    """The master program for columns whose scores, shape ``(m, d)``, span the space; ``images`` is ``(h, d, d)``."""
 
-    ``gram`` is ``G``, shape ``(d, d)``, invariant under a group of orthogonal matrices, ``images``, shape
-    ``(h, d, d)``: ``scores @ image`` are the images of the columns. ``spread`` is the value less the variance.
-    """
+    # The Gram matrix is invariant under the images, orthogonal matrices; spread is the value less the variance.
 
     def __init__(self, scores: Float, gram: Float, images: Float, spread: float = 0.0) -> None:
         self.gram, self.images, self.spread = gram, images, spread
@@ -147,7 +138,7 @@ class AverageMaster:
                 lambda point: _AverageSystem(self, point),
                 gap=gap,
                 steps=STEPS,
-                stalled_steps=STALLED,
+                stalled_steps=generation.STALLED,
                 deadline=deadline,
             )
             now = self._measured(ended.point)
@@ -168,8 +159,8 @@ class AverageMaster:
         at, slope = self.state(point), point.dual[1:]
         offset = float(np.max(at.prices - slope @ self.rows[1:]))
         bound = at.value**2 / offset if offset > 0 else 0.0
-        variance = max(at.value - self.spread, RESOLVED * at.value)
-        off = relative_error(self.missing(point.q) / self.largest, point.dual * self.largest, variance)
+        variance = max(at.value - self.spread, generation.RESOLVED * at.value)
+        off = generation.relative_error(self.missing(point.q) / self.largest, point.dual * self.largest, variance)
         gap = max((at.value - bound) / variance, off)
         inverse, price = at.half @ at.half.T, at.half @ at.form @ at.half.T
         return AverageDesign(point.q, inverse, price, self.fixed @ slope, at.value, gap, off)
@@ -241,7 +232,7 @@ class _Average:
         found = master.solve(start=x, gap=gap, deadline=deadline)
         price = Price(contrasts.over_answers(found.price) * unit, contrasts.over_answers(found.slope) * unit, r)
         shapes, q = all_images(columns.shapes, found.q, symmetries)
-        used, value = q > UNUSED, found.value * unit
+        used, value = q > generation.UNUSED, found.value * unit
         dual = Dual(r, contrasts.needed(found.inverse), value, value, price.slope - price.slope.sum() * r)
         columns, q = Columns(shapes[used], columns.base, columns.spread), q[used] / q[used].sum()
         optimum = Optimum(contrasts, columns, q, value, dual)
@@ -263,5 +254,5 @@ def optimize_average(
     columns = Columns(representatives(columns.shapes, symmetries), columns.base, columns.spread)
     contrasts = contrasts.scaled_to(columns)
     master = _Average(contrasts, symmetries)
-    how = {"gap": gap, "deadline": deadline, "first": FIRST if start is None else FOUND}
+    how = {"gap": gap, "deadline": deadline, "first": generation.FIRST if start is None else generation.FOUND}
     return generate_columns(master, cone, columns, contrasts.weights, **how)[0]

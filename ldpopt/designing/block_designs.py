@@ -1,12 +1,8 @@
 """Block designs: sets of one size in which every two answers are together equally often.
 
-All sets of the best size estimate frequencies best, and so do any balanced ones: their information is the same. They
-come from arithmetic: hyperplanes of projective and affine spaces (Singer), residues in finite fields (Paley),
-difference families of integers found by a search, one more point, and complements. Each is checked before it is used.
-No design has fewer sets than answers (Fisher).
+All sets of the best size estimate frequencies best, and so do any balanced ones. They come from hyperplanes of spaces
+(Singer), residues in finite fields (Paley), and difference families found by a search; each is checked.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,8 +1,6 @@
 """Column generation: solve a master program on some columns, price all others, add the costliest ones.
 
-One loop for both objectives: the masters are in `average` and `worst_case`, the oracle is `Cone.price`. Gaps are those
-of the variance, which is the value less the variance of the true values. Both masters share the inverse of an
-information matrix, and Newton steps with curved prices.
+One loop for both masters, `average` and `worst_case`. Gaps are those of the variance: the value less the spread.
 """
 
 import time
@@ -27,17 +25,14 @@ ROUNDS = 120  # limit on rounds of pricing
 UNUSED = 1e-13  # probability below which a column is left out of the mechanism
 FINEST = 1e-12  # gap that floats can reach, relative to the value
 FIRST, FOUND = 0.03, 1e-3  # gap of the first master, if the first columns are those of a design
-# Time that is kept for the proof, in multiples of the quickest pricing: integers price all columns once more
-PROOF = 80.0
+PROOF = 80.0  # time that is kept for the proof in integers, in multiples of the quickest pricing of all columns
 FEWER = 0.5  # gap of the next master, in multiples of the gap that pricing found
 STALLED = 20  # steps without a smaller gap before the iteration ends
 # Dual residual, as a share of the products: above, a step only restores dual feasibility; below, the prices are nearly
 # straight
 CURVED, STRAIGHT = 0.3, 1e-3
-# Least share of the mean product that a step aims at, if prices are nearly straight and if not
-CENTERING = (1e-3, 0.03)
-# Singular value of a design, relative to the largest, below which a direction counts as without information
-LEAST = 1e-10
+CENTERING = (1e-3, 0.03)  # least share of the mean product that a step aims at, if prices are straight and if not
+LEAST = 1e-10  # singular value of a design, relative to the largest, below which a direction has no information
 NEEDED = 1e-8  # share of a workload in such directions above which the workload needs them
 RESOLVED = 1e-15  # least variance relative to the value that floats can resolve
 P = TypeVar("P", bound=Point)
@@ -189,11 +184,8 @@ class CurvedSystem(NewtonSystem[P]):
 
 
 def half_inverse(rows: Float, weights: Float, gram: Float) -> Float:
-    """``R`` with ``R R^T`` the inverse of ``rows^T diag(weights) rows``, which is not formed: that would lose digits.
-
-    The pseudo-inverse if some direction has no information. But if the workload, of this Gram matrix, needs that
-    direction, it gets the least information that floats can resolve, so that the value is huge.
-    """
+    """``R`` with ``R R^T`` the (pseudo-)inverse of ``rows^T diag(weights) rows``, which is not formed."""
+    # A direction without information that the workload, of this Gram matrix, needs gets the least that floats resolve.
     root = np.sqrt(weights)[:, None] * rows
     size = np.linalg.norm(root, axis=0)
     if not np.isfinite(size).all():

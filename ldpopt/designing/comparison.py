@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ldpopt.certificate.frequency_certificate import best_size
 from ldpopt.designing import literature
-from ldpopt.designing.design import design
-from ldpopt.designing.frequency_design import FrequencyDesign
+from ldpopt.designing.design import AnyDesign, design
 from ldpopt.designing.literature import SetProtocol, factorization
-from ldpopt.designing.record import Design
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation import optional
+from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown
 from ldpopt.foundation.numbers import Float, frozen
+from ldpopt.frequencies.linear_hash import LinearHash
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.workload import Workload
@@ -33,7 +34,7 @@ CHANNELS: dict[str, Callable[[int, float], Float]] = {
     "Hadamard response": literature.hadamard_response,
     "hierarchy": literature.hierarchy,
 }
-NAMES = (*SETS, *CHANNELS, "factorization")  # in the order in which they are computed
+NAMES = (*SETS, "linear hash", *CHANNELS, "factorization")  # in the order in which they are computed
 # Largest number of answers for which a channel is listed and inverted, in at most a minute
 LARGEST = {"randomized response": 1000, "Hadamard response": 400, "hierarchy": 400, "factorization": 64}
 LISTED = 14  # the same for protocols whose reports are all sets
@@ -85,7 +86,7 @@ class DesignComparison(HasFacts):
         Reason by name, for mechanisms that are not computed.
     """
 
-    best: Design | FrequencyDesign
+    best: AnyDesign
     others: tuple[OtherMechanism, ...]
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -113,16 +114,10 @@ class DesignComparison(HasFacts):
     def to_dict(self) -> dict[str, Any]:
         """Return what the command writes as JSON: the design's numbers, the literature, and what is left out."""
         best, keys = self.best, ("name", "value", "ratio", "average", "worst", "note")
-        return {
-            "objective": best.objective,
-            "value": best.value,
-            "average": best.average_variance,
-            "worst": best.worst_variance,
-            "bound": best.bound,
-            "relative_gap": best.relative_gap,
-            "literature": [{key: getattr(row, key) for key in keys} for row in self.others],
-            "left_out": self.left_out,
-        }
+        own = {key: getattr(best, key) for key in ("objective", "value", "bound", "relative_gap")}
+        own |= {"average": best.average_variance, "worst": best.worst_variance}
+        literature = [{key: getattr(row, key) for key in keys} for row in self.others]
+        return own | {"literature": literature, "left_out": self.left_out}
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table: one row for each mechanism, columns value, ratio, average, worst."""
@@ -140,7 +135,7 @@ def compare_designs(
     objective: Literal["average", "worst_case"] = "average",
     gap: float = 1e-6,
     time_limit: float | None = None,
-    best: Design | FrequencyDesign | None = None,
+    best: AnyDesign | None = None,
 ) -> DesignComparison:
     r"""Compare the best mechanism for a workload with mechanisms from the literature.
 
@@ -148,6 +143,7 @@ def compare_designs(
 
     Randomized response, the best subset selection, unary encoding, local hashing, Hadamard response, a binary hierarchy
     and the factorization mechanism (five random starts), each with the unbiased estimator that is best for its channel.
+    For frequencies also `frequencies.LinearHash`, with its own estimator.
 
     Parameters
     ----------
@@ -199,6 +195,8 @@ def compare_designs(
     others: list[OtherMechanism] = []
     left_out: dict[str, str] = {}
     for name in NAMES:
+        if name == "linear hash" and wanted.unit is None:
+            continue
         try:
             variances, note = case.variances(name)
         except (LdpoptError, OverflowError, np.linalg.LinAlgError) as error:
@@ -234,6 +232,8 @@ class _Case:
         """Variances of a mechanism, and a note on its sets or its estimator; an error if it would take too long."""
         if name == "subset selection":
             return self._subset_selection()
+        if name == "linear hash":
+            return self._linear_hash()
         if name in SETS:
             return self._sets(SETS[name](self.n, self.epsilon), LARGEST.get(name, LISTED))
         if self.n > LARGEST[name]:
@@ -257,10 +257,18 @@ class _Case:
             return protocol.variances(literature.centered_diagonal(self.workload)), note
         return self._best_for(protocol.channel), ""
 
+    def _linear_hash(self) -> tuple[Float, str]:
+        """Variances of a linear hash for frequencies, the same for every answer, and the length of its reports."""
+        private, public = (LinearHash(self.epsilon, self.n, coin) for coin in (False, True))
+        note = f"{private.bits} bits; with a public coin {public.bits}"
+        return np.full(self.n, (self.workload.unit or 1.0) ** 2 * private.total_variance), note
+
     def _subset_selection(self) -> tuple[Float, str]:
         """Variances of subset selection at its best size."""
         diagonal = literature.centered_diagonal(self.workload)
-        sizes = range(1, self.n) if self.n <= 1000 else _sizes_near(self.n, self.epsilon)
+        sizes: Iterable[int] = range(1, self.n) if self.n <= 1000 else _sizes_near(self.n, self.epsilon)
+        if self.n > LISTED and self.workload.unit is not None:  # all answers have the same variance
+            sizes = [best_size(self.n, Budget(self.epsilon))]
         protocols = {k: literature.subset_selection(self.n, self.epsilon, k) for k in sizes}
         plain = {k: protocol.variances(diagonal) for k, protocol in protocols.items()}
         size = min(plain, key=lambda k: self.value(plain[k]))

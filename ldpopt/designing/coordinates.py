@@ -1,9 +1,7 @@
 r"""Coordinates in which a design is well scaled: scores of columns, and the workload's Gram matrix.
 
-A column ``v`` of the cone, reported with probability ``q = theta (r.v)``, has the score vector ``g = v / (r.v) - 1``:
-the relative change of each answer's weight by the report. All ``g`` are orthogonal to the weights ``r``; so are the
-rows of the centered workload. An orthonormal basis of that space leaves out the known direction, which keeps small
-budgets accurate: there ``v`` is near 1, and subtracting 1 first loses no digits of ``g``.
+A column ``v`` of the cone, reported with probability ``q = theta (r.v)``, has the score vector ``g = v / (r.v) - 1``,
+which is orthogonal to the weights ``r``, as are the rows of the centered workload: coordinates are in that space.
 """
 
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
 """The verbs: `design` reads the problem, runs the plan and proves the result; a design is saved and loaded."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 from ldpopt.certificate.design_bound import NoBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_certificate import DesignCertificate
-from ldpopt.certificate.design_statement import Cone, Statement, cone_of
-from ldpopt.certificate.frequency_certificate import FrequencyCertificate
+from ldpopt.certificate.design_claim import DesignClaim
+from ldpopt.certificate.design_statement import Statement, cone_of
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.plan import plan_of
+from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.designing.realize import response
 from ldpopt.designing.record import Design, ProvedDesign
 from ldpopt.errors import LdpoptError, NotRepresentableError, PrivacyViolationError, StatementError
@@ -31,6 +32,7 @@ from ldpopt.problem.design_problem import DesignProblem, Objective
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.log import LOG, Step, log_to_stderr
 
+AnyDesign = Design | FrequencyDesign | QuestionsDesign
 LARGEST_GAP = 0.99  # largest gap that is accepted: a gap of 1 would accept every design
 SMALL = 1e-2  # budget in nats below which differences of probabilities have few digits
 NEAR = 1000.0  # a method runs once more if its gap is at most this multiple of the required gap
@@ -49,7 +51,7 @@ def design(
     outputs: int | None = None,
     limits: DesignLimits = DESIGN_LIMITS,
     verbose: bool = False,
-) -> Design | FrequencyDesign:
+) -> AnyDesign:
     r"""Find the private mechanism that estimates a workload with the smallest variance.
 
     .. math:: \min_{C, V} \sum_x r_x \Big( \sum_y C(y \mid x) |V_y|^2 - |W_x|^2 \Big)
@@ -88,7 +90,7 @@ def design(
     Design
         Mechanism, estimator, variances and certificate; ``steps`` are the methods that ran. A `FrequencyDesign` for
         plain frequencies of more than 20 answers with equal weights: its reports are too many to list, and it has its
-        own sampler.
+        own sampler; a `QuestionsDesign` for marginals of more than 512 answers to questions of two answers each.
 
     Raises
     ------
@@ -125,7 +127,7 @@ def design(
         return run_design(plan_of(form, limits), DesignTask(form, gap, deadline, limits))
 
 
-def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Design | FrequencyDesign:
+def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDesign:
     """Try the methods in order until the gap is reached; the best estimator and the best bound are kept."""
     notes: list[str] = []
     ran: list[Step[DesignMethod]] = []
@@ -136,8 +138,10 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> Desig
         ran.append(step)
         try:
             raw = step.method.solve(task)
-            if isinstance(raw, FrequencyCertificate):
-                return FrequencyDesign(raw, steps=tuple(ran))
+            if isinstance(raw, DesignClaim):
+                optimum: AnyDesign = replace(ProvedDesign.of(raw), steps=tuple(ran))
+                short = optimum.short_reports if isinstance(optimum, FrequencyDesign) else None
+                return replace(optimum, notes=(*optimum.notes, f"shorter reports: {short}")) if short else optimum
             found = prove_design(task.form, raw)
         except FAILURES as error:
             failure = failure or (error if isinstance(error, LdpoptError) else None)
@@ -210,8 +214,10 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     statement = Statement.of(workload.matrix, raw.weights, form.classes)
     rays = form.private_columns.rays
     cone = cone_of(problem.privacy, workload.inputs) if rays is None else rays
-    candidates = chain(raw.bounds, _bound_of_equal_answers(statement, cone))
-    multipliers = next((one for one in candidates if one.holds(statement, cone)), NoBound())
+    alike: list[ProductBound] = []
+    if isinstance(cone, Fraction) and (spectrum := Spectrum.of(statement, Scheme((len(raw.weights),)))) is not None:
+        alike.append(ProductBound.best(spectrum, cone))
+    multipliers = next((one for one in chain(raw.bounds, alike) if one.holds(statement, cone)), NoBound())
     certificate = DesignCertificate.of(
         *(workload, problem.privacy, raw.weights, problem.objective),
         *(raw.channel, raw.left_inverse, multipliers, form.classes),
@@ -223,28 +229,20 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     return certificate
 
 
-def _bound_of_equal_answers(statement: Statement, cone: Cone) -> Iterator[ProductBound]:
-    """Under pure privacy with equal weights, the multipliers that treat all answers alike; else nothing."""
-    spectrum = Spectrum.of(statement, Scheme((len(statement.weights.whole),))) if isinstance(cone, Fraction) else None
-    if spectrum is not None and isinstance(cone, Fraction):
-        yield ProductBound.best(spectrum, cone)
-
-
 def better(one: DesignCertificate, two: DesignCertificate) -> DesignCertificate:
     """The design with the smaller value, and the multipliers with the larger bound."""
     best = one if one.achieved <= two.achieved else two
     bound = one if one.bound >= two.bound else two
     # An estimator with a bias within rounding may be better than the bound by as little.
-    proved = min(bound.bound, best.achieved)
-    return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=proved)
+    return replace(best, weights=bound.weights, multipliers=bound.multipliers, bound=min(bound.bound, best.achieved))
 
 
-def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
+def save_design(found: AnyDesign, path: str | os.PathLike[str], *, title: str = "") -> None:
     """Write a design with its proof as JSON; atomic.
 
     Parameters
     ----------
-    found : Design or FrequencyDesign
+    found : Design, FrequencyDesign or QuestionsDesign
         Result of `design`.
     path : path-like
         `load_design`, `Mechanism.load` and the command line read it.
@@ -267,12 +265,12 @@ def save_design(found: Design | FrequencyDesign, path: str | os.PathLike[str], *
     >>> path = os.path.join(tempfile.mkdtemp(), "design.json")  # load_design(path) reads it back
     >>> save_design(design(Workload.prefix(["low", "high"]), PureLDP(1.0)), path)
     """
-    if not isinstance(found, (Design, FrequencyDesign)):
+    if not isinstance(found, (Design, FrequencyDesign, QuestionsDesign)):
         raise StatementError(f"a {type(found).__name__} is not a design", do="pass what `design` returned")
     found.save(path, title=title)
 
 
-def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
+def load_design(path: str | os.PathLike[str]) -> AnyDesign:
     """Read a design that `save_design`, `DesignCertificate.save` or ``ldpopt design`` wrote.
 
     Parameters
@@ -282,7 +280,7 @@ def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
 
     Returns
     -------
-    Design or FrequencyDesign
+    Design, FrequencyDesign or QuestionsDesign
         Its claims are not checked: `DesignCertificate.recheck` and ``ldpopt certify`` do that.
 
     Raises
@@ -290,5 +288,5 @@ def load_design(path: str | os.PathLike[str]) -> Design | FrequencyDesign:
     ModelFileError
         If the file is missing or is not a design.
     """
-    found: Design | FrequencyDesign = ProvedDesign.load(path)
+    found: AnyDesign = ProvedDesign.load(path)
     return found

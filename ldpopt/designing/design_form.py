@@ -40,12 +40,10 @@ class DesignForm:
         if not form.epsilon > 0:
             raise StatementError("at epsilon = 0 no report can depend on the answer", do="choose epsilon > 0")
         if form.is_pure and float(form.epsilon) < LEAST_EPSILON:
-            raise StatementError(
-                f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in multiples of 2**-53: "
-                "no report can depend on the answer",
-                do="choose a larger epsilon",
-            )
-        if form.unit is None or problem.outputs is not None or problem.workload.shape[1] <= PRICED:
+            what = f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in multiples of 2**-53"
+            raise StatementError(f"{what}: no report can depend on the answer", do="choose a larger epsilon")
+        is_listed = problem.outputs is not None or problem.workload.shape[1] <= PRICED
+        if is_listed or (form.unit is None and not form.is_tables):
             form._require_estimable()
         return form
 
@@ -56,11 +54,8 @@ class DesignForm:
         outputs = self.problem.outputs
         if outputs is not None and outputs < self.n:
             # For a workload of small rank fewer would suffice, but its rounded channel would not be unbiased.
-            raise StatementError(
-                f"{outputs} reports cannot tell {self.n} answers apart: no unbiased estimator exists once masses are "
-                "rounded",
-                do=f"choose outputs >= {self.n}, or leave it out",
-            )
+            what = f"{outputs} reports cannot tell {self.n} answers apart: no estimator is unbiased for rounded masses"
+            raise StatementError(what, do=f"choose outputs >= {self.n}, or leave it out")
         if self.private_columns.rays is not None and not self.is_worst_case:
             require_weights(self.private_columns.rays, self.problem.all_weights, self.private_columns.inputs)
 
@@ -84,11 +79,17 @@ class DesignForm:
         """Factor of plain frequencies in the workload if the weights are equal; None if the workload is another one."""
         return self.problem.workload.unit if self.problem.weights is None and self.is_pure else None
 
+    @property
+    def is_tables(self) -> bool:
+        """Whether the workload is of marginals of questions of two answers each, with equal weights."""
+        workload = self.problem.workload
+        is_binary = workload.tables is not None and {2} == {len(values) for _, values in workload.attributes}
+        return is_binary and self.problem.weights is None and self.is_pure
+
     @cached_property
     def classes(self) -> AnswerClasses:
         """Classes of answers that the workload does not distinguish."""
-        workload = self.problem.workload
-        return AnswerClasses.under(self.problem.privacy, workload.matrix, workload.inputs)
+        return AnswerClasses.under(self.problem.privacy, self.problem.workload.matrix, self.problem.workload.inputs)
 
     @property
     def n(self) -> int:
@@ -140,11 +141,9 @@ class DesignForm:
     def scheme(self) -> Scheme | None:
         """Association scheme of the attributes if the Gram matrix is in it and the weights are equal."""
         workload = self.problem.workload
-        sizes = workload.sizes
-        if sizes is None or not self.is_pure or self.problem.weights is not None or self.n != workload.shape[1]:
-            return None
-        scheme = Scheme(sizes)
-        return None if scheme.eigenvalues(workload.gram) is None else scheme
+        has_equal_weights = self.problem.weights is None and self.n == workload.shape[1]
+        scheme = Scheme(workload.sizes) if workload.sizes is not None and self.is_pure and has_equal_weights else None
+        return None if scheme is None or scheme.eigenvalues(workload.gram) is None else scheme
 
     @cached_property
     def single_row(self) -> Float | None:
@@ -177,9 +176,8 @@ class DesignForm:
     @property
     def symmetries(self) -> int:
         """Number of permutations of the answers that are used, with the identity."""
-        if not 1 < self.n <= LARGEST:
-            return 1
-        return len(symmetry_group(self.contrasts, self.hints, self.private_columns.cone))
+        cone = self.private_columns.cone
+        return len(symmetry_group(self.contrasts, self.hints, cone)) if 1 < self.n <= LARGEST else 1
 
     @property
     def is_exchangeable(self) -> bool:

@@ -1,11 +1,7 @@
-r"""Designs with few reports: as few as the optimum needs, or at most a given number.
+r"""Designs with few reports: as few as the optimum needs, by a basic solution, or at most a given number.
 
-The value depends on the probabilities only through the information matrix and their equations. A basic solution of
-these linear equations has at most ``n (n + 1) / 2`` columns, and ``n`` more if the variance of every answer is kept.
-
-With fewer reports than that, the best columns need not be extreme rays, and the program is not convex. The
-search starts from clusters of the reports of the optimum: joining two reports loses their distance in the prices of the
-optimum, as in Ward's clustering. From each start the value is decreased. At a point with columns ``(q_y, q_y a_y)``
+With fewer than a basic solution has, the best columns need not be extreme rays, and the program is not convex. The
+search starts from clusters of the reports of the optimum. At a point with columns ``(q_y, q_y a_y)``
 
 .. math:: \sum_y q_y a_y a_y^T \succeq \sum_y \big( e_y a_y^{0T} + a_y^0 e_y^T - q_y a_y^0 a_y^{0T} \big),
           \quad e_y = q_y a_y,
@@ -30,8 +26,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import Int
 from ldpopt.privacy.cones.rays import Columns
 
-# Probability below which a report is left out if possible: interior points end with reports of nearly no use
-RARE = 1e-6
+RARE = 1e-6  # probability below which a report is left out if possible: interior points end with useless reports
 STARTS = 8  # number of starts of the descent
 UNNEEDED = 1e-9  # weight of the directions that the workload does not need: reports keep some information on them
 INSIDE = 0.05  # share of constant columns that is mixed in at the start
@@ -39,8 +34,7 @@ APART = 1e-2  # random displacement of reports at the start, relative to their s
 WIDE, NARROW = 0.1, 1e-9  # total weight of the barrier relative to the value, at first and at last
 STEPS = 40  # limit on steps for each weight of the barrier
 ROUNDS = 8  # weights of the answers that are tried for the worst case
-# Largest number of entries of a channel for which Newton steps are made; else reports are only clustered
-LARGEST = 1200
+LARGEST = 1200  # largest number of entries of a channel for Newton steps; else reports are only clustered
 
 
 def with_fewer_reports(optimum: Optimum, gap: float, deadline: Deadline = NO_LIMIT) -> Optimum:

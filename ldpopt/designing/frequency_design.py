@@ -5,13 +5,14 @@ With all permutations as symmetries every information matrix is a multiple of th
 
 .. math:: t(k) = \frac{(1-b)^2 \, k (n-k) / n}{(b + (1-b) k / n)^2}, \quad b = e^{-\epsilon},
 
-so that the least average variance is :math:`(n-1)^2 / \max_k t(k) - (1 - 1/n)`. The largest ``t`` is at one of the two
-whole numbers next to :math:`n / (e^\epsilon + 1)`.
+so that the least average variance is :math:`(n-1)^2 / \max_k t(k) - (1 - 1/n)`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb, lgamma, log
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,10 @@ from ldpopt.designing.record import ProvedDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.intervals import norm_sub
+from ldpopt.foundation.display import Facts
 from ldpopt.foundation.numbers import Float, frozen
+from ldpopt.frequencies.linear_hash import NEAR, LinearHash
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random
@@ -60,12 +64,49 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
             If the certificate is for another probability of the truth than the protocol has.
         """
         claim = self.certificate
-        found = SubsetSelection(claim.workload.inputs, claim.privacy.epsilon, size=claim.size)
+        found = SubsetSelection(self._labels, claim.privacy.epsilon, size=claim.size)
         if found.distribution != claim.randomizer:
             drawn, certified = found.distribution.mass, claim.randomizer.mass
             what = f"a set contains the truth with the mass {drawn}; certified is {certified}"
             raise StatementError(what, do="design again: this version of ldpopt draws other sets")
         return found
+
+    @cached_property
+    def short_protocol(self) -> LinearHash | None:
+        """A linear hash with shorter reports and at most 1.01 times the bound as its variance; None if there is none.
+
+        Its `largest` estimates the largest of a million frequencies.
+        """
+        try:
+            found = LinearHash(self.privacy.epsilon, self._labels)
+        except StatementError:  # too many labels, or no field is large enough for the budget
+            return None
+        return found if found.bits < self.bits and self._ratio(found) <= NEAR else None
+
+    @property
+    def short_reports(self) -> str:
+        """What the short protocol costs, in words; empty if there is none."""
+        if self.short_protocol is None:
+            return ""
+        short = self.short_protocol
+        return f"frequencies.LinearHash, {short.bits} bits, {self._ratio(short):.4f} times the least variance"
+
+    def _ratio(self, protocol: LinearHash) -> float:
+        """Variance of a protocol over the bound."""
+        return (self.workload.unit or 1.0) ** 2 * protocol.total_variance / self.bound
+
+    @cached_property
+    def _labels(self) -> int | Sequence[Hashable]:
+        """The answers; if they are 0, 1, 2, ..., their number, from which protocols are made much faster."""
+        names = self.workload.inputs
+        return len(names) if all(map(eq, names, range(len(names)))) else names
+
+    def facts(self) -> Facts:
+        """Those of every design, and the short protocol."""
+        found = super().facts()
+        if not self.short_reports:
+            return found
+        return replace(found, parts=[*found.parts[:-1], ("shorter reports", self.short_reports), found.parts[-1]])
 
     def __repr__(self) -> str:
         return (
@@ -88,9 +129,8 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
     @property
     def estimator(self) -> Float:
         """``V``, shape ``(n, m)``: the values of each report, if the reports are few enough to list."""
-        channel = self.mechanism.channel
-        r = np.full(len(channel), 1.0 / len(channel))
-        return frozen((self.workload.unit or 1.0) * left_inverse(channel, r))
+        channel, n = self.mechanism.channel, self.workload.shape[1]
+        return frozen((self.workload.unit or 1.0) * left_inverse(channel, np.full(n, 1.0 / n)))
 
     @property
     def n_reports(self) -> int:
@@ -106,6 +146,31 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
     def variance(self, x: Any = None) -> Float:
         """Variance of one respondent's values, summed over the workload: the same for every answer."""
         return np.full(self.workload.shape[1] if x is None else len(x), self.value)
+
+    @property
+    def wanted(self) -> Float:
+        """The matrix of the workload, shape ``(n, n)``."""
+        return np.asarray(self.workload.matrix)
+
+    def frequencies(self, counts: Counts) -> Float:
+        """Estimated frequencies of the answers, shape (n,), without negative ones."""
+        return norm_sub(
+            (counts.values / counts.total - float(self.protocol.q)) / float(self.protocol.p - self.protocol.q)
+        )
+
+    def second_moments(self, place: int) -> tuple[Float, Float]:
+        """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (n, n)."""
+        p, q, n, k = float(self.protocol.p), float(self.protocol.q), self.workload.shape[1], self.protocol.size
+        inside, own = np.where(np.eye(n), p, q), np.eye(n, dtype=bool)
+        # Both of two answers are in a set: one of them is the true one, or neither is.
+        both = np.full((n, n), (k - 1) * (p * (k - 2) + (1 - p) * k) / ((n - 1) * (n - 2)))
+        both[:, place] = both[own] = p * (k - 1) / (n - 1)
+        both[place] = inside[place]
+        scale = (self.workload.unit or 1.0) / (p - q)
+        squares, products = (
+            each - q * inside - q * other + q * q for each, other in ((inside, inside), (both, inside[place]))
+        )
+        return scale**2 * squares, scale**2 * products
 
     def audit(self) -> Audit:
         """Exact audit of the protocol."""
@@ -139,9 +204,7 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
 
     def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:
         """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`."""
-        found = self.protocol.estimate(reports, confidence, **how)
-        unit, names = self.workload.unit or 1.0, self.workload.names
-        interval = np.sort(unit * found.interval, axis=1)
-        error = abs(unit) * found.std_error
-        rest = (found.n_reports, float(confidence), "design", names, None, interval, found.fit)
-        return Estimate(unit * found.values, error, *rest)
+        found, unit = self.protocol.estimate(reports, confidence, **how), self.workload.unit or 1.0
+        made: dict[str, Any] = {"values": unit * found.values, "std_error": abs(unit) * found.std_error}
+        made |= {"interval": np.sort(unit * found.interval, axis=1), "labels": self.workload.names}
+        return replace(found, **made, method="design", covariance=None)

@@ -1,9 +1,7 @@
 r"""Mechanisms of the literature for a workload, to compare a design with, each with its best unbiased estimator.
 
-They are channels of floats, neither repaired nor audited. In most protocols a report is a set of answers, and its
-probability depends only on its size and on whether it contains the answer (`SetProtocol`). With equal weights the
-information matrix of these is a multiple of the projection onto contrasts, so that the variances follow from the trace
-of the centered Gram matrix and its entry at the answer, without a channel.
+They are channels of floats, neither repaired nor audited. With equal weights the variances of a `SetProtocol` follow
+from the trace of the centered Gram matrix and its entry at the answer, without a channel.
 """
 
 import math
@@ -39,11 +37,7 @@ def variances_of(workload: Workload, channel: Float, weights: Float) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class SetProtocol:
-    """A protocol whose report is a set of answers.
-
-    Under the answer ``x`` the probability of a set is proportional to the share of its size, times ``e**-epsilon`` if
-    it does not contain ``x``.
-    """
+    """A protocol that reports a set, likely by the share of its size, times ``e**-epsilon`` without the answer."""
 
     n: int
     epsilon: float

@@ -4,6 +4,7 @@ from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.closed import BlockDesign, ListedColumns, SubsetSelectionDesign
 from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod
 from ldpopt.designing.methods.product.method import ProductDesign
+from ldpopt.designing.methods.product.unlisted import UnlistedProduct
 from ldpopt.designing.methods.relaxation.method import Relaxation
 from ldpopt.designing.methods.single_mean.method import SingleMean
 from ldpopt.errors import StatementError
@@ -14,6 +15,7 @@ from ldpopt.solving.log import Step
 # The methods in the order in which they are tried: the more structure one uses, the earlier
 METHODS: tuple[DesignMethod, ...] = (
     SubsetSelectionDesign(),
+    UnlistedProduct(),
     ProductDesign(),
     SingleMean(),
     BlockDesign(),
@@ -50,7 +52,7 @@ def plan_design(problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS) ->
     >>> for step in plan_design(DesignProblem(Workload.mean(range(30)), PureLDP(1.0))):
     ...     print(step)
     single mean: all rows are multiples of one row, plus constants: report values are found for its mean
-    relaxation: the sets of 30 answers are too many to list: the bound is that of the elliptope
+    relaxation: the sets of 30 answers are too many to list: the bound is that of the elliptope, then that of all sets
     """
     require_kind(problem, DesignProblem, "plan_design()")
     if not isinstance(limits, DesignLimits):
@@ -64,7 +66,6 @@ def plan_of(form: DesignForm, limits: DesignLimits) -> tuple[Step[DesignMethod],
     for method in METHODS:
         if steps and (steps[0].method.is_optimal or form.n > limits.second_answers):
             break
-        because = method.because(form, limits)
-        if because is not None:
+        if (because := method.because(form, limits)) is not None:
             steps.append(Step(method, because))
     return tuple(steps)

@@ -1,9 +1,7 @@
-r"""The private columns of a notion, and their prices.
+r"""The private columns of a notion, and their prices: staircases of pure privacy, or sums of listed extreme rays.
 
-The columns are the staircases of pure privacy, or sums of extreme rays that are listed. The cost of a column with the
-score vector ``g`` is ``g N g - slope g``; the bound on all designs is divided by the largest cost. For staircases the
-cost is a quadratic form in the indicator of a set, over the set's mass. `local_search` exchanges single answers, which
-finds costly sets but does not prove that there are no others.
+The cost of a column with the score vector ``g`` is ``g N g - slope g``; the bound on all designs is divided by the
+largest cost. `local_search` finds costly sets, but does not prove that there are no others.
 """
 
 from collections.abc import Hashable, Sequence
@@ -53,19 +51,15 @@ class Priced:
 
 @dataclass(frozen=True, eq=False)
 class Dual:
-    """Multipliers in floats, before they are scaled and checked in rationals: ``S`` and the largest cost of a column.
-
-    ``shift`` is the diagonal and ``inequalities`` are the multipliers by which a cost of more than 20 answers is proved
-    (`design_bound_elliptope`).
-    """
+    """Multipliers in floats, before they are scaled and checked in rationals: ``S``, and the largest cost of any."""
 
     weights: Float  # r, shape (n,)
     inverse: Float  # S over all answers, shape (n, n)
     value: float  # tr(S G_c)
     largest: float  # largest cost of a column
     slope: Float  # tilt of the allowed cost, shape (n,), summing to 0
-    shift: Float | None = None  # (n + 1,)
-    inequalities: Inequalities | None = None
+    shift: Float | None = None  # (n + 1,): diagonal of the proof for more than 20 answers, `design_bound_elliptope`
+    inequalities: Inequalities | None = None  # multipliers of the same proof
 
     @property
     def bound(self) -> float:
@@ -207,7 +201,9 @@ class Staircases:
         if not PRICED < self.n <= LISTED:
             return np.zeros((0, self.n))
         form, linear, _ = _quadratic(price, at_least, self.base, self.spread)
-        values, numbers = least_by_half(self.base**2 * at_least, -np.triu(2 * form, 1) - np.diag(linear + np.diag(form)))
+        values, numbers = least_by_half(
+            self.base**2 * at_least, -np.triu(2 * form, 1) - np.diag(linear + np.diag(form))
+        )
         found = np.flatnonzero(values < -ROUNDING * at_least)
         return indicators(numbers[found[np.argsort(values[found])[:most]]], self.n)
 

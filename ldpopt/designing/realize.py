@@ -25,8 +25,7 @@ MARGINS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 LIMITED = 0.7  # share of the time left in which a design with few reports is sought; the rest is for the proof
 # If weights near 0 make the floats useless, the weights are mixed with equal ones in these shares, in turn
 MIXED = (1e-6, 1e-3, 0.1)
-# Smallest singular value of a design, over the largest, below which a little randomized response is added
-CONDITION = 1e-4
+CONDITION = 1e-4  # smallest singular value over the largest below which a little randomized response is added
 SHARE = 1e-10  # largest share of randomized response that is mixed in; the variance grows by at most this share
 
 

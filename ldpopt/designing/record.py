@@ -59,7 +59,7 @@ class ProvedDesign(ReportSource, HasFacts):
         k, n = self.workload.shape
         design: Any = self
         parts: list[Part] = []
-        if self.codec.form == "labels" and max(design.mechanism.channel.shape) <= MAX_SHOWN:
+        if isinstance(self.randomizer, Mechanism) and max(design.mechanism.channel.shape) <= MAX_SHOWN:
             parts += design.mechanism.facts().parts
         kind = "largest" if self.objective == "worst_case" else "average"
         parts += [
@@ -147,11 +147,8 @@ class ProvedDesign(ReportSource, HasFacts):
     @property
     def standing(self) -> str:
         """What is proved in words: the optimum, or the best found and how much better another one could be."""
-        if self.is_optimal:
-            return "optimum"
-        return (
-            f"best found, {f'at most {self.value / self.bound:.2g} times the best' if self.bound > 0 else 'no bound'}"
-        )
+        most = f"at most {self.value / self.bound:.2g} times the best" if self.bound > 0 else "no bound"
+        return "optimum" if self.is_optimal else f"best found, {most}"
 
     @property
     def exact(self) -> bool:
@@ -218,6 +215,11 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         exact = (whole - whole.columns(slice(1))) @ Digits.read(inverse, fine)
         return np.asarray(exact.whole() / (1 << (bits + fine)), dtype=np.float64)
 
+    @property
+    def left_inverse(self) -> Float:
+        """Estimator of the frequencies, shape ``(n, m)``, of which the workload's numbers are unbiased."""
+        return self.certificate.left_inverse
+
     @cached_property
     def _variances(self) -> Float:
         """Total variance of a report, for every answer."""
@@ -237,8 +239,7 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         ndarray
             One for each answer.
         """
-        places = slice(None) if x is None else codes(x, self.workload.inputs, "answer")
-        return np.asarray(self._variances[places])
+        return np.asarray(self._variances[slice(None) if x is None else codes(x, self.workload.inputs, "answer")])
 
     @property
     def average_variance(self) -> float:
@@ -307,13 +308,12 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
         counts = self.count(reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
         inverse, channel, share = self.certificate.left_inverse, self.mechanism.channel, float(confidence)
-        constant = self._constant
-        wanted = self.wanted - constant[:, None]
-        found = linear_estimate(counts, self._differences, wanted, channel, inverse, z, share, "design", self.names)
-        return replace(found, values=found.values + constant, interval=found.interval + constant[:, None], fit=fit)
+        constant, names = self._constant[:, None], self.names
+        wanted = self.wanted - constant
+        found = linear_estimate(counts, self._differences, wanted, channel, inverse, z, share, "design", names)
+        return replace(found, values=found.values + constant[:, 0], interval=found.interval + constant, fit=fit)
 
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number; without a prior, at the worst distribution."""
         known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
-        wanted = self.wanted - self._constant[:, None]
-        return linear_variances(self.mechanism.channel, self._differences, wanted, known)
+        return linear_variances(self.mechanism.channel, self._differences, self.wanted - self._constant[:, None], known)

@@ -1,7 +1,6 @@
 """Symmetry: permutations of the answers that leave workload and weights unchanged, and coordinates in blocks.
 
-If such a permutation is its own inverse, columns and their images have the same probability, and the information matrix
-has no entries between vectors that it fixes and vectors whose sign it changes: half of the columns suffice.
+If one is its own inverse, half of the columns suffice: the information has no entries between its two eigenspaces.
 """
 
 from collections.abc import Sequence
@@ -90,11 +89,7 @@ def all_images(shapes: Float, q: Float, permutations: Permutations) -> tuple[Flo
 
 
 class Blocks:
-    """Contrasts in blocks: coordinates of scores, of which each permutation fixes or negates all of a block.
-
-    ``bases`` are orthonormal, shape ``(n, d)`` each, the first one of the vectors that all permutations fix; ``grams``
-    are the Gram matrices of the centered workload in them, over the square of ``unit``, by which scores are divided.
-    """
+    """Coordinates of scores in orthonormal bases, ``(n, d)`` each, of which each permutation fixes or negates all."""
 
     def __init__(self, contrasts: Contrasts, permutations: Permutations, unit: float) -> None:
         bases = [contrasts.basis]

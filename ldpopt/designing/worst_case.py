@@ -9,25 +9,20 @@ concave in the weights ``r``:
           - \sum_x r_x G_{xx} .
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ldpopt.designing import column_generation as generation
 from ldpopt.designing.column_generation import (
-    RESOLVED,
-    STALLED,
-    UNUSED,
     CurvedPoint,
     CurvedSystem,
     Optimum,
     Solved,
     generate_columns,
     half_inverse,
-    relative_error,
 )
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual
@@ -71,7 +66,7 @@ class _SaddlePoint(CurvedPoint):
 class _SaddleState:
     """Value and derivatives at multiples ``theta`` and weights ``r``."""
 
-    def __init__(self, master: MinimaxMaster, theta: Float, r: Float) -> None:
+    def __init__(self, master: "MinimaxMaster", theta: Float, r: Float) -> None:
         v = master.v
         self.mass = v @ r
         self.weight = theta / self.mass
@@ -95,12 +90,10 @@ class _SaddleState:
 
 
 class MinimaxMaster:
-    """The master program for given columns ``v``, shape ``(m, n)``, and ``gram = W^T W`` with trace about 1.
+    """The master program for columns ``v``, ``(m, n)``, and a Gram matrix of trace about 1; weights are at least so."""
 
-    Contrasts of the columns are stretched to about 1, and the Gram matrix accordingly, so that small budgets lose no
-    digits; sums to 1 stay sums to 1. The objective is divided by the square of the stretch. ``least`` is the smallest
-    weight of an answer: the bound is concave in the weights, so it loses a share of at most ``n least``.
-    """
+    # Contrasts of the columns are stretched to about 1, and the Gram matrix accordingly, so that small budgets lose no
+    # digits; sums to 1 stay. The bound is concave in the weights: their least value n least costs no larger share.
 
     def __init__(self, v: Float, gram: Float, least: float = 0.0) -> None:
         n = v.shape[1]
@@ -123,7 +116,7 @@ class MinimaxMaster:
             lambda point: _SaddleSystem(self, point),
             gap=gap,
             steps=STEPS,
-            stalled_steps=STALLED,
+            stalled_steps=generation.STALLED,
             deadline=deadline,
         )
         at, line = ended.point, self.map @ ended.point.line * self.stretch**2
@@ -142,7 +135,9 @@ class MinimaxMaster:
         except LinAlgError:
             return np.inf, np.inf
         r, worst = self.least + point.r, float(at.by_r.max())
-        off = relative_error(self.vectors.T @ point.theta - 1, point.line, max(worst, RESOLVED * at.value))
+        off = generation.relative_error(
+            self.vectors.T @ point.theta - 1, point.line, max(worst, generation.RESOLVED * at.value)
+        )
         # Add the least multiple of the weights with which no column costs more than the line allows.
         short = float(np.max((-at.by_theta - self.vectors @ point.line) / at.mass))
         largest = float(point.line.sum() + short * r.sum())
@@ -233,8 +228,7 @@ def minimax_optimum(gram: Float, columns: Columns, found: MinimaxDesign, *, used
     moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
     theta = q / mass
     second = (columns.vectors.T @ (theta * moments)) / (columns.vectors.T @ theta)
-    variance = float((second - np.diag(contrasts.centered)).max())
-    return Optimum(contrasts, columns, q, value, dual), variance
+    return Optimum(contrasts, columns, q, value, dual), float((second - np.diag(contrasts.centered)).max())
 
 
 class _WorstCase:
@@ -247,7 +241,7 @@ class _WorstCase:
 
     def solve(self, columns: Columns, x: Float | None, r: Float, gap: float, deadline: Deadline) -> Solved:
         found = solve_minimax(self.gram, columns, x, r, gap=gap, least=self.least, deadline=deadline)
-        optimum, variance = minimax_optimum(self.gram, columns, found, used=UNUSED)
+        optimum, variance = minimax_optimum(self.gram, columns, found, used=generation.UNUSED)
         price = optimum.dual.price(optimum.contrasts.centered)
         return Solved(found.theta, optimum.dual.weights, price, found.gap, found.off, optimum, variance)
 

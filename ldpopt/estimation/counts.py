@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
+from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.likelihood import likelihood_p_value
 from ldpopt.estimation.linear import left_inverse, linear_variances
-from ldpopt.estimation.reports import codes_in, count_file, count_frame, counted, no_names, report_weights
+from ldpopt.estimation.reports import ALL, codes_in, count_file, count_frame, counted, no_names, report_weights
 from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.labels import plain_label
@@ -121,8 +122,8 @@ class Counts:
         if column is None:
             return source.counts_of(reports, weights, missing)
         if isinstance(reports, (str, os.PathLike)):
-            return count_file(os.fspath(reports), {column: (source, missing)}, weights)[column]
-        return count_frame(source, reports, column, weights, missing)
+            return count_file(os.fspath(reports), {column: (source, missing)}, weights)[column][ALL]
+        return count_frame(source, reports, column, weights, missing)[ALL]
 
     def __add__(self, other: Any) -> Counts:
         """Counts of both, of the same mechanism."""
@@ -289,9 +290,23 @@ class ListedSource(ReportSource):
         return self.mechanism
 
     @property
-    @abstractmethod
     def wanted(self) -> Float:
-        """Matrix of the numbers that are estimated, shape (k, n)."""
+        """Matrix of the numbers that are estimated, shape (k, n); default: the frequencies."""
+        return np.eye(len(self.mechanism.inputs))
+
+    @property
+    def left_inverse(self) -> Float:
+        """Estimator of the frequencies, shape (n, m)."""
+        return left_inverse(self.mechanism)
+
+    def frequencies(self, counts: Counts) -> Float:
+        """Estimated frequencies of the answers, shape (n,), without negative ones."""
+        return norm_sub(self.left_inverse @ (counts.values / counts.total))
+
+    def second_moments(self, place: int) -> tuple[Float, Float]:
+        """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (k, n)."""
+        values, channel = self.estimator, self.mechanism.counts / self.mechanism.denominator
+        return values**2 @ channel.T, (values * values[place]) @ channel.T
 
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
         """Count reports that are labels, a stream of labels, or numbers by label."""
@@ -357,11 +372,6 @@ class MechanismSource(ListedSource):
     def estimator(self) -> Float:  # type: ignore[override]
         """The left inverse; channels with linearly dependent rows are refused."""
         return left_inverse(self.mechanism)
-
-    @property
-    def wanted(self) -> Float:
-        """The unit matrix."""
-        return np.eye(len(self.mechanism.inputs))
 
 
 def source_of(given: Any, where: str) -> ReportSource:

@@ -173,7 +173,8 @@ def linear_estimate(
     else:
         covariance, spread = None, centered**2 @ weights
     error = np.sqrt(np.maximum(spread, 0.0))
-    interval = score_intervals(values, wanted, estimator, channel, norm_sub(inverse @ share), counts.scale, z)
+    second = estimator**2 @ channel.T
+    interval = score_intervals(values, wanted, second, norm_sub(inverse @ share), counts.scale, z)
     return Estimate(values, error, counts.n_reports, confidence, method, names, covariance, interval)
 
 

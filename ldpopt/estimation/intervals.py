@@ -10,6 +10,8 @@ Otherwise it depends on the whole distribution: the estimated one is mixed with 
 ``w`` until its number is ``t``; its second moment is then linear in ``t``, and the ends are roots of a quadratic.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ldpopt.foundation.numbers import Float
@@ -32,17 +34,43 @@ def share_intervals(share: Float, scale: float, z: float) -> Float:
 
 
 def score_intervals(
-    estimates: Float, wanted: Float, values: Float, channel: Float, frequencies: Float, scale: float, z: float
+    estimates: Float, wanted: Float, second: Float, frequencies: Float, scale: float, z: float
 ) -> Float:
     """Score intervals, shape (k, 2), of unbiased ``estimates`` of ``wanted @ p``, linear in the reports; not clipped.
 
-    ``wanted`` has shape (k, n), ``values`` of the reports (k, m), ``channel`` (n, m); estimated ``frequencies`` (n,)
-    are non-negative with sum 1. ``scale`` is one over the number of reports (with weights: the sum of their squares
-    over the square of their sum), ``z`` a quantile of the normal distribution.
+    ``wanted`` has shape (k, n), and so has ``second``, the mean square of the value that a person of each answer
+    contributes; estimated ``frequencies`` (n,) are non-negative with sum 1. ``scale`` is one over the number of reports
+    (with weights: the sum of their squares over the square of their sum), ``z`` a quantile of the normal distribution.
     """
-    second = values**2 @ channel.T
+    mean, moment, ends, slopes = _moments(wanted, second, frequencies)
+    (low, low_moment), (high, high_moment) = ends
+    # A number that is equal for all answers is known: no other value is possible.
+    c = np.where(low < high, z * z * scale, 0.0)
+    # An estimate may be so far outside of the possible values that none agrees: then the ends are those of the variance
+    # at the nearest possible value, around the estimate.
+    is_above = estimates > (low + high) / 2
+    nearest = np.clip(estimates, low, high)
+    half = np.sqrt(c * np.maximum(np.where(is_above, high_moment - high**2, low_moment - low**2), 0.0))
+    is_refuted = np.abs(nearest - estimates) > half
+    found = []
+    for slope, side in zip(slopes, (-1, 1), strict=True):
+        middle, intercept = estimates + c * slope / 2, moment - slope * mean
+        inside = middle**2 - (1 + c) * (estimates**2 - c * intercept)
+        root = (middle + side * np.sqrt(np.maximum(inside, 0.0))) / (1 + c)
+        found.append(np.where(is_refuted | (inside < 0), estimates + side * half, root))
+    return np.stack(found, axis=-1)
+
+
+def null_variances(wanted: Float, second: Float, frequencies: Float) -> Float:
+    """Variances of one person's values if the numbers ``wanted @ p`` are 0, shape (k,); see `score_intervals`."""
+    mean, moment, _, slopes = _moments(wanted, second, frequencies)
+    return np.asarray(np.maximum(moment - np.where(mean > 0, *slopes) * mean, 0.0))
+
+
+def _moments(wanted: Float, second: Float, frequencies: Float) -> tuple[Float, Float, Any, list[Float]]:
+    """Numbers and second moments, at the frequencies and at the least and largest number, and the slopes to these."""
     mean, moment = wanted @ frequencies, second @ frequencies
-    ends, slopes = [], []
+    ends = []
     for best in (wanted.min(axis=1), wanted.max(axis=1)):
         at_end = np.abs(wanted - best[:, None]) <= 1e-12 * (1.0 + np.abs(best[:, None]))
         weights = np.where(at_end, frequencies, 0.0)
@@ -50,14 +78,7 @@ def score_intervals(
         weights[none] = at_end[none]
         ends.append((best, (second * weights).sum(axis=1) / weights.sum(axis=1)))
     whole = _slope(*ends[0], *ends[1], np.zeros(len(mean)))
-    for best, there in ends:
-        slopes.append(_slope(mean, moment, best, there, whole))
-    # A number that is equal for all answers is known: no other value is possible.
-    c = np.where(ends[0][0] < ends[1][0], z * z * scale, 0.0)
-    found = [
-        _root(estimates, moment - slope * mean, slope, c, side) for slope, side in zip(slopes, (-1, 1), strict=True)
-    ]
-    return np.stack(found, axis=-1)
+    return mean, moment, ends, [_slope(mean, moment, *end, whole) for end in ends]
 
 
 def _slope(at: Float, moment: Float, end: Float, there: Float, otherwise: Float) -> Float:
@@ -65,11 +86,3 @@ def _slope(at: Float, moment: Float, end: Float, there: Float, otherwise: Float)
     distance = end - at
     near = np.abs(distance) <= 1e-12 * (1.0 + np.abs(end))
     return np.where(near, otherwise, (there - moment) / np.where(near, 1.0, distance))
-
-
-def _root(estimates: Float, intercept: Float, slope: Float, c: Float, side: int) -> Float:
-    """Return the root of ``(t - estimate)^2 = c (intercept + slope t - t^2)`` on one side."""
-    # If there is none, no t agrees with the estimate: the end is that of the variance at the nearest t.
-    middle = estimates + c * slope / 2
-    inside = middle**2 - (1 + c) * (estimates**2 - c * intercept)
-    return np.asarray((middle + side * np.sqrt(np.maximum(inside, 0.0))) / (1 + c))

@@ -16,12 +16,16 @@ from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_l
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, short_repr
 from ldpopt.mechanism.files import require_drawn_by
-from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, require_policy
+from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, is_missing, require_policy
 from ldpopt.tables.files import position_of, reading
 from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of, gathered, is_partitioned
 
 if TYPE_CHECKING:
     from ldpopt.estimation.counts import Counts, ReportSource
+
+ALL = None  # the group of all people
+NO_GROUP = "(missing)"  # the group of those whose group is missing
+MAX_GROUPS = 1000  # largest number of groups
 
 
 def counted(reports: Any, alphabet: Sequence[Hashable], weights: Any = None) -> NDArray[np.int64] | None:
@@ -56,43 +60,74 @@ def codes_in(
     return found[there], there
 
 
-def count_frame(source: ReportSource, table: Any, column: Any, weights: Any, missing: Missing) -> Counts:
-    """Count the reports in a column of a dataframe of any library."""
+def count_frame(
+    source: ReportSource, table: Any, column: Any, weights: Any, missing: Missing, by: Any = None
+) -> dict[Hashable, Counts]:
+    """Count the reports in a column of a dataframe of any library, by the groups that another column names."""
     if is_partitioned(table):
         if not isinstance(weights, (str, type(None))):
             raise no_names()
-        parts = gathered(table, lambda part, _: count_frame(source, part, column, weights, missing))
-        return sum(parts, source.counts_of_array(source.codec.no_reports))
+        parts = gathered(table, lambda part, _: count_frame(source, part, column, weights, missing, by))
+        return merged_groups(*parts)
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
     found = _Column(source, missing, f"column {column!r}", False)
-    found.add(column_of(frame, column), numbers, 0)
+    groups = None if by is None else _groups(column_of(frame, by), f"column {by!r}", False)
+    found.add(column_of(frame, column), numbers, 0, groups)
     return found.finished()
 
 
 def count_file(
-    path: str, columns: Mapping[str, tuple[ReportSource, Missing]], weights: Any = None
-) -> dict[str, Counts]:
-    """Count columns of a file or database in one pass; each has a source and a treatment of missing reports."""
-    if not all(isinstance(name, str) for name in columns) or not isinstance(weights, (str, type(None))):
+    path: str, columns: Mapping[str, tuple[ReportSource, Missing]], weights: Any = None, by: str | None = None
+) -> dict[str, dict[Hashable, Counts]]:
+    """Count columns of a file or database in one pass; each has a source and a treatment of missing reports.
+
+    Counts are by the groups that a column ``by`` names; without it, all people are the group `ALL`.
+    """
+    if not all(isinstance(name, str) for name in (*columns, by or "")) or not isinstance(weights, (str, type(None))):
         raise _no_column(path)
     for name, (source, _) in columns.items():
         require_drawn_by(path, name, source.digest)
     with reading(path) as table:
-        places = [position_of(table, name) for name in columns]
+        places = [position_of(table, name) for name in (*columns, *([] if by is None else [by]))]
         beside = [] if weights is None else [position_of(table, weights)]
         found = {
             name: _Column(source, missing, f"{table.name}, column {name}", table.is_text(place))
-            for place, (name, (source, missing)) in zip(places, columns.items(), strict=True)
+            for place, (name, (source, missing)) in zip(places, columns.items(), strict=False)
         }
         row = table.first_row
         for batch in table.batches(places, beside):
             numbers = read_weights(batch[-1], f"{table.name}, column {weights}", row) if beside else None
+            groups = None
+            if by is not None:
+                groups = _groups(batch[len(columns)], f"{table.name}, column {by}", table.is_text(places[-1]))
             for one, part in zip(found.values(), batch, strict=False):
-                one.add(part, numbers, row)
+                one.add(part, numbers, row, groups)
             row += len(batch[0])
         return {name: one.finished() for name, one in found.items()}
+
+
+def merged_groups(*parts: Mapping[Hashable, Counts]) -> dict[Hashable, Counts]:
+    """Counts of shards by group, added up."""
+    return {group: sum(part[group] for part in parts if group in part) for part in parts for group in part}
+
+
+def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np.bool_]]:
+    """Which rows are in each group that a column names; rows without a name are a group of their own."""
+    values = as_arrow(column)
+    if values is None or str(values.type).startswith(("list", "struct")):
+        raise StatementError("the entries are not names of groups", where=where, do="pass a column of texts or numbers")
+    coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
+    names = [NO_GROUP if is_missing(name, as_text) else name for name in [*coded.dictionary.to_pylist(), None]]
+    codes, found = coded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False), {}
+    for code in np.unique(codes):
+        name = int(names[code]) if isinstance(names[code], float) and names[code].is_integer() else names[code]
+        found[name] = found.get(name, False) | (codes == code)
+        if len(found) > MAX_GROUPS:
+            do = "name a column with fewer values, such as a region"
+            raise StatementError(f"there are more than {MAX_GROUPS} groups", where=where, do=do)
+    return found
 
 
 def no_names() -> StatementError:
@@ -116,19 +151,36 @@ class _Column:
         self.source, self.keeps_all, self.where = source, missing == "refuse", where
         self.absent = MissingAnswers(where, "report")
         self.read = source.codec.reader(as_text)
-        self.counts = source.counts_of_array(source.codec.no_reports)
+        self.counts: dict[Hashable, Counts] = {}
 
-    def add(self, column: Any, weights: Float | None, first_row: int) -> None:
-        """Count the reports of a batch, with weights of shape (N,)."""
+    def add(self, column: Any, weights: Float | None, first_row: int, groups: Any = None) -> None:
+        """Count the reports of a batch by group, with weights of shape (N,)."""
         reports, there = self.read(column, self.where, first_row)
         if self.keeps_all:
             self.absent.add(np.where(there, 0, MISSING), first_row)
-        self.counts += self.source.counts_of_array(reports, None if weights is None else weights[there])
+        numbers = None if weights is None else weights[there]
+        for group, rows in ({ALL: slice(None)} if groups is None else groups).items():
+            own = rows if groups is None else rows[there]
+            counted = self.source.counts_of_array(reports[own], None if numbers is None else numbers[own])
+            self.counts[group] = counted + self.counts.get(group, 0)
 
-    def finished(self) -> Counts:
-        """Return all counts; refuse missing reports that must not be missing."""
+    def finished(self) -> dict[Hashable, Counts]:
+        """Return the counts of each group; refuse missing reports that must not be missing."""
         self.absent.require_none()
-        return self.counts
+        return self.counts or {ALL: self.source.counts_of_array(self.source.codec.no_reports)}
+
+
+def read_effect(path: str, column: str) -> float:
+    r"""Design effect of the weights in a column of a file (Kish): :math:`N \sum w^2 / (\sum w)^2`."""
+    with reading(path) as table:
+        place, row, parts = position_of(table, column), table.first_row, []
+        for (batch,) in table.batches((), [place]):
+            parts.append(read_weights(batch, f"{table.name}, column {column}", row))
+            row += len(batch)
+    weights = np.concatenate([np.empty(0), *parts])
+    if not weights.sum() > 0:
+        raise StatementError("there are no weights", where=f"{path}, column {column}", do="give positive numbers")
+    return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
 
 
 def read_weights(column: optional.pyarrow.Array, where: str, first_row: int) -> Float:

@@ -50,10 +50,10 @@ export function requireQuestion(name, { answers, masses, reports, set }) {
   const isWhole = (number, least, most) => Number.isInteger(number) && least <= number && number <= most;
   const isRow = (row) => row.length === reports.length && row.every((mass) => isWhole(mass, 0, TOTAL))
     && row.reduce((sum, mass) => sum + BigInt(mass), 0n) === BigInt(TOTAL);
-  const isLaw = set
+  const isSampler = set
     ? set.count === answers.length && isWhole(set.size, 1, set.count - 1) && isWhole(set.mass, 0, TOTAL)
     : masses.length === answers.length && masses.every(isRow);
-  if (!isLaw) throw new Error(`question ${name}: these are not the masses of a mechanism`);
+  if (!isSampler) throw new Error(`question ${name}: these are not the masses of a mechanism`);
 }
 
 /** Refuse a form that this module cannot draw. */

@@ -21,6 +21,7 @@ from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.joint import JOINT
 from ldpopt.surveys.survey import Survey
+from ldpopt.surveys.ticks import NONE, SEPARATOR
 
 HERE = Path(__file__).parent
 LANGUAGES = tuple(sorted(path.stem for path in (HERE / "words").glob("*.toml")))
@@ -74,26 +75,23 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     to = stated.to if to is None else to
     words = read_words(stated.language if language is None else language, survey)
     questions = [_question(name, asked, survey, words) for name, asked in form["questions"].items()]
-    script = _script(form)
+    # All modules as one, since a page cannot import a part of itself.
+    draw = re.sub(r"^export ", "", draw_module(form), flags=re.MULTILINE)
+    script = f'"use strict";\n(() => {{\n{draw}\n{(HERE / "page.js").read_text(encoding="utf-8")}}})();\n'
     style = (HERE / "page.css").read_text(encoding="utf-8")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; connect-src {_source(to)}; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
-    digest = form_digest(form)
-    shown = [{key: question[key] for key in ("name", "text", "answers")} for question in questions]
-    data = {
-        "form": form,
-        "digest": digest,
-        "to": to,
-        "shared": stated.shared,
-        "shown": shown,
-        "parts": shown if survey.joint is None else [_joint_part(survey, shown, words)],
-        "words": {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))},
-    }
+    digest, language = form_digest(form), stated.language if language is None else language
+    keys = ("name", "text", "answers", "ticks")
+    shown = [{key: question[key] for key in keys if key != "ticks" or question[key]} for question in questions]
+    data = {"form": form, "digest": digest, "to": to, "shared": stated.shared, "shown": shown}
+    data["parts"] = shown if survey.joint is None else [_joint_part(survey, shown, words)]
+    data["words"] = {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))}
     return filled(
         HERE,
-        language=stated.language if language is None else language,
+        language=language,
         title=survey.title or words["untitled"],
         policy=policy,
         style=style,
@@ -142,12 +140,6 @@ def _words_file(language: str) -> Words:
     return tomllib.loads((HERE / "words" / f"{language}.toml").read_text(encoding="utf-8"))
 
 
-def _script(form: dict[str, Any]) -> str:
-    """The script of the page: all modules as one, since a page cannot import a part of itself."""
-    draw = re.sub(r"^export ", "", draw_module(form), flags=re.MULTILINE)
-    return f'"use strict";\n(() => {{\n{draw}\n{(HERE / "page.js").read_text(encoding="utf-8")}}})();\n'
-
-
 def _hash(text: str) -> str:
     """A text's hash as a content security policy has it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -168,34 +160,34 @@ def _source(to: str) -> str:
 
 def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) -> dict[str, Any]:
     """What the template and the script show of a question."""
-    stated = survey.words.questions.get(name)
+    stated, ticks = survey.words.questions.get(name), getattr(survey.questions[name], "ticks", ())
     own = {} if stated is None else stated.answers
     decline = asked["missing_answer"]
-    texts = {decline: words["no_answer"]} | own
+    texts = {decline: words["no_answer"]} | ({NONE: words["none"]} if ticks else {}) | own
     answers = [texts.get(text, text) for text in asked["answers"]]
-    choices: list[tuple[Any, str]] = list(enumerate(answers))
-    choices.sort(key=lambda choice: asked["answers"][choice[0]] == decline)  # no answer comes last
     hint = words["may_decline"] if decline is not None else ""
     if asked["missing"] == "leave_out":
         hint = words["may_leave_out"]
-        choices.append(("", words["leave_out"]))
-    return {
-        "name": name,
-        "text": _question_text(survey, name),
-        "answers": answers,
-        "choices": choices,
-        "is_menu": len(choices) > MAX_BUTTONS,
-        "hint": hint,
-    }
+    if ticks:
+        answers = [" + ".join(texts.get(tick, tick) for tick in text.split(SEPARATOR)) for text in asked["answers"]]
+        choices: list[tuple[Any, str]] = [(tick, texts.get(tick, tick)) for tick in ticks if tick != decline]
+        choices += [(tick, texts[tick]) for tick in (NONE, decline) if tick is not None]
+        hint = f"{words['several']} {hint}".strip()
+    else:
+        choices = list(enumerate(answers))
+        choices.sort(key=lambda choice: asked["answers"][choice[0]] == decline)  # no answer comes last
+        choices += [("", words["leave_out"])] if asked["missing"] == "leave_out" else []
+    found = {"name": name, "text": _question_text(survey, name), "answers": answers, "choices": choices}
+    return found | {"ticks": list(ticks), "is_menu": not ticks and len(choices) > MAX_BUTTONS, "hint": hint}
 
 
 def _joint_part(survey: Survey, shown: list[dict[str, Any]], words: Words) -> dict[str, Any]:
     """What the script shows of a joint report: the answers that the report names, or the rows of its channel."""
     found = {"name": JOINT, "text": words["together"]}
-    law = survey.asked[JOINT].randomizer
-    if isinstance(law, YesNoPatterns):
+    drawn = survey.asked[JOINT].randomizer
+    if isinstance(drawn, YesNoPatterns):
         named = [f"{question['text']} {answer}" for question in shown for answer in question["answers"]]
-        return found | {"answers": named, "agreement": int((1 + law.law.bias) / 2 * 2**53)}
+        return found | {"answers": named, "agreement": int((1 + drawn.pattern.bias) / 2 * 2**53)}
     return found | {"answers": [" + ".join(row) for row in product(*(question["answers"] for question in shown))]}
 
 

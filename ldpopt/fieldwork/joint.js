@@ -45,10 +45,10 @@ export function requireJoint({ format, scheme, questions, joint }) {
   const isWhole = (number, least, most) => Number.isInteger(number) && least <= number && number <= most;
   const counts = joint.order.map((name) => questions[name].answers.length), { patterns } = joint;
   const all = counts.reduce((product, count) => product * count, 1);
-  const isLaw = !patterns || (patterns.questions === counts.length && counts.every((count) => count === 2)
+  const isSampler = !patterns || (patterns.questions === counts.length && counts.every((count) => count === 2)
     && isWhole(patterns.size, 1, Math.min(53, counts.length)) && isWhole(patterns.least, 1, patterns.size)
     && isWhole(patterns.mass, 0, TOTAL));
-  if (format !== "ldpopt form 1" || scheme !== "joint" || counts.length !== Object.keys(questions).length || !isLaw)
+  if (format !== "ldpopt form 1" || scheme !== "joint" || counts.length !== Object.keys(questions).length || !isSampler)
     throw new Error("this is not a form with a joint report");
   if (!patterns) requireQuestion(joint.column, { ...joint, answers: { length: all } });
 }

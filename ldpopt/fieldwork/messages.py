@@ -1,7 +1,5 @@
 """Messages from devices: their JSON is read strictly, and each report is checked to be one that the survey can have."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -90,22 +88,22 @@ class MessageReader:
             return report in self._reports[name]
         if not POSITIONS.fullmatch(report):
             return False
-        places, law = list(map(int, report.split(" "))), asked.get("set") or asked["patterns"]
-        is_set = places == sorted(set(places)) and len(places) == law["size"]
+        places, drawn = list(map(int, report.split(" "))), asked.get("set") or asked["patterns"]
+        is_set = places == sorted(set(places)) and len(places) == drawn["size"]
         if "set" in asked:
-            is_set = is_set and places[-1] < law["count"]
+            is_set = is_set and places[-1] < drawn["count"]
         else:  # one of the two answers to each of some questions
             named = {place // 2 for place in places}
-            is_set = is_set and len(named) == law["size"] and max(named) < law["questions"]
+            is_set = is_set and len(named) == drawn["size"] and max(named) < drawn["questions"]
         return is_set and report == " ".join(map(str, places))
 
 
 def _longest(asked: dict[str, Any]) -> str:
     """The longest report of a question as JSON has it."""
     if "set" in asked:
-        law = asked["set"]
-        return " ".join(map(str, range(law["count"] - law["size"], law["count"])))
+        drawn = asked["set"]
+        return " ".join(map(str, range(drawn["count"] - drawn["size"], drawn["count"])))
     if "patterns" in asked:
-        law = asked["patterns"]
-        return " ".join(str(2 * place + 1) for place in range(law["questions"] - law["size"], law["questions"]))
+        drawn = asked["patterns"]
+        return " ".join(str(2 * place + 1) for place in range(drawn["questions"] - drawn["size"], drawn["questions"]))
     return str(max(asked["reports"], key=lambda report: len(json.dumps(report))))

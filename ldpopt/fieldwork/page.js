@@ -72,7 +72,7 @@ function setMasses({ count, size, mass }) {
 }
 
 /** What draws a report: that of a question, or the joint one. */
-const lawOf = (name) => (isJoint ? form.joint : form.questions[name]);
+const sourceOf = (name) => (isJoint ? form.joint : form.questions[name]);
 
 /** The masses of what is reported of each answer: with fake data, mostly the report of a random answer. */
 function shownMasses({ masses }) {
@@ -87,7 +87,7 @@ const reportWords = ({ answers = [] }, texts, report) => texts[answers.indexOf(r
 // The odds, on demand: the whole table, never the row of an answer
 
 function oddsOf({ name, text, answers, agreement }) {
-  const law = lawOf(name), { set, patterns, masses, reports } = law;
+  const source = sourceOf(name), { set, patterns, masses, reports } = source;
   const exact = make("details", make("summary", words.exact));
   if (patterns) {
     exact.append(make("pre", JSON.stringify(patterns)));
@@ -103,8 +103,8 @@ function oddsOf({ name, text, answers, agreement }) {
   exact.append(make("pre", masses.map((row, x) => `${answers[x]}: ${row.join(" ")}`).join("\n")));
   if (masses.length * reports.length > MAX_CELLS) return [make("h3", text), exact];
   const heading = (scope, label) => Object.assign(make("th", label), { scope });
-  const head = reports.map((report) => heading("col", reportWords(law, answers, report)));
-  const rows = shownMasses(law).map((row, x) =>
+  const head = reports.map((report) => heading("col", reportWords(source, answers, report)));
+  const rows = shownMasses(source).map((row, x) =>
     make("tr", heading("row", answers[x]), ...row.map((mass) => make("td", fill(words.percent, { number: percent(mass) })))));
   const table = make("table", make("thead", make("tr", make("td"), ...head)), make("tbody", ...rows));
   const wide = Object.assign(make("div", table), { className: "wide", tabIndex: 0, role: "region", ariaLabel: text });
@@ -115,7 +115,7 @@ function oddsOf({ name, text, answers, agreement }) {
 
 /** What a report is, and how often every answer gives it: the same words whatever the answer was. */
 function meaning({ name, text, answers, agreement }, report) {
-  const law = lawOf(name), { set, patterns, reports } = law;
+  const source = sourceOf(name), { set, patterns, reports } = source;
   if (report === null) return [make("dt", text), make("dd", words.no_report)];
   const named = report.split(" ").map((code) => answers[code]);
   if (patterns) {
@@ -123,9 +123,9 @@ function meaning({ name, text, answers, agreement }, report) {
     return [make("dt", text), make("dd", fill(words.reported_joint, { share: percent(agreement) }), list)];
   }
   if (set) return [make("dt", text), make("dd", fill(words.reported_set, { report: named.join(", "), ...setMasses(set) }))];
-  const found = [make("dt", text), make("dd", fill(words.reported, { report: reportWords(law, answers, report) }))];
+  const found = [make("dt", text), make("dd", fill(words.reported, { report: reportWords(source, answers, report) }))];
   if (answers.length > MAX_ROWS) return found;
-  const column = shownMasses(law).map((row) => row[reports.indexOf(report)]);
+  const column = shownMasses(source).map((row) => row[reports.indexOf(report)]);
   const shares = answers.map((answer, x) => make("li", fill(words.share, { answer, number: percent(column[x]) })));
   return [...found, make("dd", words.shares_of, make("ul", ...shares))];
 }
@@ -169,9 +169,11 @@ async function send() {
 /** The text of the answer to each question that is asked; null where there is none. */
 function given() {
   const found = new FormData(questions);
-  return Object.fromEntries(shown.map(({ name }, place) => {
-    const code = found.get(`q${place}`);
-    return [name, code ? form.questions[name].answers[code] : null];
+  return Object.fromEntries(shown.map(({ name, ticks }, place) => {
+    const { answers, missing_answer } = form.questions[name], code = found.get(`q${place}`);
+    if (!ticks) return [name, code ? answers[code] : null];
+    const ticked = found.getAll(`q${place}`), alone = ["none", missing_answer].find((one) => ticked.includes(one));
+    return [name, alone ?? (ticked.length ? ticks.filter((tick) => ticked.includes(tick)).join(";") : null)];
   }));
 }
 

@@ -133,15 +133,8 @@ def serve(
 
     app = app_of(store, page, until)
     with socket.create_server((host, port), backlog=2048) as listener, suppress(KeyboardInterrupt):
-        config = uvicorn.Config(
-            app,
-            access_log=False,
-            log_config=None,
-            log_level="warning",
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            limit_concurrency=MAX_CONNECTIONS,
-        )
+        silent: dict[str, Any] = dict.fromkeys(("access_log", "server_header", "date_header", "proxy_headers"), False)
+        silent |= {"log_config": None, "log_level": "warning", "limit_concurrency": MAX_CONNECTIONS}
+        config = uvicorn.Config(app, **silent)
         started(f"http://{host}:{listener.getsockname()[1]}/")
         uvicorn.Server(config).run(sockets=[listener])

@@ -1,7 +1,5 @@
 """The reports of a survey in a database: one row for each person, under a random id, and nothing else about them."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Sequence
@@ -104,7 +102,7 @@ class Store:
         if found is None:
             connection.execute(self._about.insert(), about)
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> "Store":
         return self
 
     def __exit__(self, *error: object) -> None:

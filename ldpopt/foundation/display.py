@@ -166,8 +166,8 @@ def folded(text: str, width: int, indent: int = 4) -> str:
     return fold.fill(printable(text))
 
 
-def filled(folder: Path, **values: Any) -> str:
-    """The template ``page.html.j2`` of a folder as HTML: values are escaped, and an unknown name is an error."""
+def filled(folder: Path, page: str = "page", /, **values: Any) -> str:
+    """A template ``*.html.j2`` of a folder as HTML: values are escaped, and an unknown name is an error."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -179,7 +179,7 @@ def filled(folder: Path, **values: Any) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["number"] = format
-    return environment.get_template("page.html.j2").render(**values)
+    return environment.get_template(f"{page}.html.j2").render(**values)
 
 
 def thinned(rows: Sequence[Any], most: int = MAX_ROWS) -> tuple[Sequence[Any], str]:

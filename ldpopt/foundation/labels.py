@@ -107,8 +107,13 @@ def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
 
 def no_label(value: Any, alphabet: Iterable[Hashable], kind: str, where: str) -> StatementError:
     """Error for an answer or report that is not in an alphabet; it is quoted only if messages may quote answers."""
+    if value is None or (isinstance(value, float) and value != value):
+        do = f"leave it out, or give a missing {kind} a label of its own"
+        return StatementError(f"1 {kind} is missing", where=where, do=do)
     do = nearest(value, alphabet) if shows_values() else f"correct it, or name another column; {known_names(alphabet)}"
-    return StatementError(f"unknown {kind}{quoted(value)}: not a label of the mechanism", where=where, do=do)
+    kinds, own = sorted({type(name).__name__ for name in alphabet}), type(value).__name__
+    types = "" if own in kinds else f": the entry is of type {own}, the labels are of type {' and '.join(kinds)}"
+    return StatementError(f"unknown {kind}{quoted(value)}: not a label of the mechanism{types}", where=where, do=do)
 
 
 def plain_label(label: Hashable) -> str | int | float:

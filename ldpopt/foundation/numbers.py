@@ -202,11 +202,11 @@ def quoted(value: Any) -> str:
     return f" {short_repr(value)}" if shows_values() else ""
 
 
-def require_kind(value: Any, kind: type, where: str) -> None:
+def require_kind(value: Any, kind: type, where: str, do: str = "") -> None:
     """Refuse an object of another type."""
     if not isinstance(value, kind):
         what = f"{where} takes a {kind.__name__}, not a {type(value).__name__}"
-        raise StatementError(what, do=f"pass a {kind.__name__}")
+        raise StatementError(what, do=do or f"pass a {kind.__name__}")
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

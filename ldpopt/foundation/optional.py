@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EXTRAS = {
     **dict.fromkeys(("pandas", "pyarrow", "narwhals"), ("tables", "a table")),
     "matplotlib": ("plot", "a plot"),
+    **dict.fromkeys(("openpyxl", "pyreadstat"), ("sheets", "a file of Excel or SPSS")),
     "sqlalchemy": ("collect", "a database of reports"),
     **dict.fromkeys(("starlette", "uvicorn"), ("collect", "a collector of reports")),
 }

@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import whole_number
+from ldpopt.frequencies.linear_hash import LinearHash
 from ldpopt.frequencies.protocol import FrequencyProtocol
 from ldpopt.frequencies.randomized_response import RandomizedResponse
 
@@ -59,7 +62,8 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
     -----
     Subset selection at its best size is optimal among all mechanisms for frequencies of equal weights (docs,
     "Estimation"), so the choice is never more than 2 % above the optimum, up to 16384 labels. Beyond, protocols that
-    take one random word for each label are left out.
+    take one random word for each label are left out, and the choice is usually `LinearHash`, up to ten million labels.
+    With a public coin its reports are still shorter: ``LinearHash(epsilon, inputs, public_coin=True)``.
 
     Examples
     --------
@@ -68,11 +72,13 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
     """
     size = whole_number(people, "people", 1)
     count = len(RandomizedResponse(inputs, epsilon).inputs)
-    made = {
+    made: dict[str, FrequencyProtocol] = {
         kind.__name__: kind(inputs, epsilon)
         for kind in FrequencyProtocol.PUBLISHED
         if count <= MOST_LABELS or not kind.draws_each_label
     }
+    with suppress(StatementError):  # too many labels for it
+        made[LinearHash.__name__] = LinearHash(epsilon, inputs)
     variances = {name: one.total_variance for name, one in made.items()}
     bits = {name: float(one.bits) for name, one in made.items()}
     least = min(variances.values())

@@ -115,8 +115,7 @@ class LinearHash(FrequencyProtocol):
         self.elements = self._best_field() if q is None else whole_number(q, "q", 2, MAX_ELEMENTS)
         self._field = Arithmetic(self.elements)
         self.length = _length(len(self.inputs), self.elements)
-        points = _points(self.elements, self.length)
-        require_memory(48 * points, f"a table of {points} reports")
+        require_memory(64 * len(self.inputs), f"a table of {len(self.inputs)} labels")
         self.p, self.q = self._probabilities(self.elements)
         self._require_distinguishable()
 
@@ -206,14 +205,17 @@ class LinearHash(FrequencyProtocol):
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
         array = loose_array(reports, "list of reports")
-        points = _points(self.elements, self.length)
         numbers, empty = self._checked(array), 0.0
         if self.public_coin:
             is_zero = numbers < 0  # the hash that is 0, with the value 0: it supports every label
             empty = float(is_zero.sum() if weights is None else weights[is_zero].sum())
             numbers, weights = numbers[~is_zero], None if weights is None else weights[~is_zero]
-        counts = np.bincount(numbers, weights, minlength=points).astype(float)
-        found = self._decoded(counts).ravel()[: len(self.inputs)] + empty
+        if weights is None:
+            numbers, sums = np.unique(numbers, return_counts=True)
+        else:
+            numbers, place = np.unique(numbers, return_inverse=True)
+            sums = np.bincount(place, weights, minlength=len(numbers))
+        found = self._decoded(numbers, sums) + empty
         return np.rint(found) if weights is None else found, len(array)
 
     def _checked(self, array: NDArray[Any]) -> Int:
@@ -236,31 +238,43 @@ class LinearHash(FrequencyProtocol):
         found[is_point] = self._numbers(vectors[:, is_point])
         return found
 
-    def _decoded(self, counts: Float) -> Float:
-        """Support of every label, shape ``(q,) * (t - 1)``, from the counts of all points."""
-        q, start = self.elements, 1
-        total = np.zeros(())  # of the point (0, .., 0, 1), which supports no label
+    def _decoded(self, numbers: Int, sums: Float) -> Float:
+        """Support of every label, shape (n,), from the numbers of points and the sums of their reports."""
+        n, q, start = len(self.inputs), self.elements, 1
+        total = np.zeros(1)  # of the point (0, .., 0, 1), which supports no label
         for rest in range(1, self.length):  # points whose first digit that is not 0 is followed by so many digits
-            block = counts[start : (start := start + q**rest)]
-            total = self._slices(block, rest) + total
-        return np.asarray(total)
+            rows = q if rest < self.length - 1 else -(-n // len(total))
+            part = slice(*np.searchsorted(numbers, (start, start + q**rest)))
+            total = (self._slices(numbers[part] - start, sums[part], rows, rest - 1) + total).ravel()
+            start += q**rest
+        return np.asarray(total[:n])
 
-    def _slices(self, block: Float, rest: int) -> Float:
-        """Support by the points ``(1, u)`` of all labels ``(x, y, 1)`` with ``rest`` digits ``(y, 1)``."""
+    def _slices(self, vectors: Int, sums: Float, rows: int, length: int) -> Float:
+        """Support of labels ``(x, y, 1)`` by points ``(1, u)``, one row for each ``x``; ``length`` digits of ``y``."""
         from scipy.fft import fftn
 
         finite, q = self._field, self.elements
-        spectrum = fftn(block.reshape((finite.p,) * (finite.e * rest))).ravel()
-        found = np.empty((q, q ** (rest - 1)))
-        for part in chunks(found.shape[1], max(1, CHUNK // q)):
-            y = np.arange(part.start, part.stop) // q ** np.arange(rest - 2, -1, -1)[:, None] % q
-            at = np.zeros((q, y.shape[1]), np.int64)
-            for digits in y:
-                at = at * q + finite.dual[finite.products[:, digits]]
-            lines = spectrum[at * q + finite.dual[:, None]]  # along the multiples of (y, 1)
+        first, last = np.divmod(vectors, q)
+        found = np.full((rows, q**length), float(sums.sum()) / q)
+        multiples = np.arange(1, q)
+        multiples = multiples[multiples <= finite.negative[1:]]  # the transform at -a is the conjugate of that at a
+        for part in chunks(len(multiples), max(1, CHUNK // found.shape[1])):
+            lines = np.empty((len(multiples[part]), 2, found.shape[1]))
+            for line, multiple in zip(lines, multiples[part], strict=True):
+                waves = finite.characters[multiple, last]
+                sheet = np.empty(found.shape[1], np.complex128)
+                for wave, side in ((waves.real, sheet.real), (waves.imag, sheet.imag)):
+                    side[:] = np.bincount(first, sums * wave, minlength=len(sheet))
+                at = np.zeros(1, np.int64)  # the places of the multiple of (y, 1)
+                for _ in range(length):
+                    at = np.add.outer(at * q, finite.dual[finite.products[multiple]]).ravel()
+                spectrum = fftn(sheet.reshape((finite.p,) * (finite.e * length)), overwrite_x=True).ravel()[at]
+                line[:] = spectrum.real, -spectrum.imag
             # The number of points with the product c is a transform of the line; x + c = 0.
-            found[:, part] = (finite.characters @ lines).real / q
-        return found.reshape((q,) * rest)
+            weight = np.where(multiples[part] == finite.negative[multiples[part]], 1, 2) / q
+            waves = finite.characters[:rows, multiples[part]] * weight
+            found += np.stack([waves.real, waves.imag], axis=2).reshape(rows, -1) @ lines.reshape(-1, found.shape[1])
+        return found
 
     def _ratio(self) -> Fraction:
         if not self.public_coin:

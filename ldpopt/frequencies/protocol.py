@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.auditing.audits import Audit, audit_by_odds
+from ldpopt.auditing.black_box import lower_limit, upper_limit
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile
@@ -22,7 +23,7 @@ from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import check_labels, codes, read_positions
-from ldpopt.foundation.numbers import Float, is_whole, real_array, short_repr
+from ldpopt.foundation.numbers import Float, inner_share, is_whole, real_array, short_repr, whole_number
 from ldpopt.mechanism.channels import digest
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
@@ -36,7 +37,7 @@ Positions = NDArray[np.int64]
 BLOCK_CELLS = 1 << 20  # cells (reports times labels) per block of work
 
 
-def chernoff(share: Float, number: Any, low: float, high: float) -> float:
+def chernoff(share: Float, number: Any, low: Any, high: Any) -> float:
     """Bound on the probability that one of several shares of ``number`` reports is as far outside of its range."""
     nearest = np.clip(share, low, high)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -123,8 +124,8 @@ class FrequencyProtocol(ReportSource):
         """SHA-256 of kind, labels, ``p`` and ``q``, by which counts are recognized."""
         return digest(type(self).__name__, (self.inputs,), (self.p, self.q, self._ratio()))
 
-    @property
-    def names(self) -> tuple[Hashable, ...]:
+    @cached_property
+    def names(self) -> tuple[Hashable, ...]:  # type: ignore[override]
         """The labels, whose frequencies are estimated."""
         return tuple(self.inputs)
 
@@ -164,7 +165,7 @@ class FrequencyProtocol(ReportSource):
         if numbers is not None:
             support, squares = (self._support(reports, power)[0] for power in (numbers, numbers**2))
             total = (float(numbers.sum()), float((numbers**2).sum()))
-        return Counts(self.digest, tuple(self.inputs), support, squares, *total, size)
+        return Counts(self.digest, self.names, support, squares, *total, size)
 
     def variances(self, prior: Any = None) -> Float:
         """Variance for each label of one report's value, for users drawn at random; default: at the worst frequency."""
@@ -225,9 +226,69 @@ class FrequencyProtocol(ReportSource):
         values = (share - q) / gap
         error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * counts.scale)
         interval = (share_intervals(share, counts.scale, z) - q) / gap
-        labels = tuple(self.inputs)
-        rest = (counts.n_reports, float(confidence), type(self).__name__, labels, None, interval, fit)
+        rest = (counts.n_reports, float(confidence), type(self).__name__, self.names, None, interval, fit)
         return Estimate(values, error, *rest)
+
+    def largest(
+        self, reports: Any, k: int, confidence: float = 0.95, *, check_fit: bool = True, weights: Any = None
+    ) -> Estimate:
+        r"""Estimate the labels with the ``k`` largest estimates, with intervals that hold for all of them at once.
+
+        .. math:: \Pr(l_x \le f_x \le u_x \text{ for all } x \text{ listed}) \ge \text{confidence}
+
+        although the labels are chosen by the same reports.
+
+        Parameters
+        ----------
+        reports : Counts, or array_like, N rows
+            As in `estimate`.
+        k : int
+            Number of labels, from 1 to ``d``, fixed before the reports are seen.
+        confidence : float
+            Probability that all ``k`` intervals hold. Default: ``0.95``.
+        check_fit, weights
+            As in `estimate`.
+
+        Returns
+        -------
+        Estimate
+            ``k`` frequencies, the largest first. They were chosen for being large, so that they are too large on
+            average; the intervals are not.
+
+        Raises
+        ------
+        StatementError
+            As `estimate`, and if ``k`` does not fit.
+
+        Notes
+        -----
+        Binomial limits (Clopper and Pearson 1934), also for fixed users; with weights approximately. Half of the risk
+        is for the lower limits, among all ``d`` labels, and half for the upper ones, among ``k`` only: docs,
+        "Frequencies". O(d) besides the support.
+
+        Examples
+        --------
+        >>> from ldpopt.frequencies import LinearHash
+        >>> protocol = LinearHash(2.0, 10**5)
+        >>> found = protocol.largest(protocol.privatize([7] * 5000 + [8] * 3000, rng=1), 2)
+        >>> found.labels, found.interval.round(2).tolist()
+        ((7, 8), [[0.56, 0.66], [0.32, 0.41]])
+        """
+        size = whole_number(k, "k", 1, len(self.inputs))
+        share = inner_share(confidence, "confidence", do="pass a coverage such as 0.95")
+        counts = Counts.of(self, reports, weights=weights).require_some()
+        fit = checked_fit(self, counts, check_fit)
+        chosen = np.argpartition(counts.values, len(self.inputs) - size)[-size:]
+        chosen = chosen[np.lexsort((chosen, -counts.values[chosen]))]
+        p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
+        seen, risk = counts.values[chosen] / counts.total, (1 - share) / 2
+        # With weights, hits among the effective number of reports (Kish).
+        hits, number = seen / counts.scale, 1 / counts.scale
+        ends = (lower_limit(hits, number, risk / len(self.inputs)), upper_limit(hits, number, risk / size))
+        error = np.sqrt(self.variance_at_support(np.clip(seen, q, p)) * counts.scale)
+        labels = tuple(self.inputs[place] for place in chosen.tolist())
+        rest = (counts.n_reports, share, type(self).__name__, labels, None, (np.stack(ends, axis=-1) - q) / gap, fit)
+        return Estimate((seen - q) / gap, error, *rest)
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:
         """Variance of one report's unbiased value for a label of this frequency; divide by N for the estimate.

@@ -5,8 +5,6 @@ probability ``p``, so that shares are estimated as those of randomized response;
 channel on four pairs, so that the table of any two questions is estimated too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +47,7 @@ class WordChoices:
     words: Callable[[Positions, int], NDArray[np.uint64]]
 
     @classmethod
-    def of(cls, source: Draws, digest: str, size: int) -> WordChoices:
+    def of(cls, source: Draws, digest: str, size: int) -> "WordChoices":
         """Choices for all persons, keyed or by a generator."""
         if isinstance(source, KeyedDraws):
             streams = source.streams(digest, np.zeros(size, dtype=np.int64))  # of 64-bit words
@@ -100,23 +98,23 @@ class YesNoPatterns(ReportSource):
 
     def __init__(self, questions: Mapping[str, Sequence[Hashable]], certificate: YesNoCertificate) -> None:
         self.questions = {name: tuple(answers) for name, answers in questions.items()}
-        self.certificate, self.law = certificate, certificate.randomizer
-        self.bias = float(self.law.bias)
-        if not self.law.bias > 0:
+        self.certificate, self.pattern = certificate, certificate.randomizer
+        self.bias = float(self.pattern.bias)
+        if not self.pattern.bias > 0:
             what = f"epsilon = {certificate.epsilon!r} is too small for words of 53 bits"
             raise StatementError(what, do="pass a larger epsilon")
-        if len(self.questions) != self.law.questions:
-            what = f"{len(self.questions)} questions, and a certificate for {self.law.questions}"
+        if len(self.questions) != self.pattern.questions:
+            what = f"{len(self.questions)} questions, and a certificate for {self.pattern.questions}"
             raise StatementError(what, do="pass all questions of the survey")
 
     def __repr__(self) -> str:
-        drawn = self.law
+        drawn = self.pattern
         return f"YesNoPatterns({drawn.questions} questions, {drawn.least} of {drawn.size} answers agree)"
 
     @property
     def size(self) -> int:
         """Number of answers in a report."""
-        return self.law.size
+        return self.pattern.size
 
     @cached_property
     def names(self) -> tuple[Hashable, ...]:
@@ -135,19 +133,19 @@ class YesNoPatterns(ReportSource):
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the questions, their answers and the law of the reports."""
-        drawn = self.law
+        """Digest of the questions, their answers and the distribution of the reports."""
+        drawn = self.pattern
         return digest("YesNoPatterns", [self.names], [drawn.questions, drawn.size, drawn.least, drawn.mass])
 
     @property
-    def codec(self) -> PatternCodec:
+    def codec(self) -> "PatternCodec":
         """How reports are written in a table: positions of the named answers, with spaces between them."""
         return PatternCodec(self)
 
     @property
     def odds(self) -> Fraction:
         """Largest ratio of the probabilities of a report under two rows of answers."""
-        return self.law.odds
+        return self.pattern.odds
 
     def audit(self) -> Audit:
         """Exact audit, over all pairs of rows of answers."""
@@ -159,8 +157,8 @@ class YesNoPatterns(ReportSource):
 
         No two rows are easier to tell apart by a report, at any ratio of probabilities. Masses are rounded to 53 bits.
         """
-        law = [float(share) for share in self.law.agreements()]
-        return Mechanism([law, law[::-1]], ["this", "opposite"], range(self.size + 1))
+        shares = [float(share) for share in self.pattern.agreements()]
+        return Mechanism([shares, shares[::-1]], ["this", "opposite"], range(self.size + 1))
 
     def privatize(self, answers: Codes, source: Draws) -> Positions:
         """Draw reports of rows of answers, positions 0 and 1 of shape (N, d): positions of answers, shape (N, s)."""
@@ -179,7 +177,7 @@ class YesNoPatterns(ReportSource):
 
     def choose(self, answers: Codes, people: Any, patterns: Callable[[Codes], Any]) -> Positions:
         """Map choices to reports: of questions, which may not depend on answers, and then of patterns."""
-        rows, drawn, size = np.arange(len(answers)), self.law, self.size
+        rows, drawn, size = np.arange(len(answers)), self.pattern, self.size
         asked = np.sort(draw_order(people, rows, drawn.questions, size), axis=1)
         truth = np.take_along_axis(np.asarray(answers), asked, axis=1)
         choices = patterns(truth)
@@ -187,11 +185,8 @@ class YesNoPatterns(ReportSource):
         pattern = choices.below(rows, np.where(is_close, drawn.close, drawn.far))
         numbers = [math.comb(size, a) for a in range(size + 1)]
         ends_far, ends_close = np.cumsum(numbers[: drawn.least]), np.cumsum(numbers[drawn.least :])
-        agreements = np.where(
-            is_close,
-            drawn.least + np.searchsorted(ends_close, pattern, side="right"),
-            np.searchsorted(ends_far, pattern, side="right"),
-        )
+        few, many = (np.searchsorted(ends, pattern, side="right") for ends in (ends_far, ends_close))
+        agreements = np.where(is_close, drawn.least + many, few)
         agrees = np.zeros((len(rows), size), dtype=bool)
         order = draw_order(choices, rows, size, size)
         np.put_along_axis(agrees, order, np.arange(size) < agreements[:, None], axis=1)
@@ -204,7 +199,7 @@ class YesNoPatterns(ReportSource):
         if fits and array.size:
             fits = array.min() >= 0 and array.max() < len(self.names) and bool((np.diff(array // 2, axis=1) > 0).all())
         if not fits:
-            what = f"a report does not have answers to {self.size} of {self.law.questions} questions, in their order"
+            what = f"a report does not have answers to {self.size} of {self.pattern.questions} questions, in order"
             raise StatementError(what, do="pass what privatize of this survey returned")
         return array.astype(np.int64, copy=False)
 
@@ -228,7 +223,7 @@ class YesNoPatterns(ReportSource):
     def variances_at(self, shares: Float) -> Float:
         """Variance of one person's contribution to each share of an answer."""
         named = (1 + self.bias * (2 * shares - 1)) / 2
-        return np.asarray(self.law.questions / self.size * named * (1 - named) / self.bias**2)
+        return np.asarray(self.pattern.questions / self.size * named * (1 - named) / self.bias**2)
 
     @property
     def spans(self) -> Float:
@@ -265,9 +260,9 @@ class YesNoPatterns(ReportSource):
         labels = self.questions[name]
         return Estimate(found, error, number, float(confidence), "inversion", labels, None, interval, fit)
 
-    def pair(self, name: str, other: str) -> PairOfAnswers:
+    def pair(self, name: str, other: str) -> "PairOfAnswers":
         """What counts and estimates the table of two questions."""
-        both, only, none = self.law.pair() if self.size > 1 else (0, 0, 0)
+        both, only, none = self.pattern.pair() if self.size > 1 else (0, 0, 0)
         if both + none == 2 * only:
             what = f"the reports, with {self.size} answers each, do not show how two answers depend on each other"
             raise StatementError(what, do="use a larger epsilon, or the scheme 'split'")
@@ -279,7 +274,7 @@ class PairOfAnswers(MechanismSource):
 
     def __init__(self, patterns: YesNoPatterns, name: str, other: str) -> None:
         self.patterns, self.places = patterns, (patterns.place(name), patterns.place(other))
-        both, only, none = map(float, patterns.law.pair())
+        both, only, none = map(float, patterns.pattern.pair())
         pairs = list(product(patterns.questions[name], patterns.questions[other]))
         rows = [[both, only, only, none], [only, both, none, only], [only, none, both, only], [none, only, only, both]]
         super().__init__(Mechanism(rows, pairs))
@@ -315,5 +310,4 @@ class PatternCodec(SetCodec):
 
     def sets(self, codes: Codes, source: Draws) -> Positions:
         """Draw the reports of rows of answers."""
-        found: Positions = self.randomizer.privatize(codes, source)
-        return found
+        return np.asarray(self.randomizer.privatize(codes, source))

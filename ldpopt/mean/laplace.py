@@ -68,8 +68,7 @@ class Laplace(Protocol, published=True):
 
     def _nearest_point(self, x: Float) -> NDArray[np.int64]:
         # The number of points may exceed float precision; rounding must not move an answer beyond the last point.
-        nearest = np.rint((x + 1) * (self.points / 2)).astype(np.int64)
-        return np.asarray(np.minimum(nearest, self.points))
+        return np.asarray(np.minimum(np.rint((x + 1) * (self.points / 2)).astype(np.int64), self.points))
 
     def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
         # The middle of a word's interval is never 0, so the logarithm is finite.
@@ -82,8 +81,7 @@ class Laplace(Protocol, published=True):
 
     def _privacy(self) -> Privacy:
         # The number of points is the largest that is private, so the verdict is always the same.
-        epsilon = round_up(self.points * self._step)
-        return epsilon, (1.0, -1.0, "the largest reports"), "certified"
+        return round_up(self.points * self._step), (1.0, -1.0, "the largest reports"), "certified"
 
     def _delta(self, epsilon: float) -> float:
         # The event starts at the first report y whose ratio b**(points - 1 - 2 y) is above exp(epsilon).

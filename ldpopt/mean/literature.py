@@ -101,5 +101,4 @@ def _split(kind: type[Piecewise] | type[Hybrid], epsilon: float | str, attribute
     """Return the protocol that reports ``k`` sampled attributes, each with ``epsilon / k`` (Wang et al. 2019)."""
     budget = Budget(epsilon)
     k = max(1, min(whole_number(attributes, "attributes", 1), int(budget / 2.5)))
-    protocol = kind(budget if k == 1 else Budget(budget.lower_nats / k))
-    return Sampled(protocol, attributes, "horvitz_thompson", k)
+    return Sampled(kind(budget if k == 1 else Budget(budget.lower_nats / k)), attributes, "horvitz_thompson", k)

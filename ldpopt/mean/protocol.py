@@ -1,7 +1,5 @@
 r"""Protocols for a mean, or the means of vectors: domain of the answers, unbiased estimates, variance and privacy."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -148,7 +146,7 @@ class Protocol(MeanProtocol):
     """
 
     # Protocols of the literature, each of which is constructed from a budget
-    PUBLISHED: ClassVar[list[type[Protocol]]] = []
+    PUBLISHED: ClassVar[list[type["Protocol"]]] = []
     report_range: tuple[float, float] = (-math.inf, math.inf)
     offset: float = 0.0
     slope: float = 1.0

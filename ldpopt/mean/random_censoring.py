@@ -85,11 +85,10 @@ class RandomCensoring(Protocol, published=True):
         lower = math.ceil(TOTAL * (1 + Fraction(self.delta2)) / (ratio + 1))
         upper = TOTAL - math.ceil(TOTAL * (1 - Fraction(self.delta1)) / (ratio + 1))
         if not 0 <= lower < upper <= TOTAL:
-            raise StatementError(
-                f"delta1 = {self.delta1:g} and delta2 = {self.delta2:g} give the interval "
-                f"[{lower / TOTAL:.6g}, {upper / TOTAL:.6g}], which is empty or leaves [0, 1]",
-                do="pass delta1 <= 1, delta2 >= -1, delta2 - delta1 < exp(epsilon) - 1, and epsilon above 1e-15",
-            )
+            interval = f"[{lower / TOTAL:.6g}, {upper / TOTAL:.6g}], which is empty or leaves [0, 1]"
+            what = f"delta1 = {self.delta1:g} and delta2 = {self.delta2:g} give the interval {interval}"
+            do = "pass delta1 <= 1, delta2 >= -1, delta2 - delta1 < exp(epsilon) - 1, and epsilon above 1e-15"
+            raise StatementError(what, do=do)
         self._set_masses(lower, upper)
 
     def _set_masses(self, lower: int, upper: int) -> None:
@@ -123,8 +122,7 @@ class RandomCensoring(Protocol, published=True):
         lower, upper = self.counts
         # The rounded threshold stays between the masses of the ends, whose ratio decides privacy.
         threshold = np.clip(lower + np.rint((upper - lower) * x).astype(np.int64), lower, upper)
-        reports: NDArray[Any] = (source(x.size).astype(np.int64) < threshold).astype(np.uint8)
-        return reports
+        return np.asarray(source(x.size).astype(np.int64) < threshold).astype(np.uint8)
 
     def _variance(self, x: Any) -> Any:
         return (self.lower / self.slope + x) * (self.above / self.slope + 1 - x)
@@ -138,8 +136,7 @@ class RandomCensoring(Protocol, published=True):
 
     def _delta(self, epsilon: float) -> float:
         # Uses 1 - c = (1 - c - d) + d, to avoid a difference of two numbers near 1.
-        growth = math.expm1(min(epsilon, 709.0))
-        return max(0.0, self.slope - growth * min(self.lower, self.above))
+        return max(0.0, self.slope - math.expm1(min(epsilon, 709.0)) * min(self.lower, self.above))
 
 
 def _shift(value: Any, name: str) -> float:

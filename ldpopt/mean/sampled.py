@@ -171,8 +171,7 @@ class Sampled(VectorProtocol):
         users = self.attributes / self.chosen
         if self.method == "ratio":
             return users * alone
-        mean = x + self.protocol.offset / self.protocol.slope
-        return users * alone + (users - 1) * mean**2
+        return users * alone + (users - 1) * (x + self.protocol.offset / self.protocol.slope) ** 2
 
 
 def sampled(protocol: Protocol, *, attributes: int, method: Method = "ratio", chosen: int = 1) -> Sampled:

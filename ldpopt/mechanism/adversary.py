@@ -229,9 +229,7 @@ class AdversaryMeasures(ABC):
         best = np.argmax(joint.T @ payoff.gain, axis=1)  # the first of equal ones
         merged = np.zeros((len(self.inputs), len(guesses)), np.int64)
         np.add.at(merged.T, best, self.counts.T)
-        made: Any = type(self)
-        mechanism: Self = made(merged / TOTAL, self.inputs, guesses)
-        return mechanism
+        return type(self)(merged / TOTAL, self.inputs, guesses)  # type: ignore[call-arg]
 
 
 def _read_utility(inputs: Labels, utility: Any, outputs: Sequence[Hashable] | None = None) -> tuple[Utility, Labels]:
@@ -269,5 +267,4 @@ def shannon_capacity(channel: Float, gap: float) -> ShannonCapacity:
         prior, rows, step = raised, after, GROWTH * step
         value = float(prior @ rows)
         bound = min(bound, float(rows.max()))
-    margin = sum(channel.shape) * 2.0**-52 * (1.0 + bound)
-    return ShannonCapacity(value, bound + margin, frozen(prior))
+    return ShannonCapacity(value, bound + sum(channel.shape) * 2.0**-52 * (1.0 + bound), frozen(prior))

@@ -51,9 +51,8 @@ def digest(kind: str, labels: Iterable[Iterable[Hashable]], numbers: Iterable[Fr
     """Return the SHA-256 of alphabets and exact numbers in hexadecimal digits, the same on every machine."""
     found = hashlib.sha256(f"{kind}\n".encode())
     for alphabet in labels:
-        for name in alphabet:
-            found.update(f"{_text(name)}\n".encode("utf-8", "surrogatepass"))
-        found.update(b"--\n")
+        text = "".join(f"{_text(name)}\n" for name in alphabet)
+        found.update(f"{text}--\n".encode("utf-8", "surrogatepass"))
     for number in numbers:
         found.update(number.astype("<i8").tobytes() if isinstance(number, np.ndarray) else f"{number}\n".encode())
     return found.hexdigest()
@@ -61,7 +60,9 @@ def digest(kind: str, labels: Iterable[Iterable[Hashable]], numbers: Iterable[Fr
 
 def _text(name: Hashable) -> str:
     """Return the same text for labels that are equal, such as 1, 1.0 and True."""
-    if isinstance(name, int) or (isinstance(name, float) and math.isfinite(name)):
+    if isinstance(name, int):
+        return str(int(name))
+    if isinstance(name, float) and math.isfinite(name):
         return str(Fraction(name))
     return repr(name)
 

@@ -95,9 +95,7 @@ class LabelCodec:
             some = source.where(answered) if isinstance(source, KeyedDraws) else source
             reports[answered] = self.draw(codes[answered], some)
             return reports
+        sampler = self.randomizer.sampler
         if isinstance(source, KeyedDraws):
-            words = source.words(self.randomizer.digest, codes)
-            drawn: Codes = self.randomizer.sampler.choose(codes, words)
-        else:
-            drawn = self.randomizer.sampler.draw(codes, rng=source)
-        return drawn
+            return np.asarray(sampler.choose(codes, source.words(self.randomizer.digest, codes)))
+        return np.asarray(sampler.draw(codes, rng=source))

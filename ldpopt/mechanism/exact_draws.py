@@ -12,8 +12,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.mechanism.sampling import BITS
 
 Codes = NDArray[np.int64]
-# Returns as many uniform 53-bit words as it is called with; see `bit_source`
-Source = Callable[[int], NDArray[np.uint64]]
+Source = Callable[[int], NDArray[np.uint64]]  # returns so many uniform 53-bit words; see `bit_source`
 TOTAL = 1 << BITS  # number of different words: probabilities are whole multiples of ``1 / TOTAL``
 MAX_TOSSED_MEAN = 32  # largest mean for which coins are tossed one by one
 # Bound on the error of a float power, in units of ``2**-53``; words this close to it are compared exactly
@@ -22,15 +21,11 @@ FLOAT_MARGIN = 2.0 ** (BITS - 40)
 
 def coin_tosses(mass: int, size: int, source: Source) -> NDArray[np.bool_]:
     """Toss coins with probability of heads ``mass / 2**53``."""
-    heads: NDArray[np.bool_] = source(size) < np.uint64(mass)
-    return heads
+    return np.asarray(source(size) < np.uint64(mass))
 
 
 def toss_lazily(mass: int, first: NDArray[np.uint8], source: Source, heads: NDArray[np.bool_]) -> None:
-    """Toss coins with probability of heads ``mass / 2**53``, ``mass < 2**53``: a byte decides, rarely with a word.
-
-    ``heads``, shape (N,), is written; ``first`` are uniform bytes, one for each coin.
-    """
+    """Write tosses of probability ``mass / 2**53 < 1``, (N,), decided by a uniform byte each, rarely with a word."""
     leading, rest = divmod(mass, 1 << (BITS - 8))
     np.less(first, np.uint8(leading), out=heads)
     undecided = np.flatnonzero(first == np.uint8(leading))
@@ -39,8 +34,7 @@ def toss_lazily(mass: int, first: NDArray[np.uint8], source: Source, heads: NDAr
 
 def fair_bits(size: int, source: Source) -> NDArray[np.uint8]:
     """Toss fair coins, 48 from each word."""
-    low_bytes = source(-(-size // 48)).astype("<u8").view(np.uint8).reshape(-1, 8)[:, :6]
-    return np.unpackbits(low_bytes)[:size]
+    return np.unpackbits(source(-(-size // 48)).astype("<u8").view(np.uint8).reshape(-1, 8)[:, :6])[:size]
 
 
 def uniform_below(bound: int | Codes, size: int, source: Source) -> Codes:

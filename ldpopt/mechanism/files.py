@@ -153,9 +153,9 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
         raise ModelFileError(what, where=where, do=f"the reports of this file: {nearest(column, questions)}")
     drawn = str(questions[column].get("digest"))
     layers = drawn.split("+")
-    if len(layers) > 1 and digest not in layers:
-        return  # privatized again; the digest of the composition is not known
     if len(layers) > 1:
+        if digest not in layers:
+            return  # privatized again; the digest of the composition is not known
         what = f"these reports were privatized {len(layers)} times, once of them by the mechanism given ({digest[:12]})"
         raise ModelFileError(what, where=where, do="estimate with first.then(second), saved as a mechanism")
     if drawn != digest:

@@ -1,12 +1,7 @@
 r"""Draws that repeat per person: with a secret key, the same id and answer give the same report.
 
-The word that decides a report is a keyed hash (BLAKE2b, RFC 7693) of the question, the digest of the mechanism, the
-position of the answer and the id,
-
-.. math:: w = \lfloor F_k(\text{question}, \text{digest}, x, \text{id}) / 2^{11} \rfloor, \qquad 0 \le w < 2^{53},
-
-and is mapped to a report by the exact masses. Without the key, words of different questions, mechanisms, answers or ids
-look independent and uniform. This memoization is the permanent response of RAPPOR (Erlingsson, Pihur, Korolova 2014).
+A report's word, :math:`\lfloor F_k(\text{question}, \text{digest}, x, \text{id}) / 2^{11} \rfloor`, is a keyed hash
+(BLAKE2b, RFC 7693). The idea is the permanent response of RAPPOR (Erlingsson, Pihur, Korolova 2014).
 """
 
 from __future__ import annotations

@@ -81,12 +81,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
         require_stochastic(values)
         n, m = values.shape
         names = check_labels(rows, n, "input")
-        for name, value in (
-            ("channel", frozen(values)),
-            ("inputs", names),
-            ("outputs", check_labels(columns if columns is not None or m != n else names, m, "output")),
-        ):
-            object.__setattr__(self, name, value)
+        reports = check_labels(columns if columns is not None or m != n else names, m, "output")
+        vars(self).update(channel=frozen(values), inputs=names, outputs=reports)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise FrozenInstanceError(f"a Mechanism is frozen: {name!r} cannot be set; make a new Mechanism(channel)")
@@ -111,15 +107,17 @@ class Mechanism(AdversaryMeasures, HasFacts):
     def __reduce__(self) -> tuple[Any, ...]:
         return Mechanism, (self.channel, self.inputs, self.outputs), {"notes": self.notes} if self.notes else None
 
-    def __copy__(self) -> Mechanism:
+    def __copy__(self, memo: Any = None) -> Mechanism:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Mechanism:
-        return self
+    __deepcopy__ = __copy__
 
     def __repr__(self) -> str:
         n, m = self.channel.shape
         return f"Mechanism({n} inputs, {m} outputs, inputs={listed(self.inputs)}, outputs={listed(self.outputs)})"
+
+    def __str__(self) -> str:
+        return self.summary()
 
     @classmethod
     def private(
@@ -174,7 +172,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
         found, notes = nearest_private(values, privacy, names, reports, decide)
         mechanism = cls(found.channel, names, reports)
-        object.__setattr__(mechanism, "notes", notes)
+        vars(mechanism)["notes"] = notes
         return mechanism
 
     @property

@@ -1,13 +1,10 @@
 r"""The private channel that is nearest to a given one, by linear programs.
 
-.. math:: \min_P \; \max_x T_x + \frac{w}{n} \sum_x T_x, \qquad T_x = \sum_y \max(P(x, y) - C(x, y), 0),
-
-the largest total variation of a row, and with a small weight the average. Rounding moves the result by units of
-``2**-53`` more. Repair alone raises every column, which is feasible, but not nearest.
+.. math:: \min_P \; \max_x T_x + \frac{w}{n} \sum_x T_x, \qquad T_x = \sum_y \max(P(x, y) - C(x, y), 0)
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -57,8 +54,7 @@ class _Program:
         from scipy.optimize import linprog
         from scipy.sparse import vstack
 
-        solve: Any = linprog
-        (n, m), size = self.shape, self.given.size
+        (n, m), size, solve = self.shape, self.given.size, cast(Any, linprog)
         identity = np.arange(size)
         distance = self._rows(size, (identity, identity, 1.0), (identity, size + identity, -1.0))
         largest = self._rows(n, (identity // m, size + identity, 1.0), (np.arange(n), 2 * size + m, -1.0))
@@ -73,8 +69,8 @@ class _Program:
         channel = None
         while not deadline.is_over:
             rows, sides = vstack([rows for rows, _ in blocks]), np.concatenate([side for _, side in blocks])
-            limit = {"time_limit": deadline.left}
-            found = solve(cost, rows, sides, sums, np.ones(n), bounds, method="highs", options=limit)
+            how: Any = {"method": "highs", "options": {"time_limit": deadline.left}}
+            found = solve(cost, rows, sides, sums, np.ones(n), bounds, **how)
             if found.status != 0:
                 break
             channel = np.maximum(found.x[:size].reshape(n, m), 0.0)

@@ -54,16 +54,14 @@ def privatize_frame(
         what = f"the table has a column {next(iter(set(keep) & set(questions)))!r} already"
         raise StatementError(what, do="rename it: the reports are a column of this name")
     frame = frame.drop([name for name in read if name not in questions])
-    return with_origin(
-        with_labels(frame, drawn), lambda: origin_of_reports(questions, keep, keyed, one_question, before)
-    )
+    reports = with_labels(frame, drawn)
+    return with_origin(reports, lambda: origin_of_reports(questions, keep, keyed, one_question, before))
 
 
 def _answers_in(frame: Any, column: Any, question: Question) -> Codes:
     """Codes of the answers in a column of a dataframe."""
-    where = f"column {column!r}"
-    missing = MissingAnswers(where, "answer")
-    codes = codes_of(column_of(frame, column), Coder(question.inputs, "answer"), where)
+    missing = MissingAnswers(f"column {column!r}", "answer")
+    codes = codes_of(column_of(frame, column), question.coder(), missing.where)
     codes = question.fill_missing(codes, missing)
     missing.require_none()
     return codes
@@ -113,11 +111,9 @@ def _privatize_partitions(
 ) -> Any:
     """Replace columns of a dataframe of Dask lazily, so that a second computation gives the same reports."""
     if keyed is None and rng is None:
-        raise StatementError(
-            "a table of Dask is computed again whenever it is needed, and each time other reports would be drawn",
-            do="pass key= and id=, which give each person the same report again; or write the reports once with "
-            "ldpopt.privatize_folder",
-        )
+        what = "a table of Dask is computed again whenever it is needed, and each time other reports would be drawn"
+        do = "pass key= and id=, which give each person the same report again; or use ldpopt.privatize_folder once"
+        raise StatementError(what, do=do)
     task = _Partition(dict(questions), None if rng is None else seed_of(rng), keyed, one_question)
     return mapped(table, task, task(table._meta, 0))
 
@@ -215,7 +211,7 @@ class _Answers:
     @classmethod
     def of(cls, table: Rows, name: str, question: Question) -> _Answers:
         """Match a column with its question: by the text of the labels if the column has texts."""
-        coder = Coder(question.inputs, "answer", as_text=table.is_text(position_of(table, name)))
+        coder = question.coder(as_text=table.is_text(position_of(table, name)))
         return cls(question, name, coder, MissingAnswers(f"{table.name}, column {name}", "answer"))
 
     def codes(self, answers: pa.Array, first_row: int) -> Codes:

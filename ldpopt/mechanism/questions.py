@@ -1,7 +1,7 @@
 r"""Questions: what draws the reports of a column, how missing answers are treated, and whether all persons report.
 
-If one of ``d`` questions is drawn for each person, the others get no report, or the report of an answer that is drawn
-uniformly (fake data), so that nobody sees which question it was. The reports of a column are then distributed as
+If one of ``d`` questions is drawn for each person, and the others get reports of uniform answers (fake data), those of
+a column are distributed as
 
 .. math:: \frac{1}{d} P(y \mid x) + \Big( 1 - \frac{1}{d} \Big) \frac{1}{n} \sum_{x'} P(y \mid x') .
 """
@@ -21,7 +21,7 @@ from ldpopt.foundation.numbers import short_repr
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.problem.workload import Workload
-from ldpopt.tables.coding import MISSING, Codes, Missing, MissingAnswers, require_policy
+from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, require_policy
 
 if TYPE_CHECKING:
     from ldpopt.mechanism.codec import Randomizer
@@ -63,13 +63,17 @@ class Question:
         if isinstance(self.source, Workload):
             what = "a question of a joint survey has no report of its own"
             raise StatementError(what, do="use the joint report of the survey: survey.asked")
-        found: Randomizer = self.source.randomizer
-        return found
+        return self.source.randomizer  # type: ignore[no-any-return]
 
     @property
     def inputs(self) -> Sequence[Hashable]:
         """The possible answers."""
         return self.source.inputs if isinstance(self.source, Workload) else self.randomizer.inputs
+
+    @property
+    def numbers(self) -> Any:
+        """What estimates the question from its reports."""
+        return self.source
 
     @property
     def parts(self) -> dict[str, Question]:
@@ -79,6 +83,10 @@ class Question:
     def combine(self, codes: Iterable[Codes]) -> Codes:
         """Combine the codes of the columns into those of the answers that are randomized."""
         return next(iter(codes))
+
+    def coder(self, *, as_text: bool = False) -> Coder:
+        """What reads the answers in a column of a table."""
+        return Coder(self.inputs, "answer", as_text=as_text)
 
     @property
     def epsilon(self) -> float:
@@ -103,6 +111,13 @@ class Question:
             return self.inputs.index(self.missing_answer)
         names, text = list(map(text_of, self.inputs)), text_of(self.missing_answer)
         return names.index(text) if text in names else None
+
+    def missing_place(self, names: Sequence[Hashable]) -> int | None:
+        """Position among estimated numbers of the share of `missing_answer`, if it is no other answer as well."""
+        code = self.missing_code
+        if code is None or len(self.inputs) < 3 or self.inputs[code] not in names:
+            return None
+        return list(names).index(self.inputs[code])
 
 
 @dataclass(frozen=True)
@@ -145,5 +160,4 @@ def _uniform(count: int, size: int, source: Draws, purpose: str) -> Codes:
         words = source.words(purpose, np.zeros(size, dtype=np.int64))
     else:
         words = bit_source(source)(size)
-    drawn: Codes = ((words * np.uint64(count)) >> np.uint64(BITS)).astype(np.int64)
-    return drawn
+    return ((words * np.uint64(count)) >> np.uint64(BITS)).astype(np.int64)

@@ -33,13 +33,11 @@ ACCEPTED_MOVE = 1e-12  # if a repair moves at most this mass, no other method is
 # the cone repair did on 8, at best half as much (1e-9 in place of 2e-9), in ten times its time. The audit is the same,
 # and the certificate's gap counts all that moved.
 LARGE_ACCEPTED_MOVE = 1e-6
-# Number of outputs that are compared first: a rounding that violates the claim does so at nearly all outputs
-SAMPLED = 64
+SAMPLED = 64  # number of outputs compared first: a rounding that violates the claim does so at nearly all outputs
 # Relative excess of an entry over its bound, per input, from which a rounding is rejected without an audit: raising
 # multiplies at most once for every input, each time with an error of at most 2**-53
 SURELY = 2.0**-50
-# If the best rounding moved little, another is only audited if it moves less than this share of that
-WORTH_AN_AUDIT = 0.9
+AUDITED_SHARE = 0.9  # if the best rounding moved little, another is only audited if it moves less than this share
 # Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require
 ROW_TOTAL = float(1 << sampling.BITS)
 
@@ -83,11 +81,11 @@ def round_private(given: Float, ties: Ties | None, audit: ColumnsAudit) -> tuple
 
 def no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationError:
     """Error for a notion whose audit rejects every rounding."""
-    do = f"check the notion {privacy!r}: constant channels must satisfy it"
+    what, do = "no channel near the given one is private", f"check the notion {privacy!r}: constant channels satisfy it"
     if audit is None:
-        return PrivacyViolationError("no channel near the given one is private", do=do)
-    what = f"no channel near the given one is private: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
-    return PrivacyViolationError(what, where=f"inputs and output {audit.witness}", do=do)
+        return PrivacyViolationError(what, do=do)
+    found = f"{what}: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
+    return PrivacyViolationError(found, where=f"inputs and output {audit.witness}", do=do)
 
 
 def largest_move(channel: Float, given: Float) -> float:
@@ -107,7 +105,7 @@ def _nearest(
             channel = np.array(counts, float, order="C")  # row by row: the audit reads rows
             channel /= ROW_TOTAL  # in place, as a channel may be large
             moved = largest_move(channel, values)
-            if best is not None and best.moved <= LARGE_ACCEPTED_MOVE and moved >= WORTH_AN_AUDIT * best.moved:
+            if best is not None and best.moved <= LARGE_ACCEPTED_MOVE and moved >= AUDITED_SHARE * best.moved:
                 break  # the later ones of a family are more private, and move more
             if ties is not None and _is_rejected(counts, ties):
                 continue
@@ -176,20 +174,13 @@ def _rounding_families(values: Float, ties: Ties | None, threshold: float) -> It
 
 @dataclass(frozen=True)
 class _Cone:
-    r"""Column by column: ``v[x] <= v[x'] / ratio + slack`` for tied inputs.
-
-    ``slack`` is a number (entry-wise delta), or has shape (n, n, m): the share of an event-wise delta for every pair
-    and output, in proportion to the excesses of the given channel.
-    """
+    r"""Column by column: ``v[x] <= v[x'] / ratio + slack`` for tied inputs."""
 
     ties: Ties
+    # A number (entry-wise delta), or (n, n, m): the share of an event-wise delta, in proportion to the excesses
     slack: Any
     ratio: Float
     room_ratio: float
-
-    @classmethod
-    def of(cls, ties: Ties, values: Float) -> "_Cone":
-        return cls.of_events(ties, values) if ties.is_shared else cls.of_ties(ties)
 
     @classmethod
     def of_ties(cls, ties: Ties, slack: Any = None) -> "_Cone":
@@ -198,7 +189,9 @@ class _Cone:
         return cls(ties, ties.delta if slack is None else slack, ties.ratio(up=True), room_ratio)
 
     @classmethod
-    def of_events(cls, ties: Ties, values: Float) -> "_Cone":
+    def of(cls, ties: Ties, values: Float) -> "_Cone":
+        if not ties.is_shared:
+            return cls.of_ties(ties)
         ratio = float(min(ties.budget.enclosure()[0], Fraction(10**300)))
         over = np.maximum(values[:, None, :] - ratio * values[None, :, :], 0.0)
         total = over.sum(axis=2, keepdims=True)
@@ -232,10 +225,8 @@ class _Cone:
 
 
 def _by_slack(values: Float, delta: float, mean: Float) -> Iterator[Float]:
-    """Scale down by a few units over ``delta``, round up every positive entry, and fill up the rows in one column.
-
-    The rounding adds at most ``2 m`` units of excess to a pair; the scaling frees ``delta`` times the share.
-    """
+    """Scale down by a few units over ``delta``, round up every positive entry, and fill up the rows in one column."""
+    # The rounding adds at most 2 m units of excess to a pair; the scaling frees delta times the share.
     share = 4 * values.shape[1] / delta
     column = int(np.argmax(np.where(mean > 0, values.min(axis=0), -1.0)))
     while share < ROW_TOTAL / 8:
@@ -246,12 +237,9 @@ def _by_slack(values: Float, delta: float, mean: Float) -> Iterator[Float]:
 
 
 def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
-    r"""Keep every column in its cone exactly, and fill up the rows.
-
-    The values are scaled down by a small share, floored to the grid and raised back into the cone. A constant
-    ``e[y]`` added to a column leaves room for any vector with entries up to ``(exp(epsilon d) - 1) e[y]``, plus the
-    part of a uniform slack that the scaling freed. The missing mass of the rows goes there.
-    """
+    """Keep every column in its cone exactly, and fill up the rows."""
+    # Scaled down a little, floored to the grid and raised back. A constant e[y] added to a column leaves room for any
+    # vector with entries up to (exp(epsilon d) - 1) e[y], plus the part of a uniform slack that the scaling freed.
     values = cone.raised(values)
     values = values / values.sum(axis=1).max()
     center = values.mean(axis=0) * filled
@@ -259,10 +247,8 @@ def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
     uniform_slack = float(cone.slack) if cone.is_uniform else 0.0
     room = cone.room_ratio + uniform_slack * np.count_nonzero(center)
     missing_mass = ROW_TOTAL * float(np.max(1 - values.sum(axis=1))) + 4 * values.shape[1]
-    share, reserve = (
-        2 * missing_mass / room + values.shape[1] if room > missing_mass / ROW_TOTAL else np.inf,
-        missing_mass / 2,
-    )
+    reserve = missing_mass / 2
+    share = 2 * missing_mass / room + values.shape[1] if room > missing_mass / ROW_TOTAL else np.inf
     while share < ROW_TOTAL / 8:
         counts = _fill(values, center, share, reserve, uniform_slack, cone)
         if counts is not None:
@@ -297,8 +283,7 @@ def _by_mixing(values: Float, mean: Float) -> Iterator[Float]:
         counts = np.ceil(mixed / mixed.sum(axis=1, keepdims=True) * (ROW_TOTAL - 2 * m))
         counts[:, heaviest] += ROW_TOTAL - counts.sum(axis=1)
         yield counts
-    constant = sampling.round_rows(mean[None] / mean.sum())
-    yield np.repeat(constant, len(values), axis=0)
+    yield np.repeat(sampling.round_rows(mean[None] / mean.sum()), len(values), axis=0)
 
 
 def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: bool) -> Float:
@@ -306,8 +291,7 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
 
     .. math:: v_{x'} \ge r_{x x'} (v_x - s) \quad \text{for every pair } (x, x')
 
-    ``values`` has shape (n, m); ``ratio`` are the ``exp(-epsilon d)`` of the pairs; ``slack`` is one number, or has
-    shape (n, n, m); with ``is_whole`` values are raised to the next integer. O(pairs x m) a sweep, usually two to four.
+    ``slack`` is one number or (n, n, m); O(pairs x m) a sweep, usually two to four.
     """
     first, second = ties.pairs()
     is_number = np.ndim(slack) == 0

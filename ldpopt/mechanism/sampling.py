@@ -124,9 +124,7 @@ class AliasTable:
         total = _total(bits)
         masses = np.asarray(counts)
         if masses.ndim != 2 or 0 in masses.shape or masses.dtype.kind not in "iu":
-            what = (
-                f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers of shape (inputs, outputs)"
-            )
+            what = f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers (inputs, outputs)"
             raise MechanismError(what, do="round a channel of floats with round_rows")
         # With every mass bounded, a row sum cannot be right by overflow.
         bad = np.argwhere((masses < 0) | (masses > total))
@@ -135,8 +133,7 @@ class AliasTable:
             what, where = f"mass {masses[x, y]} lies outside 0 .. 2**{bits}", f"row {x}, column {y}"
             raise MechanismError(what, where=where, do="round a channel of floats with round_rows")
         for x, row in enumerate(masses):
-            found = sum(row.tolist())
-            if found != total:
+            if (found := sum(row.tolist())) != total:
                 what = f"the masses sum to {found}, not 2**{bits} = {total}"
                 raise MechanismError(what, where=f"row {x}", do="use round_rows")
         self.bits, (self.inputs, self.outputs) = bits, masses.shape
@@ -161,8 +158,7 @@ class AliasTable:
         word &= (1 << self._low_bits) - 1
         position = (codes << self._cell_bits) + cell
         stays = word < self.threshold.ravel().take(position)
-        chosen: Counts = np.where(stays, cell, self.alias.ravel().take(position))
-        return chosen
+        return np.asarray(np.where(stays, cell, self.alias.ravel().take(position)))
 
     def draw(self, codes: Counts, *, rng: Random = None) -> Counts:
         """Draw one output for each row number in ``codes``, shape (N,); other memory does not depend on ``N``."""
@@ -178,8 +174,7 @@ class AliasTable:
         .. math:: K_{xy} = \text{threshold}_{xy} + \sum_{y' : \text{alias}_{xy'} = y} (W - \text{threshold}_{xy'})
         """
         masses = self.threshold.copy()
-        rows = np.arange(self.inputs)[:, None]
-        np.add.at(masses, (rows, self.alias), (1 << self._low_bits) - self.threshold)
+        np.add.at(masses, (np.arange(self.inputs)[:, None], self.alias), (1 << self._low_bits) - self.threshold)
         return masses[:, : self.outputs]
 
 
@@ -190,21 +185,17 @@ def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
 
 def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
     """Return a function ``size -> size uniform words below 2**bits``; a generator that is passed advances."""
+    _total(bits)
+    return whole_words(rng, bits)
+
+
+def whole_words(rng: Random, bits: int = 64) -> Callable[[int], Words]:
+    """The same, up to words of 64 bits."""
+    if rng is None:
+        return lambda size: np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> np.uint64(64 - bits)
     # A power of two divides the generator's range, so no word is ever rejected and all are equally likely.
-    total = _total(bits)
-    if rng is None:
-        unused = np.uint64(64 - bits)
-        return lambda size: np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> unused
-    generator = generator_of(rng)
-    return lambda size: generator.integers(0, total, size=size, dtype=np.uint64)
-
-
-def whole_words(rng: Random) -> Callable[[int], Words]:
-    """Return a function ``size -> size uniform words of 64 bits``; a generator that is passed advances."""
-    if rng is None:
-        return lambda size: np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
-    generator = generator_of(rng)
-    return lambda size: generator.integers(0, 2**64 - 1, size, np.uint64, endpoint=True)
+    generator, last = generator_of(rng), (1 << bits) - 1
+    return lambda size: generator.integers(0, last, size, np.uint64, endpoint=True)
 
 
 def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.random.Generator:
@@ -232,8 +223,7 @@ def seed_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.rando
     if isinstance(rng, np.random.SeedSequence):
         return rng
     bits: Any = generator_of(rng).bit_generator
-    found: np.random.SeedSequence = bits.seed_seq.spawn(1)[0]
-    return found
+    return bits.seed_seq.spawn(1)[0]  # type: ignore[no-any-return]
 
 
 def child_seed(seed: np.random.SeedSequence, number: int) -> np.random.SeedSequence:

@@ -1,7 +1,6 @@
 """Exact arithmetic with unions of closed intervals: sorted lists of pairs of ints (or Fractions).
 
-A widened set is stored as its *core*, the set before it is widened by ``d`` on both sides. Intervals of a core whose
-gap is at most ``2 d`` are joined. Then one core includes another if and only if the widened sets do.
+A widened set is stored as its *core*, the set before it is widened by ``d``; gaps of at most ``2 d`` are closed.
 """
 
 import math

@@ -10,12 +10,9 @@ if TYPE_CHECKING:
 
     from ldpopt.studies.sweep import SweepResult
 
-# Largest number of labels along an axis; if there are more, only every second, third, ... is written
-MAX_AXIS_LABELS = 30
-
+MAX_AXIS_LABELS = 30  # largest number of labels along an axis; of more, every second, third, ... is written
 # Names of notions in titles; for others the name is made of the kind
 NOTION_NAMES = {"graph": "privacy along a graph", "utility_optimized": "utility-optimized privacy"}
-
 MAX_LABEL_LENGTH = 18  # largest number of characters of a label along an axis
 
 

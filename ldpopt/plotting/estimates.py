@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,10 @@ from numpy.typing import ArrayLike
 from ldpopt.designing import Design, DesignComparison, FrequencyDesign
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
+from ldpopt.foundation.display import label
+from ldpopt.foundation.labels import text_of
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
+from ldpopt.surveys.estimates import SurveyEstimate
 from ldpopt.surveys.schemes import SchemeComparison
 
 if TYPE_CHECKING:
@@ -43,6 +46,27 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     along, across = ("number", "estimate") if estimate.method == "design" else ("answer", "estimated share")
     ax.set_ylabel(f"{across}, {100 * estimate.confidence:g} % intervals")
     ax.set_xlabel(f"{along} ({estimate.n_reports:,} reports)")
+    return ax
+
+
+def survey(found: SurveyEstimate, ax: Axes | None = None) -> Axes:
+    """Draw the estimates of a survey with their intervals, one color for each group."""
+    rows = list(dict.fromkeys((one["question"], one["answer"]) for one in found.entries()))
+    groups: dict[Any, Any] = {None: found.questions} if found.by is None else found.groups
+    ax = axes_or_new(ax, size=(8.0, max(3.0, (0.25 + 0.08 * len(groups)) * len(rows))))
+    for number, (group, own) in enumerate(groups.items()):
+        shift = 0.7 * ((number + 0.5) / len(groups) - 0.5)
+        for name, one in own.items():
+            places = np.array([rows.index((name, answer)) for answer in one.labels or ()]) + shift
+            spread = np.maximum(np.abs(one.interval.T - one.values), 0.0)
+            text = text_of(group) if name == next(iter(own)) and found.by is not None else None
+            ax.errorbar(one.values, places, xerr=spread, fmt="o", color=f"C{number}", markersize=3, label=text)
+    ax.set_yticks(range(len(rows)), [f"{label(name)}: {label(answer)}" for name, answer in rows], fontsize=8)
+    ax.invert_yaxis()
+    ax.grid(axis="x", alpha=0.3)
+    ax.set_xlabel(f"estimate, {100 * next(iter(found.values())).confidence:g} % intervals")
+    if found.by is not None:
+        ax.legend(title=found.by, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return ax
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners are close
 NAME_DIRECTIONS = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))
-
 APEXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])  # positions of the three certain priors in a triangle
 MIN_CELL_WIDTH = 0.07  # smallest distance from the center of a cell to its border for a name inside the cell
 MAX_DRAWN_POINTS = 10_000  # largest number of extreme points whose columns are drawn; four answers have 904

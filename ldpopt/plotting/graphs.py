@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 MAX_DRAWN_NODES = 2000  # largest number of nodes of a picture; the layout of a larger graph takes a minute
 MAX_NAMED_NODES = 60  # largest number of nodes with names
-# Largest number of nodes whose distances in the picture follow those of the graph; others are laid out faster
-MAX_SPRINGS = 150
-
+MAX_SPRINGS = 150  # largest number of nodes whose distances in the picture follow those of the graph
 DRAWN_DEVIATIONS = 4.0  # standard deviations of noise that a picture shows on both sides of 0
 DRAWN_NATS = 6.0  # layers times epsilon that the picture of lattice noise shows
 
@@ -110,10 +108,8 @@ def noise(noise: Noise, ax: Axes | None = None) -> Axes:
         label = f"mean |noise| {noise.expected_abs:.4g}" if side > 0 else None
         ax.axvline(side * noise.expected_abs, color="#cb181d", linestyle="--", linewidth=1, label=label)
     ax.set_ylim(0, None)
-    name = type(noise).__name__
-    ax.set_title(
-        rf"{name}, sensitivity {noise.sensitivity:.4g}, $\varepsilon$ = {float(noise.epsilon):.4g}", fontsize=10
-    )
+    title = rf"{type(noise).__name__}, sensitivity {noise.sensitivity:.4g}, $\varepsilon$ = {float(noise.epsilon):.4g}"
+    ax.set_title(title, fontsize=10)
     ax.legend(frameon=False, fontsize=8)
     return ax
 

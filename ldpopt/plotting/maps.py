@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labelled import Labelled
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.axes import axes_or_new, name_privacy, shorten
 from ldpopt.privacy import Notion
-from ldpopt.privacy.places import read_points
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
+from ldpopt.studies.literature.planar_laplace import coordinates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +63,7 @@ def places(
     """
     if color not in ("prior", "loss"):
         raise StatementError(f"color = {short_repr(color)} is unknown", do='state "prior" or "loss"')
-    xy = _coordinates(mechanism, points)
+    xy = coordinates(points, mechanism.inputs)
     n = len(xy)
     weights = np.full(n, 1.0 / n) if prior is None else read_prior(prior, mechanism.inputs)[0]
     ax = axes_or_new(ax, size=(6.4, 5.2))
@@ -90,23 +89,13 @@ def places(
     return ax
 
 
-def _coordinates(mechanism: Mechanism, points: Any) -> Float:
-    """Return the coordinates of the inputs, in their order."""
-    values, names = read_points(points)
-    xy = Labelled(values, (names, None), "list of points", ("input", "coordinate")).to(mechanism.inputs, None)
-    if xy.shape != (len(mechanism.inputs), 2):
-        what = f"the points have shape {xy.shape}; the mechanism has {len(mechanism.inputs)} places"
-        raise StatementError(what, do="pass two coordinates, east and north, for each input")
-    return xy
-
-
 def _inputs_of_reports(mechanism: Mechanism) -> list[int]:
     """Return the index of every report among the inputs."""
     index = {label: x for x, label in enumerate(mechanism.inputs)}
-    unknown = next((label for label in mechanism.outputs if label not in index), None)
-    if unknown is not None:
-        what = f"report {short_repr(unknown)} is not a place"
-        raise StatementError(what, do="draw mechanisms whose reports are among their inputs")
+    for label in mechanism.outputs:
+        if label not in index:
+            what = f"report {short_repr(label)} is not a place"
+            raise StatementError(what, do="draw mechanisms whose reports are among their inputs")
     return [index[label] for label in mechanism.outputs]
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_NUMBERED_SIDE = 12  # largest side of a heat map with numbers in its cells
-
 MIN_DELTA = 1e-30  # smallest delta of a picture
 
 
@@ -88,10 +87,11 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
     if 0 < audit.epsilon < np.inf:
         ax.axvline(audit.epsilon, color="black", linewidth=0.8, linestyle="--")
         text, place = rf"$\varepsilon = {audit.epsilon:.4g}$ ", (audit.epsilon, 0.92)
-        ax.text(*place, text, transform=ax.get_xaxis_transform(), ha="right", fontsize=9)
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        ax.text(*place, text, transform=ax.get_xaxis_transform(), ha="right", fontsize=9, bbox=behind)
     ax.set(xlim=(0, end), ylim=(0, max(1e-12, float(deltas.max())) * 1.08))
     ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
-    ax.set_title(rf"Audit: true $\varepsilon$ = {audit.epsilon:.4g}", fontsize=10)
+    ax.set_title(rf"Audit over all pairs of answers: true $\varepsilon$ = {audit.epsilon:.4g}", fontsize=10)
     ax.grid(alpha=0.3)
     return ax
 

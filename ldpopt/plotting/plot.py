@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
 from ldpopt.closed_forms.binary import Binary
-from ldpopt.designing import Design, FrequencyDesign
+from ldpopt.designing import Design, FrequencyDesign, QuestionsDesign
 from ldpopt.designing.comparison import DesignComparison
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
@@ -17,7 +17,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.noise import NeighborPartition, Noise
 from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.plotting.axes import name_privacy
-from ldpopt.plotting.estimates import counts, design, estimate, schemes
+from ldpopt.plotting.estimates import counts, design, estimate, schemes, survey
 from ldpopt.plotting.geometry import corners, polytope, regions
 from ldpopt.plotting.graphs import lattice, layered, levels, noise, notion, partition
 from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism, privacy_curve
@@ -33,6 +33,7 @@ from ldpopt.studies.literature import Comparison
 from ldpopt.studies.pareto import ParetoFront
 from ldpopt.studies.simulate import SimulationResult
 from ldpopt.studies.sweep import SweepResult
+from ldpopt.surveys.estimates import SurveyEstimate
 from ldpopt.surveys.schemes import SchemeComparison
 
 if TYPE_CHECKING:
@@ -81,9 +82,11 @@ PICTURES: dict[type, Callable[..., Any]] = {
     SchemeComparison: schemes,
     Counts: counts,
     Estimate: estimate,
+    SurveyEstimate: survey,
     Comparison: comparison,
     Design: design,
     FrequencyDesign: design,
+    QuestionsDesign: design,
     DesignComparison: design,
     Layered: layered,
     NeighborPartition: partition,

@@ -1,9 +1,7 @@
 r"""Convex utilities: the largest information of a private report, over channels with any number of outputs.
 
-A utility :math:`\sum_y \mu(P_{\cdot y})` with sublinear :math:`\mu` (Kairouz, Oh and Viswanath 2016) is largest for
-columns whose entries take two values only, in the ratio :math:`e^\epsilon`. There are :math:`2^n` such staircase
-patterns up to scale; a linear program finds the weight of each. Logarithms are not rational. So values and bounds are
-floats here, correct to about ``1e-12`` of the largest column utility, without an exact certificate.
+A utility :math:`\sum_y \mu(P_{\cdot y})` with sublinear :math:`\mu` is largest for columns whose entries take two
+values only; a linear program finds their weights. Values and bounds are floats, correct to about ``1e-12``.
 """
 
 import math

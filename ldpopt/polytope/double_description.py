@@ -1,8 +1,7 @@
-r"""Vertices of a bounded rational polytope by the double description method, exact in integers.
+"""Vertices of a bounded rational polytope by the double description method, exact in integers.
 
-A polytope ``a . x <= b`` is the slice ``t = 1`` of the cone ``b t - a . x >= 0``. The method keeps the extreme rays of
-the cone that the rows read so far define. A new row divides these rays into positive, zero and negative ones. Every
-pair of an adjacent positive and negative ray gives one new ray on the row; negative rays are removed.
+A polytope is a slice of a cone, whose extreme rays are kept row by row. Every pair of adjacent rays on both sides of a
+new row gives one ray on the row; the rays on its negative side are removed.
 """
 
 import math

@@ -136,6 +136,11 @@ class ExtremePoints(HasFacts, ABC):
         self.ties = require_mutual(privacy, self.inputs)
         self.ratio = self.ties.budget.enclosure()[0]
 
+    @property
+    def forecast(self) -> str:
+        """What is known of a long list before it is computed: likely number and time; empty if it takes no time."""
+        return ""
+
     def __repr__(self) -> str:
         more = ["..."] if self.count > MAX_SHOWN_POINTS else []
         return "\n  ".join([self._title(), *map(str, islice(self, MAX_SHOWN_POINTS)), *more])

@@ -1,8 +1,6 @@
-r"""Priors and budgets for which each mechanism is optimal: exact cells of the prior simplex, ranges of epsilon.
+"""Priors and budgets for which each mechanism is optimal: exact cells of the prior simplex, ranges of epsilon.
 
-The value of a mechanism under the prior :math:`\pi` is :math:`\pi \cdot g`, where :math:`g_x` is its utility for input
-``x``. So the optimal value is a maximum of linear functions of the prior, one per extreme point. The cells where one of
-them is largest are polytopes (docs, "Regions").
+The optimal value is a maximum of linear functions of the prior, one per extreme point (docs, "Regions").
 """
 
 import math
@@ -188,7 +186,7 @@ class EpsilonRange:
 def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, ...]:
     r"""Divide the axis of epsilon into ranges in which one mechanism is optimal for the identity utility.
 
-    .. math:: t_k \le e^\epsilon \le t_{k+1}, \qquad t_k = \frac{S_{k-1}}{\pi_{(k)}} - (k - 2), \quad t_1 = 1
+    .. math:: t_k \le e^\epsilon \le t_{k+1}, \qquad t_k = \frac{\Sigma_{k-1}}{\pi_{(k)}} - (k - 2), \quad t_1 = 1
 
     Parameters
     ----------

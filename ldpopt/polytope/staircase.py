@@ -1,10 +1,7 @@
-r"""Staircase patterns: the structure of the extreme points of pure local privacy (docs, "Extreme points").
+"""Staircase patterns: the structure of the extreme points of pure local privacy (docs, "Extreme points").
 
-An entry of a column is low, high or free. The rows without a free entry form a minimal balanced collection: the sets of
-high entries, one for each column. A collection of proper non-empty subsets of ``{0, .., n-1}`` is balanced if positive
-weights give every point the same total. It is minimal if no proper subcollection is balanced. Then the indicators of
-the subsets are linearly independent, and the weights are unique up to scale (Bondareva 1963, Shapley 1967). Subsets are
-bit masks here.
+A collection of proper non-empty subsets of ``{0, .., n-1}``, here bit masks, is balanced if positive weights give every
+point the same total, and minimal if no proper subcollection is balanced (Bondareva 1963, Shapley 1967).
 """
 
 import math

@@ -1,9 +1,7 @@
-r"""Extreme points of the polytope of private channels, exactly.
+"""Extreme points of the polytope of private channels, exactly.
 
-For pure privacy their structure is known (docs, "Extreme points"): the entries of a column are ``theta`` (low),
-``e**epsilon theta`` (high), or *free* between the two. A row has at most one free entry. The rows without one form a
-minimal balanced collection, whose sets are the high entries of the columns. The extreme points of other notions are
-listed by the double description method.
+For pure privacy an entry of a column is low, high (``e**epsilon`` times as large) or *free*; a row has at most one free
+entry, and the others form a minimal balanced collection. Those of other notions are listed by double description.
 """
 
 import math
@@ -31,11 +29,18 @@ from ldpopt.privacy.notion import with_epsilon
 MAX_ENTRIES = 64  # largest number of entries of a channel for the double description method
 MAX_LISTED = 12_000  # largest number of rays, and of expected points, for a list without a time limit: about a minute
 SAMPLED_SETS = 4000  # random sets of extreme rays from which the number of points is estimated
+SECONDS = {(8, 3): 10.0, (6, 5): 20.0, (6, 6): 160.0}  # measured for pure privacy, by inputs and reports in use
 MAX_PERMUTED = 8  # largest number of inputs or outputs for orbits, which are found by trying all permutations
 
 
 class StaircasePoints(ExtremePoints):
     """Extreme points of pure privacy, from minimal balanced collections and free rows."""
+
+    @property
+    def forecast(self) -> str:
+        """See `ExtremePoints.forecast`."""
+        seconds = SECONDS.get((self.shape[0], min(self.shape)), 0.0)
+        return f"the extreme points of {privacy_text(self.privacy)} take about {seconds:g} s" if seconds else ""
 
     @cached_property
     def orbits(self) -> tuple[Orbit, ...]:
@@ -125,12 +130,12 @@ class ListedPoints(ExtremePoints):
         if math.prod(self.shape) > MAX_ENTRIES:
             what = f"the extreme points of {self.shape[0]} x {self.shape[1]} channels are too many to list"
             raise StatementError(what, do=f"take at most {MAX_ENTRIES} entries, or pure privacy")
-        likely = self._likely_count() if self.time_limit is None else 0
+        likely = self._likely_count if self.time_limit is None else 0
         if likely > MAX_LISTED:
             raise StatementError(
                 f"{privacy_text(self.privacy)} has about {likely:.1e} extreme points with {self.shape[0]} reports "
                 f"in use{' even at delta = 0' * bool(self.ties.delta)}: more than {MAX_LISTED:,} take too long to list",
-                do="take fewer inputs or outputs, or a time limit, within which some of the points are listed",
+                do="take fewer inputs or outputs, or list some of them within a time limit, such as 60 seconds",
             )
         spaces, most = self._spaces(self.ratio), MAX_LISTED if self.time_limit is None else MAX_RAYS
         deadline = Deadline.after(self.time_limit)
@@ -142,6 +147,16 @@ class ListedPoints(ExtremePoints):
         """Whether the list has all extreme points; a time limit may have ended it."""
         return self._found[1]
 
+    @property
+    def forecast(self) -> str:
+        """See `ExtremePoints.forecast`."""
+        if self.time_limit is not None:
+            return f"listing extreme points of {privacy_text(self.privacy)} for at most {self.time_limit:g} s"
+        if not 1000 < self._likely_count <= MAX_LISTED:
+            return ""
+        return f"about {self._likely_count:,.0f} extreme points with {self.shape[0]} reports in use: up to a minute"
+
+    @cached_property
     def _likely_count(self) -> float:
         """Estimate how many points have an extreme ray of the cone of columns in each of n columns.
 
@@ -250,7 +265,8 @@ def extreme_points(
         Labels in the order of the rows, for a notion with labels (default: a graph's nodes).
     time_limit : float, optional
         Seconds for the list of another notion than pure privacy, which then has the points that are found by then;
-        default: none, and lists of more than about 12 000 points are refused.
+        default: none, and lists of more than about 12 000 points are refused. For pure privacy a list that is known to
+        take longer is refused.
 
     Returns
     -------
@@ -286,6 +302,12 @@ def extreme_points(
     ties = require_mutual(privacy, labels)
     points: ExtremePoints
     if ties.is_complete and not ties.delta:
+        seconds = SECONDS.get((n, min(n, m)), 0.0)
+        if time_limit is not None and time_limit < seconds:
+            what = (
+                f"the extreme points of {n} inputs and {m} outputs take about {seconds:g} s, more than {time_limit:g} s"
+            )
+            raise StatementError(what, do="give more seconds, or take fewer inputs or outputs")
         points = StaircasePoints(privacy, (n, m), labels)
     else:
         points = ListedPoints(privacy, (n, m), labels, time_limit)

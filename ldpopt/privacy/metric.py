@@ -255,7 +255,7 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     is_off_diagonal = ~np.eye(len(matrix), dtype=bool)
     checks = (
         (~np.isfinite(matrix), "is not finite: give separate problems for inputs that are infinitely far apart"),
-        (matrix != matrix.T, "differs from the distance in the other direction"),
+        (matrix != matrix.T, "differs from the distance in the other direction: make the two equal"),
         (~is_off_diagonal & (matrix != 0), "is not 0, but it is the distance of an input from itself"),
         (is_off_diagonal & (matrix <= 0), "is not positive: merge the two inputs or move them apart"),
         (
@@ -266,7 +266,11 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     for bad, why in checks:
         if bad.any():
             x, k = map(int, np.argwhere(bad)[0])
-            raise StatementError(f"distance[{x}, {k}] = {matrix[x, k]} {why}", do="correct the distance")
+            one, two = (
+                short_repr(names[place]) if names is not None and len(names) > place else place for place in (x, k)
+            )
+            what = f"distance[{one}, {two}] = {matrix[x, k]:g} {why}"
+            raise StatementError(what, do="correct the entry, or the function that computes distances")
     if names is not None and len(names) != len(matrix):
         what = f"{len(names)} input labels for a distance of shape {matrix.shape}"
         raise StatementError(what, do="give one label for each row")

@@ -37,8 +37,7 @@ def unbiased(values: Any, outputs: Any) -> RowBlock:
     targets, numbers = rows.values, columns.values
     n, m = len(targets), len(numbers)
     x, y = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
-    labels = rows.axes[0], columns.axes[0]
-    return RowBlock("unbiased", x, x, y, np.tile(numbers, n), targets, targets, *labels)
+    return RowBlock("unbiased", x, x, y, np.tile(numbers, n), targets, targets, rows.axes[0], columns.axes[0])
 
 
 def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, name: str = "linear") -> RowBlock:

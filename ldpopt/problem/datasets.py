@@ -65,8 +65,7 @@ class Dataset:
     @property
     def sample(self) -> NDArray[Any]:
         """The answers as labels, shape ``(rows,)``, in the order of the file."""
-        answers: NDArray[Any] = label_array(self.labels)[self.codes]
-        return answers
+        return np.asarray(label_array(self.labels)[self.codes])
 
     def __repr__(self) -> str:
         shown = ", ".join(map(str, self.labels[:8])) + (", ..." if len(self.labels) > 8 else "")
@@ -106,7 +105,7 @@ def _read(name: str) -> Dataset:
     """Read the answers to a question; every code must have a label."""
     file, column = name.split(":")
     question, labels = QUESTIONS[name]
-    codes = CODES[name]() if name in CODES else _column(file, column)
+    codes = CODES[name]() if name in CODES else _table(file)[column]
     found, index = np.unique(codes.astype(np.int64), return_inverse=True)
     labels = {int(code): int(code) for code in found} if labels is None else labels
     position = {code: k for k, code in enumerate(labels)}
@@ -117,34 +116,6 @@ def _read(name: str) -> Dataset:
     positions = np.array([position[code] for code in found.tolist()], dtype=np.int64)
     source, license = SOURCES[file]
     return Dataset(name, question, tuple(labels.values()), frozen(positions[index.ravel()]), source, license)
-
-
-def _health() -> NDArray[np.int64]:
-    """Self-rated health from three indicator columns; excellent (3) if none is set."""
-    flags = np.stack([_column("randhie", column) for column in ("hlthp", "hlthf", "hlthg")])
-    return np.where(flags.any(axis=0), flags.argmax(axis=0), 3)
-
-
-FILES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-SOURCES = {file: (table["source"], table["license"]) for file, table in FILES.items()}
-"""Source and license of each file of statsmodels."""
-
-QUESTIONS: Mapping[str, tuple[str, Mapping[int, Hashable] | None]] = {
-    f"{file}:{column}": (
-        one["question"],
-        dict(enumerate(one["labels"], one.get("first", 1))) if "labels" in one else None,
-    )
-    for file, table in FILES.items()
-    for column, one in table["questions"].items()
-}
-"""Question of each data set and labels of its codes, in their order; None: the numbers that occur are the labels."""
-
-CODES: Mapping[str, Callable[[], NDArray[Any]]] = {
-    "fair:affairs": lambda: _column("fair", "affairs") > 0,
-    "randhie:health": _health,
-    "modechoice:mode": lambda: _column("modechoice", "mode")[_column("modechoice", "choice") == 1],
-}
-"""Codes of the data sets that are not a column of their file."""
 
 
 @lru_cache(maxsize=8)
@@ -161,5 +132,29 @@ def _table(file: str) -> Mapping[str, NDArray[Any]]:
     return dict(zip(names, np.loadtxt(path, delimiter=mark, skiprows=1, unpack=True), strict=True))
 
 
-def _column(file: str, column: str) -> NDArray[Any]:
-    return _table(file)[column]
+def _health() -> NDArray[np.int64]:
+    """Self-rated health from three indicator columns; excellent (3) if none is set."""
+    flags = np.stack([_table("randhie")[column] for column in ("hlthp", "hlthf", "hlthg")])
+    return np.where(flags.any(axis=0), flags.argmax(axis=0), 3)
+
+
+FILES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SOURCES = {file: (table["source"], table["license"]) for file, table in FILES.items()}
+"""Source and license of each file of statsmodels."""
+
+# Question of each data set and labels of its codes, in their order; None: the numbers that occur are the labels
+QUESTIONS: Mapping[str, tuple[str, Mapping[int, Hashable] | None]] = {
+    f"{file}:{name}": (
+        one["question"],
+        dict(enumerate(one["labels"], one.get("first", 1))) if "labels" in one else None,
+    )
+    for file, table in FILES.items()
+    for name, one in table["questions"].items()
+}
+
+CODES: Mapping[str, Callable[[], NDArray[Any]]] = {
+    "fair:affairs": lambda: _table("fair")["affairs"] > 0,
+    "randhie:health": _health,
+    "modechoice:mode": lambda: _table("modechoice")["mode"][_table("modechoice")["choice"] == 1],
+}
+"""Codes of the data sets that are not a column of their file."""

@@ -1,5 +1,6 @@
 """Reading of priors, for every function that takes a prior."""
 
+import warnings
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -12,16 +13,14 @@ from ldpopt.foundation.numbers import Float, frozen, normalized, short_repr, sum
 
 # Largest distance from 1 of the sum of a prior given as numbers; weights by label are normalized instead
 PRIOR_TOLERANCE = 1e-9
+LOOKS_WRONG = 0.02  # distance from 1 of the sum of weights below 1 that may be meant as probabilities
 
 
 def read_prior(
     prior: Any, inputs: Sequence[Hashable] | None = None, what: str = "prior"
 ) -> tuple[Float, Labels | None]:
-    """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they are given.
-
-    Numbers are probabilities that sum to 1 within 1e-9, and are used exactly. A mapping or Series has weights by label,
-    each label once, which are divided by their sum. ``what`` is the name of the prior in messages.
-    """
+    """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they are given."""
+    # Numbers sum to 1 within 1e-9 and are used exactly; weights by label are divided by their sum.
     part = read_labelled(prior, what, ("input",))
     n = len(part.values) if part.values.ndim == 1 else 0
     if not n:
@@ -31,6 +30,10 @@ def read_prior(
         labels = part.axes[0] if inputs is None else tuple(inputs)
         weights = part.to(inputs)
         _require_weights(weights, labels or (), what)
+        total = summed(weights)
+        if LOOKS_WRONG < abs(total - 1) <= 0.5 and weights.max() < 1:
+            said = f"the {what} by label sums to {total:.6g}: its numbers are weights, and are divided by that"
+            warnings.warn(f"{said}. Pass numbers that sum to 1 if they are probabilities", stacklevel=3)
         return frozen(normalized(weights)), labels
     if inputs is not None and n != len(inputs):
         raise StatementError(f"the {what} has {n} entries for {len(inputs)} inputs", do="give one entry for each input")

@@ -92,16 +92,9 @@ class Problem(HasFacts):
         parts = [given_inputs, prior_labels, *_labels_of("inputs", utility, *blocks, privacy)]
         names = _inputs(parts, weights, utility)
         targets = _outputs([given_outputs, *_labels_of("outputs", utility, *blocks)], names, utility)
-        for name, value in (
-            ("prior", weights),
-            ("utility", resolve(utility, names, targets)),
-            ("privacy", privacy),
-            ("inputs", names),
-            ("outputs", targets),
-            ("objective", objective),
-            ("constraints", tuple(_fitting(block, names, targets) for block in blocks)),
-        ):
-            object.__setattr__(self, name, value)
+        vars(self).update(prior=weights, utility=resolve(utility, names, targets), privacy=privacy, inputs=names)
+        rows = tuple(_fitting(block, names, targets) for block in blocks)
+        vars(self).update(outputs=targets, objective=objective, constraints=rows)
         self.privacy.check(names, targets)
 
     def __repr__(self) -> str:
@@ -152,8 +145,7 @@ def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Fl
 
 def _labels_of(axis: str, *parts: Any) -> list[Labels | None]:
     """Labels of the rows or columns of each part of a problem; None for a part without labels."""
-    found = (getattr(part, axis, None) for part in parts)
-    return [names if isinstance(names, tuple) else None for names in found]
+    return [names if isinstance(names := getattr(part, axis, None), tuple) else None for part in parts]
 
 
 def _inputs(parts: Sequence[Labels | None], weights: Float | None, utility: str | Utility) -> Labels:
@@ -193,9 +185,8 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
             raise StatementError(what, do="use a function of ldpopt.constraints")
         if block.name in ("privacy", "row_sum", "worst_case"):
             raise StatementError(f"the name {block.name!r} is already used by the program", do="rename the constraint")
-    duplicate = first_duplicate([block.name for block in blocks])
-    if duplicate is not None:
-        what = f"duplicate constraint name {short_repr(duplicate[0])}"
+    if (twice := first_duplicate([block.name for block in blocks])) is not None:
+        what = f"duplicate constraint name {short_repr(twice[0])}"
         raise StatementError(what, do="give each constraint a name of its own")
     return tuple(blocks)
 
@@ -203,8 +194,7 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
 def _fitting(block: RowBlock, inputs: Labels, outputs: Labels) -> RowBlock:
     """The block in the order of the alphabets; refuse other labels or positions."""
     moved = block.to(inputs, outputs)
-    wrong = moved.fault(len(inputs), len(outputs))
-    if wrong:
+    if wrong := moved.fault(len(inputs), len(outputs)):
         do = "use the same number of inputs and outputs in all parts of the problem"
         raise StatementError(f"constraint {block.name!r} does not fit: {wrong}", do=do)
     return moved

@@ -1,7 +1,5 @@
 """Utilities: the value of each output ``y`` if the true answer is ``x``; one function for each utility."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -64,9 +62,7 @@ class Utility:
         (n, m), (inputs, outputs) = matrix.shape, table.axes
         inputs = inputs if self.inputs is None else check_labels(self.inputs, n, "input", StatementError)
         outputs = outputs if self.outputs is None else check_labels(self.outputs, m, "output", StatementError)
-        object.__setattr__(self, "matrix", frozen(table.to(inputs, outputs)))
-        object.__setattr__(self, "inputs", inputs)
-        object.__setattr__(self, "outputs", outputs)
+        vars(self).update(matrix=frozen(table.to(inputs, outputs)), inputs=inputs, outputs=outputs)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -78,7 +74,7 @@ class Utility:
         """Matrix to maximize: the gain, or minus the loss."""
         return self.matrix if self.sense == "gain" else -self.matrix
 
-    def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
+    def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> "Utility":
         """The same utility with labelled rows and columns in the order of two alphabets."""
         rows = None if self.inputs is None else tuple(inputs)
         columns = None if self.outputs is None else tuple(outputs)
@@ -191,18 +187,14 @@ NAMED: dict[str, Callable[..., Utility]] = {
 
 
 def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
-    """Utility of a name in `NAMED` for two alphabets, shape (n, m).
-
-    Labels that are numbers, also numbers in text such as ``"10"``, have their own value, others 0, 1, 2, ...
-    """
+    """Utility of a name in `NAMED` for two alphabets, shape (n, m), by the numbers of labels, or else 0, 1, 2, ..."""
     if not isinstance(name, str) or name not in NAMED:
         what = f"unknown utility {short_repr(name)}"
         raise StatementError(what, do=f"name one of {', '.join(NAMED)}, or give a matrix")
     n, m = len(inputs), len(outputs)
     require_memory(BYTES_PER_ENTRY * n * m, f"a {n} x {m} utility")
     if name == "identity":
-        position = {label: y for y, label in enumerate(outputs)}
-        matrix = np.zeros((n, m))
+        position, matrix = {label: y for y, label in enumerate(outputs)}, np.zeros((n, m))
         for x, label in enumerate(inputs):
             if label in position:
                 matrix[x, position[label]] = 1.0
@@ -210,8 +202,7 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
             what = "the identity utility is zero everywhere: no output is also an input"
             raise StatementError(what, do="name outputs that are inputs, or give a matrix")
         return Utility(matrix, "gain")
-    values, targets = _numbers(inputs, outputs, name)
-    return NAMED[name](values, targets)
+    return NAMED[name](*_numbers(inputs, outputs, name))
 
 
 def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
@@ -227,10 +218,7 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
 
 
 def bare_gain(matrix: Any) -> Utility:
-    """Read a matrix without a sense as a gain, with a warning if it looks like a loss.
-
-    It looks like a loss if it is square, every true report has the value 0, and no other report has less.
-    """
+    """Read a matrix without a sense as a gain, with a warning if it looks like a loss: 0 if true, never less."""
     found = Utility(matrix, "gain")
     n, m = found.shape
     if n == m > 1 and not found.matrix.diagonal().any() and found.matrix.min() >= 0 and found.matrix.any():

@@ -18,6 +18,8 @@ from ldpopt.problem import workload_matrices as matrices
 
 CANCELS = 1e-3  # share of a workload's squares below which the constant part of each row is subtracted before squaring
 
+LISTED = 4096  # most combinations of attributes for which symmetries and candidates are listed
+
 
 class Workload:
     r"""The numbers to be estimated: ``W p`` for the unknown distribution ``p`` of the answers.
@@ -67,6 +69,12 @@ class Workload:
 
     sizes: tuple[int, ...] | None = None
     """Numbers of values of the attributes if the answers are all their combinations, the last running fastest."""
+
+    tables: tuple[tuple[int, float], ...] | None = None
+    """Marginals: for each stack of tables the number of attributes of a table, and the factor of its cells."""
+
+    attributes: tuple[tuple[Hashable, tuple[Hashable, ...]], ...] = ()
+    """Name and values of each attribute, if there are `tables`."""
 
     unit: float | None = None
     """The factor of a known multiple of the identity."""
@@ -145,25 +153,18 @@ class Workload:
         number = real_number(factor, "factor of a workload", -matrices.LARGEST, matrices.LARGEST)
         if number == 0:
             raise StatementError("a workload times 0 has nothing to estimate", do="leave it out")
-        made = Workload._lazy(
-            partial(self._scaled_matrix, number),
-            self.inputs,
-            self.names,
-            gram=None if self._gram is None else partial(self._scaled_gram, number),
-            symmetries=self.symmetries,
-            table=matrices.scaled_table(self._table, number),
-        )
+        gram = None if self._gram is None else partial(self._scaled, number, is_gram=True)
+        how: Any = {"gram": gram, "symmetries": self.symmetries, "table": matrices.scaled_table(self._table, number)}
+        made = Workload._lazy(partial(self._scaled, number), self.inputs, self.names, **how)
         made.unit = None if self.unit is None else self.unit * number
-        made.sizes = self.sizes
+        made.sizes, made.attributes = self.sizes, self.attributes
+        made.tables = None if self.tables is None else tuple((ways, factor * number) for ways, factor in self.tables)
         return made
 
     __rmul__ = __mul__
 
-    def _scaled_matrix(self, number: float) -> Float:
-        return number * self.matrix
-
-    def _scaled_gram(self, number: float) -> Float:
-        return number**2 * self.gram
+    def _scaled(self, number: float, is_gram: bool = False) -> Float:
+        return number**2 * self.gram if is_gram else number * self.matrix
 
     def __add__(self, other: Workload) -> Workload:
         """The rows of both."""
@@ -187,19 +188,20 @@ class Workload:
         table = None
         if any(part._table is not None for part in aligned):
             table = {"part": [plain for part in aligned for plain in matrices.tables_of(part.to_plain())]}
-        made = cls._lazy(
-            partial(_stacked_matrix, aligned),
-            inputs,
-            matrices.unique_names(name for part in parts for name in part.names),
-            gram=partial(_stacked_gram, aligned),
-            symmetries=[swap for part in aligned for swap in part.symmetries],
-            table=table,
-        )
+        names = matrices.unique_names(name for part in parts for name in part.names)
+        symmetries = [swap for part in aligned for swap in part.symmetries]
+        how: Any = {"gram": partial(_stacked, aligned, is_gram=True), "symmetries": symmetries, "table": table}
+        made = cls._lazy(partial(_stacked, aligned), inputs, names, **how)
         made.sizes = next((part.sizes for part in aligned if part.sizes is not None), None)
+        if all(part.tables is not None and part.attributes == parts[0].attributes for part in aligned):
+            made.attributes = parts[0].attributes
+            made.tables = tuple(table for part in aligned for table in part.tables or ())
         return made
 
     def align(self, inputs: Sequence[Hashable]) -> Workload:
         """Put the answers into another order, by label; the same labels are needed on both sides."""
+        if inputs == self.inputs:
+            return self
         names = check_labels(inputs, len(self.inputs), "input", StatementError, "the workload")
         if names == self.inputs:
             return self
@@ -209,20 +211,36 @@ class Workload:
             do = f"the workload has {listed(self.inputs)}, the other side {listed(names)}"
             raise StatementError(what, where="the answers of a workload", do=do)
         order = codes(list(names), self.inputs, "input")
-        back = np.argsort(order)
-        return Workload._lazy(
-            partial(self._ordered_matrix, order),
-            names,
-            self.names,
-            gram=partial(self._ordered_gram, order),
-            symmetries=[back[swap[order]] for swap in self.symmetries],
-        )
+        swaps, gram = [np.argsort(order)[swap[order]] for swap in self.symmetries], partial(self._ordered, order, True)
+        return Workload._lazy(partial(self._ordered, order), names, self.names, gram=gram, symmetries=swaps)
 
-    def _ordered_matrix(self, order: NDArray[np.int64]) -> Float:
-        return self.matrix[:, order]
+    def with_missing(self, label: Hashable) -> Workload:
+        """The same numbers, and the share of a further answer that stands for a missing one.
 
-    def _ordered_gram(self, order: NDArray[np.int64]) -> Float:
-        return self.gram[np.ix_(order, order)]
+        It contributes nothing to the other numbers, so that these, divided by the rest, are numbers of those who
+        answered. Numbers that are equal for all other answers are left out.
+
+        Parameters
+        ----------
+        label : hashable
+            The further answer, which becomes the last one.
+
+        Examples
+        --------
+        >>> Workload.prefix(["bad", "fair", "good"]).with_missing("no answer").names
+        ('<= bad', '<= fair', 'no answer')
+        """
+        inputs = (*self.inputs, label)
+        if self.unit == 1:
+            return Workload.frequencies(inputs)
+        varying = np.ptp(self.matrix, axis=1) > 0
+        rows = np.pad(self.matrix[varying], ((0, 1), (0, 1)))
+        rows[-1, -1] = 1
+        names = [name for name, varies in zip(self.names, varying, strict=True) if varies]
+        return Workload(rows, inputs, matrices.unique_names([*names, label]))
+
+    def _ordered(self, order: NDArray[np.int64], is_gram: bool = False) -> Float:
+        return self.gram[np.ix_(order, order)] if is_gram else self.matrix[:, order]
 
     # The usual workloads.
 
@@ -253,14 +271,9 @@ class Workload:
         """
         names = matrices.read_answers(inputs)
         n = len(names)
-        return cls._lazy(
-            partial(np.tri, n),
-            names,
-            matrices.unique_names(f"<= {name}" for name in names),
-            gram=partial(matrices.prefix_gram, n),
-            symmetries=[matrices.reversal(n)],
-            table={"kind": "prefix"},
-        )
+        rows, gram = matrices.unique_names(f"<= {name}" for name in names), partial(matrices.prefix_gram, n)
+        how: Any = {"gram": gram, "symmetries": [matrices.reversal(n)], "table": {"kind": "prefix"}}
+        return cls._lazy(partial(np.tri, n), names, rows, **how)
 
     @classmethod
     def ranges(cls, inputs: matrices.Alphabet) -> Workload:
@@ -275,14 +288,10 @@ class Workload:
         n = len(names)
         count = n * (n + 1) // 2
         require_memory(8.0 * n * count, f"a table of {count} ranges")
-        return cls._lazy(
-            partial(matrices.range_rows, n),
-            names,
-            matrices.unique_names(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n)),
-            gram=partial(matrices.range_gram, n),
-            symmetries=[matrices.reversal(n)],
-            table={"kind": "ranges"},
-        )
+        rows = matrices.unique_names(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n))
+        gram = partial(matrices.range_gram, n)
+        how: Any = {"gram": gram, "symmetries": [matrices.reversal(n)], "table": {"kind": "ranges"}}
+        return cls._lazy(partial(matrices.range_rows, n), names, rows, **how)
 
     @classmethod
     def mean(cls, values: ArrayLike, inputs: Sequence[Hashable] | None = None) -> Workload:
@@ -341,32 +350,30 @@ class Workload:
         ways = whole_number(k, "k", 1, len(parts))
         levels = [values for _, values in parts]
         sizes = [len(values) for values in levels]
-        given = list(itertools.product(*levels)) if inputs is None else inputs
-        answers = check_labels(given, math.prod(sizes), "input", StatementError, "the workload")
+        answers = (
+            tuple(itertools.product(*levels))  # distinct, as the values of each attribute are
+            if inputs is None
+            else check_labels(inputs, math.prod(sizes), "input", StatementError, "the workload")
+        )
         most = math.comb(len(sizes), ways) * max(sizes) ** ways
-        require_memory(8.0 * math.prod(sizes) * most, "a table of marginals")
+        require_memory(200.0 * most, "the names of the cells of marginals")
         cells = [
             dict(zip(chosen, cell, strict=True))
             for chosen in itertools.combinations(range(len(sizes)), ways)
             for cell in itertools.product(*(range(sizes[place]) for place in chosen))
         ]
-        made = cls._lazy(
-            partial(matrices.marginal_rows, sizes, cells),
-            answers,
-            matrices.unique_names(
-                ", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells
-            ),
-            symmetries=matrices.product_symmetries(sizes),
-            table={"kind": "marginals", "shape": matrices.plain_shape(parts), "k": ways},
-        )
-        made.candidates = matrices.parities(sizes, ways)
+        named = (", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells)
+        table = {"kind": "marginals", "shape": matrices.plain_shape(parts), "k": ways}
+        is_listed = len(answers) <= LISTED
+        how: Any = {"symmetries": matrices.product_symmetries(sizes) if is_listed else (), "table": table}
+        build = partial(matrices.marginal_rows, sizes, cells)
+        made = cls._lazy(build, answers, matrices.unique_names(named), **how)
+        made.candidates = matrices.parities(sizes, ways) if is_listed else None
         made.sizes = tuple(sizes)
+        if inputs is None:
+            made.tables, made.attributes = ((ways, 1.0),), tuple(parts)
         return made
 
 
-def _stacked_matrix(parts: Sequence[Workload]) -> Float:
-    return np.vstack([part.matrix for part in parts])
-
-
-def _stacked_gram(parts: Sequence[Workload]) -> Float:
-    return np.asarray(np.sum([part.gram for part in parts], axis=0))
+def _stacked(parts: Sequence[Workload], is_gram: bool = False) -> Float:
+    return np.asarray(sum(part.gram for part in parts) if is_gram else np.vstack([part.matrix for part in parts]))

@@ -83,10 +83,7 @@ def read_answers(inputs: Alphabet) -> tuple[Hashable, ...]:
 
 
 def read_means(values: Mapping[Hashable, Any], inputs: Any) -> tuple[Float, Any]:
-    """Several lists of numbers per answer as rows in one order of the answers, and that order.
-
-    The default order is that of the first list with labels.
-    """
+    """Several lists of numbers per answer as rows, and the order of the answers: by default of the first labels."""
     read = [read_labelled(row, "list of numbers", ("answer",)) for row in values.values()]
     if len({row.values.shape for row in read}) > 1 or read[0].values.ndim != 1:
         what = "the lists of numbers are not vectors of the same length"
@@ -118,8 +115,8 @@ def read_attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
         raise StatementError(f"{short_repr(shape)} is not a list of attributes", do="pass [2, 3] or {name: labels}")
     pairs: Iterable[tuple[Any, Any]] = shape.items() if named else enumerate(shape)
     found = [(name, read_answers(values)) for name, values in pairs]
-    if not found or math.prod(len(values) for _, values in found) > 10**6:
-        raise StatementError("the attributes have no combinations, or more than a million", do="take fewer of them")
+    if not found or math.prod(len(values) for _, values in found) > 1 << 20:
+        raise StatementError("the attributes have no combinations, or more than 2**20", do="take fewer of them")
     return found
 
 

@@ -13,12 +13,8 @@ from typing import Any, Self
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import readable
 
-FORMAT = "ldpopt checkpoint"
-
-VERSION = 1
-
-# Seconds between syncs to the disk; a kill loses no written point, a power failure those since the last sync
-SYNC_SECONDS = 1.0
+FORMAT, VERSION = "ldpopt checkpoint", 1
+SYNC_SECONDS = 1.0  # seconds between syncs to the disk: a power failure loses the points since the last, a kill none
 
 
 class Checkpoint:

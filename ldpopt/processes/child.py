@@ -174,14 +174,11 @@ def _print_to_stderr() -> None:
 
 @contextmanager
 def _killed_with_parent(handle: int) -> Iterator[None]:
-    """Let the system kill this process and those that it starts when the parent ends.
-
-    It sends SIGIO when the pipe closes, which also ends compiled code that never returns to Python.
-    """
+    """Let the system kill this process and those that it starts when the parent ends, even in compiled code."""
     if sys.platform == "win32":  # pragma: no cover - an orphan ends there after its call
         yield
         return
-    import fcntl
+    import fcntl  # the system sends SIGIO when the pipe closes
     import select
 
     plain = fcntl.fcntl(handle, fcntl.F_GETFL)

@@ -4,8 +4,6 @@ The results do not depend on the way. A point at which workers die is tried agai
 the run goes on.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import re
@@ -122,8 +120,7 @@ class _Run:
         known = {} if checkpoint is None else checkpoint.finished
         self.results = {key: known[key] for key in points if key in known}
         self.waiting = deque(key for key in points if key not in self.results)
-        self._suspects: deque[Hashable] = deque()
-        """Points that were being computed when a worker died."""
+        self._suspects: deque[Hashable] = deque()  # points that were being computed when a worker died
         self._deaths = Counter[Hashable]()
         self._running: dict[Future[Any], list[Hashable]] = {}
         self._recording: tuple[Hashable, Any] | None = None
@@ -216,23 +213,18 @@ class _Run:
 def _answers(task: bytes, points: bytes) -> bytes:
     """Compute a chunk of points, and return the seconds and the answer of each point; runs in a worker."""
     began = time.perf_counter()
-    answers = [answer(_call, task, point) for point in pickle.loads(points)]
+    answers = [answer(lambda point: _unpacked(task)(point), point) for point in pickle.loads(points)]
     return pickle.dumps((time.perf_counter() - began, answers))
-
-
-def _call(task: bytes, point: Any) -> Any:
-    try:
-        function = _unpacked(task)
-    except Exception as error:
-        what = f"a worker process cannot read the task: {type(error).__name__}: {error}"
-        raise StatementError(what, do=DO_IMPORTABLE) from None
-    return function(point)
 
 
 @lru_cache(maxsize=4)
 def _unpacked(task: bytes) -> Any:
     """The task, unpacked once in each worker."""
-    return pickle.loads(task)
+    try:
+        return pickle.loads(task)
+    except Exception as error:
+        what = f"a worker process cannot read the task: {type(error).__name__}: {error}"
+        raise StatementError(what, do=DO_IMPORTABLE) from None
 
 
 def _reason(error: BaseException) -> str:
@@ -257,7 +249,7 @@ class _Workers:
     def __init__(self, size: int) -> None:
         self._size, self._executor = size, _started(size)
 
-    def __enter__(self) -> _Workers:
+    def __enter__(self) -> "_Workers":
         return self
 
     def __exit__(self, kind: object, *error: object) -> None:

@@ -50,7 +50,8 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     >>> proof.relative_gap < 1e-12, proof.achieved <= proof.bound
     (True, True)
     """
-    require_kind(solution, Solution, "certify()")
+    do = "pass what solve() returned; audit(mechanism) proves privacy alone, design.certificate.recheck() a design"
+    require_kind(solution, Solution, "certify()", do)
     gap = None if gap is None else real_number(gap, "gap")
     mechanism = solution.mechanism
     found = prove(solution.problem, mechanism, multipliers_of(solution))

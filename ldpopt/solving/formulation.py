@@ -1,21 +1,14 @@
 r"""The linear program of a problem; only this module maps an entry ``(x, y)`` to a column number.
 
-The same polytope has forms that are tested against each other:
-
-* ``"pairwise"``, the definition: columns ``P[x, y]``, one row for each tied pair and output (Zhou, Lu and Wu 2019,
-  eq. (20): ``n**2 (n-1)`` rows);
+* ``"pairwise"``, the definition: columns ``P[x, y]``, one row for each tied pair and output;
 * ``"compact"``, if all pairs have the same constraint: columns ``Q[x, y] >= 0`` and ``M[y] >= 0`` with
-  ``P[x, y] = Q[x, y] + b M[y]``, so that ``b M[y]`` is at most the column's minimum; ``n m`` rows
-  ``Q[x, y] - beta M[y] <= delta``. With ``b = exp(-epsilon)`` and ``beta = 1 - b`` every coefficient lies in [0, 1].
-  If only some inputs are tied to all others, only they have these rows. If only one input may report an output, then
-  ``M[y] = 0`` and the output's other entries are 0;
+  ``P[x, y] = Q[x, y] + b M[y]``, rows ``Q[x, y] - beta M[y] <= delta``, ``b = exp(-epsilon)``, ``beta = 1 - b``. If
+  only one input may report an output, then ``M[y] = 0`` and the output's other entries are 0;
 * ``"events"``, for an event-wise delta: columns ``P[x, y]`` and ``E[x, x', y] >= 0``, rows
-  ``b P[x, y] - P[x', y] <= E[x, x', y]`` and ``sum_y E[x, x', y] <= b delta``. (The pairwise form lists all events.)
+  ``b P[x, y] - P[x', y] <= E[x, x', y]`` and ``sum_y E[x, x', y] <= b delta``;
+* ``"relaxation"``, the compact form of the entry-wise notion, which is weaker than the event-wise one.
 
-``"relaxation"`` is the compact form of the entry-wise notion, which is weaker than the event-wise one.
-
-``b`` is rounded down and ``beta`` up, so that a program is a relaxation of the problem for the real ``e**epsilon``: a
-bound proved for the program, its floats read exactly, holds for the problem.
+``b`` is rounded down and ``beta`` up: a bound proved for the program, its floats read exactly, holds for the problem.
 """
 
 from dataclasses import dataclass, replace

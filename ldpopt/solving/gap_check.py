@@ -1,12 +1,8 @@
 """The gap of a repaired channel: an answer is called optimal only if its own multipliers prove a small gap.
 
-The gap is that of the certificate, by the same computation in integers. For large programs with an expected value it is
-computed in floats; for a worst case floats are too inaccurate, so integers are always used.
-
-A small problem with a gap is solved again (`polish`), as often happens for worst cases: rounding and repair cost each
-input a little, and a worst case has the value of the input that lost most. First worst-case rows are raised by those
-losses, so that after the repair all inputs lose equally. Then other methods are tried: interior points keep ratios that
-a simplex method rounds to zero, and row generation ends at a vertex where an interior point stalls.
+A small problem with a gap is solved again (`polish`), as often happens for worst cases, which have the value of the
+input that lost most by rounding and repair. First worst-case rows are raised by those losses. Then other methods are
+tried: interior points keep ratios that a simplex method rounds to zero, and row generation ends at a vertex.
 """
 
 from collections.abc import Iterator
@@ -31,7 +27,7 @@ from ldpopt.solving.solution import value_of
 
 POLISHED_GAP = 3e-10  # relative gap after the repair up to which nothing more is tried
 SMALL_OPTIMAL_GAP = 1e-9  # largest relative gap of a small problem's answer that is called optimal
-MAX_NONZEROS = 30_000  # largest number of non-zeros of a program that is solved again
+MAX_NONZEROS = 30_000  # largest number of non-zeros of a program, with all its pairs, that is solved again
 MAX_ROUNDS = 16  # largest number of rounds of row generation in a second solve
 # Multiple of the repair's cost by which worst-case rows are raised: the second repair costs about the same
 REPAIR_SHARE = 2.0
@@ -138,7 +134,9 @@ def _largest_sum(weights: Float, lower: Float, upper: Float, at: Float) -> float
 def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolution:
     """Solve a small problem again by these methods if the repaired channel has a gap; return the better answer."""
     gap = raw.gap
-    if gap is None or not gap > POLISHED_GAP or raw.program.nnz > MAX_NONZEROS:
+    # The program of rays or generated rows may be much smaller than that of all pairs.
+    nonzeros = max(raw.program.nnz, task.form.pair_nonzeros)
+    if gap is None or not gap > POLISHED_GAP or nonzeros > MAX_NONZEROS:
         return raw
     for answer in _other_answers(raw, task, methods):
         other = repair_and_measure(answer, task.problem)

@@ -81,9 +81,9 @@ class MeanExperiment:
         if epsilon not in self.epsilons:
             raise StatementError(f"epsilon = {epsilon!r} was not run", do=f"pass one of {list(self.epsilons)}")
         chosen = algorithms or self.algorithms
-        unknown = next((name for name in chosen if name not in self.algorithms), None)
-        if unknown is not None:
-            raise StatementError(f"algorithm {unknown!r} was not run", do=nearest(unknown, self.algorithms))
+        for name in chosen:
+            if name not in self.algorithms:
+                raise StatementError(f"algorithm {name!r} was not run", do=nearest(name, self.algorithms))
         columns = [self.algorithms.index(name) for name in chosen]
         return friedman(self.rmse[:, self.epsilons.index(epsilon)][:, columns])
 
@@ -385,10 +385,7 @@ def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
 
 
 class Resampled:
-    """Answers of people in a table, CSV or Parquet, drawn with replacement: the ``data`` of `compare_means`.
-
-    ``columns`` are distinct columns of numbers in the range from ``low`` to ``high``, which is known before the survey.
-    """
+    """Numbers from ``low`` to ``high`` in columns of a table, drawn with replacement: `data` of `compare_means`."""
 
     def __init__(self, path: str, columns: Sequence[str], low: float, high: float) -> None:
         self.low, self.high = real_number(low, "low"), real_number(high, "high")
@@ -443,7 +440,6 @@ def protocols(names: Sequence[str], attributes: int) -> Mapping[str, Callable[[f
 
 
 def _protocol(name: str, attributes: int, epsilon: float) -> Any:
-    """The protocol of this name at a budget; a function, so that it can be sent to other processes."""
     from ldpopt import mean
 
     return mean.sampled(getattr(mean, name)(epsilon), attributes=attributes)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpopt.errors import ModelFileError, StatementError, showing_values, shows_values
 from ldpopt.estimation.counts import Counts, ReportSource
-from ldpopt.estimation.reports import count_file
+from ldpopt.estimation.reports import ALL, count_file
 from ldpopt.foundation import optional
 from ldpopt.foundation.files import file_errors
 from ldpopt.mechanism.files import origin_of_reports
@@ -206,7 +206,7 @@ def _count(
 ) -> dict[str, Counts]:
     """Count the reports of one file."""
     with showing_values(shows):
-        return count_file(str(folder / name), columns, weights)
+        return {column: found[ALL] for column, found in count_file(str(folder / name), columns, weights).items()}
 
 
 def _names(folder: Path) -> list[str]:

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,15 +140,8 @@ class SimulationGrid:
     def records(self) -> Iterator[dict[str, Any]]:
         """One row for each cell: average utility with its standard error, expected utility, error of the estimates."""
         for (name, people), found in self.cells.items():
-            yield {
-                "setting": name,
-                "people": people,
-                "repeats": found.repeats,
-                "utility": found.mean,
-                "std_error": found.std_error,
-                "expected": found.expected,
-                "error": found.error,
-            }
+            numbers = {key: getattr(found, key) for key in ("std_error", "expected", "error")}
+            yield {"setting": name, "people": people, "repeats": found.repeats, "utility": found.mean, **numbers}
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """The table as a DataFrame."""
@@ -286,15 +280,11 @@ def simulate_grid(
     keys = [_Key(digest, people, repeat) for digest in task.models for people in sizes for repeat in range(repeats)]
     done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     surveys = done.complete("surveys", lambda key: f"survey {key.repeat} of {key.population} people")
-    return SimulationGrid(
-        {
-            (name, people): _result(
-                model, people, confidence, [surveys[_Key(model.digest, people, k)] for k in range(repeats)]
-            )
-            for name, model in models.items()
-            for people in sizes
-        }
-    )
+    cells = {}
+    for (name, model), people in product(models.items(), sizes):
+        own = [surveys[_Key(model.digest, people, k)] for k in range(repeats)]
+        cells[name, people] = _result(model, people, confidence, own)
+    return SimulationGrid(cells)
 
 
 class _Survey(NamedTuple):
@@ -333,9 +323,8 @@ class _Model:
     @property
     def expected(self) -> float:
         """Expected utility under the prior; nan without a utility."""
-        if self.utilities is None:
-            return np.nan
-        return float(self.weights @ (self.utilities * self.mechanism.channel).sum(axis=1))
+        expected = None if self.utilities is None else (self.utilities * self.mechanism.channel).sum(axis=1)
+        return np.nan if expected is None else float(self.weights @ expected)
 
     @cached_property
     def digest(self) -> str:

@@ -112,22 +112,16 @@ class SweepResult(HasFacts):
     def facts(self) -> Facts:
         """Value, closed form, gap and status of each point; of many points some, evenly spaced."""
         rows, more = thinned(self.rows)
-        columns = {
-            "model": [row.model for row in rows],
-            "delta": [row.delta for row in rows],
-            "epsilon": [row.epsilon for row in rows],
-            "first prior": [] if self.priors is None else [float(self.priors[row.prior, 0]) for row in rows],
-            self.sense: [shown(row.value, 9) for row in rows],
-            "closed form": [shown(row.closed_form, 9) for row in rows],
-            "relative gap": [shown(row.relative_gap, 2) for row in rows],
-            "status": [row.status[:60] for row in rows],
-        }
-        if not any(columns["model"]):
-            del columns["model"]
-        if all(map(math.isnan, columns["delta"])):
-            del columns["delta"]
-        if self.priors is None:
-            del columns["first prior"]
+        columns: dict[str, Any] = {"model": [row.model for row in rows]} if any(row.model for row in rows) else {}
+        if not all(math.isnan(row.delta) for row in rows):
+            columns["delta"] = [row.delta for row in rows]
+        columns["epsilon"] = [row.epsilon for row in rows]
+        if self.priors is not None:
+            columns["first prior"] = [float(self.priors[row.prior, 0]) for row in rows]
+        columns[self.sense] = [shown(row.value, 9) for row in rows]
+        columns["closed form"] = [shown(row.closed_form, 9) for row in rows]
+        columns["relative gap"] = [shown(row.relative_gap, 2) for row in rows]
+        columns["status"] = [row.status[:60] for row in rows]
         title = f"{len(self.rows):,} point{'s' if len(self.rows) != 1 else ''}{more}"
         return Facts(title, [Table(list(columns), list(zip(*columns.values(), strict=True)))])
 
@@ -161,8 +155,7 @@ class SweepResult(HasFacts):
         return write_csv(self.records(), path, self._header())
 
     def _header(self) -> list[str]:
-        weights = [] if self.priors is None else [f"weight[{label}]" for label in self.labels]
-        return self._columns() + weights
+        return self._columns() + ([] if self.priors is None else [f"weight[{label}]" for label in self.labels])
 
     def _columns(self) -> list[str]:
         """Fields of the rows, without those that are not varied."""
@@ -235,6 +228,8 @@ def sweep(
     >>> found.column("value").round(6)
     array([0.8     , 0.880797])
     """
+    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
+        raise StatementError(f"epsilons = {short_repr(epsilons)} are not a list", do="pass a list, such as [0.5, 1.0]")
     budgets = tuple(Budget(epsilon) for epsilon in epsilons)
     problems = problem if isinstance(problem, Mapping) else {"": problem}
     cases = tuple(_cases(problems, deltas))
@@ -367,10 +362,10 @@ class Grid:
             return found
         return Solved(self._row(point, math.nan, math.nan, math.nan, f"failed: {found.reason}", math.nan))
 
-    def _row(self, point: Point, value: float, gap: float, formula: float, status: str, seconds: float) -> Row:
+    def _row(self, point: Point, *numbers: Any) -> Row:
         model, delta, _ = self.cases[point.case]
-        epsilon = float(self.budgets[point.budget])
-        return Row(epsilon, point.prior, value, gap, formula, status, seconds, model, delta)
+        fields: list[Any] = [float(self.budgets[point.budget]), point.prior, *numbers, model, delta]
+        return Row(*fields)
 
     def checkpoint(self, path: str | os.PathLike[str]) -> Checkpoint:
         """The checkpoint of the sweep; its statement is all that the rows depend on."""

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
-from ldpopt.designing.design import load_design
+from ldpopt.designing.design import AnyDesign, load_design
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design, ProvedDesign
 from ldpopt.foundation.documents import plain_labels, reading_json
@@ -18,6 +18,7 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.joint import JointQuestion, read_joint
+from ldpopt.surveys.ticks import TicksQuestion
 
 if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
@@ -60,7 +61,7 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
         return survey(questions, epsilon=data["stated_epsilon"], **options)
 
 
-def read_source(path: str | os.PathLike[str]) -> Mechanism | Design | FrequencyDesign:
+def read_source(path: str | os.PathLike[str]) -> Mechanism | AnyDesign:
     """Read a file that has a mechanism or a design."""
     return load_design(path) if is_design(path) else Mechanism.load(path)
 
@@ -70,6 +71,8 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
     answer = None if question.missing_answer is None else plain_labels([question.missing_answer])[0]
     source = question.source
     data: dict[str, Any] = {"missing": question.missing, "missing_answer": answer}
+    if isinstance(question, TicksQuestion):
+        data |= {"ticks": list(question.ticks), "columns": list(question.columns)}
     if isinstance(source, Workload):
         answers = {"inputs": plain_labels(source.inputs), "names": plain_labels(source.names)}
         rows = None if source.unit == 1 else source.matrix.tolist()
@@ -86,18 +89,20 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
 def _question_from_dict(entry: Any, where: str) -> Question:
     """Read what `_question_to_dict` returned."""
     source: Any
+    ticks = {key: tuple(map(str, entry[key])) for key in ("ticks", "columns") if key in entry}
+    kind: Any = TicksQuestion if ticks else Question
     answer = entry["missing_answer"]
     instead = None if answer is None else labels_of([answer])[0]
     if "answers" in entry:
         inputs, names, rows = (entry["answers"][key] for key in ("inputs", "names", "rows"))
         labels = labels_of(inputs)
         workload = Workload.frequencies(labels) if rows is None else Workload(rows, labels, labels_of(names))
-        return Question(workload, entry["missing"], instead)
+        return kind(workload, entry["missing"], instead, **ticks)
     if "sets" in entry or "design" in entry:
         source = ProvedDesign.of(certificate_from_dict(entry.get("sets", entry.get("design")), where))
     else:
         table = entry["mechanism"]
         source = Mechanism(table["channel"], labels_of(table["inputs"]), labels_of(table["outputs"]))
-    question = Question(source, entry["missing"], instead)
+    question: Question = kind(source, entry["missing"], instead, **ticks)
     require_digest(entry["digest"], question.randomizer.digest, where)
     return question

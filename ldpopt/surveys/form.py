@@ -87,7 +87,7 @@ class FormWords(FormSection):
 
 def require_words(words: QuestionWords, question: Question) -> None:
     """Refuse words for labels that are not answers, and the same words for two answers."""
-    texts = list(map(text_of, question.inputs))
+    texts = list(map(text_of, getattr(question, "ticks", question.inputs)))
     for label in words.answers:
         if label not in texts:
             raise StatementError(f"there are words for {label!r}, which is not an answer", do=nearest(label, texts))
@@ -146,7 +146,7 @@ def _law_form(name: str, law: Any) -> dict[str, Any]:
     if isinstance(law, SubsetSelection):
         return found | {"set": {"count": len(law.inputs), "size": law.size, "mass": law.distribution.mass}}
     if isinstance(law, YesNoPatterns):
-        return found | {"patterns": asdict(law.law)}
+        return found | {"patterns": asdict(law.pattern)}
     if not isinstance(law, Mechanism):
         what = f"question {name!r} is drawn by a {type(law).__name__}, which a device does not have"
         raise StatementError(what, do="use a mechanism or a design")

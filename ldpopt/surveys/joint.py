@@ -85,6 +85,10 @@ class JointQuestion(Question):
             return self.source.estimate_one(name, counts, confidence, **how)
         return self._numbers[name].estimate(counts, confidence, **how)
 
+    def numbers_of(self, name: str) -> Any:
+        """What estimates one question."""
+        return self.source if isinstance(self.source, YesNoPatterns) else self._numbers[name]
+
     def precision(self, name: str, confidence: float, prior: Any = None) -> Precision:
         """Variances of the numbers of a question; a prior is for its own answers, beside equally common other ones."""
         own = self._require(name).inputs
@@ -151,10 +155,11 @@ class JointNumbers(ListedSource):
 
     names: tuple[Hashable, ...] = ()
     wanted: Any = None
+    left_inverse: Any = None
 
     def __init__(self, source: Design, names: Sequence[Hashable], wanted: Float, estimator: Float) -> None:
         self.mechanism, self.names, self.wanted = source.mechanism, tuple(names), wanted
-        self.estimator, self._inverse = estimator, source.certificate.left_inverse
+        self.estimator, self.left_inverse = estimator, source.left_inverse
 
     def estimate(
         self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True
@@ -163,7 +168,7 @@ class JointNumbers(ListedSource):
         counts = self.count(reports).require_some()
         fit = checked_fit(self, counts, check_fit)
         z, share = interval_quantile(confidence, len(self.names), simultaneous), float(confidence)
-        how = (self.estimator, self.wanted, self.mechanism.channel, self._inverse, z, share, "design", self.names)
+        how = (self.estimator, self.wanted, self.mechanism.channel, self.left_inverse, z, share, "design", self.names)
         return replace(linear_estimate(counts, *how), fit=fit)
 
 

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from ldpopt.designing.design import design
-from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.record import Design
+from ldpopt.designing.design import AnyDesign, design
 from ldpopt.errors import LdpoptError
 from ldpopt.estimation.inversion import why_not_estimable
 from ldpopt.foundation.budget import Budget, round_down
@@ -30,6 +28,7 @@ from ldpopt.surveys.files import read_source
 from ldpopt.surveys.form import FormSection, FormWords, QuestionWords, require_words
 from ldpopt.surveys.joint import JointQuestion
 from ldpopt.surveys.schemes import compare_schemes
+from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
 if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
@@ -41,6 +40,7 @@ class QuestionSection(Section):
     """``[question.NAME]``: a mechanism's file, or labels and a utility or workload."""
 
     labels: list[Label] | None = Field(default=None, min_length=2)
+    ticks: list[str] | dict[str, str] | None = None
     prior: dict[str, float] | list[float] | None = None
     utility: str | None = None
     workload: str | None = None
@@ -63,9 +63,24 @@ class QuestionSection(Section):
     @property
     def inputs(self) -> list[Any]:
         """Labels of the answers, with the one for a missing answer."""
+        if self.ticks is not None:
+            return list(tick_workload(self.tick_names).inputs)
         labels: list[Any] = list(self.labels if self.labels is not None else self.prior or ())
         extra = self.missing_answer
         return labels if extra is None or extra in labels else [*labels, extra]
+
+    @property
+    def tick_names(self) -> tuple[str, ...]:
+        """Ticks, with the one for a missing answer."""
+        return (*(self.ticks or ()), *([] if self.missing_answer is None else [str(self.missing_answer)]))
+
+    def question(self, source: Any) -> Question:
+        """The question with what draws its reports."""
+        missing: Any = "leave_out" if self.missing == "leave" else "refuse"
+        if self.ticks is None:
+            return Question(source, missing, self.missing_answer)
+        columns = tuple(self.ticks.values()) if isinstance(self.ticks, dict) else ()
+        return TicksQuestion(source, missing, self.missing_answer, self.tick_names, columns)
 
     @property
     def page_words(self) -> QuestionWords:
@@ -127,10 +142,11 @@ class UnsolvedSurvey:
             with self.page.at("question", name):
                 if self.scheme == "joint":
                     source: Any = _workload(section)
+                    if section.ticks is not None:
+                        source = Workload(source.matrix[1::2], source.inputs, section.tick_names)
                 else:
                     source = self.sources[name] if name in self.sources else _solve(section, self.budgets[name])
-                missing: Any = "leave_out" if section.missing == "leave" else "refuse"
-                questions[name] = Question(source, missing, section.missing_answer)
+                questions[name] = section.question(source)
             with self.page.at("question", name, "answers"):
                 require_words(section.page_words, questions[name])
         options: dict[str, Any] = {"title": self.section.title, "weights": self.section.weights, "words": self._words()}
@@ -222,11 +238,17 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
     """Refuse a question that is defined twice, or not at all."""
     key = ("question", name)
     if question.mechanism is not None:
-        for other in ("labels", "prior", "utility", "workload", "values", "epsilon", "share"):
+        for other in ("labels", "ticks", "prior", "utility", "workload", "values", "epsilon", "share"):
             if getattr(question, other) is not None:
                 raise page.error((*key, other), f"{other} has no effect together with a mechanism", f"remove {other}")
         return
-    if question.labels is None and not isinstance(question.prior, dict):
+    if question.ticks is not None:
+        for other in ("labels", "prior", "utility", "workload", "values"):
+            if getattr(question, other) is not None:
+                raise page.error((*key, other), f"{other} has no effect together with ticks", f"remove {other}")
+        with page.at(*key, "ticks"):
+            tick_workload(question.tick_names)
+    elif question.labels is None and not isinstance(question.prior, dict):
         raise page.error((*key, "labels"), "the labels of the answers are missing", "add labels, or a mechanism")
     if question.utility is not None and question.workload is not None:
         raise page.error((*key, "workload"), "a question has a utility or a workload, not both", "remove one")
@@ -260,6 +282,10 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
     """Return the scheme of least variance, the reason for it, and the joint report if that is the best one."""
     _require_whole_budget(page, survey, total, "the best scheme", "fits one scheme only")
     assert total is not None
+    for name, question in survey.question.items():
+        if question.ticks is not None:
+            what = "schemes are not compared for questions with several ticks"
+            raise page.error(("question", name, "ticks"), what, 'name a scheme at the top, such as "split"')
     labels = {name: question.inputs for name, question in survey.question.items()}
     priors = {name: question.weights for name, question in survey.question.items() if question.prior is not None}
     with page.at("question"):
@@ -304,7 +330,7 @@ def _divide_budget(
     return found | {name: Budget(round_down(part)) for name, part in shared.items()}
 
 
-def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | Design | FrequencyDesign:
+def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | AnyDesign:
     """Return the best mechanism for the utility of a question, or the best design for its workload."""
     labels, privacy = question.inputs, PureLDP(epsilon)
     if question.utility is not None:
@@ -315,8 +341,18 @@ def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | Design | F
 
 def _workload(question: QuestionSection) -> Workload:
     """Return the numbers of a question that are estimated."""
-    labels = question.inputs
+    if question.ticks is not None:
+        return tick_workload(question.tick_names)
+    missing = question.missing_answer
+    labels = [label for label in question.inputs if label != missing]
+    if len(labels) < 2:  # the missing answer is taken for one of two answers
+        labels, missing = question.inputs, None
     if question.workload == "mean":
-        return Workload.mean(labels if question.values is None else question.values, inputs=labels)
-    found: Workload = getattr(Workload, question.workload or "frequencies")(labels)
-    return found
+        found = Workload.mean(labels if question.values is None else question.values, inputs=labels)
+    else:
+        found = getattr(Workload, question.workload or "frequencies")(labels)
+    if missing is None:
+        return found
+    if found.unit == 1:
+        return Workload.frequencies(question.inputs)
+    return found.with_missing(missing).align(question.inputs)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
 from ldpopt.accounting.curve import PrivacyCurve, compose
-from ldpopt.accounting.law import OneOf
+from ldpopt.accounting.privacy_loss import OneOf
 from ldpopt.accounting.shuffling import shuffled
 from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource, source_of
 from ldpopt.estimation.estimate import Estimate
-from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.planning import Precision, precision
-from ldpopt.estimation.reports import count_file
+from ldpopt.estimation.reports import ALL, count_file, count_frame
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import short_repr, whole_number
@@ -33,6 +32,7 @@ from ldpopt.mechanism.sampling import Random
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.solve import solve
+from ldpopt.surveys.estimates import SurveyEstimate, estimate_pair, estimate_question, estimate_survey
 from ldpopt.surveys.files import read_survey_file, write_survey_file
 from ldpopt.surveys.form import FormWords, form_of
 from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source
@@ -285,9 +285,15 @@ class Survey:
             return {JOINT: self.joint.source}
         is_mixed = self.one_question is not None and self.one_question.fake_data
         return {
-            name: question.source if isinstance(question.source, DESIGNS) and not is_mixed else self.randomizers[name]
+            name: question.numbers if isinstance(question.source, DESIGNS) and not is_mixed else self.randomizers[name]
             for name, question in self.questions.items()
         }
+
+    @property
+    def certificates(self) -> dict[str, Any]:
+        """The certificate of each column of reports; a mechanism without a design has none."""
+        found = {name: getattr(question.source, "certificate", None) for name, question in self.asked.items()}
+        return {name: certificate for name, certificate in found.items() if certificate is not None}
 
     @property
     def unprotected(self) -> tuple[str, ...]:
@@ -388,20 +394,22 @@ class Survey:
         StatementError
             If a column is not there, or an entry is not a report of its question.
         """
-        return self._count(self.columns, table, weights)
+        return {name: found[ALL] for name, found in self.counts_by_group(self.columns, table, weights).items()}
 
-    def _count(
-        self, columns: Mapping[str, tuple[ReportSource, Missing]], table: Any, weights: Any
-    ) -> dict[str, Counts]:
-        """Count the reports in columns of a dataframe or file; see `count`."""
+    def counts_by_group(
+        self, columns: Mapping[str, tuple[ReportSource, Missing]], table: Any, weights: Any, by: str | None = None
+    ) -> dict[str, dict[Hashable, Counts]]:
+        """Count the reports in columns of a dataframe or file, by the groups of another column; see `count`."""
         weights = self.weights if weights is None else weights
+        if by is not None and by in self.asked and by in columns:
+            do = "name another column, or estimate_pair for the table of two questions"
+            raise StatementError(f"the column {by!r} has reports, not groups", do=do)
         if isinstance(table, (str, os.PathLike)):
             if weights is not None and not isinstance(weights, str):
                 raise StatementError("weights of a file are a column of it", do="pass weights= by name")
-            return count_file(os.fspath(table), columns, weights)
+            return count_file(os.fspath(table), columns, weights, by)
         return {
-            name: Counts.of(source, table, column=name, weights=weights, missing=missing)
-            for name, (source, missing) in columns.items()
+            name: count_frame(source, table, name, weights, missing, by) for name, (source, missing) in columns.items()
         }
 
     def estimate(
@@ -409,11 +417,19 @@ class Survey:
         table: Any,
         *,
         weights: Any = None,
+        by: str | None = None,
         confidence: float = 0.95,
         simultaneous: bool = False,
         check_fit: bool = True,
-    ) -> dict[str, Estimate]:
-        """Estimate every question: frequencies of the answers, or the numbers that a design is for.
+    ) -> SurveyEstimate:
+        r"""Estimate every question: frequencies of the answers, or the numbers that a design is for.
+
+        If a question has an answer that stands for a missing one, with the share ``f``, the other shares are those
+        among the people who answered, the ratios of two estimates,
+
+        .. math:: \hat t = \frac{\hat a}{1 - \hat f},
+
+        with score intervals (Fieller); the missing answer's own share is of all people, in the last row.
 
         Parameters
         ----------
@@ -421,6 +437,8 @@ class Survey:
             Reports, or their counts.
         weights : array_like, Series or column name, optional
             Weight of each person; default: those of the survey, else all 1.
+        by : str, optional
+            Column of groups, such as a region, for each of which everything is estimated; default: none.
         confidence : float
             Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
         simultaneous : bool
@@ -431,21 +449,23 @@ class Survey:
 
         Returns
         -------
-        dict name -> Estimate
-            If missing answers are left out, among those who answered.
+        SurveyEstimate
+            A mapping name -> `Estimate`, with a table, a plot, and the estimates of each group. If missing answers are
+            left out, estimates are among those who answered.
 
         Raises
         ------
         StatementError
-            If a question is missing, or counts are of another mechanism.
+            If a question is missing, counts are of another mechanism, or there are more than 1000 groups.
         """
-        counts = self._counts(table) if isinstance(table, Mapping) else self.count(table, weights=weights)
-        return {
-            name: self.estimate_question(
-                name, counts[self.column_of(name)], confidence, simultaneous=simultaneous, check_fit=check_fit
-            )
-            for name in self.questions
-        }
+        if isinstance(table, Mapping):
+            if by is not None:
+                raise StatementError("counts have no groups", do="pass the table of the reports")
+            counts: Any = {name: {ALL: found} for name, found in self._counts(table).items()}
+        else:
+            counts = self.counts_by_group(self.columns, table, weights, by)
+        how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
+        return estimate_survey(self, counts, by, check_fit, **how)
 
     def column_of(self, name: str) -> str:
         """Return the column with the reports on a question."""
@@ -461,14 +481,7 @@ class Survey:
         check_fit: bool = True,
     ) -> Estimate:
         """Estimate one question from the counts of its reports; see `estimate`."""
-        how: dict[str, Any] = {"simultaneous": simultaneous, "check_fit": check_fit}
-        if self.joint is not None:
-            return self.joint.estimate(name, counts, confidence, **how)
-        source = self.sources[name]
-        if isinstance(source, Mechanism):
-            return estimate_frequencies(source, counts, confidence=confidence, **how)
-        found: Estimate = source.estimate(counts, confidence, **how)
-        return found
+        return estimate_question(self, name, counts, confidence, simultaneous=simultaneous, check_fit=check_fit)
 
     def estimate_pair(
         self,
@@ -481,7 +494,9 @@ class Survey:
         simultaneous: bool = False,
         check_fit: bool = True,
     ) -> Estimate:
-        """Estimate the table of two questions from joint reports: the share of each pair of answers.
+        """Estimate the table of two questions: the share of each pair of answers.
+
+        Each person has to report on both: in one joint report, or in two reports (``"split"``).
 
         Parameters
         ----------
@@ -508,13 +523,18 @@ class Survey:
         >>> (survey.estimate_pair(reports, "a", "b").values > 0.3).tolist()
         [True, False, True, False]
         """
+        how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
         if self.joint is None:
-            what = f"in the scheme {self.scheme!r} no report is about two questions"
-            raise StatementError(what, do="use the scheme 'joint'")
+            return estimate_pair(self, table, (name, other), weights, check_fit, **how)
         source = self.joint.pair(name, other)
-        counts = self._count({JOINT: (source, self.joint.missing)}, table, weights)[JOINT]
-        found: Estimate = source.estimate(counts, confidence, simultaneous=simultaneous, check_fit=check_fit)
-        return found
+        counts = self.counts_by_group({JOINT: (source, self.joint.missing)}, table, weights)[JOINT][ALL]
+        return source.estimate(counts, check_fit=check_fit, **how)
+
+    def require(self, name: str) -> str:
+        """Return the name of a question; any other name is refused."""
+        if name not in self.questions:
+            raise StatementError(f"unknown question {name!r}", do=nearest(name, self.questions))
+        return name
 
     def _counts(self, counts: Mapping[str, Any]) -> dict[str, Counts]:
         """Return counts of each question after checking that they are of its mechanism."""
@@ -557,9 +577,9 @@ def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
     parts = {}
     for name, given in questions.items():
         answers, policy = (given.source, given) if isinstance(given, Question) else (given, None)
-        if not isinstance(name, str) or name == JOINT:
-            what = f"the name {name!r} of a question is not possible"
-            raise StatementError(what, do="name the column of the answers")
+        if not isinstance(name, str) or name == JOINT or getattr(given, "columns", ()):
+            what = f"a joint report cannot read question {name!r}"
+            raise StatementError(what, do="name one column of answers, other than the column of the reports")
         if hasattr(answers, "randomizer") or isinstance(answers, Problem):
             what = f"question {name!r} has a mechanism of its own"
             raise StatementError(what, do="pass its answers or a Workload: the joint report is found for all questions")

@@ -27,10 +27,7 @@ MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"
 
 
 class Coder:
-    """Converts labels in columns of tables to codes; ``kind`` is the name of an entry in messages, such as "answer".
-
-    With ``as_text`` the column has texts of labels, as in a CSV file; two labels with the same text are then refused.
-    """
+    """Converts labels in columns, or with ``as_text`` their distinct texts, to codes; ``kind`` is for messages."""
 
     def __init__(self, alphabet: Sequence[Hashable], kind: str, *, as_text: bool = False) -> None:
         texts = list(map(text_of, alphabet))
@@ -75,6 +72,8 @@ class Coder:
             is_whole = type(value) is int or (type(value) is float and value.is_integer())
             text = str(int(value)) if is_whole else value
             code = self._texts.get(text) if isinstance(text, str) else None
+            if code is None and self.as_text and isinstance(text, str):
+                code = self._texts.get(text.removesuffix(".0"))  # a whole number, as written beside missing entries
         if code is None:
             code = MISSING if is_missing(value, self.as_text) else UNKNOWN
         return code
@@ -104,7 +103,10 @@ class MissingAnswers:
         if self.count:
             are, first = (f"{self.kind} is", "") if self.count == 1 else (f"{self.kind}s are", "the first in ")
             what = f"{self.count:,} {are} missing"
-            do = "give a missing answer an input of its own, or leave it out, which shows who did not answer"
+            do = (
+                'count them as an answer (--missing-answer LABEL; in a survey missing = "answer"), or leave them out, '
+                'which shows who did not answer (--missing leave_out; in a survey missing = "leave")'
+            )
             raise StatementError(what, where=f"{self.where}, {first}row {self.first}", do=do)
 
 

@@ -23,7 +23,8 @@ PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^/]*@")
 KINDS = ("sqlite", "postgresql", "postgresql+psycopg")
 USE = "use sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
 # What SQLite needs to keep what it acknowledged; a writer waits up to 10 s; deleted invitations are overwritten
-PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "busy_timeout=10000")
+SETTINGS = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "busy_timeout=10000")
+PRAGMAS = tuple(f"PRAGMA {setting}" for setting in SETTINGS)
 
 
 def is_database(path: str) -> bool:
@@ -60,13 +61,8 @@ def open_database(address: str, *, new: bool = False) -> sa.Engine:
         what = f"a database of PostgreSQL needs {error.name}, which is not installed"
         raise LdpoptError(what, do='pip install "psycopg[binary]"') from None
     if url.drivername == "sqlite":
-        sa.event.listen(engine, "connect", _set_pragmas)
+        sa.event.listen(engine, "connect", lambda connection, _: [connection.execute(one) for one in PRAGMAS])
     return engine
-
-
-def _set_pragmas(connection: Any, _: Any) -> None:
-    for pragma in PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
 
 
 @contextmanager

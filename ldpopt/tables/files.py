@@ -22,6 +22,8 @@ from ldpopt.tables.database import ID, DatabaseRows, is_database, reading_databa
 from ldpopt.tables.origin import KEY, read_origin, remove_beside, text_of_origin, write_beside
 from ldpopt.tables.parquet import ENDINGS as PARQUET_ENDINGS
 from ldpopt.tables.parquet import ParquetFile, ParquetRows
+from ldpopt.tables.sheets import ENDINGS as SHEETS
+from ldpopt.tables.sheets import sheet_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +32,6 @@ Rows = CsvRows | ParquetRows | DatabaseRows
 Kind = Literal["csv", "parquet"]
 
 CSV_ENDINGS = ("", ".csv", ".txt")
-
 PARQUET_MARK = b"PAR1"  # first bytes of a Parquet file
 SPOOL = 1 << 24  # bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file
 
@@ -63,7 +64,8 @@ def reading(path: str) -> Iterator[Rows]:
     if os.path.isdir(path):
         do = "name a file in it; ldpopt.privatize_folder takes a folder of Parquet files"
         raise ModelFileError("cannot read the table: it is a folder", where=path, do=do)
-    kind = kind_of(path)
+    is_sheet = Path(path).suffix.lower() in SHEETS
+    kind = "csv" if is_sheet else kind_of(path)
     with ExitStack() as stack:
         try:
             if path == "-":
@@ -73,8 +75,10 @@ def reading(path: str) -> Iterator[Rows]:
                 stream = stack.enter_context(readable(path).open("rb"))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            what = f"cannot read the table: {why}"
-            raise ModelFileError(what, where=path, do="check the path") from None
+            raise ModelFileError(f"cannot read the table: {why}", where=path, do="check the path") from None
+        if is_sheet:
+            yield sheet_rows(stream, path)
+            return
         if kind == "csv" and path != "-" and stream.seekable():
             if stream.read(len(PARQUET_MARK)) == PARQUET_MARK:
                 raise ModelFileError("this is a Parquet file", where=path, do="rename it to .parquet")

@@ -132,10 +132,5 @@ def _called(table: Any, function: Callable[[Any, int], Any]) -> list[Any]:
     """Delayed calls of a function with each partition and its number."""
     import dask
 
-    shared, call = dask.delayed(_Once(function), pure=False), dask.delayed(_call, pure=False)
-    return [call(shared, part, number) for number, part in enumerate(table.to_delayed())]
-
-
-def _call(shared: _Once, part: Any, number: int) -> Any:
-    """Call the function in a worker."""
-    return shared.function(part, number)
+    shared = dask.delayed(_Once(function), pure=False)
+    return [shared.function(part, number, pure=False) for number, part in enumerate(table.to_delayed())]

@@ -16,7 +16,6 @@ from ldpopt.tables.database import is_database, origin_in_database, without_pass
 from ldpopt.tables.parquet import ENDINGS
 
 FORMAT = "ldpopt reports 1"
-
 KEY = b"ldpopt"  # key of the metadata of a Parquet file
 BESIDE = ".origin.json"  # ending of the name of the file beside a CSV file
 MAX_FILE_BYTES = 2**24
@@ -45,6 +44,12 @@ def read_origin(path: str) -> dict[str, Any] | None:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"not the origin of a table: {error}", where=beside, do="remove it to go on") from None
+
+
+def recorded_missing(path: str, column: str) -> Any:
+    """How missing answers of a column were treated, if they were left out when the reports were drawn; else None."""
+    asked = (read_origin(path) or {"questions": {}})["questions"].get(column, {})
+    return "leave_out" if asked.get("missing") == "leave_out" else None
 
 
 def origin_of_table(table: Any) -> dict[str, Any] | None:

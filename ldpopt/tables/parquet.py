@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ENDINGS = (".parquet", ".pq")
-
 ROWS = 1 << 17  # rows per batch
 GROUP = 1 << 20  # rows per group of a file that is written
 
@@ -61,10 +60,7 @@ class ParquetRows:
 
 
 class ParquetFile:
-    """A Parquet file to write in batches, which are collected into groups of rows; ``notes`` are its metadata.
-
-    ``fields`` are names and types of the columns, whose labels may come dictionary-encoded.
-    """
+    """A Parquet file of some columns to write in batches, in groups of rows; ``notes`` are its metadata."""
 
     def __init__(self, stream: IO[bytes], fields: Sequence[pa.Field], notes: Mapping[str, str] | None = None) -> None:
         self._stream, self._fields, self._notes = stream, fields, dict(notes or {})

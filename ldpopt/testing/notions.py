@@ -1,8 +1,4 @@
-r"""check_notion: tests that a privacy notion must pass to serve as a plug-in.
-
-A plug-in's own test is one line, ``check_notion(MyNotion(1.0))``; pytest is not needed. The notion's rows, audit, ties
-and table are compared with each other on small problems, and each failure is described in words.
-"""
+"""check_notion: its rows, audit, ties and table are compared with each other on small problems."""
 
 import json
 from collections.abc import Callable, Hashable, Sequence
@@ -173,8 +169,7 @@ def _result(notion: Notion, method: str, call: Callable[[], Any]) -> Any:
     except LdpoptError:
         raise
     except Exception as error:
-        what = f"{type(notion).__name__}.{method}() failed: {type(error).__name__}: {error}"
-        raise AssertionError(what) from error
+        raise AssertionError(f"{type(notion).__name__}.{method}() failed: {type(error).__name__}: {error}") from error
 
 
 def _returned(notion: Notion, method: str, found: Any) -> str:
@@ -270,8 +265,7 @@ def _events(checked: _Checked) -> None:
     if checked.audit(truth).verdict == "violated":
         block = checked.notion.separate(truth, checked.inputs)
         if block is None:
-            what = "separate() finds no row that the identity channel violates, but audit() finds a violation"
-            raise AssertionError(what)
+            raise AssertionError("separate() finds no row that the identity channel violates, but audit() does")
         least = float(block.violation(truth).min())
         require(least > 0, "separate() returned a row that the channel does not violate")
     block = checked.notion.separate(private, checked.inputs)

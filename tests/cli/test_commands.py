@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import time
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -14,8 +15,8 @@ import pytest
 import ldpopt as lo
 import ldpopt.testing
 from builders import cli_json, cli_output, run_cli
-from ldpopt import Mechanism
-from ldpopt.cli import app
+from ldpopt import Mechanism, PureLDP, Survey, Workload, design
+from ldpopt.cli import app, printing
 from ldpopt.cli.options import parse_grid
 from ldpopt.cli.printing import plain
 from ldpopt.errors import StatementError
@@ -495,6 +496,49 @@ def test_models_have_one_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # One command for one question and for several
+
+
+@pytest.mark.parametrize("file", ["questions.toml", "questions.json"])
+def test_a_survey_is_checked_audited_and_certified_as_a_whole(folder: Path, file: str) -> None:
+    questions = '[question.smokes]\nlabels = ["no", "yes"]\n[question.age]\nlabels = [1, 2, 3]\nmissing = "answer"\n'
+    Path("questions.toml").write_text(f"epsilon = 2.0\n{questions}")
+    cli_output("survey", "solve", "questions.toml", "-o", "questions.json")
+    asked = cli_json("check", file)["questions"]
+    assert [(one["question"], one["answers"], one["missing"]) for one in asked] == [
+        *(("smokes", 2, "refuse"), ("age", 4, "answer"))
+    ]  # fmt: skip
+    assert cli_json("audit", file)["questions"] == pytest.approx({"smokes": 1.0, "age": 1.0})
+    assert run_cli("audit", file, "--epsilon", "2").exit_code == 0
+    refused = run_cli("audit", file, "--epsilon", "1.9")
+    assert (refused.exit_code, "a person spends 2 | do:" in refused.stderr) == (1, True)
+    found = cli_json("certify", file)
+    assert (found["holds"], [one["certificate"] for one in found["questions"]]) == (True, ["holds", "holds"])
+    assert run_cli("certify", file, "--gap", "1e-16").exit_code == 1
+    assert run_cli("certify", file, "-o", "proof.json").exit_code == 2
+
+
+def test_a_changed_certificate_in_a_survey_fails(folder: Path) -> None:
+    best = design(Workload.frequencies(["no", "perhaps", "yes"]), PureLDP(1.0))
+    Survey({"a": best}).save("survey.json")
+    text = Path("survey.json").read_text()
+    Path("survey.json").write_text(text.replace('"bound": "', '"bound": "1'))
+    done = run_cli("certify", "survey.json")
+    assert done.exit_code in (1, 2)
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_loss_by_order_shows_the_order(folder: Path) -> None:
+    model = '[alphabet]\ninputs = ["never", "often", "once"]\n[prior]\nuniform = true\n[utility]\nkind = "%s"\n'
+    for kind, is_shown in (("absolute_error", True), ("squared_error", True), ("identity", False)):
+        Path("model.toml").write_text(model % kind + '[privacy]\nkind = "pure"\nepsilon = 1\n')
+        assert ("never, often, once (as stated)" in cli_output("check", "model.toml")) == is_shown
+
+
+def test_a_long_task_is_named_on_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(printing, "LONG_TASK", 0.01)
+    with printing.working("counting sheep"):
+        time.sleep(0.1)
+    assert capsys.readouterr().err == "ldpopt: counting sheep ...\n"
 
 
 def test_commands_take_a_survey_in_place_of_a_mechanism(folder: Path) -> None:

@@ -19,7 +19,7 @@ from ldpopt.mechanism.repair import repair
 
 
 def test_the_multiplier_of_a_design_with_unequal_weights_is_centered_on_both_sides() -> None:
-    """docs/theory/estimation.md, "The bound": S = (1 - r 1^T) M^+ (1 - 1 r^T), not M^+ alone."""
+    """docs/theory/estimation.md, theorem 4: K = (1 - r 1^T) M^+ (1 - 1 r^T), not M^+ alone."""
     epsilon, r, one = 1.0, np.array([0.6, 0.3, 0.1]), np.ones(3)
     found = design(Workload.frequencies(3), PureLDP(epsilon), weights=r)
     channel = found.mechanism.channel
@@ -41,7 +41,7 @@ def test_the_multiplier_of_a_design_with_unequal_weights_is_centered_on_both_sid
 
 
 def test_weight_where_the_workload_has_its_own_is_not_enough_for_the_bound_of_attributes() -> None:
-    """docs/theory/estimation.md, "Answers that are combinations of attributes": the proportions matter too."""
+    """docs/theory/estimation_structure.md, proposition 3: the proportions matter too."""
     b, mu, rank = 1 / 3, np.array([16.0, 1.0]), np.array([3.0, 3.0])
     cells = list(product((0, 1), repeat=3))
     characters = [
@@ -96,7 +96,7 @@ def test_repair_is_not_the_nearest_private_channel() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.159, 1.0])
 def test_a_value_above_the_bound_is_paid_by_residuals_times_multipliers(epsilon: float, tmp_path: Path) -> None:
-    """docs/theory/certificates.md, "What a certificate proves": the factor is the sum of the multipliers, not 1."""
+    """docs/theory/certificates.md, proposition 7: the factor is the sum of the multipliers, not 1."""
     rng, path = np.random.default_rng(1), tmp_path / "certificate.json"
     spread, exceeded = 1 / math.tanh(epsilon / 2), 0
     outputs = np.array([-1.3 * spread, -0.3, 0.2, 1.3 * spread])

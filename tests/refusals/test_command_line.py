@@ -115,8 +115,7 @@ REFUSED = {
     "estimate constant.json answers.csv -c answer": "the channel has rank 1",
     # surveys
     "solve questions.toml": "this is a survey of several questions",
-    "audit questions.json": "this is a survey of several questions",
-    "plot questions.json -o out.png": "this is a survey of several questions",
+    "plot questions.json -o out.png": "ldpopt survey report questions.json",
     "privatize questions.json answers.csv -c answer -o out.csv": "--column is for a mechanism or a design",
     "privatize questions.json answers.csv --missing leave_out -o out.csv": "--missing is for a mechanism or a design",
     "estimate questions.json answers.csv --method maximum_likelihood": "--method is for a mechanism or a design",

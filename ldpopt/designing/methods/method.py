@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from ldpopt.certificate.design_bound import Bound
-from ldpopt.certificate.frequency_certificate import FrequencyCertificate
+from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.private_columns import PRICED
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
@@ -54,16 +54,12 @@ class DesignTask:
 
 @dataclass(frozen=True, eq=False)
 class RawDesign:
-    """Result of a method, all of which `prove_design` checks.
+    """Result of a method, all of which `prove_design` checks."""
 
-    The channel has a row for each class of answers, in multiples of ``2**-53``. Of the bounds, the tightest first, the
-    first one that exact arithmetic confirms is used.
-    """
-
-    channel: Float  # (c, m)
+    channel: Float  # (c, m): a row for each class of answers, in multiples of 2**-53
     left_inverse: Float  # X, shape (c, m); the estimator is W X
     weights: Float  # of the answers for which the bounds hold, shape (n,)
-    bounds: Iterable[Bound] = ()
+    bounds: Iterable[Bound] = ()  # the tightest first; the first that exact arithmetic confirms is used
     rounds: int = 0  # of pricing
     notes: tuple[str, ...] = ()
 
@@ -81,7 +77,7 @@ class DesignMethod(ABC):
         """Why the method is tried, as a clause for the plan; None if it cannot solve problems of this form."""
 
     @abstractmethod
-    def solve(self, task: DesignTask) -> RawDesign | FrequencyCertificate:
+    def solve(self, task: DesignTask) -> RawDesign | DesignClaim:
         """Find a channel, its left inverse and multipliers; or sets of answers with their certificate."""
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The page: its template (``page.html.j2``, with every sentence of it) filled with the results for each budget."""
+"""The page of a model: its template (``page.html.j2``, with every sentence) filled with the results for each budget."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,60 +10,107 @@ import numpy as np
 from ldpopt.accounting import compose
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.display import filled
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.report.results import Precision, Result, solve_at
+from ldpopt.plotting.report.survey_page import Where, survey_page
+from ldpopt.plotting.report.words import MIN_HALF_WIDTH, gap_in_words, half_width_in_words, program
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.modelfile import Model
 from ldpopt.problem.problem import Problem
+from ldpopt.surveys.survey import Survey
 
-MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # multiples of the budget on the slider
+MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # multiples of the budget to choose from
 MAX_LISTED_ESTIMATES = 20  # largest number of estimates in the table of precision
-PEOPLE = (100, 1_000, 10_000, 100_000)  # numbers of respondents in the table of precision
-MIN_HALF_WIDTH = 1e-6  # smaller half-widths are rounding errors of the probabilities, and are written as 0
+PEOPLE = (100, 1_000, 10_000, 100_000)  # numbers of respondents in the table of precision, if none is given
 NORMAL_QUANTILE = 1.959963984540054  # Half-width of a 95 % interval in standard deviations
 NUMBERS_OF_REPORTS = (1, 5, 12)  # after which the best guess is stated
 BELIEFS = (0.01, 0.1, 0.5, 0.9)  # probabilities of an answer before the report, in the picture of the risk
 
 
 def report(
-    problem: Problem | DesignProblem | Model,
+    problem: Problem | DesignProblem | Model | Survey,
     *,
     source: str = "",
     title: str = "",
+    people: int | None = None,
+    waves: int | None = None,
+    where: Where | None = None,
+    keep: Sequence[str] = (),
     budgets: bool = True,
     time_limit: float | None = None,
     progress: Callable[[str], None] = lambda message: None,
 ) -> str:
-    r"""Write a page of HTML about a problem's mechanism, for people who decide about a survey.
+    r"""Write a page of HTML about a problem's mechanism or a survey, for people who decide about a survey.
 
     Its precision is the half-width :math:`1.96\, \sigma / \sqrt N` of a 95 % interval, with :math:`\sigma` the standard
-    deviation of one respondent's value under the assumed distribution. ``source`` is the text of the model file, and
-    ``progress`` is called with a message before each budget is solved.
-    """
-    from ldpopt import __version__
+    deviation of one respondent's value: under the assumed distribution, for a survey under the worst one.
 
+    Parameters
+    ----------
+    problem : Problem, DesignProblem, Model or Survey
+        What the page is about.
+    source, title : str
+        The text of its file, and a title for one that has none; default: none.
+    people : int, optional
+        Number of people who will answer; default: only the precision of some round numbers is shown.
+    waves : int, optional
+        How often the same people answer a survey; default: as its words say, else 1.
+    where : {"device", "office"}, optional
+        Where reports are drawn: on the respondents' devices, or on the machine of those who ask. Default: the page has
+        both, to tick one.
+    keep : sequence of str
+        Columns that are kept unprotected beside the reports; default: none.
+    budgets : bool
+        Whether the page of a problem has other budgets to choose from; default: ``True``.
+    time_limit : float, optional
+        Seconds for each budget; default: none.
+    progress : callable
+        Called with a message before each budget is solved; default: nothing is shown.
+
+    Raises
+    ------
+    StatementError
+        If the object is none of these, or an argument does not fit.
+    """
     if isinstance(problem, Model):
         title = problem.title or title
         problem = problem.design if problem.design is not None else problem.require_problem()
-    if not isinstance(problem, (Problem, DesignProblem)):
+    if not isinstance(problem, (Problem, DesignProblem, Survey)):
         what = f"{short_repr(problem)} is not a problem"
-        raise StatementError(what, do="pass a Problem, a DesignProblem or a Model")
+        raise StatementError(what, do="pass a Problem, a DesignProblem, a Model or a Survey")
+    if where not in (None, "device", "office"):
+        raise StatementError(f"where = {short_repr(where)} is unknown", do="pass 'device', 'office' or None")
+    if isinstance(keep, str):
+        raise StatementError(f"keep = {keep!r} is one text", do="pass a list of columns, such as ['region']")
+    wanted = None if people is None else whole_number(people, "people", 1)
+    sizes = list(PEOPLE) if wanted is None else sorted({max(1, wanted // 2), wanted, 2 * wanted})
+    title = title or "A private survey"
+    if isinstance(problem, Survey):
+        times = (problem.words.waves or 1) if waves is None else whole_number(waves, "waves", 1)
+        about: Any = {"people": wanted, "waves": times, "where": where, "keep": keep, "belief_ranges": belief_ranges}
+        return survey_page(problem, source=source, title=title, sizes=sizes, **about)
+    if waves is not None:
+        raise StatementError("waves are those of a survey", do="leave waves out, or pass a Survey")
     results, own = _results(problem, budgets, time_limit, progress)
     return filled(
         Path(__file__).parent,
-        title=title or "A private survey",
+        title=title,
         problem=problem,
         is_design=isinstance(problem, DesignProblem),
         results=results,
         own=own,
         source=source,
-        version=__version__,
-        people=PEOPLE,
+        program=program(),
+        where=where,
+        keep=keep,
+        people=sizes,
+        wanted=wanted,
         most_likely_reports=most_likely_reports,
-        precision_rows=precision_rows,
+        precision_rows=lambda precision: precision_rows(precision, sizes),
         belief_ranges=belief_ranges,
         guesses=guesses,
+        gap_in_words=gap_in_words,
         power=lambda privacy, distance: math.exp(min(float(privacy.epsilon) * distance, 700.0)),
     )
 
@@ -104,14 +151,15 @@ def most_likely_reports(mechanism: Mechanism, most: int) -> list[tuple[Any, list
     return rows
 
 
-def precision_rows(precision: Precision) -> list[tuple[Any, list[float], float | None]]:
-    """Return some numbers, each with its half-widths by `PEOPLE` and how many times as many people privacy takes."""
+def precision_rows(precision: Precision, sizes: Sequence[int]) -> list[tuple[str, list[str], float | None]]:
+    """Return some numbers that are not fixed, each with its half-widths, and how many times as many people it takes."""
     rows = []
     for k in _spread(len(precision.names), MAX_LISTED_ESTIMATES):
         deviation, truthful = float(precision.deviation[k]), float(precision.truthful[k])
-        widths = [NORMAL_QUANTILE * deviation / people**0.5 for people in PEOPLE]
-        times = (deviation / truthful) ** 2 if truthful > 0 else None
-        rows.append((precision.names[k], [width if width >= MIN_HALF_WIDTH else 0 for width in widths], times))
+        if NORMAL_QUANTILE * deviation < MIN_HALF_WIDTH:
+            continue
+        widths = [half_width_in_words(NORMAL_QUANTILE * deviation / n**0.5, bool(precision.is_share[k])) for n in sizes]
+        rows.append((precision.words[k], widths, (deviation / truthful) ** 2 if truthful > 0 else None))
     return rows
 
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.designing import FrequencyDesign, design
+from ldpopt.designing import FrequencyDesign, QuestionsDesign, design
 from ldpopt.designing.realize import left_inverse
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.plotting.report.words import is_share, number_in_words
 from ldpopt.privacy.notion import with_epsilon
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.problem import Problem
@@ -36,19 +37,29 @@ class Precision:
     """Standard deviations of one respondent's values, if true answers follow the assumed distribution."""
 
     names: Sequence[Hashable]
+    words: Sequence[str]  # what each number is
+    is_share: Sequence[bool]
     deviation: Float  # shape (k,); that of the estimate from N people is 1 / sqrt(N) times it
     truthful: Float  # the same if everybody sent the true answer
     is_uniform: bool  # whether the assumed distribution is the uniform one
 
     @classmethod
     def of(
-        cls, channel: Float, estimator: Float, workload: Float, prior: Float, names: Sequence[Hashable]
+        cls,
+        channel: Float,
+        estimator: Float,
+        workload: Float,
+        prior: Float,
+        names: Sequence[Hashable],
+        inputs: Sequence[Hashable],
     ) -> Precision:
-        """Deviations of the estimates ``estimator[k, y]`` of the numbers ``workload @ prior``."""
+        """Deviations of the estimates ``estimator[k, y]`` of the numbers ``workload @ prior``, shape (k,)."""
         mean = workload @ prior
         private = np.maximum(estimator**2 @ (prior @ channel) - mean**2, 0.0)
         truthful = np.maximum(workload**2 @ prior - mean**2, 0.0)
-        return cls(names, np.sqrt(private), np.sqrt(truthful), bool(np.ptp(prior) < UNIFORM_TOLERANCE))
+        words = [number_in_words(name, row, inputs) for name, row in zip(names, workload, strict=True)]
+        is_uniform = bool(np.ptp(prior) < UNIFORM_TOLERANCE)
+        return cls(names, words, list(map(is_share, workload)), np.sqrt(private), np.sqrt(truthful), is_uniform)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +101,7 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
     precision = None
     if len(singular) == n and singular[-1] > MIN_SINGULAR_VALUE * singular[0]:
         inverse = left_inverse(mechanism.channel, np.full(n, 1 / n))
-        precision = Precision.of(mechanism.channel, inverse, np.eye(n), prior, problem.inputs)
+        precision = Precision.of(mechanism.channel, inverse, np.eye(n), prior, problem.inputs, problem.inputs)
     aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
     factor = math.exp(certificate.audit.epsilon)
     text = _in_base64(certificate)
@@ -102,13 +113,13 @@ def _design(problem: DesignProblem, time_limit: float | None) -> Result:
     privacy, workload, weights = problem.privacy, problem.workload, problem.weights
     found: Any = design(workload, privacy, weights=weights, objective=problem.objective, time_limit=time_limit)
     aim = f"{'largest' if problem.objective == 'worst_case' else 'average'} variance"
-    if isinstance(found, FrequencyDesign):
+    if isinstance(found, (FrequencyDesign, QuestionsDesign)):
         factor = math.exp(found.audit().epsilon)
         return Result(privacy, factor, None, found.value, aim, found.relative_gap, None, "")
     n = workload.shape[1]
     prior = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     matrix = np.asarray(workload.matrix)
-    precision = Precision.of(found.mechanism.channel, found.estimator, matrix, prior, workload.names)
+    precision = Precision.of(found.mechanism.channel, found.estimator, matrix, prior, workload.names, workload.inputs)
     factor = math.exp(found.certificate.audit.epsilon)
     text = _in_base64(found.certificate)
     return Result(privacy, factor, found.mechanism, found.value, aim, found.relative_gap, precision, text)

@@ -1,13 +1,10 @@
 """All extreme rays of a cone of mutual ties, in logarithms: the vertices of an alcoved polytope.
 
-With ``c = exp(u)`` the ties are ``u_x - u_z <= length(x, z)``. A column is an extreme ray if its tight ties connect all
-answers. Every edge of the polytope that begins at such a vertex raises a set ``S`` of answers by the same amount; tight
-ties connect ``S``, connect its complement, and none of them leads out of ``S``. The search walks along all edges, in
-integers, so that degenerate vertices are no problem.
+With ``c = exp(u)`` the ties are ``u_x - u_z <= length(x, z)``. Every edge from a vertex raises a set ``S`` of answers;
+tight ties connect ``S``, connect its complement, and none leads out of ``S``. The search walks along all edges.
 
-Lengths are integers over one unit, never shorter than the distances of the notion: longer or fewer ties allow more
-columns, so a bound for them holds for the notion too. Distances that differ only by the rounding of floats become
-equal, or sums of others. Otherwise a grid would have many more rays.
+Lengths are integers over one unit, never shorter than the distances of the notion: more columns are allowed, so a bound
+for them holds for the notion too. Distances that differ by rounding only become equal, or sums of others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """A model: a problem with the other entries of its file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,7 +71,7 @@ class Model:
             raise StatementError("the model has no workload", where=where, do=do)
         return self.design
 
-    def at(self, epsilon: float | str) -> Model:
+    def at(self, epsilon: float | str) -> "Model":
         """The same model at another budget, without the expected value."""
         notion = with_epsilon(self.privacy, Budget(epsilon))
         problem = None if self.problem is None else replace(self.problem, privacy=notion)

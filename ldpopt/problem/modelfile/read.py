@@ -16,7 +16,6 @@ from ldpopt.problem.modelfile.page import Page, model_path
 from ldpopt.problem.modelfile.schema import ModelFile, PriorTable, UtilityTable, check, unknown_key
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.problem import Problem
-from ldpopt.problem.utility import Utility
 from ldpopt.problem.workload import Workload
 from ldpopt.problem.workload_matrices import read_attributes, tables_of
 
@@ -98,23 +97,18 @@ class _Reader:
         if not self.file.has_utility:
             return None
         prior = None if self.file.prior is None else self.prior
-        utility, privacy, rows = self._utility(), self.privacy, self._constraints()
+        with self.page.at("utility"):
+            utility = self.utility_table.read()
+        privacy, rows = self.privacy, self._constraints()
+        how: Any = {"inputs": self.inputs, "outputs": self.outputs, "constraints": rows}
+        how["objective"] = "worst_case" if self.file.objective == "worst_case" else "expected"
         with self.page.at():
-            return Problem(
-                prior,
-                utility,
-                privacy,
-                inputs=self.inputs,
-                outputs=self.outputs,
-                objective="worst_case" if self.file.objective == "worst_case" else "expected",
-                constraints=rows,
-            )
+            return Problem(prior, utility, privacy, **how)
 
     def _design(self) -> DesignProblem | None:
         if not self.file.workload:
             return None
-        weights = None if self.prior_table.uniform else self.prior
-        workload = self._workload()
+        weights, workload = None if self.prior_table.uniform else self.prior, self._workload()
         objective: Any = "worst_case" if self.file.objective == "worst_case" else "average"
         with self.page.at("prior"):
             return DesignProblem(workload, self.privacy, weights, objective)
@@ -146,8 +140,7 @@ class _Reader:
             return [1 / n] * n
         if table.values is not None:
             if len(table.values) != n:
-                what = f"the prior has {len(table.values)} values for {n} inputs"
-                raise self.page.error(("prior", "values"), what)
+                raise self.page.error(("prior", "values"), f"the prior has {len(table.values)} values for {n} inputs")
             return table.values
         if self.dataset is not None:
             counts = zip(map(str, self.dataset.labels), self.dataset.counts.tolist(), strict=True)
@@ -167,10 +160,6 @@ class _Reader:
         except StatementError as error:
             raise self.page.error(("prior", key), error.what, error.do) from None
         return named
-
-    def _utility(self) -> str | Utility:
-        with self.page.at("utility"):
-            return self.utility_table.read()
 
     @cached_property
     def privacy(self) -> Notion:

@@ -22,6 +22,8 @@ from ldpopt.problem.modelfile.page import Key, Page, dotted
 from ldpopt.problem.utility import Utility
 from ldpopt.problem.workload import Workload
 
+MAX_NUMBERED = 10**7  # largest alphabet that is given by its size
+
 Label = str | int | float
 Labels = list[Any]
 Numbers = list[float]
@@ -51,10 +53,19 @@ class Section(BaseModel):
 
 
 class AlphabetTable(Section):
-    """``[alphabet]``: labels; outputs default to the inputs."""
+    """``[alphabet]``: labels, or the number of inputs 0, 1, 2, ...; outputs default to the inputs."""
 
     inputs: list[Label] | None = Field(default=None, min_length=1)
     outputs: list[Label] | None = Field(default=None, min_length=1)
+
+    @field_validator("inputs", mode="before")
+    @classmethod
+    def _list_numbered(cls, given: Any) -> Any:
+        if type(given) is not int:
+            return given
+        if not 2 <= given <= MAX_NUMBERED:
+            raise _wrong(f"{given} is not a number of answers", f"give a number from 2 to {MAX_NUMBERED}, or labels")
+        return list(range(given))
 
 
 class PriorTable(Section):

@@ -27,10 +27,8 @@ def template(title: str, inputs: Sequence[str], epsilon: str | float, *, estimat
         matrix=format_value(matrix, flat=True),
         epsilon=format_value(plain_budget(Budget(epsilon))),
     )
-    return "\n".join(map(_aligned, text.splitlines())) + "\n"
-
-
-def _aligned(line: str) -> str:
-    """Move the comment of a line to the column of the others."""
-    entry, mark, comment = line.rpartition("  # ")
-    return f"{entry.rstrip():<{COMMENT - 1}} # {comment.strip()}" if mark and entry.strip() else line
+    lines = []
+    for line in text.splitlines():
+        entry, mark, comment = line.rpartition("  # ")
+        lines.append(f"{entry.rstrip():<{COMMENT - 1}} # {comment.strip()}" if mark and entry.strip() else line)
+    return "\n".join(lines) + "\n"

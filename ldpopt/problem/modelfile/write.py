@@ -114,9 +114,8 @@ def _own_inputs(workload: Workload) -> tuple[Hashable, ...]:
 def _workload_tables(workload: Workload) -> dict[str, Any]:
     """Table of a workload, or one for each part."""
     table = workload.to_plain()
-    parts = [
-        part | ({"names": _labels(part["names"])} if "names" in part else {}) for part in table.get("part", [table])
-    ]
+    parts = table.get("part", [table])
+    parts = [part | ({"names": _labels(part["names"])} if "names" in part else {}) for part in parts]
     return {"workload.part": parts} if "part" in table else {"workload": parts[0]}
 
 
@@ -133,12 +132,11 @@ def _require_alike(one: dict[str, Any], other: dict[str, Any], problem: Problem)
 
 
 def _labels(names: Iterable[Hashable]) -> list[str | int | float]:
-    plain: list[str | int | float] = []
-    for name in names:
+    plain: list[Any] = list(names)
+    for name in plain:
         if not isinstance(name, (str, int, float)) or isinstance(name, bool):
             do = "name the letters of the alphabet by text or by number"
             raise StatementError(f"the label {name!r} cannot be written to a model file", do=do)
-        plain.append(name)
     return plain
 
 

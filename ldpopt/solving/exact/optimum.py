@@ -1,10 +1,5 @@
 r"""The exact optimum of a small problem, by simplex pivots in rationals; independent of the certificate's bound.
 
-The constraints are written with a rational :math:`\alpha` close to :math:`e^\epsilon`. If all pairs have the same
-constraint, the smallest entry :math:`l_y` of every column is a variable:
-
-.. math:: l_y \le P(x, y), \qquad \alpha^{-1} P(x, y) - l_y \le \alpha^{-1} \delta .
-
 HiGHS proposes a basis in floats, and pivots in rationals make it optimal. A larger budget never makes the optimum
 worse, so a rational below :math:`e^\epsilon` and one above it enclose the true optimum.
 """

@@ -7,9 +7,7 @@ For costs ``c`` (n, m), to be maximized, with the slack ``t`` of the caps and th
     s_{xj} + t_{xj} - \beta M_j = \delta \;[z_{xj}], \qquad \sum_j s_{xj} + b \sum_j M_j = 1 \;[y_x], \qquad
     w_{xj} = y_x + z_{xj} - c_{xj},
 
-the central path is :math:`s w = t z = M h = \mu`. All variables except ``y`` and ``M`` are eliminated entry by entry;
-the remaining system is quasi-definite, and its Schur complement on the outputs has order m (docs, "The interior
-point"). Predictor and corrector are Mehrotra's.
+the central path is :math:`s w = t z = M h = \mu`; all variables except ``y`` and ``M`` are eliminated entry by entry.
 """
 
 import math
@@ -66,13 +64,13 @@ class Interior(Solver):
             if status is not Status.OPTIMAL and path.resumed and not deadline.is_over:
                 path = new_path()
                 status = path.iterate(gap, steps, deadline)
-        best = path.best
+        best = path.in_units(path.at)
         y, z = sign * best.y, sign * best.z
         point = np.concatenate([best.s.reshape(-1), best.m])
         rows = np.concatenate([y, z.reshape(-1)])
         below = structure.b * (structure.weighted.sum(axis=0) - y.sum()) + structure.beta * z.sum(axis=0)
         reduced = np.concatenate([(structure.weighted - y[:, None] - z).reshape(-1), below])
-        return Outcome(status, f"{path.steps_taken} steps, relative gap {best.gap:.1e}", point, rows, reduced, path)
+        return Outcome(status, f"{path.steps_taken} steps, relative gap {path.gap:.1e}", point, rows, reduced, path)
 
 
 def _read_options(unknown: dict[str, Any], gap: float, steps: int) -> None:

@@ -3,6 +3,7 @@
 Mehrotra (1992) for predictor and corrector, Gondzio (1996) for the further corrections.
 """
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -48,7 +49,7 @@ class Point:
     @property
     def products(self) -> float:
         """Sum of slacks times multipliers."""
-        return sum(float((slack * multiplier).sum()) for slack, multiplier in self.complementary_pairs)
+        return sum(float(np.vdot(slack, multiplier)) for slack, multiplier in self.complementary_pairs)
 
     def moved(self, step: Self, primal: float, dual: float) -> Self:
         """The point after a step with these primal and dual lengths."""
@@ -134,7 +135,7 @@ def follow_path(
     deadline: Deadline,
 ) -> PathResult[P]:
     """Follow the central path until the gap is reached or no longer improves, or time is over."""
-    # measure returns the gap between value and bound at a point, absolute and relative.
+    # measure returns the gap between value and bound at a point, absolute and relative; infinite if it is too large.
     at, best, (distance, share), stale = start, start, measure(start), 0
     longest = 0.0
     for step in range(steps):
@@ -151,7 +152,8 @@ def follow_path(
         if moved is None:
             return PathResult(best, share, step, False)
         at, now = moved, measure(moved)
-        best, (distance, share), stale = (at, now, 0) if now[0] < distance else (best, (distance, share), stale + 1)
+        is_better = now[0] < distance or distance == math.inf
+        best, (distance, share), stale = (at, now, 0) if is_better else (best, (distance, share), stale + 1)
     return PathResult(best, share, steps, False)
 
 

@@ -1,11 +1,7 @@
-r"""Pricing of outputs in floats: the reduced cost of every output of a compact program for given row-sum multipliers.
+r"""Pricing of outputs in floats: bounds of row-sum multipliers ``y``, and channels near others that are private.
 
-With ``d = costs - y`` the reduced cost of output ``j`` is
-
-.. math:: g_j(y) = \beta \sum_x d_{xj}^+ + b \sum_x d_{xj},
-
-and ``y`` is dual feasible if no :math:`g_j` is positive (docs, "Certificates"). Every :math:`g_j(y + t)` is convex,
-piecewise linear and decreasing in ``t``.
+The reduced cost :math:`g_j = \beta \sum_x (c_{xj} - y_x)^+ + b \sum_x (c_{xj} - y_x)` is positive for no output if
+``y`` is dual feasible (docs, "Certificates").
 """
 
 import numpy as np

@@ -1,13 +1,8 @@
-r"""The method for an event-wise delta without row generation: an interior point on few outputs; the others are priced.
+"""The method for an event-wise delta without row generation: an interior point on few outputs; the others are priced.
 
-The multipliers ``y`` of the rows and ``nu`` of the pairs bound the value of every channel if each output, in use or
-not, has shares :math:`0 \le \lambda_{ik} \le \nu_{ik}` with
-
-.. math:: c_i - y_i \le \sum_k (b \lambda_{ik} - \lambda_{ki}) \quad \text{for all } i .
-
-Finding them is a small linear program for each output. Outputs without such shares are added, and the interior point
-is run again. The shares of a pair are a sum of nested events, which become rows with multipliers for `certify`.
-Theory: docs, "Event-wise delta".
+An output needs shares of the pairs' multipliers that pay for its costs, a small linear program; outputs without them
+are added, and the interior point is run again. The shares are sums of nested events, which become rows with multipliers
+for `certify`. Theory: docs, "Event-wise delta".
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-r"""Output sifting: solve on a few outputs, price all of them in closed form, add those that help, and repeat.
-
-An optimal mechanism uses few outputs (49 of 1000 for a random gain at epsilon = 1). The row-sum multipliers ``y`` of
-the restricted program give every output the reduced cost ``g_j(y)``. If none is positive, ``y`` is feasible for the
-dual of the whole program, and the restricted optimum is the optimum (docs, "Output sifting").
-"""
+"""Output sifting: solve on a few outputs, price all of them, add those that help, repeat (docs, "Output sifting")."""
 
 from dataclasses import dataclass, replace
 from math import inf

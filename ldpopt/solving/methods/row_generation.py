@@ -1,9 +1,7 @@
 """Row generation: solve a relaxation and add the rows that its optimum violates, until there are none.
 
-Each round has an outer point (the relaxation's optimum) and an inner point (private up to rounding). Violated rows are
-sought at the outer point and at a second point, on the segment between the two and close to the inner one. Rows
-violated there cut deeper; if there are none, the second point becomes the inner point (Ben-Ameur and Neto 2007). When
-both points have the same value, the inner point is optimal.
+Violated rows are sought at the relaxation's optimum and at a second point, on the segment to an inner point that is
+private: rows violated there cut deeper; without any, it is the next inner point (Ben-Ameur and Neto 2007).
 """
 
 from dataclasses import dataclass, replace

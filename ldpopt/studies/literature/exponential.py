@@ -1,7 +1,5 @@
 """The exponential mechanism, with the factor of its proof and the largest private one; and with tight constraints."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,7 +105,7 @@ class _Scores:
     rise: Float
 
     @classmethod
-    def of(cls, problem: Problem) -> _Scores:
+    def of(cls, problem: Problem) -> "_Scores":
         ties, gain = require_mutual_ties(problem), problem.utility.gain
         first, second = ties.pairs()
         distance = np.ones(len(first)) if ties.distance is None else ties.distance

@@ -6,7 +6,7 @@ what flows in through its walls, and 1 more in the cell of the source. Walls lie
 source, with :math:`t = h \sinh u` along the line, the flow is :math:`\frac{1}{2\pi} \int S(h \cosh u) / \cosh u \, du`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -72,9 +72,8 @@ def planar_laplace(problem: Any, points: Any = None) -> Mechanism:
     """
     problem = read_problem(problem)
     ties = require_mutual_ties(problem)
-    places = points_in_plane(problem) if points is None else _coordinates(points, problem)
-    epsilon = noise_epsilon(ties, places)
-    return exactly_private(problem, cell_masses(places, epsilon), problem.inputs)
+    places = points_in_plane(problem) if points is None else coordinates(points, problem.inputs)
+    return exactly_private(problem, cell_masses(places, noise_epsilon(ties, places)), problem.inputs)
 
 
 def noise_epsilon(ties: Ties, places: Float) -> float:
@@ -92,10 +91,7 @@ def noise_epsilon(ties: Ties, places: Float) -> float:
 
 
 def points_in_plane(problem: Problem) -> Float:
-    """Find points in the plane that have the distances of a metric, shape (n, 2), by classical scaling.
-
-    They are the largest eigenvectors of the doubly centered matrix of squared distances (Torgerson 1952); O(n^3).
-    """
+    """Find points in the plane that have the distances of a metric, (n, 2), by classical scaling (Torgerson 1952)."""
     if not isinstance(problem.privacy, MetricDP):
         what = f"it needs places in the plane, and {type(problem.privacy).__name__} has none"
         raise NotRepresentableError(what, do="pass points")
@@ -114,13 +110,13 @@ def points_in_plane(problem: Problem) -> Float:
     return places
 
 
-def _coordinates(points: Any, problem: Problem) -> Float:
-    """Coordinates in the order of the inputs, shape (n, 2)."""
+def coordinates(points: Any, inputs: Sequence[Hashable]) -> Float:
+    """Coordinates of places in the plane in the order of the inputs, shape (n, 2)."""
     values, names = read_points(points)
-    places = Labelled(values, (names, None), "list of points", ("input", "coordinate")).to(problem.inputs, None)
-    if places.shape != (len(problem.inputs), 2):
-        what = f"the points have shape {places.shape}; {len(problem.inputs)} places in the plane are needed"
-        raise StatementError(what, do="pass one row of two coordinates for each input")
+    places = Labelled(values, (names, None), "list of points", ("input", "coordinate")).to(inputs, None)
+    if places.shape != (len(inputs), 2):
+        what = f"the points have shape {places.shape}; {len(inputs)} places in the plane are needed"
+        raise StatementError(what, do="pass one row of two coordinates, east and north, for each input")
     return places
 
 
@@ -186,10 +182,8 @@ def walls(points: Float) -> Iterator[Wall]:
 
 
 def _neighbors(points: Float) -> list[tuple[int, int]]:
-    """Pairs of places whose cells may touch: the edges of the Delaunay triangulation.
-
-    All pairs if it leaves out places, which happens if they are on a line or two almost coincide.
-    """
+    """Pairs of places whose cells may touch: the edges of the Delaunay triangulation."""
+    # All pairs if it leaves out places, which happens if they are on a line or two almost coincide.
     from scipy.spatial import Delaunay, QhullError
 
     try:

@@ -22,8 +22,7 @@ def read_problem(given: Any) -> Problem:
         kind = "metric that is a function" if isinstance(given, MetricDP) else type(given).__name__
         raise StatementError(f"a {kind} is not a problem", do="pass a Problem, or a MetricDP with a table of distances")
     n = len(given.distance)
-    loss = Utility(given.distance, "loss")
-    return Problem(np.full(n, 1.0 / n), loss, given, inputs=given.inputs)
+    return Problem(np.full(n, 1.0 / n), Utility(given.distance, "loss"), given, inputs=given.inputs)
 
 
 def require_mutual_ties(problem: Problem) -> Ties:
@@ -53,5 +52,4 @@ def distances(ties: Ties) -> Float:
 
 def exactly_private(problem: Problem, channel: Float, outputs: Sequence[Hashable]) -> Mechanism:
     """Round a channel to masses over ``2**53`` that are private for the real ``e**epsilon``, audited."""
-    found = repair(channel, problem.privacy, inputs=problem.inputs, outputs=outputs, ties=problem.ties())
-    return found.mechanism
+    return repair(channel, problem.privacy, inputs=problem.inputs, outputs=outputs, ties=problem.ties()).mechanism

@@ -177,7 +177,7 @@ def test_an_epsilon_above_all_powers_in_floats():
 
 
 def test_too_many_pairs_are_refused(monkeypatch):
-    monkeypatch.setattr("ldpopt.accounting.law.MAX_ENTRIES", 10)
+    monkeypatch.setattr("ldpopt.accounting.privacy_loss.MAX_ENTRIES", 10)
     with pytest.raises(lo.errors.StatementError, match="6 pairs of 3 answers with 3 reports"):
         compose([response(3, 1.0)])
 

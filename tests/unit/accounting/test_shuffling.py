@@ -19,25 +19,25 @@ def rows_of(mechanism):
 
 
 def histogram(rows):
-    """Law of the numbers of all reports, one row a person."""
-    law = {(0,) * len(rows[0]): Fraction(1)}
+    """Distribution of the numbers of all reports, one row a person."""
+    masses = {(0,) * len(rows[0]): Fraction(1)}
     for row in rows:
         found = {}
-        for numbers, mass in law.items():
+        for numbers, mass in masses.items():
             for y, p in enumerate(row):
                 key = (*numbers[:y], numbers[y] + 1, *numbers[y + 1 :])
                 found[key] = found.get(key, Fraction(0)) + mass * p
-        law = found
-    return law
+        masses = found
+    return masses
 
 
 def enumerated(table, n, a, pairs=None):
     """Largest excess over two answers of one person and the answers of all others."""
     best = Fraction(0)
     for others in itertools.combinations_with_replacement(range(len(table)), n - 1):
-        laws = [histogram([*(table[z] for z in others), row]) for row in table]
+        rows = [histogram([*(table[z] for z in others), row]) for row in table]
         for x, k in pairs or itertools.permutations(range(len(table)), 2):
-            best = max(best, sum(max(p - a * laws[k][key], 0) for key, p in laws[x].items()))
+            best = max(best, sum(max(p - a * rows[k][key], 0) for key, p in rows[x].items()))
     return best
 
 
@@ -63,7 +63,7 @@ def test_the_bounds_enclose_every_small_case(seed):
         if curve.is_attained:
             assert float(curve.delta(epsilon)) == pytest.approx(float(exact), rel=1e-12)
             assert curve.delta_lower(epsilon) == pytest.approx(float(exact), rel=1e-12)
-    assert curve.sources[0][0].laws[0].excess(Fraction(5, 4)) >= enumerated(
+    assert curve.sources[0][0].losses[0].excess(Fraction(5, 4)) >= enumerated(
         rows_of(channel), people, Fraction(5, 4), pairs
     )
 
@@ -93,14 +93,14 @@ def test_ten_thousand_people_are_certified():
 
 def test_the_positive_part_of_a_sum_is_above_the_exact_one():
     values, masses, n = [Fraction(7, 3), Fraction(-5, 2)], [Fraction(1, 5), Fraction(2, 5)], 12
-    law = {Fraction(0): Fraction(1)}
+    sums = {Fraction(0): Fraction(1)}
     for _ in range(n):
         found = {}
-        for total, mass in law.items():
+        for total, mass in sums.items():
             for value, p in [(values[0], masses[0]), (values[1], masses[1]), (Fraction(0), Fraction(2, 5))]:
                 found[total + value] = found.get(total + value, Fraction(0)) + mass * p
-        law = found
-    exact = sum(total * mass for total, mass in law.items() if total > 0)
+        sums = found
+    exact = sum(total * mass for total, mass in sums.items() if total > 0)
     for fineness in (2, 16, 64):
         found = positive_part(values, masses, n, fineness)
         assert exact <= found <= exact * (1 + Fraction(1, 2 * fineness))

@@ -155,7 +155,7 @@ def test_too_many_rays_are_not_checked() -> None:
         checker.RAYS = checked
     many = [str(x) for x in range(17)]
     with pytest.raises(NotCheckedError, match="extreme rays"):
-        checker.one_sided_rays(Notion(tabled("one_sided", sensitive=list(range(17))), many, [None]))
+        checker.tied_rays(Notion(tabled("one_sided", sensitive=list(range(17))), many, [None]))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -50,10 +50,30 @@ def test_mechanisms_for_too_many_answers_are_left_out_with_a_reason() -> None:
     assert subset.ratio == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.parametrize("n, unit, epsilon, ratio", [(10**6, 1.0, 3.0, 1.0030), (10**5, -2.0, 1.0, 1.0025)])
+def test_a_million_frequencies_have_a_short_protocol_near_the_bound(n, unit, epsilon, ratio) -> None:
+    found = compare_designs(unit * Workload.frequencies(n), PureLDP(epsilon))
+    best, linear = found.best, next(other for other in found.others if other.name == "linear hash")
+    assert linear.ratio == pytest.approx(ratio, abs=1e-4)
+    short = best.short_protocol
+    assert linear.value == pytest.approx(unit**2 * short.total_variance)
+    assert linear.note.startswith(f"{short.bits} bits; ")
+    assert short.audit().verdict == "certified"
+    assert f"LinearHash, {short.bits} bits, {ratio:.4f} times" in best.notes[-1]
+    assert dict(part for part in best.facts().parts if len(part) == 2)["shorter reports"] == best.short_reports
+
+
+def test_a_linear_hash_is_named_only_if_it_is_near_and_shorter() -> None:
+    assert "linear hash" not in {other.name for other in compare_designs(Workload.prefix(5), PureLDP(1.0)).others}
+    for n, epsilon in ((21, 3.0), (30, 12.0), (2 * 10**4, 20.0)):
+        best = design(Workload.frequencies(n), PureLDP(epsilon))
+        assert (best.short_protocol, best.short_reports, len(best.notes)) == (None, "", 1)
+
+
 @pytest.mark.parametrize("epsilon", [1e-6, 30.0, 800.0])
 def test_budgets_at_the_ends_of_the_floats(epsilon: float) -> None:
     found = compare_designs(Workload.frequencies(4), PureLDP(epsilon))
-    assert len(found.others) + len(found.left_out) == 7
+    assert len(found.others) + len(found.left_out) == 8
 
 
 @pytest.mark.parametrize("make", [lambda: Workload.prefix(["a", "b", "c"]), lambda: 2 * Workload.frequencies(30)])

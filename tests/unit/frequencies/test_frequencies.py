@@ -348,6 +348,6 @@ def test_the_best_protocol_is_near_the_optimum_short_and_named_with_its_reason()
         assert found.variances["SubsetSelection"] == pytest.approx(least, rel=1e-9)
         assert "1,000 people give a standard error" in found.why
         assert found.why.startswith(type(found.protocol).__name__)
-    assert isinstance(frequencies.best(20_000, 1.0, 10).protocol, frequencies.LocalHashing)
+    assert isinstance(frequencies.best(20_000, 1.0, 10).protocol, frequencies.LinearHash)
     with pytest.raises(StatementError, match="people = 0"):
         frequencies.best(4, 1.0, 0)

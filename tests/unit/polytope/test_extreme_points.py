@@ -223,7 +223,15 @@ class TestLongLists:
 
     def test_the_estimate_of_their_number_is_near(self):
         counts = extreme_points(lo.PureLDP(1.0), 4).counts_by_columns
-        assert ListedPoints(lo.PureLDP(1.0), (4, 4), range(4))._likely_count() == pytest.approx(counts[4], rel=0.15)
+        assert ListedPoints(lo.PureLDP(1.0), (4, 4), range(4))._likely_count == pytest.approx(counts[4], rel=0.15)
+
+    def test_a_long_list_is_announced_and_a_hopeless_limit_refused(self):
+        path = lo.GraphDP(1.0, nx.path_graph(5))
+        assert "at most 0.5 s" in extreme_points(path, 5, time_limit=0.5).forecast
+        assert "about 160 s" in extreme_points(lo.PureLDP(1.0), 6).forecast
+        assert extreme_points(lo.PureLDP(1.0), 4).forecast == ""
+        with pytest.raises(StatementError, match="about 160 s, more than 5 s"):
+            extreme_points(lo.PureLDP(1.0), 6, time_limit=5.0)
 
     def test_a_time_limit_keeps_the_points_that_are_found(self):
         points = extreme_points(lo.GraphDP("log(3)", nx.path_graph(5)), 5, time_limit=0.5)

@@ -81,7 +81,7 @@ def test_published_counts(name: str) -> None:
 
 
 def test_health_is_decided_by_exactly_one_column() -> None:
-    columns = [datasets._column("randhie", column) for column in ("hlthp", "hlthf", "hlthg")]
+    columns = [datasets._table("randhie")[column] for column in ("hlthp", "hlthf", "hlthg")]
     assert set(np.unique(columns)) == {0, 1}
     assert np.sum(columns, axis=0).max() == 1
 

@@ -82,7 +82,7 @@ def test_a_warm_start_takes_fewer_steps():
     channel = lo.solve(problem, solver="interior", form="compact").mechanism.channel
     used = np.flatnonzero(channel.max(axis=0) > 1e-6)
     before = solver.solve(formulate(problem), gap=1e-9)
-    assert 1 < len(used) < before.warm_start.m.size
+    assert 1 < len(used) < before.warm_start.at.m.size
     program = restricted(problem, used)
     warm = solver.solve(program, warm_start=before.warm_start, kept=used)
     assert warm.warm_start.resumed
@@ -128,7 +128,7 @@ def test_a_time_limit_is_kept(form):
 
 
 def test_a_stall_with_a_large_gap_is_a_failure(monkeypatch):
-    monkeypatch.setattr(central_path.CentralPath, "_step", lambda run: False)
+    monkeypatch.setattr(central_path.CompactSystem, "step", lambda run: None)
     outcome = find("interior").solve(formulate(statement()))
     assert outcome.status is Status.FAILED
     assert float(outcome.raw_status.split()[-1]) > 1e-6

@@ -1,4 +1,4 @@
-"""One report on all questions: exact laws of the sampler, the theorem and its bound, estimates, files, keys."""
+"""One report on all questions: exact distributions of the sampler, the theorem and its bound, estimates, keys."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class EveryChoice:
         return np.array([bool(self._next([1 - Fraction(mass, TOTAL), Fraction(mass, TOTAL)]))])
 
     @classmethod
-    def law(cls, draw):
+    def distribution(cls, draw):
         """Exact probability of each result of ``draw(choices)``."""
         found, path = {}, []
         while path is not None:
@@ -86,9 +86,9 @@ class EveryChoice:
 
 def exact_channel(patterns):
     """Probability of every report for every row of answers, by trying all choices of the sampler."""
-    d = patterns.law.questions
+    d = patterns.pattern.questions
     return {
-        row: EveryChoice.law(
+        row: EveryChoice.distribution(
             lambda choices, row=row: tuple(
                 patterns.choose(np.array([row], dtype=np.int8), choices, lambda truth: choices)[0].tolist()
             )
@@ -101,8 +101,8 @@ def patterns_of(d, epsilon, size=None, least=None):
     budget = Budget(epsilon)
     certificate = YesNoCertificate.of(d, budget)
     if size is not None:
-        law = PatternRandomizer.of(d, size, least, budget)
-        certificate = YesNoCertificate(budget, law, law.value, Fraction(0))
+        drawn = PatternRandomizer.of(d, size, least, budget)
+        certificate = YesNoCertificate(budget, drawn, drawn.value, Fraction(0))
     return YesNoPatterns({f"q{k}": ("no", "yes") for k in range(d)}, certificate)
 
 
@@ -110,20 +110,20 @@ def patterns_of(d, epsilon, size=None, least=None):
     ("d", "size", "least"),
     [(1, 1, 1), (2, 1, 1), (2, 2, 2), (3, 2, 2), (3, 3, 2), (3, 3, 3), *thorough_or([], [(4, 3, 2)])],
 )
-def test_the_law_of_the_sampler_is_exact_private_and_has_the_stated_bias_and_variance(d, size, least):
+def test_the_distribution_of_the_sampler_is_exact_private_and_has_the_stated_bias_and_variance(d, size, least):
     patterns = patterns_of(d, 1.7, size, least)
-    law, channel = patterns.law, exact_channel(patterns)
+    drawn, channel = patterns.pattern, exact_channel(patterns)
     reports = sorted(next(iter(channel.values())))
     assert len(reports) == math.comb(d, size) * 2**size
     assert all(sum(row.values()) == 1 and len(row) == len(reports) for row in channel.values())
     pairs = list(itertools.permutations(channel, 2))
     odds = max(channel[x][y] / channel[z][y] for x, z in pairs for y in reports)
-    assert odds == law.odds <= Budget(1.7).enclosure()[0] < odds * (1 + Fraction(1, 2**40))
+    assert odds == drawn.odds <= Budget(1.7).enclosure()[0] < odds * (1 + Fraction(1, 2**40))
     assert patterns.audit().verdict == "certified"
     for ratio in (Fraction(1), Fraction(2), Fraction(1, 2)):
         most = max(sum(max(channel[x][y] - ratio * channel[z][y], 0) for y in reports) for x, z in pairs)
         if ratio >= 1:
-            assert most == max(law.delta(ratio), 0)
+            assert most == max(drawn.delta(ratio), 0)
         pair = patterns.worst_pair.channel
         assert float(most) == pytest.approx(np.maximum(pair[0] - float(ratio) * pair[1], 0).sum(), abs=1e-12)
     # Unbiased values of the shares: 1/2 -+ d / (2 s bias) for a named answer, 1/2 for others.
@@ -134,13 +134,13 @@ def test_the_law_of_the_sampler_is_exact_private_and_has_the_stated_bias_and_var
             for y in reports:
                 named = [place for place in y if place // 2 == j]
                 if named:
-                    values[y] = Fraction(d, size) * (2 * (named[0] % 2) - 1) / law.bias
+                    values[y] = Fraction(d, size) * (2 * (named[0] % 2) - 1) / drawn.bias
             mean = sum(chances[y] * values[y] for y in reports)
             assert mean == 2 * row[j] - 1
             total += sum(chances[y] * (values[y] - mean) ** 2 for y in reports) / 2
-    assert total / 2**d == law.value
+    assert total / 2**d == drawn.value
     if size > 1:
-        both, only, none = law.pair()
+        both, only, none = drawn.pair()
         seen = {key: Fraction(0) for key in ("both", "only", "none")}
         row = next(iter(channel))
         for y, chance in channel[row].items():
@@ -158,9 +158,9 @@ def test_uniform_numbers_and_orders_have_no_bias():
     assert TOTAL % 3 == 2
     assert choices.below(np.array([0]), 3).tolist() == [2]
     for count, size in ((3, 2), (4, 3), (4, 4)):
-        law = EveryChoice.law(lambda one: tuple(draw_order(one, np.array([0]), count, size)[0].tolist()))  # noqa: B023
-        assert set(law) == set(itertools.permutations(range(count), size))
-        assert set(law.values()) == {Fraction(1, math.perm(count, size))}
+        drawn = EveryChoice.distribution(lambda one: tuple(draw_order(one, np.array([0]), count, size)[0].tolist()))  # noqa: B023
+        assert set(drawn) == set(itertools.permutations(range(count), size))
+        assert set(drawn.values()) == {Fraction(1, math.perm(count, size))}
 
 
 @pytest.mark.parametrize(("d", "epsilon"), SEARCHED)
@@ -194,8 +194,8 @@ def test_value_and_bound_hold_for_any_number_of_questions(d, epsilon):
     # Every pattern of any size has at most the information of the bound, and asking one question has its own value.
     limit, size = most_information(d, Budget(epsilon)), min(d, 7)
     for least in range(1, size + 1):
-        law = PatternRandomizer.of(d, size, least, Budget(epsilon))
-        assert size * law.bias**2 <= limit
+        drawn = PatternRandomizer.of(d, size, least, Budget(epsilon))
+        assert size * drawn.bias**2 <= limit
     one = d / 2 * (d / math.tanh(epsilon / 2) ** 2 - 1)
     assert float(found.achieved) <= one * (1 + 1e-6)
 
@@ -219,11 +219,11 @@ def test_no_set_of_rows_has_more_information_than_the_listed_ones(d):
 
 def test_a_claim_that_does_not_hold_is_found():
     found = YesNoCertificate.of(20, Budget(2.0))
-    law = found.randomizer
-    greedy = PatternRandomizer(law.questions, law.size, law.least, law.mass + TOTAL // 1000)
+    drawn = found.randomizer
+    greedy = PatternRandomizer(drawn.questions, drawn.size, drawn.least, drawn.mass + TOTAL // 1000)
     for wrong, words in (
-        (YesNoCertificate(found.epsilon, law, found.achieved, found.bound * Fraction(11, 10)), "less than the bound"),
-        (YesNoCertificate(found.epsilon, law, found.bound, found.bound), "larger variance than claimed"),
+        (YesNoCertificate(found.epsilon, drawn, found.achieved, found.bound * Fraction(11, 10)), "less than the bound"),
+        (YesNoCertificate(found.epsilon, drawn, found.bound, found.bound), "larger variance than claimed"),
         (YesNoCertificate(found.epsilon, greedy, found.achieved, found.bound), "not private"),
     ):
         assert any(words in failure for failure in wrong.recheck())
@@ -264,7 +264,7 @@ def test_intervals_of_questions_and_pairs_cover_as_stated(kind):
     draws = np.random.default_rng(3)
     for number in range(rounds):
         reports = survey.privatize(people(size, number), rng=draws)
-        found = survey.estimate(reports, confidence=0.9)
+        found = dict(survey.estimate(reports, confidence=0.9))
         values.append([one.values[1] for one in found.values()])
         found |= {"pair": survey.estimate_pair(reports, "smokes", "drinks", confidence=0.9)}
         for name, truth in (SHARES | {"pair": TABLE}).items():
@@ -333,8 +333,8 @@ def test_keyed_reports_repeat_and_depend_on_the_reported_answers_only():
     is_asked = np.array([2 in places for places in asked])
     assert (first == changed)[~is_asked].all()
     # Reports of other answers are drawn independently: they agree as often as two independent ones.
-    law = survey.joint.source.law
-    both, only, none = law.pair()
+    drawn = survey.joint.source.pattern
+    both, only, none = drawn.pair()
     agree = float(2 * both * only + 2 * only * none)
     share = (first == changed)[is_asked].mean()
     assert abs(share - agree) < 5 * math.sqrt(agree / is_asked.sum())
@@ -421,7 +421,9 @@ def test_pairs_that_reports_do_not_show_and_wrong_reports_are_refused():
     with pytest.raises(StatementError, match="unknown question"):
         large.estimate_pair(reports, "smokes", "eats")
     with pytest.raises(StatementError, match="no report is about two questions"):
-        Survey({"a": patterns_of(2, 1.0).worst_pair}).estimate_pair(reports, "a", "b")
+        Survey(dict.fromkeys("ab", patterns_of(2, 1.0).worst_pair), scheme="one_question").estimate_pair(
+            reports, "a", "b"
+        )
 
 
 def test_the_joint_report_is_compared_with_other_schemes():

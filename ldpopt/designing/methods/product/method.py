@@ -9,11 +9,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.certificate.design_bound import Bound
+from ldpopt.certificate.design_bound_moments import Levels
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_statement import Statement, least_ratio
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
+from ldpopt.designing.methods.product.moments import Search
 from ldpopt.designing.methods.product.sets import LISTED, generators, lifted, masks, orbit, placements, spaces
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
@@ -243,10 +246,20 @@ class ProductDesign(DesignMethod):
         statement = Statement.of(form.problem.workload.matrix, weights, form.classes)
         spectrum = Spectrum.of(statement, scheme)
         assert spectrum is not None
-        bound = ProductBound.best(spectrum, least_ratio(form.epsilon))
+        bounds = best_bounds(spectrum, least_ratio(form.epsilon), task.gap / 10, task.deadline)
         note = f"{len(orbits.images)} sets with all their images"
         left_inverse = left_inverse_of(scheme, channel, eigenvalues)
-        return RawDesign(channel, left_inverse, weights, (bound,), orbits.rounds, (note,))
+        return RawDesign(channel, left_inverse, weights, bounds, orbits.rounds, (note,))
+
+
+def best_bounds(spectrum: Spectrum, base: Fraction, gap: float, deadline: Deadline) -> tuple[Bound, ...]:
+    """The bound in closed form, and for binary attributes that by moments; the largest first."""
+    closed, levels = ProductBound.best(spectrum, base), Levels.of(spectrum)
+    if levels is None:
+        return (closed,)
+    by_moments = Search(levels, base).bound(gap, deadline)
+    is_larger = by_moments.value_of(levels) > closed.value_of(spectrum)
+    return (by_moments, closed) if is_larger else (closed, by_moments)
 
 
 def masses(orbits: Orbits, epsilon: Budget) -> NDArray[np.int64]:

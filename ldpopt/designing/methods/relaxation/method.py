@@ -25,8 +25,7 @@ from ldpopt.privacy.cones.rays import Columns
 ROUNDS = 5  # limit on rounds for the worst case
 FIRST = 3.0  # gap of the first round, in multiples of the gap of the task; later rounds use half of that gap
 KEPT = 1e-6  # share of the largest multiple below which a column is dropped between rounds
-# Share of the average probability below which a column of the average design is not used for the worst case
-RARE = 0.01
+RARE = 0.01  # share of the average probability below which a column of the average is not used for the worst case
 SECONDS = 2e-11  # of a Newton step of the saddle point, for each cube of the columns
 STEPS = 20  # Newton steps for which time has to remain: it limits the number of columns
 USED = 1e-9  # probability below which a column is left out of the mechanism
@@ -43,7 +42,7 @@ class Relaxation(DesignMethod):
         if form.staircases is None or form.n <= limits.listed_answers:
             return None
         end = ", then that of all sets" if form.n <= LISTED else ""
-        return f"the sets of {form.n} answers are too many to list: the bound is that of the elliptope"
+        return f"the sets of {form.n} answers are too many to list: the bound is that of the elliptope{end}"
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Compute the bound, then add columns until the value is near the bound."""
@@ -77,11 +76,8 @@ def relaxed_worst_case(
     deadline: Deadline = NO_LIMIT,
     candidates: Float | None = None,
 ) -> tuple[Optimum, float]:
-    """Design for the largest variance over many answers, and that variance; ``candidates`` are sets, shape ``(m, n)``.
-
-    In turn: columns for the average at the weights so far, and the saddle point on these columns, which has new
-    weights. The bound is that of the relaxation for some weights, which bounds the worst case as well.
-    """
+    """Design for the largest variance over many answers, and that variance; ``candidates`` are sets, ``(m, n)``."""
+    # In turn: columns for the average at the weights so far, and the saddle point on these, which has new weights.
     n = len(gram)
     r, rounds, own = np.full(n, 1.0 / n), 0, FIRST * gap
     best: tuple[Optimum, float] | None = None

@@ -171,8 +171,7 @@ def _relaxed_from(
     flat, _ = search.minimize(flat, FINE, searching)
     inequalities = search.multipliers(flat).times(contrasts.size)
     at = search.point(flat)
-    dual = _proved(contrasts, cone, search.program.inverse(at), inequalities, gap / 20, proving)
-    return dual, at.shares
+    return _proved(contrasts, cone, search.program.inverse(at), inequalities, gap / 20, proving), at.shares
 
 
 def _proved(
@@ -192,6 +191,7 @@ class _Search:
     def __init__(self, program: Program) -> None:
         n = program.n
         self.program, self.unit = program, 1.0
+        self._share = program.a**2  # unit of shares: they are those of reports of length 1
         self.pairs, self.factor, self.size = np.zeros((n, n)), 0.0, 0
         self.penalty = self.size_penalty = 0.0
 
@@ -220,11 +220,6 @@ class _Search:
         if resize and size != self.size:
             self.size, self.factor = size, 0.0
 
-    @property
-    def _share(self) -> float:
-        """Unit of shares: they are those of reports of length 1."""
-        return self.program.a**2
-
     def multipliers(self, flat: Float) -> Inequalities:
         """The updated multipliers, in the unit of the objective."""
         pairs, factor, _ = self._updated(self.point(flat))
@@ -244,7 +239,7 @@ class _Search:
         """Objective with penalties, and its gradient."""
         at, n = self.point(flat), self.program.n
         objective, by_units, by_length, by_tilt = self.program.value(at)
-        value, by_length = objective / self.unit, by_length / self.unit
+        value, by_length, by_shares = objective / self.unit, by_length / self.unit, np.zeros((n, n))
         if self.penalty:
             left, factor, over = self._updated(at)
             scale = self._share / at.length**2
@@ -253,9 +248,8 @@ class _Search:
             by_shares = -(scale / 2) * left - factor * scale / n**2
             by_shares[np.diag_indices(n)] += (2 * self.size + 1) * factor * scale / n**2
             by_scale = -float((left * at.shares).sum()) / 2 - factor * over / n**2
-            more, tilted = self.program.pull_back(at, by_shares, by_length - 2 * by_scale * scale / at.length)
-        else:
-            more, tilted = self.program.pull_back(at, np.zeros((n, n)), by_length)
+            by_length -= 2 * by_scale * scale / at.length
+        more, tilted = self.program.pull_back(at, by_shares, by_length)
         by_units = by_units / self.unit + more
         by_units -= at.units * np.sum(by_units * at.units, axis=1, keepdims=True)
         lengths = np.linalg.norm(flat[:-1].reshape(n, n), axis=1, keepdims=True)
@@ -318,8 +312,7 @@ def _start(inequality: _Cost, r: Float, a: float, h: float) -> Float:
     room = (a * a - h * h * float(np.sum(r * r / share))) / 2
     x = np.concatenate([[1.0], np.zeros(n), [-room], room * share])
     free = _Cost(inequality.direction, np.zeros_like(inequality.cost)).slack(x)
-    most = float(eigh(inequality.cost, free, eigvals_only=True)[-1])
-    return 2 * most * x
+    return 2 * float(eigh(inequality.cost, free, eigvals_only=True)[-1]) * x
 
 
 def _follow(inequality: _Cost, x: Float, gap: float, deadline: Deadline) -> Float:

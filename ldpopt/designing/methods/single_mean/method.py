@@ -23,8 +23,7 @@ USED = 1e-6  # report values with less than this share of the average probabilit
 KEPT = 0.02  # report values with a slack below this share of the value stay
 LOOSE = 0.01  # gap of a program, in multiples of the remaining gap
 FINISHING = 2.0  # time that is kept for rounding, which solves one more program, in multiples of the longest program
-# Least distance of report values, in multiples of the square root of the gap: nearer ones change too little
-APART = 0.1
+APART = 0.1  # least distance of report values, in multiples of the root of the gap: nearer ones change too little
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +75,8 @@ class SingleMean(DesignMethod):
         weights = form.problem.all_weights if r is not None else form.weights_of(found.r)
         bounds = _bounds(form, weights, numbers, (found.share * found.slope, found.share**2 * found.line), scale)
         channel = np.ldexp(exact.counts.astype(np.float64), -53)
-        mean = float(found.r @ numbers)
         lever = (numbers - numbers.mean()) / np.sum((numbers - numbers.mean()) ** 2)
-        inverse = found.r[:, None] + np.outer(lever, exact.values - mean)
+        inverse = found.r[:, None] + np.outer(lever, exact.values - float(found.r @ numbers))
         return RawDesign(channel, inverse, weights, bounds, rounds)
 
 
@@ -125,8 +123,7 @@ def _solved(w: Float, t: Float, base: float, r: Float | None, gap: float, deadli
     own = own / own.sum()
     variance = found.channel @ t**2 - w**2
     value = float(own @ variance) if r is not None else float(variance.max())
-    # Relative to the average, where the bound has the best scale.
-    mean = float(own @ w)
+    mean = float(own @ w)  # relative to the average, where the bound has the best scale
     slope, line = found.line[:, 1] / 2, -found.line[:, 0]
     line = line - 2 * slope * mean + own * mean**2
     slope = slope - own * mean

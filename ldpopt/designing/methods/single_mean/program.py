@@ -8,9 +8,8 @@ It is a linear program with a block for each answer.
 or, for the worst case, the smallest ``tau`` with ``sum_j t_j^2 P_xj - w_x^2 <= tau`` for every answer. A primal-dual
 interior point; the time of a step is linear in the number of answers.
 
-Report values are integer multiples of a small step. Rounding changes the sum and the mean of a row; the masses of two
-common reports are changed to correct both up to a remainder, and those of a few rare reports, whose values differ by
-powers of 256 steps, to correct the remainder.
+Rounding changes the sum and the mean of a row: two common reports correct both up to a remainder, a few rare ones the
+remainder. Report values are integer multiples of a small step.
 """
 
 from dataclasses import dataclass
@@ -29,8 +28,7 @@ from ldpopt.solving.interior.path_following import NewtonSystem, follow_path
 
 STEPS = 120  # limit on Newton steps; 15 to 40 are usual
 STALLED = 8  # steps without a smaller gap before the iteration ends
-# Share of the trace added to the matrix of each answer, which is nearly singular if its multipliers are free
-RIDGE = 1e-14
+RIDGE = 1e-14  # share of the trace added to the matrix of an answer, nearly singular if its multipliers are free
 # Residual of the equations above which a step aims at no less than this share of the mean product
 FEASIBLE, CENTERING = 1e-13, 1e-3
 MASSES = 1 << 53  # sum of the masses of a row
@@ -54,19 +52,16 @@ class Randomizer:
 
 @dataclass(frozen=True, eq=False)
 class _MeanPoint(CurvedPoint):
-    """``P = b z + (1 - b) u``; multipliers ``low`` of ``u >= 0``, ``high`` of ``u <= z``, ``nu`` of the equations.
-
-    For the worst case also ``tau``, and the slack of each answer below it; else ``spare`` is empty.
-    """
+    """``P = b z + (1 - b) u``; for the worst case also ``tau``, and the slack of each answer below it."""
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset({"z", "u", "spare", "tau"})
 
     z: Float  # (m,)
     u: Float  # (n, m)
-    low: Float  # (n, m)
-    high: Float  # (n, m)
-    nu: Float  # (n, 3)
-    spare: Float  # (n,)
+    low: Float  # (n, m): multipliers of u >= 0
+    high: Float  # (n, m): multipliers of u <= z
+    nu: Float  # (n, 3): multipliers of the equations
+    spare: Float  # (n,) or empty
     tau: Float  # (1,)
 
     @property
@@ -282,8 +277,7 @@ class _Rare:
             found.append(self.mass + digit)
             total += digit
         found.insert(0, self.mass - total)
-        inside = all(self.low <= count <= self.high for count in found)
-        return found if inside and remainder == 0 else None
+        return found if all(self.low <= count <= self.high for count in found) and remainder == 0 else None
 
 
 def _rounded(
@@ -303,8 +297,7 @@ def _rounded(
     low = np.array([-int(-(int(top) * ratio) // 1) for top in high], dtype=np.int64)
     counts = np.clip(np.rint(np.ldexp(channel, 53)).astype(np.int64), low, high)
     w = Rationals.of(numbers)
-    # In steps over 2**53: exact, since the grid is fine enough.
-    wanted = (w.whole << (53 + bits)) // w.denominator
+    wanted = (w.whole << (53 + bits)) // w.denominator  # in steps over 2**53: exact, since the grid is fine enough
     missing = MASSES - rare.mass * len(rare.steps) - counts.sum(axis=1)
     off = wanted - counts.astype(object) @ steps.astype(object) - rare.mass * int(rare.steps.sum())
     one, two = pair
@@ -317,6 +310,5 @@ def _rounded(
         rows.append(rare.counts(mean - more * int(steps[one]) - (mass - more) * int(steps[two])))
     if any(row is None for row in rows) or (counts < low).any() or (counts > high).any():
         return None
-    whole = np.column_stack([counts, np.array(rows, dtype=np.int64)])
     values = np.ldexp(np.concatenate([steps, rare.steps]).astype(np.float64), -bits)
-    return Exact(whole, values)
+    return Exact(np.column_stack([counts, np.array(rows, dtype=np.int64)]), values)

@@ -1,19 +1,9 @@
 r"""Two heuristics that make a point feasible without a linear program: covering for multipliers, balancing for columns.
 
-*Covering* lowers multipliers until no price is negative, mostly where prices are most negative. With weights ``s``,
-rays ``p_j`` and prices ``v_j`` it seeks a good feasible point of the covering program
-
-.. math:: \min \sum_x s_x t_x, \qquad \sum_x s_x p_{jx} t_x \ge -v_j \text{ for all outputs}, \qquad t \ge 0 ,
-
-by scaling a point until every ray is just covered, and lowering it where rays are covered more than they need.
-
-*Balancing* makes a channel from columns whose rows sum to about 1. Divided by the sums of the rows, the columns would
-sum to 1 but leave the cone. Each is replaced by the geometric mean of the smallest element of the cone above it and the
-largest one below it,
-
-.. math:: \max_z e^{-\ell(x, z)} p_z \qquad \text{and} \qquad \min_z e^{\ell(x, z)} p_z ,
-
-which is in the cone again; this is repeated until the sums are 1. Theory: docs, "Rays".
+*Covering* lowers multipliers until no price is negative, by scaling a point until every ray is just covered, and
+lowering it where rays are covered more than they need. *Balancing* makes a channel from columns whose rows sum to about
+1: divided by these sums, the columns leave the cone, and each is replaced by the geometric mean of the smallest element
+of the cone above it and the largest one below it, until the sums are 1. Theory: docs, "Rays".
 """
 
 import numpy as np

@@ -1,10 +1,6 @@
-r"""Column generation over rays: the master's multipliers price every output, whose best ray is added to the master.
+"""Column generation over rays: the master's multipliers price every output, whose best ray is added to the master.
 
-With multipliers ``y`` of the row sums and ``v_j`` the smallest price of an output's rays, whose entry at the root is 1,
-
-.. math:: \sum_x \Big( y_x + \min\big(0, \min_{j:\, root(j) = x} v_j\big) \Big)
-
-is at most the cost of every private channel, in each round. Theory: docs, "Rays".
+In each round the prices also bound the cost of every private channel. Theory: docs, "Rays".
 """
 
 import logging
@@ -22,7 +18,6 @@ from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.feasibility import cover
 from ldpopt.solving.methods.rays.master import Groups, Master, cheapest
-from ldpopt.solving.methods.rays.smoothing import Smoothing
 from ldpopt.solving.methods.rays.trees import Prices, TreeMultipliers, Trees
 from ldpopt.solving.methods.rays.views import Views
 
@@ -31,15 +26,15 @@ UNPROVED_SHARE = 0.05  # share of the gap, or of the bound, that is given up for
 STALLED_ROUNDS = 12  # rounds in which neither value nor bound improve before stopping
 # Such rounds before an infeasible master is started anew; its last point usually is the better start
 STALLED_MASTER = 2
-# Mean sum of a kernel column from which columns are wide: the best rays are far from them and need many pivots
-WIDE_SUM = 12.0
-SAMPLE = 1000  # approximate number of kernel columns in this mean
+# Share of the center in the multipliers that are priced: at first, when others than the initial ones are, and at most
+INITIAL_SHARE, LATER_SHARE, MAX_SHARE = 0.5, 0.8, 0.95
+# How much the share falls if the bound rises towards the master's multipliers, and grows otherwise
+DECREASE, INCREASE = 0.1, 0.3
+MIN_SHARE = 0.04  # share below which it becomes 0 if no output has a new ray
 MAX_START_ROUNDS = 5  # rounds after which other multipliers are priced, even if the initial ones have proved nothing
 MASTER_GAP, MAX_MASTER_GAP = 0.1, 0.3  # gap of the master, as a share of the gap of the rays; and its largest value
 MASTER_SHRINK = 0.3  # factor of the master's gap if no output has a new ray
 SLOW_GAP = 1e-2  # gap below which slow rays are continued, because they will soon close it
-# With a larger gap, wide rays are priced by at most this many pivots per input, which may prove little
-ROUGH_GAP, ROUGH_PIVOTS = 0.1, 2
 PROOFS = 3  # number of attempts to prove a bound at multipliers that were lowered by a covering
 MIN_EXPECTED_GAP = 0.02  # smallest expected gap, as a share of the value, before there is a bound
 VIEW_INPUTS = 150  # number of inputs from which outputs are priced by views, if all inputs are tied as in a metric
@@ -97,12 +92,10 @@ class Generation:
         self.relaxed: Master | None = None  # with groups: the best master, and its value
         self.relaxed_value = inf
         self.weights = costs.mean(axis=0) + 1e-300  # of the inputs, in groups and coverings
-        sample = np.arange(0, len(roots), 1 + len(roots) // SAMPLE)
-        self.is_wide = float(self.trees.rays(sample).sum(axis=1).mean()) > WIDE_SUM
         self.views: Views | None = None
         if cone.n >= VIEW_INPUTS and cone.is_metric:
             self.views = Views(self.trees, costs.mean(axis=0))
-        self.smoothing = Smoothing(self.is_wide, has_views=self.views is not None)
+        self.share = INITIAL_SHARE  # of the center in the prices; 1 as long as the initial multipliers are priced
         self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0
         self.log_level = logging.INFO  # of each round
@@ -113,7 +106,7 @@ class Generation:
         """Start from some rays, (k, n), multipliers, (n,), and for each output the best of some trees, (t, n)."""
         scaled = rays / rays.max(axis=1, keepdims=True)
         self.initial_rays = np.concatenate([self._kernel_columns(), scaled])
-        self.center, self.smoothing.share = sums, 1.0
+        self.center, self.share = sums, 1.0
         self.trees.adopt(self.costs - sums, parents, sides)
 
     @property
@@ -175,8 +168,8 @@ class Generation:
         if master.is_feasible:
             self._keep(master)
         sums = master.sums
-        priced = self.smoothing.between(sums, self.center)
-        found, is_exact = self._best_rays(priced, gap, deadline)
+        priced = (1 - self.share) * sums + self.share * self.center
+        found, is_exact = self._best_rays(priced, deadline)
         prices = self.trees.prices(self.costs, priced, self.outputs)
         shift = self._shift(prices)
         new, cost, rays = self._new_rays(sums, found)
@@ -195,16 +188,14 @@ class Generation:
         elif master.groups is None and master.value < self.value:
             self.value, self.incumbent = master.value, master
 
-    def _best_rays(self, priced: Float, gap: float, deadline: Deadline) -> tuple[Float, bool]:
+    def _best_rays(self, priced: Float, deadline: Deadline) -> tuple[Float, bool]:
         """Improve all trees for these multipliers; return the rays, and whether they are nearly the best."""
         if self.views is not None:
             began = time.perf_counter()
             self.views.improve(self.costs, priced, self._remaining_gap(), deadline, self.outputs)
             self.price_seconds = max(self.price_seconds, (time.perf_counter() - began) / len(self.outputs))
             return self.views.rays(self.outputs), not deadline.is_over
-        is_rough = self.is_wide and self.gap > max(ROUGH_GAP, gap)
-        most = ROUGH_PIVOTS * len(priced) if is_rough else None
-        is_best = self.trees.improve(self.costs, priced, most=most, deadline=deadline)
+        is_best = self.trees.improve(self.costs, priced, deadline)
         return self.trees.rays(self.outputs), bool(is_best.all())
 
     def _remaining_gap(self) -> float:
@@ -270,13 +261,16 @@ class Generation:
 
     def _adapt(self, rises: bool, has_new: bool) -> None:
         """Choose the share of the center in the next prices, and the accuracy of the next master."""
+        # Wentges 1997; the choice by a supergradient is that of Pessoa et al. 2018.
         self.master_gap = MASTER_GAP if has_new else self.master_gap * MASTER_SHRINK
         if not has_new:
-            self.smoothing.halve()
-        elif self.smoothing.share < 1:
-            self.smoothing.adapt(self.gap, rises=rises)
+            self.share = self.share / 2 if self.share > MIN_SHARE else 0.0
+        elif self.share < 1 and rises:
+            self.share = max(0.0, self.share - DECREASE)
+        elif self.share < 1:
+            self.share = min(MAX_SHARE, self.share + INCREASE * (1 - self.share))
         elif self.center_value > 0 or self.rounds > MAX_START_ROUNDS:  # the initial multipliers have proved something
-            self.smoothing.leave_center()
+            self.share = LATER_SHARE
 
     def _bound_rises(self, prices: Prices, sums: Float) -> bool:
         """Whether the bound rises towards ``sums``: its supergradient is 1 less the rays in use, one per root."""

@@ -13,9 +13,8 @@ from ldpopt.foundation.rows import Int
 from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.feasibility import balanced, balancing_seconds
-from ldpopt.solving.methods.rays.generation import UNPROVED_SHARE, Generation
+from ldpopt.solving.methods.rays.generation import MAX_SHARE, UNPROVED_SHARE, Generation
 from ldpopt.solving.methods.rays.master import Groups, Master
-from ldpopt.solving.methods.rays.smoothing import MAX_SHARE
 
 LEVELS = (1 / 2, 3 / 4)  # numbers of groups per input of the later levels; the first level's groups are given
 # A level ends when its gap is below ``LEVEL_GAP`` times inputs per group, or this share of the requested gap
@@ -80,7 +79,7 @@ class GroupedGeneration(Generation):
             is_late = before.before(ALL_ROUNDS * self.price_seconds * len(self.roots)).is_over
             ending = "time" if is_late else self._ending(level_gap, inf)
         self.expected_value, self.center_value = self.center_value, 0.0  # with some outputs it was too high
-        self.outputs, self.smoothing.share = np.arange(len(self.roots)), 1.0  # all are priced at the center first
+        self.outputs, self.share = np.arange(len(self.roots)), 1.0  # all are priced at the center first
         self._run_rounds(self.relaxed or first, level_gap, before, inf)
         if self.bound <= 0:
             self._prove_less()
@@ -105,7 +104,7 @@ class GroupedGeneration(Generation):
         columns = balanced(last.columns(BALANCED_SHARE), self.trees.cone.lengths.table, deadline)
         channel = Master.of_columns(columns, self.costs)
         self._keep(channel)
-        self.stalled, self.smoothing.share = 0, MAX_SHARE
+        self.stalled, self.share = 0, MAX_SHARE
         LOG.info("rays: channel balanced from %d groups, gap %.2e", len(last.rows), self._channel_gap)
         return channel
 

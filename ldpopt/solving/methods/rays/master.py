@@ -1,9 +1,7 @@
-r"""The master program: the best channel whose columns are sums of the rays found so far, by a dense interior point.
+"""The master program: the best channel whose columns are sums of the rays found so far, by a dense interior point.
 
-.. math:: \min c^T w, \qquad A w = 1, \qquad w \ge 0
-
-has a row for each input and a column for each ray. It is solved only as accurately as the current gap requires, so that
-its multipliers ``y`` are central among the nearly optimal ones. It starts from the weights of the last round.
+It is solved only as accurately as the current gap requires, so that its multipliers are central among the nearly
+optimal ones, and starts from the weights of the last round.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-r"""Patches: a start for large graphs, on which an input far away hardly changes the best rays.
+"""Patches: a start for large graphs, on which an input far away hardly changes the best rays.
 
-The inputs are divided into cores. The problem of each core, and of the inputs up to a margin around it, is solved by
-itself. The multipliers of the cores together prove a bound for all inputs, after the prices have shown where they are
-too large; the columns of the cores' outputs together are a channel, whose rows sum to about 1 and are balanced.
-Theory: docs, "Rays".
+The problem of each core of inputs, with a margin around it, is solved by itself. The multipliers of the cores together
+prove a bound, after they were lowered where prices are negative; the columns together, balanced, are a channel.
 """
 
 import logging
@@ -33,7 +31,6 @@ MAX_SHARE = 1 / 3  # largest share of all inputs in a patch
 # Number of inputs up to which rounds of all inputs follow, for which a start with this gap is enough
 WHOLE, START_GAP = 3000, 2e-2
 PATCH_SHARE = 0.25  # gap of a patch, as a share of the gap of the start
-CENTER_SHARE = 0.0  # share of the center in the first prices of all inputs
 FURTHER = 0.3  # factor of the gap of the start if a larger one was reached
 TIME_SHARE = 0.7  # largest share of the remaining time for the patches
 PROOFS = 4  # number of times that multipliers are lowered where prices are negative
@@ -86,7 +83,7 @@ def _stitch(work: Generation, patches: list[Patch], gap: float, deadline: Deadli
         work.value, work.stitched = value, stitched.channel
     if work.trees.cone.n <= WHOLE and stitched.rays:
         work.first_master = stitched.master()
-        work.smoothing.share = CENTER_SHARE
+        work.share = 0.0  # the master's multipliers are priced first
 
 
 def _patches(graph: csr_array, margin: float) -> list[Patch]:
@@ -179,7 +176,7 @@ class _Stitched:
         for _ in range(PROOFS):
             if deadline.is_over:
                 return
-            work.trees.improve(work.costs, sums, deadline=deadline)
+            work.trees.improve(work.costs, sums, deadline)
             prices = work.trees.prices(work.costs, sums)
             before = work.bound
             if work.keep_proof(sums, prices) > before:

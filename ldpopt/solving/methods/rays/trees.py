@@ -1,8 +1,7 @@
-r"""Trees of tight ties, one per output: the best ray of each output for given costs, found by pivots.
+"""Trees of tight ties, one per output: the best ray of each output for given costs, found by pivots.
 
-A ray is described by a spanning tree of tight ties, whose root is an input with entry 1. The ray is optimal if the cost
-of every subtree has the sign that its tie to the parent permits: not negative if the tie bounds the node from below,
-not positive if it bounds the node from above. Then these costs are the ties' multipliers. Theory: docs, "Rays".
+The ray of a spanning tree is optimal if the cost of every subtree has the sign that its tie to the parent permits;
+these costs are then the ties' multipliers. Theory: docs, "Rays".
 """
 
 from dataclasses import dataclass
@@ -99,18 +98,15 @@ class Trees:
         self.side[:] = np.where(costs < sums, 1, -1)
         self.side[np.arange(len(self.roots)), self.roots] = 0
 
-    def improve(self, costs: Float, sums: Float, *, most: int | None = None, deadline: Deadline = NO_LIMIT) -> Mask:
+    def improve(self, costs: Float, sums: Float, deadline: Deadline = NO_LIMIT) -> Mask:
         """Pivot until every ray is the best for its output's ``costs - sums``; return which rays are, shape (m,)."""
-        # Each output gets at most about most pivots.
         is_best = np.zeros(len(self.roots), bool)
-        limit = np.iinfo(np.int64).max if most is None else most
 
         def work(outputs: Int) -> int:
-            done, budget = 0, limit
-            while len(outputs) and budget > 0 and not deadline.is_over:
-                most_now = min(budget, SLICE)
-                done += improve_trees(outputs, *self.forest, costs, sums, self.cone.lengths, most_now, is_best)
-                outputs, budget = outputs[~is_best[outputs]], budget - SLICE
+            done = 0
+            while len(outputs) and not deadline.is_over:
+                done += improve_trees(outputs, *self.forest, costs, sums, self.cone.lengths, SLICE, is_best)
+                outputs = outputs[~is_best[outputs]]
             return done
 
         self.pivots += sum(in_threads(work, self.chunks))

@@ -1,10 +1,8 @@
-r"""Views: each output sees few inputs, which represent those near to them, and more if that is too inaccurate.
+"""Views: each output sees few inputs, which represent those near to them, and more if that is too inaccurate.
 
-An input that is not seen hands its cost over to a nearby one through a tie, at the smallest value that the tie permits
-if the cost is positive, else at the largest one. With these ties the tree of the seen inputs is a tree of all inputs,
-which proves a price. The ray of the seen inputs is extended to all inputs by its smallest entries, as in `coarse`; its
-price exceeds the proved one by the cost of the slack of these ties. The inputs with most of it are seen next, until the
-price is proved or the ray is good enough.
+An input that is not seen hands its cost over to a nearby one through a tie, so that the tree of the seen inputs is a
+tree of all inputs and proves a price. Its ray, extended by its smallest entries, costs more by the slack of these ties;
+the inputs with most of it are seen next, until the price is proved or the ray is good enough.
 """
 
 from typing import Any

@@ -19,8 +19,10 @@ import ldpopt as lo
 from builders import run_cli
 from ldpopt.designing import DesignCertificate
 from ldpopt.errors import StatementError
+from ldpopt.mechanism.questions import Question
 from ldpopt.plotting.report import report
 from ldpopt.plotting.report.results import Precision
+from ldpopt.plotting.report.words import number_in_words, odds_in_words
 from ldpopt.problem.design_problem import DesignProblem
 
 VOID = {"meta", "input", "path", "rect"}
@@ -63,8 +65,9 @@ def test_page_is_well_formed_and_needs_no_network() -> None:
     assert all(link.startswith("data:") for link in page.links)
     assert "<script>more" not in text
     assert "<b>bold" not in text
-    assert text.count('class="budget') == 7
-    assert text.count('class="budget own"') == 1
+    assert "<script" not in text
+    assert text.count('class="budget ') == 7
+    assert text.count(" checked>") == 1
 
 
 def test_page_includes_the_certificate(tmp_path: Path) -> None:
@@ -87,7 +90,7 @@ def test_precision_agrees_with_simulated_surveys() -> None:
     best = lo.design(lo.Workload.prefix(4), lo.PureLDP(1.0))
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     wanted = np.asarray(best.workload.matrix)
-    found = Precision.of(best.mechanism.channel, best.estimator, wanted, prior, best.workload.names)
+    found = Precision.of(best.mechanism.channel, best.estimator, wanted, prior, best.workload.names, range(4))
     rng = np.random.default_rng(1)
     people = rng.choice(4, size=200_000, p=prior)
     reports = np.asarray(best.mechanism.sample(people, rng=rng))
@@ -146,6 +149,80 @@ def test_page_says_if_shares_cannot_be_estimated() -> None:
     assert "cannot be estimated" in text
 
 
+COIN = lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], inputs=["no", "yes"])
+SURVEYS: dict[str, tuple[lo.Survey, tuple[str, ...]]] = {
+    "split": (lo.Survey({"a": COIN, "b": COIN}, weights="w"), ("factor of at most 81.0", "the column <b>w</b>")),
+    "one question": (lo.Survey({"a": COIN, "b": COIN}, scheme="one_question"), ("only this one is reported",)),
+    "fake data": (lo.Survey({"a": COIN, "b": COIN}, scheme="fake_data"), ("nobody can see which question",)),
+    "joint": (
+        lo.Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=1.0, scheme="joint"),
+        ("one report on all questions together", "Joint report: it is proved"),
+    ),
+    "odds without end": (lo.Survey({"a": lo.Mechanism([[1, 0], [0.5, 0.5]])}), ("rule an answer out completely",)),
+    "no estimate": (lo.Survey({"a": lo.Mechanism([[0.5, 0.5]] * 2)}), ("Nothing can be estimated: the channel",)),
+    "missing answers": (lo.Survey({"a": Question(COIN, "leave_out")}), ("who did not answer these questions: a",)),
+}
+"""Surveys, and parts of their pages."""
+
+
+@pytest.mark.parametrize(("survey", "words"), SURVEYS.values(), ids=SURVEYS)
+def test_page_of_a_survey_has_a_persons_whole_budget_and_the_precision(survey: Any, words: tuple[str, ...]) -> None:
+    text = report(survey, people=1000, waves=2, keep=["region"])
+    Balance(text)
+    text = " ".join(text.split())
+    assert survey.account(2).in_words in text.replace("&#39;", "'")
+    assert all(part in text for part in (*words, "<b>region</b>"))
+    if "Nothing can be estimated" not in text:
+        for name in survey.questions:
+            assert f"± {100 * survey.precision(name).half_width(1000)[0]:.1f}<" in text
+
+
+def test_page_of_a_survey_is_in_the_words_of_the_questions(tmp_path: Path) -> None:
+    (tmp_path / "survey.toml").write_text(
+        'epsilon = 2.0\n[question.health]\nlabels = ["poor", "fair", "good"]\nworkload = "prefix"\n'
+        'text = "How <well> are you?"\nanswers = { poor = "not well" }\n'
+        '[question.age]\nlabels = [1, 2]\nworkload = "mean"\n'
+    )
+    for command in ("report", "survey report"):
+        done = run_cli(*command.split(), tmp_path / "survey.toml", "-o", tmp_path / "page.html", "--where", "device")
+        assert done.exit_code == 0, done.stderr
+        text = (tmp_path / "page.html").read_text(encoding="utf-8")
+        Balance(text)
+        assert "How &lt;well&gt; are you?" in text
+        assert re.findall(r'<tr><th scope="row">([^<]*)</th>\n<td class="number', text) == [
+            *("not well", "not well or fair"), "mean"
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (None, "b"),
+        ([0, 0, 1, 0, 0], "c"),
+        ([1, 0, 1, 0, 1], "a, c or e"),
+        ([0, 1, 1, 1, 1], "anything from b to e"),
+        ([1, 1, 0, 1, 1], "b"),
+        ([0, 0.5, 0, 0, 0], "b"),
+    ],
+)
+def test_a_share_is_named_by_its_answers(row: Any, words: str) -> None:
+    assert number_in_words("b", row, list("abcde")) == words
+
+
+@pytest.mark.parametrize(("odds", "words"), [(1, "1.00"), (3.0, "3.00"), (20.0855, "20.1"), (162754.8, "163,000")])
+def test_a_factor_is_rounded_up(odds: float, words: str) -> None:
+    assert odds_in_words(odds) == words
+    assert float(words.replace(",", "")) >= odds
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"people": 0}, {"waves": 0}, {"where": "home"}, {"keep": "region"}, {"people": "many"}]
+)
+def test_arguments_that_do_not_fit_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(StatementError):
+        report(lo.Survey({"a": COIN}), **wrong)
+
+
 def test_other_objects_are_rejected() -> None:
     with pytest.raises(StatementError, match="is not a problem"):
         report("coin")  # type: ignore[arg-type]
@@ -172,15 +249,16 @@ PHONE = """
 """
 """A window is never narrower than 500 pixels, a frame in it may be."""
 
-UNSCRIPTED = """
+CHOICE = """
 <iframe src="page.html" sandbox="allow-same-origin" onload="
   var page = this.contentDocument, all = Array.from(page.querySelectorAll('.budget'));
-  var shown = all.filter(budget => page.defaultView.getComputedStyle(budget).display !== 'none');
-  var mark = shown[0].textContent.match(/[(]as stated[)]/);
-  document.body.append('slider hidden: ' + page.getElementById('slider').hidden + '; budgets: ' + shown.length
-    + ' ' + mark)"></iframe>
+  var seen = () => all.filter(budget => page.defaultView.getComputedStyle(budget).display !== 'none')
+    .map(budget => budget.querySelector('.value').textContent.trim());
+  var before = seen();
+  page.getElementById('b6').click();
+  document.body.append('before: ' + before + '; after: ' + seen() + '.')"></iframe>
 """
-"""A frame that may not run scripts; the page around it looks into it."""
+"""A frame that may not run scripts; the page around it looks into it, and chooses another budget."""
 
 
 def run_browser(folder: Path, page: str, *more: str) -> str:
@@ -197,22 +275,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = [f"neighborhood number {k}" for k in range(9)]
     asked = lo.Problem([1 / 9] * 9, "identity", lo.PureLDP(2.0), inputs=names)
     (folder / "page.html").write_text(report(asked, source='source = "' + "word " * 60 + '"'), encoding="utf-8")
-    (folder / "unscripted.html").write_text(UNSCRIPTED, encoding="utf-8")
+    (folder / "choice.html").write_text(CHOICE, encoding="utf-8")
     for width in (400, 1400):
         (folder / f"{width}.html").write_text(PHONE % width, encoding="utf-8")
     return folder
 
 
 @needs_browser
-def test_in_a_browser_the_slider_appears(pages: Path) -> None:
-    text = run_browser(pages, "page.html", "--dump-dom")
-    assert '<section id="slider">' in text
-    assert text.count('class="budget own shown"') == 1
-
-
-@needs_browser
-def test_without_scripts_the_stated_budget_is_shown(pages: Path) -> None:
-    assert "slider hidden: true; budgets: 1 (as stated)" in run_browser(pages, "unscripted.html", "--dump-dom")
+def test_a_budget_is_chosen_without_scripts(pages: Path) -> None:
+    assert "before: epsilon = 2 (as stated); after: epsilon = 8." in run_browser(pages, "choice.html", "--dump-dom")
 
 
 @needs_browser

@@ -6,8 +6,6 @@ The left side is convex and linear between likelihood ratios, so a right side th
 largest included, is an upper bound. If one pair of answers attains the maximum everywhere, the two are equal.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -32,8 +30,8 @@ RESOLUTION = 2.0**-44  # ratios that differ by less are raised to the largest; s
 
 
 @dataclass(frozen=True)
-class Law:
-    """Atoms whose excess bounds that of all pairs of answers from above, or that of one pair from below."""
+class PrivacyLoss:
+    """A privacy loss distribution whose excess bounds that of all pairs of answers, or that of one pair from below."""
 
     ratios: tuple[Fraction, ...]  # positive, ascending
     masses: tuple[Fraction, ...]  # of each ratio
@@ -43,8 +41,8 @@ class Law:
     @classmethod
     def of(
         cls, atoms: Iterable[tuple[Fraction, Fraction]], certain: Fraction = Fraction(0), *, is_attained: bool = True
-    ) -> Law:
-        """The law of some ratios and masses in any order; those of equal ratios are added."""
+    ) -> "PrivacyLoss":
+        """The loss of some ratios and masses in any order; those of equal ratios are added."""
         masses: dict[Fraction, Fraction] = {}
         for ratio, mass in sorted(atoms):
             masses[ratio] = masses.get(ratio, Fraction(0)) + mass
@@ -56,7 +54,7 @@ class Law:
         return self.certain + sum((p * (1 - a / r) for r, p in atoms if r > a), Fraction(0))
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of an order of at least 1, in nats and in floats: an upper bound for an upper law."""
+        """Renyi divergence of an order of at least 1, in nats and in floats: an upper bound for an upper loss."""
         if self.certain:
             return inf
         logs, masses = np.array([log(r) for r in self.ratios]), np.array([float(p) for p in self.masses])
@@ -65,7 +63,7 @@ class Law:
         return float(np.log(masses @ np.exp((order - 1) * logs)) / (order - 1)) if len(logs) else 0.0
 
 
-NOTHING = Law((Fraction(1),), (Fraction(1),), Fraction(0))  # of reports that do not depend on the answer
+NOTHING = PrivacyLoss((Fraction(1),), (Fraction(1),), Fraction(0))  # of reports that do not depend on the answer
 
 
 class Source(ABC):
@@ -75,17 +73,17 @@ class Source(ABC):
 
     @property
     @abstractmethod
-    def laws(self) -> tuple[Law, Law]:
-        """An upper law, and the law of one pair of answers, or of one that reveals nothing."""
+    def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """An upper loss, and the loss of one pair of answers, or of one that reveals nothing."""
 
     @property
     def odds(self) -> Fraction:
         """The largest finite ratio of the probabilities of the reports, at least 1."""
-        return max([Fraction(1), *self.laws[0].ratios[-1:]])
+        return max([Fraction(1), *self.losses[0].ratios[-1:]])
 
     def renyi(self, order: float) -> float:
         """Upper bound on the Renyi divergence of an order, in floats."""
-        return self.laws[0].renyi(order)
+        return self.losses[0].renyi(order)
 
     @abstractmethod
     def plain(self) -> dict[str, Any]:
@@ -103,9 +101,9 @@ class Channel(Source):
     kind: ClassVar[str] = "reports"
 
     @cached_property
-    def laws(self) -> tuple[Law, Law]:
-        """An upper law of all pairs, and the law of one pair."""
-        return laws(self.counts, self.first, self.second)
+    def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """An upper loss of all pairs, and the loss of one pair."""
+        return losses_of(self.counts, self.first, self.second)
 
     def renyi(self, order: float) -> float:
         """Largest Renyi divergence of the pairs, in floats."""
@@ -120,38 +118,34 @@ class Channel(Source):
         return float(terms.max(initial=0.0))
 
     def plain(self) -> dict[str, Any]:
-        """The statement as JSON data: masses, pairs (null for all), and ratios at which a law bounds the excess."""
+        """The statement as JSON data: masses, pairs (null for all), and ratios at which a loss bounds the excess."""
         n = len(self.counts)
         pairs = list(zip(self.first.tolist(), self.second.tolist(), strict=True))
         return {
             "kind": self.kind,
             "masses": self.counts.tolist(),
             "pairs": None if len(set(pairs)) == n * (n - 1) else [list(pair) for pair in pairs],
-            "ratios": [str(ratio) for ratio in self.laws[0].ratios],
+            "ratios": [str(ratio) for ratio in self.losses[0].ratios],
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Ratios(Source):
-    """Reports that are not listed: the largest ratio, and the mass of the reports that attain the ratio.
+    """Reports that are not listed; with the largest possible share, all channels with this ratio reveal less."""
 
-    All other reports have the ratio 1 or the inverse of the largest. If the mass is the largest that is possible, all
-    channels with this ratio reveal less (Kairouz, Oh and Viswanath 2015).
-    """
-
-    largest: Fraction
-    share: Fraction
+    largest: Fraction  # ratio; all other reports have the ratio 1 or its inverse (Kairouz, Oh and Viswanath 2015)
+    share: Fraction  # mass of the reports that attain the ratio
     is_attained: bool
 
     kind: ClassVar[str] = "ratios"
 
     @cached_property
-    def laws(self) -> tuple[Law, Law]:
-        """An upper law, and the same if one pair attains the excess, or one that reveals nothing."""
+    def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """An upper loss, and the same if one pair attains the excess, or one that reveals nothing."""
         top, share = self.largest, self.share
         atoms = [(top, share), (1 / top, share / top), (Fraction(1), 1 - share * (1 + 1 / top))]
-        law = Law.of([(ratio, mass) for ratio, mass in atoms if mass], is_attained=self.is_attained)
-        return law, law if self.is_attained else NOTHING
+        loss = PrivacyLoss.of([(ratio, mass) for ratio, mass in atoms if mass], is_attained=self.is_attained)
+        return loss, loss if self.is_attained else NOTHING
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
@@ -168,16 +162,16 @@ class OneOf(Source):
     kind: ClassVar[str] = "one_of"
 
     @cached_property
-    def laws(self) -> tuple[Law, Law]:
-        """The mean of the laws of the sources."""
-        upper, lower = (self._mean([source.laws[side] for source in self.sources]) for side in (0, 1))
+    def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """The mean of the losses of the sources."""
+        upper, lower = (self._mean([source.losses[side] for source in self.sources]) for side in (0, 1))
         return upper, lower if self.is_attained else NOTHING
 
-    def _mean(self, each: Sequence[Law]) -> Law:
-        """The law whose excess is the mean of those of some laws."""
-        atoms = [(r, p / len(each)) for law in each for r, p in zip(law.ratios, law.masses, strict=True)]
-        certain = sum((law.certain for law in each), Fraction(0)) / len(each)
-        return Law.of(atoms, certain, is_attained=self.is_attained and all(law.is_attained for law in each))
+    def _mean(self, each: Sequence[PrivacyLoss]) -> PrivacyLoss:
+        """The loss whose excess is the mean of those of some losses."""
+        atoms = [(r, p / len(each)) for loss in each for r, p in zip(loss.ratios, loss.masses, strict=True)]
+        certain = sum((loss.certain for loss in each), Fraction(0)) / len(each)
+        return PrivacyLoss.of(atoms, certain, is_attained=self.is_attained and all(loss.is_attained for loss in each))
 
     def plain(self) -> dict[str, Any]:
         """The statement as JSON data."""
@@ -190,15 +184,13 @@ def all_pairs(n: int) -> tuple[Int, Int]:
     return first, second
 
 
-def laws(counts: Any, first: Int, second: Int, unit: int = ONE, most: int = MAX_RATIOS) -> tuple[Law, Law]:
-    """Upper law of all pairs of rows of integers over a unit, (n, m), and the law of one pair.
-
-    The pairs are named by the positions of their rows; the integers may be of any size. If there are more than
-    ``most`` ratios, some of them are enough for an upper law.
-    """
+def losses_of(
+    counts: Any, first: Int, second: Int, unit: int = ONE, most: int = MAX_RATIOS
+) -> tuple[PrivacyLoss, PrivacyLoss]:
+    """Upper loss of all pairs of rows of integers over a unit, (n, m), from some ratios, and the loss of one pair."""
     m = counts.shape[1]
     if not len(first):
-        return (Law((), (), Fraction(0)),) * 2
+        return (PrivacyLoss((), (), Fraction(0)),) * 2
     if len(first) * m > MAX_ENTRIES:
         what = f"{len(first):,} pairs of {len(counts)} answers with {m} reports are too many to compare"
         raise StatementError(what, do="merge answers or reports, or name the pairs to compare")
@@ -210,7 +202,7 @@ def laws(counts: Any, first: Int, second: Int, unit: int = ONE, most: int = MAX_
     excesses, attained = zip(*map(pairs.largest_excess, points), strict=True)
     hits = np.bincount(np.concatenate(attained), minlength=len(pairs.first))
     best = int(hits.argmax())
-    return interpolated(points, excesses, is_attained=bool(hits[best] == len(points))), pairs.law(best)
+    return interpolated(points, excesses, is_attained=bool(hits[best] == len(points))), pairs.loss(best)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,16 +257,16 @@ class _Pairs:
         attained = exact >= best - (best >> 40) - (a.denominator << 3)  # masses are rounded to a unit
         return Fraction(int(best), self.unit * a.denominator), near[attained.astype(bool)]
 
-    def law(self, k: int) -> Law:
-        """The exact law of a pair."""
+    def loss(self, k: int) -> PrivacyLoss:
+        """The exact loss of a pair."""
         rows = zip(self.values[self.first[k]].tolist(), self.values[self.second[k]].tolist(), strict=True)
         masses = [(p, q) for p, q in rows if p]
         atoms = [(Fraction(p, q), Fraction(p, self.unit)) for p, q in masses if q]
-        return Law.of(atoms, Fraction(sum(p for p, q in masses if not q), self.unit))
+        return PrivacyLoss.of(atoms, Fraction(sum(p for p, q in masses if not q), self.unit))
 
 
-def interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_attained: bool) -> Law:
-    """The law whose excess is the lower hull of values at points, 0 the first; the last value holds from there on."""
+def interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_attained: bool) -> PrivacyLoss:
+    """The loss whose excess is the lower hull of values at points, 0 the first; the last value holds from there on."""
     corners: list[tuple[Fraction, Fraction]] = []
     slopes: list[Fraction] = []  # between corners
     for a, value in zip(points, values, strict=True):
@@ -284,4 +276,6 @@ def interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_a
             slopes.append((value - corners[-1][1]) / (a - corners[-1][0]))
         corners.append((a, value))
     atoms = zip(corners[1:], slopes, [*slopes[1:], Fraction(0)], strict=False)  # the last bend is to a level line
-    return Law.of([(a, a * (after - before)) for (a, _), before, after in atoms], values[-1], is_attained=is_attained)
+    return PrivacyLoss.of(
+        [(a, a * (after - before)) for (a, _), before, after in atoms], values[-1], is_attained=is_attained
+    )

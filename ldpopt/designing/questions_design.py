@@ -1,0 +1,360 @@
+r"""Tables of many questions of two answers each: reports are drawn and read by formula, no channel is listed.
+
+A report ``y`` has the value ``2^-k sum_T chi_T(v) theta_T(y)`` for the cell ``v`` of a table of ``k`` questions, summed
+over all sets ``T`` of its questions, with ``theta_T = 2^d delta_y a_T(y) / M_|T|``, ``theta_{} = 1``: ``a_T`` is the
+mean over all answers of the indicator of the report's set times the character ``chi_T``.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, combinations, product
+from math import ceil, comb, factorial, log2, perm, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldpopt.auditing.divergence import Audit
+from ldpopt.certificate.questions_certificate import QuestionsCertificate
+from ldpopt.designing.record import ProvedDesign
+from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.estimation.counts import Counts
+from ldpopt.estimation.estimate import Estimate, interval_quantile
+from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.intervals import norm_sub
+from ldpopt.estimation.reports import report_weights
+from ldpopt.foundation.labels import codes
+from ldpopt.foundation.numbers import Float, loose_array
+from ldpopt.frequencies.protocol import chernoff
+from ldpopt.mechanism.exact_draws import TOTAL, uniform_below
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import Random, bit_source, chunks
+from ldpopt.problem.prior import read_prior
+from ldpopt.tables.coding import Missing
+
+ROWS = 1 << 16  # reports that are drawn or counted at a time
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionsDesign(ProvedDesign, certificate=QuestionsCertificate):
+    """A design for tables of questions of two answers each, drawn by its own sampler.
+
+    Made by `design` if the answers are too many to list the channel. It has what a `Design` has, but no matrix. A
+    report is a row of ``d + 1`` small integers: the kind of its set, and for each question 0 if the set does not depend
+    on it, else ``1 + 2 part + answer that counts as 0``.
+
+    Attributes
+    ----------
+    certificate : QuestionsCertificate
+        Statement, kinds of sets, value and bound; it can be saved and checked again.
+    notes : tuple of str
+        Rounds, reasons and warnings of the search.
+    steps : tuple of Step
+        The methods that ran, each with the reason for it; empty if the design was read from a file.
+    """
+
+    certificate: QuestionsCertificate
+    notes: tuple[str, ...] = ("sets of a few kinds; the bound is for all sets",)
+
+    def __repr__(self) -> str:
+        return (
+            f"QuestionsDesign({self.workload.shape[0]:,} numbers of {self.workload.shape[1]:,} answers, "
+            f"{len(self.certificate.randomizer.kinds)} kinds of sets, average variance {self.value:.6g}, "
+            f"relative gap {self.relative_gap:.2g})"
+        )
+
+    @property
+    def average_variance(self) -> float:
+        """The variance, which is the same for every answer."""
+        return self.value
+
+    worst_variance = average_variance
+
+    def variance(self, x: Any = None) -> Float:
+        """Variance of one respondent's values, summed over the workload: the same for every answer."""
+        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The channel, which is not listed.
+
+        Raises
+        ------
+        NotRepresentableError
+            Always: there are too many reports.
+        """
+        what = f"the channel of {self.workload.shape[1]:,} answers and {self.n_reports:,} reports is not listed"
+        raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
+
+    @property
+    def n_reports(self) -> int:
+        """Number of different reports; some may name the same set."""
+        d = len(self.workload.attributes)
+        return sum(
+            2**k.questions * comb(d, k.questions) * factorial(k.questions) // prod(map(factorial, k.parts))
+            for k in self.certificate.randomizer.kinds
+        )
+
+    @property
+    def bits(self) -> int:
+        """Bits of a report."""
+        return ceil(log2(self.n_reports))
+
+    @property
+    def randomizer(self) -> Any:
+        """The design, which draws its reports itself."""
+        return self
+
+    @property
+    def inputs(self) -> Sequence[Hashable]:
+        """The answers, as tuples of the answers to all questions."""
+        return self.workload.inputs
+
+    @property
+    def digest(self) -> str:
+        """Digest of the kinds of sets."""
+        return self.certificate.digest
+
+    @property
+    def odds(self) -> Fraction:
+        """Largest ratio of the probabilities of a report under two answers, exactly."""
+        return self.certificate.randomizer.odds
+
+    @property
+    def codec(self) -> Any:
+        """Refused: a report is a row of numbers.
+
+        Raises
+        ------
+        StatementError
+            Always.
+        """
+        what = "the reports of a design for many questions are not a column of a table"
+        raise StatementError(what, do="pass what privatize returned")
+
+    def audit(self) -> Audit:
+        """Exact audit of the draws."""
+        return self.certificate.audit
+
+    def privatize(self, x: Any, *, rng: Random = None) -> NDArray[np.int8]:
+        """Draw one report, a row of ``d + 1`` small integers, for each answer.
+
+        Parameters
+        ----------
+        x : sequence of tuples, or array_like, shape (N, d)
+            The answers to all questions, one row for each respondent.
+        rng : numpy.random.Generator, SeedSequence or int, optional
+            Makes the draws repeatable (default: every bit from the operating system's generator).
+        """
+        attributes, source = self.workload.attributes, bit_source(rng)
+        columns = list(zip(*(row if hasattr(row, "__len__") else (row,) for row in x), strict=False))
+        if len(x) and (len(columns) != len(attributes) or any(len(row) != len(attributes) for row in x)):
+            what = f"an answer has other than {len(attributes)} parts"
+            raise StatementError(what, do="pass the answers to all questions, a tuple for each respondent")
+        bits = np.zeros((len(x), len(attributes)), dtype=np.int8)
+        for place, (column, (_, values)) in enumerate(zip(columns, attributes, strict=False)):
+            bits[:, place] = codes(list(column), values, "answer")
+        parts = [self._draw(bits[part], source) for part in chunks(len(bits), ROWS)]
+        return np.concatenate([np.zeros((0, len(attributes) + 1), dtype=np.int8), *parts])
+
+    def _draw(self, bits: NDArray[np.int8], source: Any) -> NDArray[np.int8]:
+        """Draw the reports of answers in bits, shape ``(N, d)``."""
+        kinds, (n, d) = self.certificate.randomizer.kinds, bits.shape
+        reports = np.zeros((n, d + 1), dtype=np.int8)
+        ends = np.array(list(accumulate(kind.mass for kind in kinds)), dtype=np.uint64)
+        reports[:, 0] = np.searchsorted(ends, source(n), side="right")
+        for place, kind in enumerate(kinds):
+            rows = np.flatnonzero(reports[:, 0] == place)
+            held, cell = source(len(rows)) < np.uint64(kind.held), np.zeros(len(rows), dtype=np.int64)
+            for inside in (0, 1):
+                own, ways = np.flatnonzero(held == inside), np.cumsum(kind.ways(inside))
+                cell[own] = np.searchsorted(ways, uniform_below(int(ways[-1]), len(own), source), side="right")
+            # The first questions of a random order, of which the first ones of each part have the answer 1.
+            order = np.tile(np.arange(d), (len(rows), 1))
+            every = np.arange(len(rows))
+            for t in range(kind.questions):
+                other = t + uniform_below(d - t, len(rows), source)
+                order[every, other], order[:, t] = order[:, t].copy(), order[every, other]
+            chosen, ones = order[:, : kind.questions], np.array(kind.cells)[cell]
+            part = np.repeat(np.arange(len(kind.parts)), kind.parts)
+            within = np.concatenate([np.arange(size) for size in kind.parts])
+            flips = bits[rows[:, None], chosen] ^ (within < ones[:, part])
+            reports[rows[:, None], 1 + chosen] = 1 + 2 * part + flips
+        return reports
+
+    @cached_property
+    def _subsets(self) -> list[tuple[int, ...]]:
+        """All sets of questions that the estimates need, and the empty one."""
+        d, most = len(self.workload.attributes), max(ways for ways, _ in self.workload.tables or ())
+        return [subset for size in range(most + 1) for subset in combinations(range(d), size)]
+
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Sum ``2**t (1 + a_T)`` over the reports of each kind, for each set of questions: whole numbers.
+
+        A set of the kind depends on ``t`` questions.
+        """
+        array = loose_array(reports, "list of reports")
+        kinds, d = self.certificate.randomizer.kinds, len(self.workload.attributes)
+        fits = array.ndim == 2 and array.shape[1] == d + 1 and array.dtype.kind in "iu" and array.min(initial=0) >= 0
+        fits = fits and array[:, 0].max(initial=0) < len(kinds)
+        numbers = report_weights(weights, reports, len(array))
+        values, squares = [], []
+        for place, kind in enumerate(kinds if fits else ()):
+            own = array[:, 0] == place
+            rows, powers = array[own, 1:].T.copy(), None if numbers is None else numbers[own]
+            sizes = [((rows + 1) // 2 == part + 1).sum(axis=0) for part in range(len(kind.parts))]
+            fits &= all((size == part).all() for size, part in zip(sizes, kind.parts, strict=True))
+            fits &= bool((rows <= 2 * len(kind.parts)).all())
+            for subset in self._subsets if fits else ():
+                sums = self._characters(place, len(subset)) + 2**kind.questions
+                one = sums[tuple(rows[i] for i in subset)] if subset else np.full(rows.shape[1], sums)
+                values.append(one.sum() if powers is None else one @ powers)
+                squares.append(one.sum() if powers is None else one @ powers**2)
+        if not fits:
+            what = "a report is not a row that this design draws"
+            raise StatementError(what, do="pass what privatize of this design returned")
+        names = [name for name, _ in self.workload.attributes]
+        labels = tuple((a, *(names[i] for i in subset)) for a in range(len(kinds)) for subset in self._subsets)
+        each = np.ones(len(array), dtype=np.int64) if numbers is None else numbers
+        total, total_squares = each.sum().item(), (each**2).sum().item()
+        return Counts(self.digest, labels, np.array(values), np.array(squares), total, total_squares, len(array))
+
+    def _characters(self, place: int, size: int) -> NDArray[np.int64]:
+        """Sum of a character over the patterns in a set, by the codes of its questions; shape ``(codes,) * size``."""
+        kind = self.certificate.randomizer.kinds[place]
+        found = np.zeros((2 * len(kind.parts) + 1,) * size, dtype=np.int64)
+        for used in product(range(1, 2 * len(kind.parts) + 1), repeat=size):
+            j = tuple(sum((code - 1) // 2 == part for code in used) for part in range(len(kind.parts)))
+            found[used] = (-1) ** sum(code - 1 for code in used) * kind.sums.get(j, 0)
+        return found
+
+    @cached_property
+    def _factors(self) -> Float:
+        """``theta_T`` over ``2**t a_T``, for each kind and size of ``T``, shape ``(kinds, most + 1)``."""
+        drawn, most = self.certificate.randomizer, len(self._subsets[-1])
+        wanted = [Fraction(2**drawn.d) / own if own else Fraction(0) for own in drawn.information(most)]
+        return np.array([[float(k.contrast * own / 2**k.questions) for own in wanted] for k in drawn.kinds])
+
+    @cached_property
+    def _moments(self) -> dict[int, Float]:
+        """Mean square of the value of a cell, by the number of questions that a respondent answers in another way."""
+        return {ways: self._second_moments(ways) for ways in {ways for ways, _ in self.workload.tables or ()}}
+
+    def _second_moments(self, ways: int) -> Float:
+        """That of tables of some number of questions, shape ``(ways + 1,)``."""
+        d, masks, found = len(self.workload.attributes), np.arange(2**ways), np.zeros(ways + 1)
+        for place, kind in enumerate(self.certificate.randomizer.kinds):
+            r, t, p, share = len(kind.parts), kind.questions, kind.held / TOTAL, float(kind.share)
+            inside = [cell for cell, own in zip(kind.cells, kind.inside, strict=True) if own]
+            for parts in product(range(r + 1), repeat=ways):  # the part of each question, or r: none
+                used = [parts.count(part) for part in range(r)]
+                chance = prod(map(perm, kind.parts, used)) * perm(d - t, ways - sum(used)) / perm(d, ways)
+                values, shares = np.zeros(2**ways), np.zeros(2**ways)
+                for mask in range(2**ways if chance else 0):
+                    own = [part for i, part in enumerate(parts) if mask >> i & 1]
+                    if r in own:
+                        continue
+                    ones = tuple(own.count(part) for part in range(r))
+                    values[mask] = self._factors[place, len(own)] * kind.sums.get(ones, 0) if mask else 1.0
+                    left = [
+                        prod(_ways(*own) for own in zip(kind.parts, used, cell, ones, strict=True)) for cell in inside
+                    ]
+                    held = sum(left) / 2.0**t
+                    shares[mask] = p / share * held + (1 - p) / (1 - share) * (0.5 ** sum(used) - held)
+                squares = (_signs(ways) @ values) ** 2 / 4.0**ways
+                for h in range(ways + 1):
+                    found[h] += kind.mass / TOTAL * chance * (shares @ squares[masks ^ (2**h - 1)])
+        return found
+
+    def _cells(self, shares: Sequence[Float]) -> Float:
+        """Variances of one respondent's values of all cells, given the shares of the cells of every table."""
+        found: list[Float] = []
+        for ways, factor in self.workload.tables or ():
+            masks, count = np.arange(2**ways), comb(len(self.workload.attributes), ways)
+            second = self._moments[ways][np.bitwise_count(masks[:, None] ^ masks)]
+            tables, shares = np.array(shares[:count]), shares[count:]
+            found.append(factor**2 * np.maximum(tables @ second - tables**2, 0.0).ravel())
+        return np.concatenate(found)
+
+    @property
+    def spans(self) -> Float:
+        """The factor of the table of each number."""
+        d = len(self.workload.attributes)
+        return np.concatenate([np.full(comb(d, ways) * 2**ways, abs(f)) for ways, f in self.workload.tables or ()])
+
+    def variances(self, prior: Any = None) -> Float:
+        """Variance of one respondent's value for each number, shape (k,), at a prior; default: at the worst one."""
+        d = len(self.workload.attributes)
+        if prior is not None:
+            known = read_prior(prior, self.workload.inputs)[0].reshape((2,) * d)
+            sets = [chosen for ways, _ in self.workload.tables or () for chosen in combinations(range(d), ways)]
+            others = [tuple(i for i in range(d) if i not in chosen) for chosen in sets]
+            return self._cells([known.sum(axis=away).ravel() for away in others])
+        worst = []
+        for ways, factor in self.workload.tables or ():
+            own, other = self._moments[ways][0], self._moments[ways][1:].max()
+            share = min(max((own - other) / 2, 0.0), 1.0)
+            most = share * own + (1 - share) * other - share**2
+            worst.append(np.full(comb(d, ways) * 2**ways, factor**2 * most))
+        return np.concatenate(worst)
+
+    def p_value(self, counts: Counts) -> float:
+        """Bound on the probability of sums as far outside the possible means (Chernoff)."""
+        centers, widths, d = [], [], len(self.workload.attributes)
+        for kind in self.certificate.randomizer.kinds:
+            q, weights = kind.mass / TOTAL, kind.weights(len(self._subsets[-1]))
+            ends = [float(kind.contrast * w / comb(d, j)) for j, w in enumerate(weights)]
+            sizes = [len(subset) for subset in self._subsets]
+            centers += [q / 2 * (1 if size else 1 + float(kind.share)) for size in sizes]
+            widths += [q / 2 * ends[size] if size else 0.0 for size in sizes]
+        units = np.repeat([2.0 ** (k.questions + 1) for k in self.certificate.randomizer.kinds], len(self._subsets))
+        low, high = np.array(centers) - widths, np.array(centers) + widths
+        return chernoff(counts.values / units / counts.total, counts.n_reports, low, np.minimum(high, 1.0))
+
+    def estimate(
+        self,
+        reports: Any,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
+        weights: Any = None,
+    ) -> Estimate:
+        """Estimate the workload from reports or `Counts`, without bias; see `Design.estimate`.
+
+        Standard errors are those at the nearest shares of each table; intervals are normal ones.
+        """
+        z = interval_quantile(confidence, self.workload.shape[0], simultaneous)
+        counts = Counts.of(self, reports, weights=weights).require_some()
+        fit, kinds = checked_fit(self, counts, check_fit), self.certificate.randomizer.kinds
+        sums = counts.values.reshape(len(kinds), -1) / counts.total
+        sizes = np.array([len(subset) for subset in self._subsets])
+        # The first sum of a kind is that of the empty set of questions: 2**t (1 + share) for each report.
+        rest = sums - sums[:, :1] / np.array([[1 + float(kind.share)] for kind in kinds])
+        theta = dict(zip(self._subsets, (self._factors[:, sizes] * rest).sum(axis=0).tolist(), strict=True)) | {(): 1.0}
+        values, shares = [], []
+        for ways, factor in self.workload.tables or ():
+            for chosen in combinations(range(len(self.workload.attributes)), ways):
+                parts = [
+                    theta[tuple(i for i, b in zip(chosen, bits, strict=True) if b)]
+                    for bits in product((0, 1), repeat=ways)
+                ]
+                table = _signs(ways) @ parts / 2**ways
+                values.append(factor * table)
+                shares.append(norm_sub(table))
+        found, error = np.concatenate(values), np.sqrt(self._cells(shares) * counts.scale)
+        interval = np.stack([found - z * error, found + z * error], axis=1)
+        return Estimate(found, error, counts.n_reports, confidence, "design", self.names, None, interval, fit)
+
+
+def _signs(ways: int) -> Float:
+    """Characters of patterns of answers, shape ``(2**ways, 2**ways)``."""
+    masks = np.arange(2**ways)
+    return np.asarray(1.0 - 2.0 * (np.bitwise_count(masks[:, None] & masks) & 1))
+
+
+def _ways(size: int, used: int, ones: int, own: int) -> int:
+    """Patterns of the other questions of a part with these ones in all, of which some are on the used questions."""
+    return comb(size - used, ones - own) if ones >= own else 0

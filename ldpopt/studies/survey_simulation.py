@@ -1,0 +1,103 @@
+"""Simulated surveys: errors and coverage of every estimate, before anybody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ldpopt.designing.record import Design
+from ldpopt.errors import StatementError
+from ldpopt.foundation import optional
+from ldpopt.foundation.labels import nearest, text_of
+from ldpopt.foundation.numbers import Float, whole_number
+from ldpopt.mechanism.questions import Question
+from ldpopt.problem.prior import read_prior
+from ldpopt.surveys.estimates import true_numbers
+from ldpopt.surveys.survey import Survey
+from ldpopt.surveys.ticks import TicksQuestion
+
+
+def simulate_survey(
+    survey: Survey,
+    people: int,
+    *,
+    shares: Mapping[str, Any] | None = None,
+    repeats: int = 200,
+    confidence: float = 0.95,
+    rng: Any = None,
+) -> optional.pandas.DataFrame:
+    """Draw the answers of people again and again, privatize, estimate, and compare with the truth.
+
+    Parameters
+    ----------
+    survey : Survey
+        The survey; answers to several questions are drawn independently.
+    people : int
+        How many people answer.
+    shares : mapping question -> shares of the answers, or of each tick, optional
+        Default: the guess (prior) of a design, else equal shares.
+    repeats : int
+        Number of surveys; default: ``200``.
+    confidence : float
+        Coverage of the intervals, ``0 < confidence < 1``; default: ``0.95``.
+    rng : Generator, SeedSequence or int, optional
+        Makes the draws repeatable; default: not repeatable.
+
+    Returns
+    -------
+    DataFrame
+        For each question and answer ``truth``, ``rmse`` (root mean squared error), ``coverage`` of the intervals and
+        their mean ``half_width``. O(repeats people) time.
+
+    Raises
+    ------
+    StatementError
+        If there are shares of another question, or they do not fit.
+    """
+    if unknown := set(shares or {}) - set(survey.questions):
+        name = min(unknown)
+        raise StatementError(f"shares of {name!r}, which is not a question", do=nearest(name, survey.questions))
+    size, draws = whole_number(people, "people", 1), np.random.default_rng(rng)
+    priors = {name: _prior(question, (shares or {}).get(name)) for name, question in survey.questions.items()}
+    errors: dict[Any, list[Any]] = {}
+    for _ in range(whole_number(repeats, "repeats", 1)):
+        table: dict[str, Any] = {}
+        for name, question in survey.questions.items():
+            inputs, columns = question.inputs, getattr(question, "columns", ())
+            codes = draws.choice(len(inputs), size, p=priors[name])
+            bits = {column: codes >> (len(question.ticks) - 1 - k) & 1 for k, column in enumerate(columns)}  # type: ignore[attr-defined]
+            table |= bits or {name: [inputs[code] for code in codes.tolist()]}
+        reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
+        for name, one in survey.estimate(
+            reports, weights=np.ones(size), confidence=confidence, check_fit=False
+        ).items():
+            truth = true_numbers(survey, name, priors[name], one.labels or ())
+            rows = zip(one.labels or (), one.values, truth, one.interval, strict=True)
+            for answer, value, true, (low, high) in rows:
+                errors.setdefault((name, answer, true), []).append(
+                    (value - true, low <= true <= high, (high - low) / 2)
+                )
+    table_rows = []
+    for (name, answer, true), found in errors.items():
+        difference, covered, half = np.array(found).T
+        row = {"rmse": np.sqrt(np.mean(difference**2)), "coverage": covered.mean(), "half_width": half.mean()}
+        table_rows.append({"question": name, "answer": answer, "truth": true} | row)
+    return optional.pandas.DataFrame(table_rows)
+
+
+def _prior(question: Question, given: Any) -> Float:
+    """Frequencies of the answers to a question; shares of single ticks make ticks independent."""
+    inputs = tuple(question.inputs)
+    if given is None:
+        weights = question.source.weights if isinstance(question.source, Design) else np.ones(len(inputs))
+        return np.asarray(weights / weights.sum())
+    if isinstance(given, Mapping):
+        texts = {text_of(label): label for label in inputs}
+        if isinstance(question, TicksQuestion) and set(given) <= set(question.ticks):
+            each = [(1 - given.get(tick, 0.0), given.get(tick, 0.0)) for tick in question.ticks]
+            return read_prior([float(np.prod(row)) for row in product(*each)], inputs)[0]
+        given = {texts.get(str(label), label): share for label, share in given.items()}
+    return read_prior(given, inputs)[0]

@@ -1,0 +1,216 @@
+"""Estimates of a survey: one for each question, and for each group of people; tables of two questions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.errors import StatementError
+from ldpopt.estimation.answered import ANSWERED, among_answered
+from ldpopt.estimation.counts import Counts, MechanismSource, source_of
+from ldpopt.estimation.estimate import Estimate
+from ldpopt.estimation.fit import checked_fit
+from ldpopt.estimation.inversion import estimate_frequencies
+from ldpopt.estimation.reports import ALL
+from ldpopt.foundation import optional
+from ldpopt.foundation.display import Facts, HasFacts, Table, label
+from ldpopt.foundation.labels import label_numbers, text_of
+from ldpopt.frequencies.yes_no import YesNoPatterns
+from ldpopt.mechanism.files import require_drawn_by
+from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.tables.coding import Coder
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ldpopt.surveys.survey import Survey
+
+FEW = 100  # number of reports below which a table says that a group is small
+MAX_PAIRS = 1 << 22  # largest number of entries of the channel of two reports
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyEstimate(Mapping[str, Estimate], HasFacts):
+    """Estimates of the questions of a survey, a mapping name -> `Estimate` of all people; made by `Survey.estimate`.
+
+    Attributes
+    ----------
+    questions : dict name -> Estimate
+        Of all people.
+    by : str or None
+        Column of the groups; default: ``None``.
+    groups : dict group -> dict name -> Estimate
+        Of each group in which somebody reported on the question; empty without ``by``.
+    title : str
+        Of the survey; default: ``""``.
+
+    Examples
+    --------
+    >>> coin = Estimate([0.4, 0.6], [0.1, 0.1], 90, labels=("no", "yes"))
+    >>> SurveyEstimate({"smokes": coin}, "region", {"north": {"smokes": coin}}).to_frame()["estimate"].tolist()
+    [0.4, 0.6]
+    """
+
+    questions: dict[str, Estimate]
+    by: str | None = None
+    groups: dict[Hashable, dict[str, Estimate]] = field(default_factory=dict)
+    title: str = ""
+
+    def __getitem__(self, name: str) -> Estimate:
+        return self.questions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.questions)
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def __repr__(self) -> str:
+        groups = "" if self.by is None else f", {len(self.groups)} groups by {self.by!r}"
+        return f"SurveyEstimate({', '.join(self.questions)}{groups})"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Rows of the table: group (with ``by``), question, answer, estimate, its interval and number of reports."""
+        tables: dict[Any, dict[str, Estimate]] = {ALL: self.questions} if self.by is None else self.groups
+        return [
+            ({} if self.by is None else {"group": group})
+            | {"question": name, "answer": answer, "estimate": float(one.values[place])}
+            | {"std_error": float(one.std_error[place]), "low": float(low), "high": float(high)}
+            | {"n_reports": one.n_reports}
+            for group, found in tables.items()
+            for name, one in found.items()
+            for place, (answer, (low, high)) in enumerate(zip(one.labels or (), one.interval, strict=True))
+        ]
+
+    def to_frame(self) -> optional.pandas.DataFrame:
+        """Return a long table with a row for each group, question and answer."""
+        return optional.pandas.DataFrame(self.entries())
+
+    def notes(self) -> list[str]:
+        """What a reader of the table has to know: shares among those who answered, groups with few reports."""
+        found = []
+        if answered := [name for name, one in self.questions.items() if one.method == ANSWERED]:
+            last = " or ".join(sorted({repr(text_of((self[name].labels or ("",))[-1])) for name in answered}))
+            found.append(f"{', '.join(answered)}: shares among those who answered; {last} is a share of all people")
+        small = {
+            text_of(group): number
+            for group, own in self.groups.items()
+            if (number := min((one.n_reports for one in own.values()), default=0)) < FEW
+        }
+        if small:
+            shown = ", ".join(f"{label(group)} {number}" for group, number in list(small.items())[:5])
+            found.append(f"groups of fewer than {FEW} reports say little: {shown}{', ...' if len(small) > 5 else ''}")
+        if self.by is not None:
+            found.append(f"{self.by} is not protected: the groups are those of the table as it was collected")
+        return found
+
+    def facts(self) -> Facts:
+        """The table and its notes."""
+        confidence = next(iter(self.questions.values())).confidence
+        headings = [*([] if self.by is None else [self.by]), "question", "answer", "estimate", "std error"]
+        rows = [
+            [cell if isinstance(cell, (int, float)) and key != "group" else label(cell) for key, cell in entry.items()]
+            for entry in self.entries()
+        ]
+        words = ["question", "answer"]
+        table = Table([*headings, "low", "high", "reports"], rows, words=words, digits=5)
+        return Facts(f"{self.title or 'survey'}: {100 * confidence:g} % intervals", [table, *self.notes()])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw all estimates with their intervals, one color for each group, on axes or on new ones."""
+        import ldpopt
+
+        return ldpopt.plot(self, ax)
+
+
+def in_order(groups: Mapping[Hashable, Any]) -> list[Hashable]:
+    """Names of groups in the order of their numbers, or else of their texts."""
+    names = list(groups)
+    numbers = label_numbers(names)
+    return [names[place] for place in sorted(range(len(names)), key=(numbers or list(map(text_of, names))).__getitem__)]
+
+
+def estimate_survey(
+    survey: Survey, counts: Mapping[str, Mapping[Hashable, Counts]], by: str | None, check_fit: bool, **how: Any
+) -> SurveyEstimate:
+    """Estimate from counts by column and group; the fit of the reports is checked for all people together."""
+    whole, groups = {}, {group: {} for own in counts.values() for group in own if by is not None}
+    for name in survey.questions:
+        own = counts[survey.column_of(name)]
+        whole[name] = survey.estimate_question(name, sum(own.values()), check_fit=check_fit, **how)  # type: ignore[arg-type]
+        for group in groups:
+            if group in own and own[group].total > 0:
+                groups[group][name] = survey.estimate_question(name, own[group], check_fit=False, **how)
+    return SurveyEstimate(whole, by, {group: groups[group] for group in in_order(groups)}, survey.title)
+
+
+def estimate_question(survey: Survey, name: str, counts: Counts, confidence: float, **how: Any) -> Estimate:
+    """Estimate one question, and of one with an answer for missing ones the shares among those who answered."""
+    if survey.joint is not None:
+        found, source = survey.joint.estimate(name, counts, confidence, **how), survey.joint.numbers_of(name)
+    else:
+        source = survey.sources[name]
+        if isinstance(source, Mechanism):
+            found, source = estimate_frequencies(source, counts, confidence=confidence, **how), source_of(source, name)
+        else:
+            found = source.estimate(counts, confidence, **how)
+    missing = survey.questions[name].missing_place(found.labels or ())
+    if missing is None:
+        return found
+    return among_answered(found, source, counts, missing, simultaneous=how.get("simultaneous", False))
+
+
+def true_numbers(survey: Survey, name: str, prior: Any, names: Sequence[Hashable]) -> list[float]:
+    """The numbers of a question that `estimate_question` estimates, if the answers have these frequencies."""
+    source = survey.sources[name] if survey.joint is None else survey.joint.numbers_of(name)
+    if isinstance(source, YesNoPatterns):
+        return list(prior)
+    source = source_of(source, name)
+    numbers = dict(zip(source.names, (source.wanted @ prior).tolist(), strict=True))
+    missing = survey.questions[name].missing_place(names)
+    if missing is not None:
+        rest = 1 - numbers[names[missing]]
+        numbers = {key: value if key == names[missing] else value / rest for key, value in numbers.items()}
+    return [numbers[key] for key in names]
+
+
+def estimate_pair(survey: Survey, table: Any, names: tuple[str, str], weights: Any, check_fit: bool, **how: Any) -> Any:
+    """Estimate the table of two questions from their two reports, which are independent given the answers."""
+    first, second = (survey.sources[survey.require(name)] for name in names)
+    channels = [getattr(source, "randomizer", source) for source in (first, second)]
+    is_split = survey.one_question is None and names[0] != names[1]
+    if not is_split or not all(isinstance(each, Mechanism) for each in channels):
+        why = f"in the scheme {survey.scheme!r} no report is about two questions" if survey.one_question else ""
+        why = why or ("reports that are sets are not crossed" if is_split else f"a table of {names[0]!r} and itself")
+        raise StatementError(why, do="use the scheme 'joint', or 'split' and two questions of few answers")
+    one, two = channels
+    if one.counts.size * two.counts.size > MAX_PAIRS:
+        what = f"two reports have {len(one.outputs) * len(two.outputs):,} values together"
+        raise StatementError(what, do="cross questions of fewer answers")
+    # The counts of one report in the groups of the other one are those of pairs.
+    if isinstance(table, (str, bytes)) or hasattr(table, "__fspath__"):
+        require_drawn_by(table, names[1], two.digest)
+    column = {names[0]: survey.columns[names[0]]}
+    groups = survey.counts_by_group(column, table, weights, names[1])[names[0]]
+    coder, none = Coder(two.outputs, "report", as_text=True), np.zeros(len(one.outputs))
+    by_code = {coder.code(text_of(group)): found for group, found in groups.items()}
+    if min(by_code, default=0) < -1:
+        raise StatementError(f"the column {names[1]!r} has other entries than reports", do="pass a table of reports")
+    cells = [by_code.get(code) for code in range(len(two.outputs))]
+    values, squares = (
+        np.stack([none if cell is None else getattr(cell, key) for cell in cells], axis=1).ravel()
+        for key in ("values", "squares")
+    )
+    channel = np.kron(one.counts / one.denominator, two.counts / two.denominator)
+    pairs = Mechanism(channel, list(product(one.inputs, two.inputs)), list(product(one.outputs, two.outputs)))
+    number = sum(cell.n_reports for cell in cells if cell is not None)
+    counts = Counts(pairs.digest, pairs.outputs, values, squares, values.sum(), squares.sum(), number)
+    checked_fit(MechanismSource(pairs), counts.require_some(), check_fit)
+    return estimate_frequencies(pairs, counts, check_fit=False, **how)

@@ -1,0 +1,186 @@
+"""The bound by moments: true moments of sets in integers, the condition for every set, forged multipliers."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import replace
+from fractions import Fraction as F
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ldpopt as lo
+import ldpopt_check as checker
+from ldpopt import PureLDP, Workload
+from ldpopt.certificate.design_bound_moments import Levels, MomentBound
+from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
+from ldpopt.certificate.design_statement import AnswerClasses, Statement, least_ratio
+from ldpopt.certificate.moments import Moments
+from ldpopt.certificate.scheme import Scheme
+from ldpopt.designing.methods.product.moments import Search
+from tampering import with_digest
+
+
+def weight_of(d: int) -> Any:
+    return np.array([x.bit_count() for x in range(2**d)])
+
+
+def true_moments(d: int, inside: Any) -> list[F]:
+    """Averages over all answers and all pairs at the distances, by definition."""
+    n, weight, x = 2**d, weight_of(d), np.arange(2**d)
+    moved = inside[x[:, None] ^ x]  # [y, x]
+    sums: dict[tuple[int, ...], int] = {}
+    counts: dict[tuple[int, ...], int] = {}
+    for y in range(n):
+        together = (moved[y] & inside) @ moved.T.astype(np.int64)  # for every z
+        for z in range(n):
+            key = tuple(sorted((weight[y], weight[z], weight[y ^ z])))
+            sums[key] = sums.get(key, 0) + int(together[z])
+            counts[key] = counts.get(key, 0) + 1
+    return [F(1), *(F(sums[key], n * counts[key]) for key in Moments.of(d).number)]
+
+
+def is_semidefinite(matrix: list[list[F]]) -> bool:
+    """By elimination in fractions."""
+    for k in range(len(matrix)):
+        if matrix[k][k] < 0 or (matrix[k][k] == 0 and any(matrix[k][k:])):
+            return False
+        for i in range(k + 1, len(matrix)):
+            if matrix[k][k]:
+                factor = matrix[i][k] / matrix[k][k]
+                matrix[i] = [own - factor * other for own, other in zip(matrix[i], matrix[k], strict=True)]
+    return True
+
+
+def values(d: int, block: Any, moments: list[F]) -> list[list[F]]:
+    found = [[F(0)] * block.size for _ in range(block.size)]
+    for i, j, moment, factor in zip(block.rows, block.columns, block.moments, block.factors, strict=True):
+        found[i][j] += int(factor) * moments[moment]
+    return found
+
+
+@pytest.mark.parametrize("d", [3, 5, pytest.param(4, marks=pytest.mark.long), pytest.param(7, marks=pytest.mark.long)])
+def test_true_moments_of_sets_satisfy_every_matrix_exactly(d: int) -> None:
+    rng = np.random.default_rng(d)
+    share = rng.choice([0.1, 0.5, 0.8])
+    sets = [rng.random(2**d) < share, weight_of(d) <= rng.integers(d), rng.permutation(2**d) == 0]
+    for inside in sets:
+        moments = true_moments(d, inside)
+        for block in Moments.of(d).blocks:
+            found = values(d, block, moments)
+            assert found == [list(row) for row in zip(*found, strict=True)]
+            assert is_semidefinite(found)
+        weights = [sum(int(c) * m for c, m in zip(row, moments[1:], strict=False)) for row in Moments.of(d).weights]
+        energies = Scheme((2,) * d).energies(inside[None].astype(float)).ravel()
+        expected = np.bincount(weight_of(d), energies)
+        np.testing.assert_allclose([float(own) / 2**d for own in weights], expected, atol=1e-12)
+
+
+def test_moments_that_no_set_has_are_refused() -> None:
+    """Of a function with values 1/2: its squares are not its values."""
+    half = [F(1, 2) ** power for power in [0, 1, *[2] * 4, *[3] * (len(Moments.of(4)) - 6)]]
+    half[2:6] = [F(1, 8)] * 4
+    assert not all(is_semidefinite(values(4, block, half)) for block in Moments.of(4).blocks)
+
+
+@functools.cache
+def all_sets(d: int) -> tuple[Any, Any]:
+    """Share and weights ``W_j`` of every set."""
+    sets = ((np.arange(2**2**d)[:, None] >> np.arange(2**d)) & 1).astype(float)
+    energies = Scheme((2,) * d).energies(sets).reshape(len(sets), -1)
+    return sets.mean(axis=1), np.array([energies[:, weight_of(d) == j].sum(axis=1) for j in range(d + 1)])
+
+
+@given(st.integers(2, 4), st.lists(st.integers(0, 5), min_size=4, max_size=4), st.sampled_from(["log(2)", 1.0, 3.0]))
+def test_no_set_costs_more_than_the_multipliers_allow(d: int, mu: list[int], epsilon: Any) -> None:
+    """All sets of up to 16 answers; the bound is not below that in closed form."""
+    parts = [F(0), *(F(m) for m in mu[:d])]
+    if not any(parts):
+        parts[1] = F(1)
+    levels = Levels(tuple(parts), tuple(part * comb(d, j) for j, part in enumerate(parts)))
+    base = least_ratio(PureLDP(epsilon).epsilon)
+    bound = Search(levels, base).bound(1e-7)
+    assert bound.is_proved_by(levels, base)
+    shares, weights = all_sets(d)
+    b, nu = float(base), bound.eigenvalues**2 * [float(part) for part in parts]
+    spare = bound.level * (b + (1 - b) * shares) ** 2 - (1 - b) ** 2 * (nu @ weights)
+    assert spare.min() >= -1e-13 * bound.level
+    mus = tuple(parts[x.bit_count()] for x in range(2**d))
+    spectrum = Spectrum(Scheme((2,) * d), mus, F(0))
+    closed = ProductBound.best(spectrum, base).value_of(spectrum)
+    assert bound.value_of(levels) >= closed * F(999999, 1000000)
+
+
+@pytest.mark.parametrize("k, epsilon, gap", [(1, 1.0, 1e-6), (2, 1.0, 0.08), (2, 3.0, 0.05), (3, 2.0, 0.02)])
+def test_the_optimum_over_all_sets_of_16_answers_is_not_below(k: int, epsilon: float, gap: float) -> None:
+    workload = Workload.marginals((2,) * 4, k)
+    made = lo.design(workload, PureLDP(epsilon), gap=1e-5)
+    levels, base = Levels.marginals(4, k), least_ratio(PureLDP(epsilon).epsilon)
+    statement = Statement.of(workload.matrix, np.full(16, 1 / 16), AnswerClasses.of(workload.matrix))
+    spectrum = Spectrum.of(statement, Scheme((2,) * 4))
+    assert spectrum is not None
+    assert Levels.of(spectrum) == levels
+    bound = Search(levels, base).bound(1e-8)
+    found = float(bound.value_of(levels) - statement.spread)
+    assert made.value * (1 - gap) <= found <= made.value
+
+
+def test_bounds_of_eight_questions_are_those_of_another_solver() -> None:
+    """Clarabel, on the same program written anew: agreement of the dual values."""
+    for k, epsilon, expected in ((1, 4.0, 9.15100), (2, 0.5, 9449.24), (2, 2.0, 456.375), (2, 4.0, 77.9070)):
+        levels = Levels.marginals(8, k)
+        found = Search(levels, least_ratio(PureLDP(epsilon).epsilon)).bound(1e-7).value_of(levels)
+        spread = sum(levels.total) / 2**8
+        assert float(found - spread) == pytest.approx(expected, rel=2e-6)
+
+
+@pytest.fixture(scope="module")
+def made() -> Any:
+    found = lo.design(Workload.marginals((2,) * 5, 1), PureLDP(1.0))
+    assert found.certificate.multipliers.kind == "moments"
+    return found
+
+
+def test_forged_multipliers_are_refused(made: Any, tmp_path: Any) -> None:
+    proof = made.certificate
+    multipliers, data = proof.multipliers, proof.to_dict()
+    assert proof.recheck() == ()
+    largest = int(np.abs(multipliers.factors).argmax())
+
+    def with_factor(value: float) -> MomentBound:
+        factors = multipliers.factors.copy()
+        factors[largest] = value
+        return replace(multipliers, factors=factors)
+
+    forged = {
+        "a factor": with_factor(1.01 * multipliers.factors[largest]),
+        "no factors": replace(multipliers, factors=0 * multipliers.factors),
+        "a lower level": replace(multipliers, level=multipliers.level * (1 - 1e-6)),
+        "larger eigenvalues": replace(multipliers, eigenvalues=multipliers.eigenvalues * (1 + 1e-6)),
+        "no number": replace(multipliers, level=float("nan")),
+        "no factor": with_factor(float("nan")),
+        "infinite": with_factor(float("inf")),
+        "too few eigenvalues": replace(multipliers, eigenvalues=multipliers.eigenvalues[:-1]),
+    }
+    for name, other in forged.items():
+        assert replace(proof, multipliers=other).recheck(), name
+        changed = {**data, "multipliers": {"kind": other.kind, **other.plain()}}
+        (tmp_path / "forged.json").write_text(json.dumps(with_digest(changed)))
+        assert checker.main([tmp_path / "forged.json"]) > 0, name
+    assert replace(proof, bound=proof.achieved * F(10001, 10000), achieved=proof.achieved * F(10002, 10000)).recheck()
+
+
+def test_multipliers_of_other_workloads_are_refused(made: Any) -> None:
+    multipliers, base, whole = made.certificate.multipliers, least_ratio(PureLDP(1.0).epsilon), made.workload
+    classes, equal = AnswerClasses.of(whole.matrix), np.full(32, 1.0)
+    assert multipliers.holds(Statement.of(whole.matrix, equal, classes), base)
+    assert not multipliers.holds(Statement.of(1.001 * whole.matrix, equal, classes), base)
+    assert not multipliers.holds(Statement.of(whole.matrix, np.arange(1.0, 33.0), classes), base)
+    assert not multipliers.holds(Statement.of(whole.matrix, equal, classes), base * F(99, 100))
+    larger = Workload.marginals((2,) * 6, 1).matrix
+    assert not multipliers.holds(Statement.of(larger, np.full(64, 1.0), AnswerClasses.of(larger)), base)

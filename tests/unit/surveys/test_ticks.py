@@ -1,0 +1,140 @@
+"""Several ticks: cells and columns are the same answers, one share for each tick, and no cell in a message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from builders import cli_json, cli_output, run_cli
+from ldpopt import Survey, Workload
+from ldpopt.fieldwork import page
+from ldpopt.surveys.ticks import TicksQuestion, tick_workload
+
+TICKS = ["alcohol", "tobacco", "other drugs"]
+SURVEY = """
+epsilon = 4.0
+[question.used]
+ticks = ["alcohol", "tobacco", "other drugs"]
+text = "What did you use?"
+answers = { alcohol = "Beer or wine" }
+"""
+COLUMNS = SURVEY.replace(
+    '["alcohol", "tobacco", "other drugs"]', '{ alcohol = "q1", tobacco = "q2", "other drugs" = "q3" }'
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    ticked = np.random.default_rng(1).random((1200, 3)) < [0.6, 0.3, 0.1]
+    cells = ["; ".join(np.array(TICKS)[row][::-1]) for row in ticked]  # in any order, with spaces
+    pd.DataFrame({"used": cells, "id": range(1200)}).to_csv("cells.csv", index=False)
+    table = pd.DataFrame(ticked.astype(int), columns=["q1", "q2", "q3"])
+    table.assign(id=range(1200)).to_csv("columns.csv", index=False)
+    (tmp_path / "s.toml").write_text(SURVEY)
+    (tmp_path / "c.toml").write_text(COLUMNS)
+    cli_output("key", "k")
+    return tmp_path
+
+
+def test_the_numbers_are_marginals_with_labels_that_a_table_can_contain():
+    found = tick_workload(TICKS)
+    assert (found.matrix == Workload.marginals((2,) * 3, 1).matrix).all()
+    assert found.inputs[:4] == ("none", "other drugs", "tobacco", "tobacco;other drugs")
+
+
+def test_cells_and_columns_give_the_same_reports_and_a_share_for_each_tick(folder):
+    tables = []
+    for name, table in (("s", "cells"), ("c", "columns")):
+        cli_output("survey", "solve", f"{name}.toml", "-o", f"{name}.json")
+        cli_output("survey", "privatize", f"{name}.json", f"{table}.csv", "-o", "r.csv", "--key", "k", "--id", "id")
+        tables.append(pd.read_csv("r.csv"))
+        rows = cli_json("survey", "estimate", f"{name}.json", "r.csv")["estimates"]
+        assert [row["answer"] for row in rows] == TICKS
+        truth = pd.read_csv("columns.csv")[["q1", "q2", "q3"]].mean()
+        assert all(abs(row["estimate"] - true) < 5 * row["std_error"] for row, true in zip(rows, truth, strict=True))
+        assert len(cli_json("survey", "plan", f"{name}.json", "--people", 1000)["questions"]) == 1
+        frame = pd.read_csv(f"{table}.csv", keep_default_na=False)
+        assert Survey.load(f"{name}.json").privatize(frame, rng=1)["used"].notna().all()
+    assert tables[0].equals(tables[1])
+    rows = cli_json("survey", "simulate", "c.json", "--people", 200, "--repeats", 5, "--seed", 1)["estimates"]
+    assert [row["truth"] for row in rows] == pytest.approx([0.5] * 3)
+
+
+@pytest.mark.parametrize("rule", ["refuse", "answer", "leave"])
+def test_an_empty_cell_is_no_tick_and_a_missing_one_is_missing(folder, rule):
+    for name, text in (("s", SURVEY), ("c", COLUMNS)):
+        Path(f"{name}.toml").write_text(text + f'missing = "{rule}"\n')
+    pd.DataFrame({"used": ["", "NA", "tobacco", "none"] * 300}).to_csv("m.csv", index=False)
+    columns = {"q1": [0, None, 0, 0] * 300, "q2": [0, 0, 1, 0] * 300, "q3": [0] * 1200}
+    pd.DataFrame(columns).to_csv("n.csv", index=False)
+    for name, table in (("s", "m"), ("c", "n")):
+        found = run_cli("survey", "privatize", f"{name}.toml", f"{table}.csv", "-o", "r.csv")
+        if rule == "refuse":
+            assert found.exit_code == 2
+            assert "300 answers are missing" in found.stderr
+            continue
+        assert found.exit_code == 0, found.stderr
+        rows = cli_json("survey", "estimate", f"{name}.toml", "r.csv")["estimates"]
+        assert [row["answer"] for row in rows] == [*TICKS, *(["no answer"] if rule == "answer" else [])]
+        for row, true in zip(rows, [0, 1 / 3, 0, 1 / 4], strict=False):
+            assert abs(row["estimate"] - true) < 5 * row["std_error"]
+        assert rows[0]["n_reports"] == (1200 if rule == "answer" else 900)
+
+
+@pytest.mark.parametrize("table", ["cells", "columns"])
+def test_an_unknown_tick_is_found_and_no_cell_is_printed(folder, table):
+    frame = pd.read_csv(f"{table}.csv", keep_default_na=False, dtype=str)
+    frame.iloc[7, 0] = "heroin;alcohol"
+    frame.to_csv("bad.csv", index=False)
+    found = run_cli("survey", "privatize", f"{'s' if table == 'cells' else 'c'}.toml", "bad.csv", "-o", "r.csv")
+    assert found.exit_code == 2
+    assert "row 9" in found.stderr
+    assert "heroin" not in found.stderr
+
+
+def test_the_page_has_a_group_of_boxes(folder):
+    found = page(Survey.from_toml("s.toml"))
+    assert found.count('type="checkbox" name="q0"') == 4
+    assert "Beer or wine" in found
+    assert "Tick all that apply" in found
+    assert "None of these" in found
+
+
+def test_a_joint_report_may_have_ticks(folder):
+    joint = SURVEY + 'scheme = "joint"\n' if False else SURVEY.replace("epsilon", 'scheme = "joint"\nepsilon')
+    Path("j.toml").write_text(joint + '[question.smokes]\nlabels = ["no", "yes"]\n')
+    one = Survey.from_toml("j.toml")
+    table = pd.DataFrame({"used": ["tobacco", ""] * 1500, "smokes": ["yes", "no"] * 1500})
+    found = one.estimate(one.privatize(table, rng=1))["used"]
+    assert found.labels == tuple(TICKS)
+    assert (np.abs(found.values - [0, 0.5, 0]) < 5 * found.std_error).all()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"tobacco"', '"to;bacco"', "cannot be a tick"),
+        ('"tobacco"', '"none"', "cannot be a tick"),
+        ('["alcohol", "tobacco", "other drugs"]', '["a"]', "1 ticks"),
+        ('["alcohol", "tobacco", "other drugs"]', str([f"t{k}" for k in range(9)]), "9 ticks"),
+        ("text =", 'labels = ["a", "b"]\ntext =', "labels has no effect together with ticks"),
+        ("alcohol =", "beer =", "not an answer"),
+        ("epsilon = 4.0", 'epsilon = 4.0\nscheme = "best"', "schemes are not compared"),
+    ],
+)
+def test_wrong_ticks_are_refused(folder, old, new, words):
+    Path("s.toml").write_text(SURVEY.replace(old, new) + '[question.b]\nlabels = ["no", "yes"]\n')
+    found = run_cli("survey", "solve", "s.toml")
+    assert found.exit_code == 2
+    assert words in found.stderr
+
+
+def test_ticks_are_read_back(folder):
+    Survey.from_toml("c.toml").save("c.json")
+    one = Survey.load("c.json").questions["used"]
+    assert isinstance(one, TicksQuestion)
+    assert (one.ticks, one.columns) == (tuple(TICKS), ("q1", "q2", "q3"))
