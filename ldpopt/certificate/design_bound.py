@@ -13,7 +13,7 @@ ray that is listed. A design's value is proved apart, in `design_statement`: any
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,13 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import ZERO, Rays
 
+EXACT = 20  # largest number of answers for whose sets Python's integers are used
 LISTED = 32  # largest number of answers whose sets are listed: about 15 s
 DIGIT = 8  # bits of a digit of the exponents of rays, whose exponentials are tabled
 PRECISION = 160  # bits of an entry of a ray near the smallest one
 RELATIVE = 170  # bits to which a product of enclosures is known at least: seven to ten of ``2**-180``
 ROUNDED = 16  # units of the last bit by which a product of up to eight digits is too small at most
 ROWS = 4096  # rays at a time
-T = TypeVar("T", np.int64, np.float64)
 
 
 class Bound(Protocol):
@@ -149,13 +149,13 @@ def _sets_hold(form: Rationals, line: Rationals, weights: Rationals, base: Fract
     upper = np.triu(2 * step * step * twice, 1)
     upper[np.diag_indices_from(upper)] = step * (2 * low * twice.sum(axis=0) + step * np.diag(twice))
     constant = low * low * int(twice.sum())
-    # Indicators are not negative: coefficients that are rounded down lower the value.
-    shift = max((abs(constant) + int(np.abs(upper).sum())).bit_length() - 62, 0)
-    values, _ = least_by_half(constant >> shift, (upper >> shift).astype(np.int64))
-    return bool(values.min() >= 0)
+    if len(upper) > EXACT:  # 64 bits; indicators are not negative, so coefficients rounded down lower the value
+        shift = max((abs(constant) + int(np.abs(upper).sum())).bit_length() - 62, 0)
+        constant, upper = constant >> shift, (upper >> shift).astype(np.int64)
+    return bool(least_by_half(constant, upper)[0].min() >= 0)
 
 
-def least_by_half(constant: float, upper: NDArray[T]) -> tuple[NDArray[T], NDArray[np.int64]]:
+def least_by_half(constant: float, upper: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Least ``constant + p U p`` over the sets with given last answers, and the number of a set that attains this.
 
     ``p`` is the indicator, ``U`` an upper triangle whose sums are exact in its type. A set's number has the bits ``p``.
@@ -181,7 +181,7 @@ def subset_sums(values: NDArray[Any]) -> NDArray[Any]:
     return sums
 
 
-def _subset_squares(upper: NDArray[T]) -> NDArray[T]:
+def _subset_squares(upper: NDArray[Any]) -> NDArray[Any]:
     """Value ``p U p`` of every set, for an upper triangle, from one answer to the next."""
     squares = np.zeros(1, dtype=upper.dtype)
     for place in range(len(upper)):

@@ -94,7 +94,7 @@ class _AverageState:
         return total
 
     def root(self) -> Float:
-        """``V``, at most ``d (d + 1) / 2`` products of two coordinates by ``m``: ``V^T V`` are the second derivatives."""
+        """``V`` with ``V^T V`` the second derivatives: products of coordinates, at most ``d (d + 1) / 2`` by ``m``."""
         sizes, basis = np.linalg.eigh(self.form)
         first, second = np.triu_indices(len(sizes))
         share = np.sqrt(np.maximum(sizes[first] + sizes[second], 0.0) * np.where(first == second, 1.0, 2.0))
@@ -106,7 +106,7 @@ class _AverageState:
                 rows += own[k] * own[k:]
         total *= share[:, None] * (m / turned.shape[1])
         size = np.abs(total).max(axis=1)
-        return total[size > VANISHED * size.max()]  # the mean over the images is 0 if these change the sign
+        return np.asarray(total[size > VANISHED * size.max()])  # the others change sign under the images
 
 
 class AverageMaster:
@@ -254,5 +254,5 @@ def optimize_average(
     columns = Columns(representatives(columns.shapes, symmetries), columns.base, columns.spread)
     contrasts = contrasts.scaled_to(columns)
     master = _Average(contrasts, symmetries)
-    how = {"gap": gap, "deadline": deadline, "first": generation.FIRST if start is None else generation.FOUND}
-    return generate_columns(master, cone, columns, contrasts.weights, **how)[0]
+    first = generation.FIRST if start is None else generation.FOUND
+    return generate_columns(master, cone, columns, contrasts.weights, gap=gap, deadline=deadline, first=first)[0]

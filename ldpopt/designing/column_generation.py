@@ -111,10 +111,10 @@ def generate_columns(
             costlier = cone.costlier(proof.dual.price(proof.contrasts.centered), proof.dual.largest, most)
             if not len(costlier):
                 break
+            proof = replace(proof, dual=replace(proof.dual, largest=np.inf))
             if is_over:
-                proof = replace(proof, dual=replace(proof.dual, largest=np.inf))
                 break
-            proof, shapes = None, np.vstack([shapes, costlier])
+            shapes = np.vstack([shapes, costlier])
         fresh = new_representatives(shapes, columns, master.symmetries)
         if not len(fresh) and target <= least / 4:
             break
