@@ -79,9 +79,8 @@ class CurveCertificate(HasFacts):
         """The claims."""
         reports = sum(times for _, times in self.sources)
         rows = [[epsilon, float(delta)] for epsilon, delta in self.claims]
-        return Facts(
-            f"what {reports} reports of a person reveal", [Table(["epsilon", "delta at most"], rows, digits=12)]
-        )
+        table = Table(["epsilon", "delta at most"], rows, digits=12)
+        return Facts(f"what {reports} reports of a person reveal", [table])
 
     def to_dict(self) -> dict[str, Any]:
         """Statement and claims as JSON data, with their digest."""

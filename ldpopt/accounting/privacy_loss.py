@@ -276,6 +276,4 @@ def interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_a
             slopes.append((value - corners[-1][1]) / (a - corners[-1][0]))
         corners.append((a, value))
     atoms = zip(corners[1:], slopes, [*slopes[1:], Fraction(0)], strict=False)  # the last bend is to a level line
-    return PrivacyLoss.of(
-        [(a, a * (after - before)) for (a, _), before, after in atoms], values[-1], is_attained=is_attained
-    )
+    return PrivacyLoss.of([(a, a * (new - old)) for (a, _), old, new in atoms], values[-1], is_attained=is_attained)

@@ -127,9 +127,7 @@ def _products(left: Atoms, right: Atoms, *, up: bool) -> Atoms:
     """Products of atoms; close ratios are raised to the largest of them, or lowered to the smallest."""
     if len(left) * len(right) > MAX_PRODUCTS:
         raise _TooManyAtomsError
-    pairs = (
-        (rounded(r * ratio, UNIT, up=up), rounded(p * mass, UNIT, up=up)) for r, p in left for ratio, mass in right
-    )
+    pairs = ((rounded(r * ratio, UNIT, up=up), rounded(p * q, UNIT, up=up)) for r, p in left for ratio, q in right)
     found: Atoms = []
     for ratio, mass in sorted(pairs, reverse=up):
         if found and abs(ratio - found[-1][0]) <= found[-1][0] >> CLOSE:
@@ -169,10 +167,7 @@ def _moved(loss: PrivacyLoss, base: Fraction, slack: Fraction, *, up: bool) -> t
     # Above, a mass is split between two powers with its sum under both answers; below, the lower power has all.
     first = floor(log(loss.ratios[0]) / log(base)) - 1
     last = floor(log(loss.ratios[-1]) / log(base)) + 3
-    points = [
-        rounded(point * slack.numerator, slack.denominator, up=not up)
-        for point in _powers(base, first, last, up=not up)
-    ]
+    points = [rounded(p * slack.numerator, slack.denominator, up=not up) for p in _powers(base, first, last, up=not up)]
     found = [0] * len(points)
     for ratio, mass in zip(loss.ratios, loss.masses, strict=True):
         r, p = scaled(ratio, up=up), scaled(mass, up=up)

@@ -313,9 +313,7 @@ class Exact(_Bound):
 
     def _excess(self, a: Fraction) -> Fraction:
         over, under = a.as_integer_ratio()
-        excesses = (
-            sum(max(under * p - over * q, 0) for p, q in zip(*pair, strict=True)) for pair in self._distributions
-        )
+        excesses = (sum(max(under * p - over * q, 0) for p, q in zip(*two, strict=True)) for two in self._distributions)
         return Fraction(max(excesses), under * UNIT)
 
     @cached_property

@@ -77,13 +77,8 @@ def _losses(
     error = rounding + PRODUCT_ERROR
     for x, others, distance in pairs.by_first(1):
         loss = np.log(np.maximum(ratios[x, others], 1.0))
-        yield (
-            x,
-            others,
-            distance,
-            (loss * (1 - 4 * ULPS) - error) / distance,
-            (loss * (1 + 4 * ULPS) + error) / distance,
-        )
+        least, most = ((loss * (1 + side * 4 * ULPS) + side * error) / distance for side in (-1, 1))
+        yield x, others, distance, least, most
 
 
 def _joined(parts: list[tuple[int, NDArray[np.int64], Float]]) -> Pairs:

@@ -51,9 +51,8 @@ def _require_small(problem: Problem, multipliers: Multipliers) -> None:
     numbers = 2 * n * m + (n * n if isinstance(problem.privacy, MetricDP) else 0)
     size = NUMBER_BYTES * numbers + MULTIPLIER_BYTES * len(multipliers.pairs.value)
     if size > LARGEST_FILE:
-        what = (
-            f"the certificate would take about {size / 2**30:.2g} GiB as a file; at most {LARGEST_FILE >> 30} is read"
-        )
+        needed = f"about {size / 2**30:.2g} GiB as a file"
+        what = f"the certificate would take {needed}; at most {LARGEST_FILE >> 30} is read"
         raise CertificateError(what, do="recheck() it here, and save its mechanism with mechanism.save(path)")
 
 

@@ -121,7 +121,7 @@ Reports = Annotated[
 ]
 Database = Annotated[str, option("--to URL", "Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")]
 Columns = Annotated[
-    list[str] | None, option("--column -c C", "Column of the table; may be repeated. A survey names its own.")
+    list[str] | None, option("--column -c C", "Column of the table; repeatable. A survey names its own.")
 ]
 Missing = Annotated[
     Literal["refuse", "leave_out"] | None,
@@ -135,9 +135,7 @@ HalfWidth = Annotated[
     str | None, option("--half-width H", "Half-width of the intervals: 0.02 or 2% is two percentage points.")
 ]
 Confidence = Annotated[float, option("--confidence C", "Confidence level of the intervals.")]
-Simultaneous = Annotated[
-    bool, option("--simultaneous", "Simultaneous intervals: all those of a question hold at once.")
-]
+Simultaneous = Annotated[bool, option("--simultaneous", "Simultaneous intervals: all of a question hold at once.")]
 
 # Output
 
@@ -154,9 +152,7 @@ CsvTable = Annotated[str | None, option("-o --output FILE", "The table as CSV.")
 # Many runs
 
 Jobs = Annotated[int, option("-j --jobs N", "Number of processes; -1: one per core.")]
-Dask = Annotated[
-    str | None, option("--dask ADDRESS", "Work on the Dask cluster of this scheduler, such as tcp://host:8786.")
-]
+Dask = Annotated[str | None, option("--dask ADDRESS", "Work on the Dask cluster of a scheduler, as tcp://host:8786.")]
 CheckpointFile = Annotated[
     str | None, option("--checkpoint FILE", "File to which finished work is appended; it is not done again.")
 ]

@@ -4,7 +4,6 @@ The cost of a column with the score vector ``g`` is ``g N g - slope g``; the bou
 largest cost. `local_search` finds costly sets, but does not prove that there are no others.
 """
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from ldpopt.certificate.design_bound import LISTED, FormBound, subset_sums
 from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.certificate.design_statement import is_pure
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.cones.rays import Columns, Rays, cone_ties, rays_of
@@ -254,13 +254,11 @@ class PrivateColumns:
     """The private columns of a notion on answers of which no two count as one."""
 
     privacy: Any
-    inputs: Sequence[Hashable]
+    inputs: Names
     cone: Cone
 
     @classmethod
-    def of(
-        cls, privacy: Any, inputs: Sequence[Hashable], classes: int, deadline: Deadline = NO_LIMIT
-    ) -> "PrivateColumns":
+    def of(cls, privacy: Any, inputs: Names, classes: int, deadline: Deadline = NO_LIMIT) -> "PrivateColumns":
         """Cone of a notion; under pure privacy that of so many classes of answers."""
         if not is_pure(privacy, inputs):
             return cls(privacy, inputs, ListedRays(rays_of(privacy, inputs, deadline=deadline)))

@@ -135,9 +135,8 @@ class MinimaxMaster:
         except LinAlgError:
             return np.inf, np.inf
         r, worst = self.least + point.r, float(at.by_r.max())
-        off = generation.relative_error(
-            self.vectors.T @ point.theta - 1, point.line, max(worst, generation.RESOLVED * at.value)
-        )
+        least = max(worst, generation.RESOLVED * at.value)
+        off = generation.relative_error(self.vectors.T @ point.theta - 1, point.line, least)
         # Add the least multiple of the weights with which no column costs more than the line allows.
         short = float(np.max((-at.by_theta - self.vectors @ point.line) / at.mass))
         largest = float(point.line.sum() + short * r.sum())
@@ -178,13 +177,8 @@ class _SaddleSystem(CurvedSystem[_SaddlePoint]):
         at, state, v = self.at, self.state, self.master.vectors
         n = len(at.r)
         upper = self.scale * (at.slack - state.by_theta - v @ at.line + aims[0] / at.theta)
-        lower = np.concatenate(
-            [
-                at.total - state.by_r - at.spare - aims[1] / at.r,
-                1 - v.T @ at.theta,
-                [at.r.sum() + n * self.master.least - 1],
-            ]
-        )
+        of_r = at.total - state.by_r - at.spare - aims[1] / at.r
+        lower = np.concatenate([of_r, 1 - v.T @ at.theta, [at.r.sum() + n * self.master.least - 1]])
         base = cho_solve(self.factor, upper, check_finite=False)
         found = self.size * np.linalg.solve(self.small, self.size * (lower - self.across.T @ base))
         dtheta, dr = self.scale * (base - self.solved @ found), found[:n]

@@ -157,9 +157,8 @@ class Counts:
         return hash((self.source, self.n_reports, self.total))
 
     def __repr__(self) -> str:
-        first = ", ".join(
-            f"{short_repr(label)}: {value:g}" for label, value in islice(zip(self.labels, self.values, strict=True), 6)
-        )
+        seen = islice(zip(self.labels, self.values, strict=True), 6)
+        first = ", ".join(f"{short_repr(label)}: {value:g}" for label, value in seen)
         return f"Counts({self.n_reports} reports, {first}{', ...' if len(self.labels) > 6 else ''})"
 
     @property
@@ -315,9 +314,8 @@ class ListedSource(ReportSource):
                 do = "count lists of reports with their weights, and add"
                 raise StatementError("a stream takes no weights", do=do)
             parts = iter(lambda: list(islice(reports, STREAM)), [])
-            return sum(
-                (self.counts_of(part, None, missing) for part in parts), self.counts_of_array(self.codec.no_reports)
-            )
+            each = (self.counts_of(part, None, missing) for part in parts)
+            return sum(each, self.counts_of_array(self.codec.no_reports))
         if is_partitioned(reports):
             raise no_names()
         seen = counted(reports, self.mechanism.outputs, weights)

@@ -105,9 +105,8 @@ def _parts(given: Any) -> Any:
 
 def _row(part: Any, columns: Labels, what: str, kind: str) -> list[Any]:
     values = _parts(part)
-    return [
-        values[position] for position in positions_of(distinct_labels(part.keys(), what, kind), columns, what, kind)
-    ]
+    labels = distinct_labels(part.keys(), what, kind)
+    return [values[position] for position in positions_of(labels, columns, what, kind)]
 
 
 def distinct_labels(names: Any, what: str, kind: str) -> Labels:

@@ -183,9 +183,8 @@ def contains_non_numbers(values: Any) -> bool:
         return False
     kinds = set(map(type, values))
     nested = any(issubclass(kind, (list, tuple, np.ndarray)) for kind in kinds)
-    return any(issubclass(kind, NON_NUMBER_TYPES) for kind in kinds) or (
-        nested and any(map(contains_non_numbers, values))
-    )
+    is_none = any(issubclass(kind, NON_NUMBER_TYPES) for kind in kinds)
+    return is_none or (nested and any(map(contains_non_numbers, values)))
 
 
 def short_repr(value: Any) -> str:

@@ -109,9 +109,8 @@ class LinearHash(FrequencyProtocol):
         super().__init__(n, epsilon)
         self.public_coin = bool(public_coin)
         if len(self.inputs) > MAX_LABELS:
-            raise StatementError(
-                f"{len(self.inputs)} labels are more than {MAX_LABELS}", do="join rare labels into one"
-            )
+            what = f"{len(self.inputs)} labels are more than {MAX_LABELS}"
+            raise StatementError(what, do="join rare labels into one")
         self.elements = self._best_field() if q is None else whole_number(q, "q", 2, MAX_ELEMENTS)
         self._field = Arithmetic(self.elements)
         self.length = _length(len(self.inputs), self.elements)

@@ -113,9 +113,8 @@ class NeighborPartition:
         """Exact layers ``R_0 .. R_n``, positive half: disjoint intervals (integers ``k`` are the points ``(k, k)``)."""
         if isinstance(self.neighbor_layers, IntegerLayers):
             order, starts = self.neighbor_layers.sorted_members
-            return tuple(
-                tuple((Fraction(k), Fraction(k)) for k in part.tolist()) for part in np.split(order, starts[1:-1])
-            )
+            parts = np.split(order, starts[1:-1])
+            return tuple(tuple((Fraction(k), Fraction(k)) for k in part.tolist()) for part in parts)
         d, found = self.widening, [self.core(t) for t in range(self.steps + 1)]
         rows: list[Any] = []
         inside: Any = []

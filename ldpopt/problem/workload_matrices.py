@@ -162,9 +162,8 @@ def range_rows(n: int) -> Float:
 def marginal_rows(sizes: Sequence[int], cells: Sequence[dict[int, int]]) -> Float:
     """Rows of the cells of marginal tables; a cell maps attributes to values."""
     digits = np.indices(sizes).reshape(len(sizes), -1)
-    return np.array(
-        [np.all([digits[place] == value for place, value in cell.items()], axis=0) for cell in cells], np.float64
-    )
+    found = [np.all([digits[place] == value for place, value in cell.items()], axis=0) for cell in cells]
+    return np.array(found, np.float64)
 
 
 def reversal(n: int) -> Permutation:

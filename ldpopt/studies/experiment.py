@@ -221,13 +221,9 @@ def compare_means_grid(
     done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     runs = done.complete("runs", lambda key: f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}")
     shape = len(sizes), sets, len(budgets), len(algorithms)
-    rmse, theory, seconds = (
-        np.array([getattr(runs[key], field) for key in keys]).reshape(shape) for field in ("rmse", "theory", "seconds")
-    )
-    return {
-        size: MeanExperiment(tuple(algorithms), budgets, size, rmse[k], theory[k], seconds[k])
-        for k, size in enumerate(sizes)
-    }
+    each = [(run.rmse, run.theory, run.seconds) for run in map(runs.__getitem__, keys)]
+    numbers = zip(sizes, *np.array(each).T.reshape(3, *shape), strict=True)
+    return {size: MeanExperiment(tuple(algorithms), budgets, size, *rows) for size, *rows in numbers}
 
 
 class _Population:

@@ -122,6 +122,5 @@ def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int
     if scale <= TOLERANCE * float(np.abs(corners[0][0]).max()):
         corners = corners[:1]
     values, weights, mechanisms = zip(*corners, strict=True)
-    return ParetoFront(
-        frozen(sign * np.array(values)), frozen(np.array(weights)), mechanisms, all(proved), members, problem
-    )
+    ends = frozen(sign * np.array(values)), frozen(np.array(weights))
+    return ParetoFront(*ends, mechanisms, all(proved), members, problem)

@@ -219,9 +219,8 @@ def simulate(
     True
     """
     how: Any = {"repeats": repeats, "confidence": confidence, "rng": rng, "checkpoint": checkpoint}
-    grid = simulate_grid(
-        {"": Setting(mechanism, prior, utility)}, [population], **how, jobs=jobs, executor=executor, progress=progress
-    )
+    how |= {"jobs": jobs, "executor": executor, "progress": progress}
+    grid = simulate_grid({"": Setting(mechanism, prior, utility)}, [population], **how)
     return next(iter(grid.cells.values()))
 
 

@@ -77,9 +77,8 @@ def simulate_survey(
             truth = true_numbers(survey, name, priors[name], one.labels or ())
             rows = zip(one.labels or (), one.values, truth, one.interval, strict=True)
             for answer, value, true, (low, high) in rows:
-                errors.setdefault((name, answer, true), []).append(
-                    (value - true, low <= true <= high, (high - low) / 2)
-                )
+                row = (value - true, low <= true <= high, (high - low) / 2)
+                errors.setdefault((name, answer, true), []).append(row)
     table_rows = []
     for (name, answer, true), found in errors.items():
         difference, covered, half = np.array(found).T

@@ -87,10 +87,8 @@ def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, A
     # Reports of reports have the digests of both mechanisms, with + between them.
     if before is None:
         return origin
-    old = {
-        name: {"asked": before.get("asked"), "key": before.get("key"), **entry}
-        for name, entry in before["questions"].items()
-    }
+    given = {"asked": before.get("asked"), "key": before.get("key")}
+    old = {name: {**given, **entry} for name, entry in before["questions"].items()}
     copied = {name: old[name] for name in origin["unprotected"] if name in old}
     drawn = {
         name: {**entry, "digest": f"{old[name].get('digest')}+{entry['digest']}"} if name in old else entry

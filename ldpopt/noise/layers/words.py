@@ -81,9 +81,8 @@ class WordMetric:
 
     def __repr__(self) -> str:
         ball = f", widening={float(self.widening):g}, norm={self.norm:g}" if self.widening else ""
-        return (
-            f"WordMetric({len(self.columns)} columns in dimension {self.dimension}{ball}, {len(self._layers)} layers)"
-        )
+        size = f"{len(self.columns)} columns in dimension {self.dimension}"
+        return f"WordMetric({size}{ball}, {len(self._layers)} layers)"
 
     def layer(self, number: int) -> Int:
         """Return the points of a layer, shape ``(k, n)``, in lexicographic order."""

@@ -125,9 +125,8 @@ class LevelFactors:
         plain = levels.unpacked(total[0], total[0])
         if len(total) == 1:
             return cls(levels, off, workspace, (plain,))
-        return cls(
-            levels, off, workspace, (plain, levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3]))
-        )
+        rest = levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3])
+        return cls(levels, off, workspace, (plain, *rest))
 
     def solve(self, right: Float) -> Float:
         """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""

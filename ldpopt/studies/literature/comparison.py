@@ -193,9 +193,7 @@ def completed(problem: Problem, rows: Sequence[ComparisonRow], finished: int, pl
             kept.append(replace(row, difference=row.value - best, ratio=ratio, relative_gap=gap))
     # Those equal up to rounding keep their order; nan, without a mechanism, comes last.
     order = {row.name: (-1 if is_gain else 1) * float(f"{row.value:.12g}") for row in kept}
-    literature = sorted(
-        (row for row in kept if row.kind == LITERATURE), key=lambda r: (math.isnan(r.value), order[r.name])
-    )
+    literature = sorted((r for r in kept if r.kind == LITERATURE), key=lambda r: (math.isnan(r.value), order[r.name]))
     methods = [row for row in kept if row.kind != LITERATURE]
     return Comparison(problem, (*methods, *literature), bound, finished, planned)
 

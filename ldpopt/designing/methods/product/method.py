@@ -105,9 +105,8 @@ class ReducedProgram:
             assert images is not None
             sizes.append(len(images) * len(placements(self.spaces[key[0]].places, self.classes)))
         scale = q @ information
-        found = linprog(
-            sizes, A_ub=-(information / scale).T, b_ub=-np.ones(len(scale)), A_eq=np.ones((1, len(q))), b_eq=[1.0]
-        )
+        weights, more = np.ones((1, len(q))), -(information / scale).T
+        found = linprog(sizes, A_ub=more, b_ub=-np.ones(len(scale)), A_eq=weights, b_eq=[1.0])
         return np.asarray(found.x) if found.status == 0 else q
 
     def _first(self) -> tuple[list[Key], Float]:

@@ -120,8 +120,6 @@ def _improved(data: SharedData, block: Block, sums: Float, enough: Float, until:
     roots, costs = data.roots[block.outputs], data.costs[block.outputs]
     for part in np.array_split(rows, max(1, len(rows) // AT_ONCE)):
         if time.time() < until:
-            losses = data.table, data.rough
-            pivots += improve_views(
-                part, roots, parent, side, costs, sums, *losses, *data.handover, seen, enough, price
-            )
+            losses = data.table, data.rough, *data.handover
+            pivots += improve_views(part, roots, parent, side, costs, sums, *losses, seen, enough, price)
     return Block(block.outputs, parent, side, seen, price, pivots)
