@@ -17,8 +17,8 @@ from ldpopt.certificate.compact import MIN_COARSE_ENTRIES, coarse_integers, colu
 from ldpopt.certificate.integers import GRID, Integers, exact_grid, integers
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.numbers import Float, Int
+from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 

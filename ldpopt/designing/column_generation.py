@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dtrtri
 
@@ -17,7 +16,7 @@ from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Price, Priced
 from ldpopt.designing.symmetry import Permutations, new_representatives
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 from ldpopt.solving.interior.path_following import NewtonSystem, Point
 
@@ -135,7 +134,7 @@ def _stabilized(
     return (replace(now, dual=mixed) if mixed.bound > best.dual.bound else best), shapes
 
 
-def _kept(columns: Columns, solved: Solved, room: int) -> NDArray[np.int64]:
+def _kept(columns: Columns, solved: Solved, room: int) -> Int:
     """Places of the columns that are used or cost nearly as much, and of single answers and their complements."""
     costs = solved.price.costs(columns)
     short = 1 - costs / costs.max()

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.certificate.design_bound import LISTED, FormBound, subset_sums
 from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.certificate.design_statement import is_pure
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import Names
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.cones.rays import Columns, Rays, cone_ties, rays_of
-from ldpopt.privacy.cones.vertices import Int
 
 LEAST_RATIO = 2.0**-52  # smallest ratio of two entries of a column: masses are multiples of ``2**-53``
 SEARCHED = 3000  # sets that the local search improves at a time
@@ -166,7 +164,7 @@ class Staircases:
         """Columns of sets, given as indicators."""
         return Columns(np.asarray(sets, dtype=np.float64), self.base, self.spread)
 
-    def is_symmetric(self, order: NDArray[np.int64]) -> bool:
+    def is_symmetric(self, order: Int) -> bool:
         """True: all sets of answers are in the cone."""
         return True
 
@@ -240,7 +238,7 @@ class ListedRays:
         found = found[np.argsort(-costs[found], kind="stable")][:most]
         return Priced(float(costs.max()), self.all.shapes[found])
 
-    def is_symmetric(self, order: NDArray[np.int64]) -> bool:
+    def is_symmetric(self, order: Int) -> bool:
         """Whether a permutation of the answers turns rays into rays."""
         return np.array_equal(np.unique(self.rays.below[:, order], axis=0), np.unique(self.rays.below, axis=0))
 

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.intervals import norm_sub
@@ -23,7 +22,7 @@ from ldpopt.estimation.reports import ALL, codes_in, count_file, count_frame, co
 from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.labels import plain_label
-from ldpopt.foundation.numbers import Float, frozen, short_repr
+from ldpopt.foundation.numbers import Float, Int, frozen, short_repr
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
@@ -67,8 +66,8 @@ class Counts:
 
     source: str
     labels: tuple[Hashable, ...]
-    values: Float | NDArray[np.int64]
-    squares: Float | NDArray[np.int64]
+    values: Float | Int
+    squares: Float | Int
     total: float
     total_squares: float
     n_reports: int

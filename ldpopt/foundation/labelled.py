@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError, shows_values
 from ldpopt.foundation.labels import check_labels, is_among, nearest
-from ldpopt.foundation.numbers import Float, real_array, short_repr
+from ldpopt.foundation.numbers import Float, Int, real_array, short_repr
 
 Labels = tuple[Hashable, ...]
 
@@ -115,7 +114,7 @@ def distinct_labels(names: Any, what: str, kind: str) -> Labels:
     return check_labels(raw, len(raw), kind, StatementError, f"the {what}")
 
 
-def positions_of(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> NDArray[np.int64]:
+def positions_of(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> Int:
     """Position of each letter of the alphabet among the labels; refuse labels and letters without a match."""
     position = {label: index for index, label in enumerate(labels)}
     known = set(alphabet)

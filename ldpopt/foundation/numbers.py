@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.errors import StatementError, shows_values
 
 Float = NDArray[np.float64]
+Int = NDArray[np.int64]
 
 # Types that are not numbers, although numpy or float() converts some of them without an error
 NON_NUMBER_TYPES = (

@@ -21,8 +21,7 @@ from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.fields import field
-from ldpopt.foundation.numbers import Float, loose_array, require_memory, whole_number
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, loose_array, require_memory, whole_number
 from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
 from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.mechanism.exact_draws import coin_tosses, uniform_below

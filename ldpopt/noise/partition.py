@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import CertificateError, StatementError
-from ldpopt.foundation.numbers import real_number, short_repr, whole_number
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int, real_number, short_repr, whole_number
 from ldpopt.noise.integer_layers import IntegerLayers
 from ldpopt.noise.interval_layers import MAX_LAYERS, Moments, UnionLayers, converges
 from ldpopt.noise.intervals import Blocks, Intervals, difference, minkowski_sum, read_intervals, symmetric, to_integers

@@ -14,8 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import Names
-from ldpopt.foundation.numbers import short_repr
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int, short_repr
 from ldpopt.privacy import plain
 from ldpopt.privacy.graph_layers import require_undirected
 from ldpopt.privacy.neighbors import path

@@ -12,8 +12,8 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import Names
-from ldpopt.foundation.numbers import short_repr
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.numbers import Int, short_repr
+from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import TiedNotion, read_labels, require_known, shape_of
 from ldpopt.privacy.ties import Ties
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.numbers import Float, Int
+from ldpopt.foundation.rows import RowBlock
 
 if TYPE_CHECKING:
     import cvxpy

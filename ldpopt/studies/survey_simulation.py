@@ -77,8 +77,8 @@ def simulate_survey(
             truth = true_numbers(survey, name, priors[name], one.labels or ())
             rows = zip(one.labels or (), one.values, truth, one.interval, strict=True)
             for answer, value, true, (low, high) in rows:
-                row = (value - true, low <= true <= high, (high - low) / 2)
-                errors.setdefault((name, answer, true), []).append(row)
+                seen = (value - true, low <= true <= high, (high - low) / 2)
+                errors.setdefault((name, answer, true), []).append(seen)
     table_rows = []
     for (name, answer, true), found in errors.items():
         difference, covered, half = np.array(found).T

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import few_threads, over_rows
 from ldpopt.native import add_adjoint, add_multiplier_steps, add_weights, write_steps
 from ldpopt.privacy import Ties

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads, over_rows, parts_of
 from ldpopt.native import factor, matrix_product, solve_levels
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.certificate.scheme import Permutation, Scheme
 from ldpopt.designing.private_columns import Price, indicators, local_search
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 
 LISTED = 16  # largest number of combinations whose sets are all listed
 STARTS = 200  # number of random sets that are improved
@@ -92,7 +91,7 @@ def spaces(sizes: Sequence[int], classes: Sequence[int], most: int) -> list[Spac
     return [Space.of(places, sizes) for size, places in sized if size <= most]
 
 
-def masks(space: Space, attributes: int) -> NDArray[np.int64]:
+def masks(space: Space, attributes: int) -> Int:
     """Flat index of every subset of the attributes of a space among the sets of all attributes."""
     found = np.zeros((), dtype=np.int64)
     for place in space.places:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float, short_repr
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, short_repr
 from ldpopt.native import improve_views
 from ldpopt.privacy.ties import Mask
 
