@@ -16,7 +16,6 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from ldpopt.designing import column_generation as generation
@@ -25,7 +24,7 @@ from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Price
 from ldpopt.designing.symmetry import Permutations, all_images, representatives, symmetry_group
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 STEPS = 100  # limit on Newton steps; 10 to 30 are usual
@@ -227,7 +226,7 @@ class _Average:
 def optimize_average(
     contrasts: Contrasts,
     cone: Cone,
-    hints: Sequence[NDArray[np.int64]] = (),
+    hints: Sequence[Int] = (),
     *,
     gap: float = 1e-6,
     deadline: Deadline = NO_LIMIT,

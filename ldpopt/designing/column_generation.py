@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dtrtri
 
@@ -18,7 +17,7 @@ from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Price, Priced
 from ldpopt.designing.symmetry import Permutations, new_representatives
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, follow_path
 
@@ -143,7 +142,7 @@ def _stabilized(
     return (replace(now, dual=mixed) if mixed.bound > best.dual.bound else best), shapes
 
 
-def _kept(columns: Columns, solved: Solved, room: int) -> NDArray[np.int64]:
+def _kept(columns: Columns, solved: Solved, room: int) -> Int:
     """Places of the columns that are used or cost nearly as much, and of single answers and their complements."""
     costs = solved.price.costs(columns)
     short = 1 - costs / costs.max()

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.certificate.design_statement import AnswerClasses, budget_of, is_pure
 from ldpopt.certificate.integers import Rationals
@@ -17,7 +16,7 @@ from ldpopt.designing.symmetry import symmetry_group
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import require_weights
 from ldpopt.problem.design_problem import DesignProblem
 
@@ -125,7 +124,7 @@ class DesignForm:
         return Contrasts(self.gram, self.class_weights)
 
     @property
-    def hints(self) -> tuple[NDArray[np.int64], ...]:
+    def hints(self) -> tuple[Int, ...]:
         """Permutations of the answers that may leave the workload unchanged."""
         workload = self.problem.workload
         return tuple(workload.symmetries) if self.n == workload.shape[1] else ()

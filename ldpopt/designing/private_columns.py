@@ -4,21 +4,19 @@ The cost of a column with the score vector ``g`` is ``g N g - slope g``; the bou
 largest cost. `local_search` finds costly sets, but does not prove that there are no others.
 """
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.certificate.design_bound import LISTED, FormBound, least_by_half, subset_sums
 from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.certificate.design_statement import is_pure
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.labels import Names
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.cones.rays import Columns, Rays, cone_ties, rays_of
-from ldpopt.privacy.cones.vertices import Int
 
 LEAST_RATIO = 2.0**-52  # smallest ratio of two entries of a column: masses are multiples of ``2**-53``
 PRICED = 20  # largest number of answers all of whose sets are priced at once
@@ -162,7 +160,7 @@ class Staircases:
         """Columns of sets, given as indicators."""
         return Columns(np.asarray(sets, dtype=np.float64), self.base, self.spread)
 
-    def is_symmetric(self, order: NDArray[np.int64]) -> bool:
+    def is_symmetric(self, order: Int) -> bool:
         """True: all sets of answers are in the cone."""
         return True
 
@@ -265,7 +263,7 @@ class PrivateColumns:
     """The private columns of a notion on answers of which no two count as one."""
 
     privacy: Any
-    inputs: Sequence[Hashable]
+    inputs: Names
     cone: Cone
 
     @classmethod

@@ -317,10 +317,8 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         values, shares = [], []
         for ways, factor in self.workload.tables or ():
             for chosen in combinations(range(len(self.workload.attributes)), ways):
-                parts = [
-                    theta[tuple(i for i, b in zip(chosen, bits, strict=True) if b)]
-                    for bits in product((0, 1), repeat=ways)
-                ]
+                every = (zip(chosen, bits, strict=True) for bits in product((0, 1), repeat=ways))
+                parts = [theta[tuple(i for i, b in one if b)] for one in every]
                 table = _signs(ways) @ parts / 2**ways
                 values.append(factor * table)
                 shares.append(norm_sub(table))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldpopt.certificate.program_bound import Form
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility

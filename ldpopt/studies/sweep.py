@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, fields, is_dataclass, replace
 from itertools import product
@@ -149,7 +148,7 @@ class SweepResult(HasFacts):
         """The table as a DataFrame."""
         return optional.pandas.DataFrame(list(self.records()), columns=self._header())
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_csv(self, path: FilePath | None = None) -> str:
         """Return the table as CSV with exact floats; with a path, also write it atomically."""
         return write_csv(self.records(), path, self._header())
 
@@ -174,7 +173,7 @@ def sweep(
     time_limit: float | None = None,
     jobs: int = 1,
     executor: Any = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint: FilePath | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SweepResult:
     """Solve and certify a problem, or several, at many budgets, deltas and priors.
@@ -361,7 +360,7 @@ class Grid:
         fields: list[Any] = [float(self.budgets[point.budget]), point.prior, *numbers, model, delta]
         return Row(*fields)
 
-    def checkpoint(self, path: str | os.PathLike[str]) -> Checkpoint:
+    def checkpoint(self, path: FilePath) -> Checkpoint:
         """The checkpoint of the sweep; its statement is all that the rows depend on."""
         try:
             problems = [

@@ -412,9 +412,7 @@ class Survey:
             if weights is not None and not isinstance(weights, str):
                 raise StatementError("weights of a file are a column of it", do="pass weights= by name")
             return count_file(os.fspath(table), columns, weights, by)
-        return {
-            name: count_frame(source, table, name, weights, missing, by) for name, (source, missing) in columns.items()
-        }
+        return {name: count_frame(one, table, name, weights, missing, by) for name, (one, missing) in columns.items()}
 
     def estimate(
         self,

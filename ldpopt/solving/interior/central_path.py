@@ -10,8 +10,7 @@ from scipy.linalg.lapack import dpotrs
 
 from ldpopt.certificate.compact import Prices
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.solvers import Status
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 from ldpopt.solving.interior.pricing import best_bound, project_to_private

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import few_threads, over_rows
 from ldpopt.native import add_adjoint, add_multiplier_steps, add_weights, write_steps
 from ldpopt.privacy import Ties
@@ -247,9 +246,8 @@ class GraphSystem(NewtonSystem[GraphPoint]):
             y = self._solve_schur(uncoupled.sum(axis=0) - sums)
             return uncoupled - self.factors.solve(np.broadcast_to(y, right.shape)), y, np.zeros(0), np.zeros(1)
         n = data.shape[1]
-        base = self._solve_schur(
-            np.concatenate([uncoupled.sum(axis=0) - sums, -(data.gain * uncoupled).sum(axis=0) + worst])
-        )
+        expected = -(data.gain * uncoupled).sum(axis=0) + worst
+        base = self._solve_schur(np.concatenate([uncoupled.sum(axis=0) - sums, expected]))
         unit_response = self._solve_schur(np.concatenate([np.zeros(n), np.ones(n)]))
         shift = (prior - base[n:].sum()) / unit_response[n:].sum()
         combined = base + shift * unit_response

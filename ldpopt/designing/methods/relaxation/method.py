@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.certificate.design_bound import LISTED
 from ldpopt.designing.average import optimize_average
@@ -19,7 +18,7 @@ from ldpopt.designing.realize import raw_design
 from ldpopt.designing.symmetry import symmetry_group
 from ldpopt.designing.worst_case import least_weight, minimax_optimum, optimize_worst_case, solve_minimax
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 ROUNDS = 5  # limit on rounds for the worst case
@@ -70,7 +69,7 @@ def _tighter(relaxed: Optimum, listed: Optimum) -> Optimum:
 def relaxed_worst_case(
     gram: Float,
     cone: Staircases,
-    hints: Sequence[NDArray[np.int64]] = (),
+    hints: Sequence[Int] = (),
     *,
     gap: float = 1e-3,
     deadline: Deadline = NO_LIMIT,
@@ -117,7 +116,7 @@ def _pool(cone: Staircases, found: Optimum, candidates: Float | None, deadline: 
     return cone.columns(np.unique(np.vstack(shapes), axis=0))
 
 
-def _symmetric(contrasts: Contrasts, cone: Staircases, r: Float, hints: Sequence[NDArray[np.int64]]) -> Float:
+def _symmetric(contrasts: Contrasts, cone: Staircases, r: Float, hints: Sequence[Int]) -> Float:
     """Positive weights, averaged over the symmetries of the workload."""
     n = len(r)
     plain = replace(contrasts, weights=np.full(n, 1.0 / n))

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import max_product
 from ldpopt.native import kernel_tree
 from ldpopt.solving.log import LOG

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads
 from ldpopt.native import improve_trees, price_trees, write_multipliers, write_rays
 from ldpopt.privacy.ties import Mask
