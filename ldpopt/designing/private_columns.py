@@ -249,7 +249,7 @@ class ListedRays:
         """No shapes: `price` finds the costliest ray."""
         return self.all.shapes[:0]
 
-    def is_symmetric(self, order: NDArray[np.int64]) -> bool:
+    def is_symmetric(self, order: Int) -> bool:
         """Whether a permutation of the answers turns rays into rays."""
         return np.array_equal(np.unique(self.rays.below[:, order], axis=0), np.unique(self.rays.below, axis=0))
 
@@ -267,7 +267,7 @@ class PrivateColumns:
     cone: Cone
 
     @classmethod
-    def of(cls, privacy: Any, inputs: Sequence[Hashable], classes: int, deadline: Deadline = NO_LIMIT) -> Self:
+    def of(cls, privacy: Any, inputs: Names, classes: int, deadline: Deadline = NO_LIMIT) -> Self:
         """Cone of a notion; under pure privacy that of so many classes of answers."""
         if not is_pure(privacy, inputs):
             return cls(privacy, inputs, ListedRays(rays_of(privacy, inputs, deadline=deadline)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.foundation.files import file_errors, require_path
-from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.foundation.numbers import Float, Int, short_repr
 
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 _HEX = re.compile(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,4}")

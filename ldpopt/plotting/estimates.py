@@ -11,7 +11,7 @@ from ldpopt.designing import Design, DesignComparison, FrequencyDesign
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.display import label
-from ldpopt.foundation.labels import text_of
+from ldpopt.foundation.labels import Names, text_of
 from ldpopt.foundation.numbers import require_kind
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
 from ldpopt.surveys.estimates import SurveyEstimate

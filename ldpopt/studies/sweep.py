@@ -16,7 +16,7 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown, thinned
-from ldpopt.foundation.files import write_csv
+from ldpopt.foundation.files import FilePath, write_csv
 from ldpopt.foundation.numbers import Float, frozen, require_kind, short_repr
 from ldpopt.mechanism.files import labels_of
 from ldpopt.mechanism.mechanism import Mechanism

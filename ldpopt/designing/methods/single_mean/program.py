@@ -23,7 +23,7 @@ from ldpopt.certificate.integers import Rationals
 from ldpopt.designing.column_generation import CurvedPoint, follow
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.solving.interior.path_following import NewtonSystem
 
 STEPS = 120  # limit on Newton steps; 15 to 40 are usual
