@@ -174,7 +174,7 @@ def _question(name: str, asked: dict[str, Any], survey: Survey, words: Words) ->
         answers = [" + ".join(texts.get(tick, tick) for tick in text.split(SEPARATOR)) for text in asked["answers"]]
         choices: list[tuple[Any, str]] = [(tick, texts.get(tick, tick)) for tick in ticks if tick != decline]
         choices += [(tick, texts[tick]) for tick in (NONE, decline) if tick is not None]
-        hint = f"{words['several']} {hint}".strip()
+        hint = " ".join(filter(None, (words["several"], hint)))
     else:
         choices = list(enumerate(answers))
         choices.sort(key=lambda choice: asked["answers"][choice[0]] == decline)  # no answer comes last

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -67,9 +66,10 @@ def simulate_survey(
         table: dict[str, Any] = {}
         for name, question in survey.questions.items():
             codes = draws.choice(len(question.inputs), size, p=priors[name])
-            columns, inputs = getattr(question, "columns", ()), question.inputs
-            bits = {column: codes >> (len(inputs).bit_length() - 2 - k) & 1 for k, column in enumerate(columns)}
-            table |= bits or {name: [inputs[code] for code in codes.tolist()]}
+            if isinstance(question, TicksQuestion) and question.columns:
+                table |= question.columns_of(codes)
+            else:
+                table[name] = [question.inputs[code] for code in codes.tolist()]
         reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
         found.append(survey.estimate(reports, weights=np.ones(size), confidence=confidence, check_fit=False))
     first, numbers = found[0], np.stack([one.to_frame()[["estimate", "low", "high"]] for one in found])
@@ -84,13 +84,12 @@ def simulate_survey(
 def _prior(question: Question, given: Any) -> Float:
     """Frequencies of the answers to a question; shares of single ticks make ticks independent."""
     inputs = tuple(question.inputs)
+    if isinstance(question, TicksQuestion) and (given is None or set(given) <= set(question.ticks)):
+        return question.prior({} if given is None else given, 0.5 if given is None else 0.0)
     if given is None:
         weights = question.source.weights if isinstance(question.source, Design) else np.ones(len(inputs))
         return np.asarray(weights / weights.sum())
     if isinstance(given, Mapping):
         texts = {text_of(label): label for label in inputs}
-        if isinstance(question, TicksQuestion) and set(given) <= set(question.ticks):
-            each = [(1 - given.get(tick, 0.0), given.get(tick, 0.0)) for tick in question.ticks]
-            return read_prior([float(np.prod(row)) for row in product(*each)], inputs)[0]
         given = {texts.get(str(label), label): share for label, share in given.items()}
     return read_prior(given, inputs)[0]

@@ -6,7 +6,7 @@ and 1.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, product
 from typing import Any
@@ -15,7 +15,9 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import no_label
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.questions import Question
+from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.joint import JointNumbers
 from ldpopt.tables.coding import MISSING, Coder, Codes
@@ -64,6 +66,24 @@ class TicksQuestion(Question):
         found = np.maximum(columns, 0).T @ weights[: len(columns)]
         missing = MISSING if self.missing_code is None else self.missing_code
         return np.where((columns == MISSING).any(axis=0), missing, found)
+
+    def columns_of(self, codes: Codes) -> dict[str, Any]:
+        """Columns of 0 and 1 for positions of sets of ticks; nan for a missing answer."""
+        count, missing = len(self.ticks), -1 if self.missing_code is None else self.missing_code
+        return {
+            column: np.where(codes == missing, np.nan, codes >> (count - 1 - k) & 1)
+            for k, column in enumerate(self.columns)
+        }
+
+    def prior(self, shares: Mapping[str, float], otherwise: float) -> Float:
+        """Frequencies of the answers if ticks are independent; those who do not answer have no other tick."""
+        each = [shares.get(tick, otherwise) for tick in self.ticks]
+        found = np.array([np.prod(row) for row in product(*((1 - share, share) for share in each))])
+        if self.missing_code is not None:
+            share = shares.get(self.ticks[-1], 0.0)
+            found *= np.where(np.arange(len(found)) % 2, 0.0, (1 - share) / max(1 - each[-1], 1e-300))
+            found[self.missing_code] = share
+        return read_prior(found.tolist(), tuple(self.inputs))[0]
 
     def coder(self, *, as_text: bool = False) -> Coder:
         """What reads the ticks of a cell in any order, of which none may be there, or one tick as 0 or 1 (or 1.0)."""

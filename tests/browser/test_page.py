@@ -25,6 +25,7 @@ from ldpopt.fieldwork import page as page_of
 from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.surveys.form import form_digest
+from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
 CHROMIUM = os.environ.get("LDPOPT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 try:
@@ -164,6 +165,21 @@ def test_people_send_one_message_each_and_nothing_else(server: Server, new_page:
             assert (
                 row[name] in asked["reports"] if "reports" in asked else len(row[name].split()) == asked["set"]["size"]
             )
+
+
+def test_ticked_boxes_are_one_answer(server: Server, new_page: Callable[..., Page]) -> None:
+    ticks = ("art", "care", "no answer")
+    law = design(tick_workload(ticks), PureLDP(25.0))  # a report shows the answer almost surely
+    study = Survey({"used": TicksQuestion(law, "refuse", "no answer", ticks)})
+    server.page = page_of(study, to="reports")
+    cases = {("care", "art"): "art;care", ("None of these", "art"): "none", ("No answer", "care"): "no answer"}
+    for ticked, answer in cases.items():
+        page = new_page()
+        page.goto(server.url)
+        for label in ticked:
+            page.get_by_label(label, exact=True).check()
+        report = int(json.loads(submit(page))["reports"]["used"])
+        assert law.mechanism.inputs[law.mechanism.channel[:, report].argmax()] == answer
 
 
 def test_a_report_is_drawn_once(server: Server, new_page: Callable[..., Page]) -> None:

@@ -85,6 +85,15 @@ def test_an_empty_cell_is_no_tick_and_a_missing_one_is_missing(folder, rule):
         assert rows[0]["n_reports"] == (1200 if rule == "answer" else 900)
 
 
+def test_simulated_ticks_beside_missing_answers(folder):
+    Path("c.toml").write_text(COLUMNS + 'missing = "answer"\n')
+    Path("shares.toml").write_text('[used]\nalcohol = 0.6\n"no answer" = 0.2\n')
+    options = ["--people", 1500, "--repeats", 6, "--seed", 1, "--shares", "shares.toml"]
+    rows = cli_json("survey", "simulate", "c.toml", *options)["estimates"]
+    assert [row["truth"] for row in rows] == pytest.approx([0.6, 0, 0, 0.2])
+    assert all(row["rmse"] < row["half_width"] for row in rows)
+
+
 @pytest.mark.parametrize("table", ["cells", "columns"])
 def test_an_unknown_tick_is_found_and_no_cell_is_printed(folder, table):
     frame = pd.read_csv(f"{table}.csv", keep_default_na=False, dtype=str)
@@ -105,7 +114,7 @@ def test_the_page_has_a_group_of_boxes(folder):
 
 
 def test_a_joint_report_may_have_ticks(folder):
-    joint = SURVEY + 'scheme = "joint"\n' if False else SURVEY.replace("epsilon", 'scheme = "joint"\nepsilon')
+    joint = SURVEY.replace("epsilon", 'scheme = "joint"\nepsilon')
     Path("j.toml").write_text(joint + '[question.smokes]\nlabels = ["no", "yes"]\n')
     one = Survey.from_toml("j.toml")
     table = pd.DataFrame({"used": ["tobacco", ""] * 1500, "smokes": ["yes", "no"] * 1500})
