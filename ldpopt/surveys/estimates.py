@@ -156,7 +156,7 @@ def estimate_question(survey: Survey, name: str, counts: Counts, confidence: flo
     if survey.joint is not None:
         found, source = survey.joint.estimate(name, counts, confidence, **how), survey.joint.numbers_of(name)
     else:
-        source = survey.sources[name]
+        source = survey.sources[survey.column_of(name)]
         if isinstance(source, Mechanism):
             found, source = estimate_frequencies(source, counts, confidence=confidence, **how), source_of(source, name)
         else:
