@@ -148,17 +148,10 @@ def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | Non
         checked = recheck(claimed)
     problem, found = claimed.problem, checked.found
     assert problem is not None
-    data = {
-        "holds": checked.holds,
-        "failures": list(checked.failures),
-        "privacy": privacy_text(problem.privacy),
-        "objective": problem.objective,
-        "sense": problem.utility.sense,
-        "claimed": claimed.to_dict(),
-        "found": None if found is None else found.to_dict(),
-        "residuals": claimed.residuals if found is None else found.residuals,
-        "audit": audit_data(claimed.audit),
-    }
+    data = {"holds": checked.holds, "failures": list(checked.failures), "privacy": privacy_text(problem.privacy)}
+    data |= {"objective": problem.objective, "sense": problem.utility.sense, "claimed": claimed.to_dict()}
+    data |= {"found": None if found is None else found.to_dict(), "audit": audit_data(claimed.audit)}
+    data["residuals"] = (found or claimed).residuals
     facts = checked.facts()
     show(Facts(f"{file}: {facts.title}", facts.parts), data, json)
     _require_truth(checked.failures)

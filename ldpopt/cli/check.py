@@ -55,9 +55,8 @@ def _problem_data(model: Model) -> dict[str, Any]:
     data: dict[str, Any] = dict(zip(("inputs", "outputs"), problem.utility.shape, strict=True))
     data |= {"objective": problem.objective, "sense": problem.utility.sense, "default_form": forms[0]}
     data |= {"order": _order(problem), "forms": [_size(problem, form) for form in forms]}
-    return data | {
-        "plan": [{"method": step.method.name, "because": step.because} for step in plan(problem, model.solver)]
-    }
+    steps = plan(problem, model.solver)
+    return data | {"plan": [{"method": step.method.name, "because": step.because} for step in steps]}
 
 
 def _order(problem: Problem) -> list[Any] | None:

@@ -31,7 +31,6 @@ USED_BY_SCRIPT = re.compile(r"\bwords\.(\w+)")
 # Where reports are sent: a page of the web, or a path on the server of this page
 WEB_ADDRESS = re.compile(r"https?://[\w.-]+(:\d{1,5})?(/[\w.~!$&*+=:@%/-]*)?(\?[\w.~!$&*+=:@%/?-]*)?", re.ASCII)
 PATH = re.compile(r"/?[\w.~-]+(/[\w.~-]+)*", re.ASCII)
-
 Words = dict[str, str]
 
 

@@ -71,19 +71,17 @@ class Store:
         key = sa.Column(ID, sa.String(32), primary_key=True)
         # Without row numbers of SQLite, rows are stored in the order of their random keys.
         self._reports = sa.Table(REPORTS, tables, key, *columns, sqlite_with_rowid=False)
-        self._about = sa.Table(
-            *(ABOUT, tables, sa.Column("digest", sa.String(64), primary_key=True)),
-            *(sa.Column("form", text, nullable=False), sa.Column("origin", text, nullable=False)),
-        )
+        about = [sa.Column(name, text, nullable=False) for name in ("form", "origin")]
+        self._about = sa.Table(ABOUT, tables, sa.Column("digest", sa.String(64), primary_key=True), *about)
         key = sa.Column("hash", sa.String(64), primary_key=True)
         self._invitations = sa.Table("invitations", tables, key, sqlite_with_rowid=False)
         dialect = getattr(optional, f"sqlalchemy_dialects_{self._engine.dialect.name}")
         self._insert = dialect.insert(self._reports).on_conflict_do_nothing(index_elements=[ID])
         origin = {"format": FORMAT, **origin_of_reports(survey.asked, (), None, survey.one_question)}
-        about = {"digest": self.digest, "form": json.dumps(form), "origin": json.dumps(origin)}
+        entries = {"digest": self.digest, "form": json.dumps(form), "origin": json.dumps(origin)}
         with database_errors(self._where), self._engine.begin() as connection:
             tables.create_all(connection)
-            self._require_this_form(connection, about)
+            self._require_this_form(connection, entries)
 
     def _require_this_form(self, connection: Any, about: dict[str, str]) -> None:
         """Write which form a new database is for; refuse the database of another one."""

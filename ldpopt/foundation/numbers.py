@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.errors import StatementError, shows_values
 
 Float = NDArray[np.float64]
+Int = NDArray[np.int64]
 
 # Types that are not numbers, although numpy or float() converts some of them without an error
 NON_NUMBER_TYPES = (
@@ -183,9 +184,8 @@ def contains_non_numbers(values: Any) -> bool:
         return False
     kinds = set(map(type, values))
     nested = any(issubclass(kind, (list, tuple, np.ndarray)) for kind in kinds)
-    return any(issubclass(kind, NON_NUMBER_TYPES) for kind in kinds) or (
-        nested and any(map(contains_non_numbers, values))
-    )
+    is_none = any(issubclass(kind, NON_NUMBER_TYPES) for kind in kinds)
+    return is_none or (nested and any(map(contains_non_numbers, values)))
 
 
 def short_repr(value: Any) -> str:

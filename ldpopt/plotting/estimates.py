@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from ldpopt.designing import Design, DesignComparison, FrequencyDesign
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.display import label
-from ldpopt.foundation.labels import text_of
+from ldpopt.foundation.labels import Names, text_of
 from ldpopt.foundation.numbers import require_kind
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
 from ldpopt.surveys.estimates import SurveyEstimate
@@ -87,7 +86,7 @@ def schemes(comparison: SchemeComparison, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def bars(names: Sequence[Hashable], values: ArrayLike, ax: Axes | None) -> Axes:
+def bars(names: Names, values: ArrayLike, ax: Axes | None) -> Axes:
     """Draw one bar for each name."""
     ax = axes_or_new(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(names))), 3.8))
     ax.bar(np.arange(len(names)), values, color="#9ecae1", edgecolor="#08306b", width=0.7)

@@ -142,17 +142,10 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
 
 def _name_corner(ax: Axes, name: str, point: Float, x: int, y: int) -> None:
     """Write a corner's name and coordinates outside the region, in the direction (x, y)."""
-    ax.annotate(
-        f"{name} ({point[0]:.3g}, {point[1]:.3g})",
-        (float(point[0]), float(point[1])),
-        xytext=(7 * x, 5 * y),
-        textcoords="offset points",
-        ha="left" if x > 0 else "right",
-        va="bottom" if y > 0 else "top",
-        fontsize=8,
-        zorder=5,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1},
-    )
+    look: dict[str, Any] = {"ha": "left" if x > 0 else "right", "va": "bottom" if y > 0 else "top", "fontsize": 8}
+    look |= {"zorder": 5, "bbox": {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1}}
+    text, place = f"{name} ({point[0]:.3g}, {point[1]:.3g})", (float(point[0]), float(point[1]))
+    ax.annotate(text, place, xytext=(7 * x, 5 * y), textcoords="offset points", **look)
 
 
 def _level_lines(ax: Axes, points: ExtremePoints, problem: Problem) -> None:
@@ -195,6 +188,5 @@ def _name_cell(ax: Axes, region: Region, outline: Float) -> None:
     else:
         position = middle + direction / np.hypot(*direction) * (0.39 if abs(direction[0]) < 0.1 else 0.47)
     line = {"arrowstyle": "-", "color": "#08306b", "linewidth": 0.8}
-    ax.annotate(
-        f"{name}\n{share}", tuple(center), tuple(position), ha="center", va="center", fontsize=8, arrowprops=line
-    )
+    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "arrowprops": line}
+    ax.annotate(f"{name}\n{share}", tuple(center), tuple(position), **look)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
@@ -91,7 +92,7 @@ def _question_from_dict(entry: Any, where: str) -> Question:
     """Read what `_question_to_dict` returned."""
     source: Any
     ticks = {key: tuple(map(str, entry[key])) for key in ("ticks", "columns") if key in entry}
-    kind: Any = TicksQuestion if ticks else Question
+    kind: Callable[..., Question] = TicksQuestion if ticks else Question
     answer = entry["missing_answer"]
     instead = None if answer is None else labels_of([answer])[0]
     if "answers" in entry:
@@ -104,6 +105,6 @@ def _question_from_dict(entry: Any, where: str) -> Question:
     else:
         table = entry["mechanism"]
         source = Mechanism(table["channel"], labels_of(table["inputs"]), labels_of(table["outputs"]))
-    question: Question = kind(source, entry["missing"], instead, **ticks)
+    question = kind(source, entry["missing"], instead, **ticks)
     require_digest(entry["digest"], question.randomizer.digest, where)
     return question

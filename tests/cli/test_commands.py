@@ -13,8 +13,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 import ldpopt as lo
-import ldpopt.testing
 from builders import cli_json, cli_output, run_cli
+from cities import synthetic_city
 from ldpopt import Mechanism, PureLDP, Survey, Workload, design
 from ldpopt.cli import app, printing
 from ldpopt.cli.options import parse_grid
@@ -116,7 +116,7 @@ def test_a_large_gap_has_exit_code_1(folder: Path) -> None:
 
 
 def test_the_search_may_stop_at_a_given_gap(folder: Path) -> None:
-    lo.save_model(lo.testing.synthetic_city(40, rng=1).problem(1.0), "city.toml")
+    lo.save_model(synthetic_city(40, rng=1).problem(1.0), "city.toml")
     rough, fine = cli_json("solve", "city.toml", "--gap", "0.2"), cli_json("solve", "city.toml")
     assert 1e-6 < rough["certificate"]["relative_gap"] <= 0.2
     assert fine["certificate"]["relative_gap"] <= 1e-6

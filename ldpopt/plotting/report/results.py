@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.designing import FrequencyDesign, QuestionsDesign, design
+from ldpopt.designing import design
 from ldpopt.designing.realize import left_inverse
+from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import text_of
@@ -104,8 +105,8 @@ def _design(problem: DesignProblem, time_limit: float | None) -> Result:
     privacy, workload, weights = problem.privacy, problem.workload, problem.weights
     found: Any = design(workload, privacy, weights=weights, objective=problem.objective, time_limit=time_limit)
     aim = f"{'largest' if problem.objective == 'worst_case' else 'average'} variance"
-    if isinstance(found, (FrequencyDesign, QuestionsDesign)):
-        factor = math.exp(found.audit().epsilon)
+    if isinstance(found, FormulaDesign):
+        factor = math.exp(found.certificate.audit.epsilon)
         return Result(privacy, factor, None, found.value, aim, found.relative_gap, None, "")
     n = workload.shape[1]
     prior = np.full(n, 1 / n) if weights is None else weights / weights.sum()
