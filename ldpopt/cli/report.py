@@ -51,7 +51,7 @@ def report(
     found: Any
     how: dict[str, Any] = {"people": people, "waves": waves, "where": where, "keep": keep or []}
     if is_survey(file):
-        refuse_options({"--no-budgets": not budgets, "--time-limit": time_limit}, file)
+        refuse_options({"--no-budgets": not budgets, "--time-limit": time_limit}, file, "a model")
         found = read_survey_file(file)
     else:
         found = read_model(file)

@@ -408,6 +408,8 @@ class Survey:
         if by is not None and by in self.asked and by in columns:
             do = "name another column, or estimate_pair for the table of two questions"
             raise StatementError(f"the column {by!r} has reports, not groups", do=do)
+        if isinstance(weights, str) and weights in columns:
+            raise StatementError(f"the column {weights!r} has reports, not weights", do="name another column")
         if isinstance(table, (str, os.PathLike)):
             if weights is not None and not isinstance(weights, str):
                 raise StatementError("weights of a file are a column of it", do="pass weights= by name")

@@ -38,7 +38,13 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
     source, missing = question.source, question.missing_answer
     workload = source if isinstance(source, Workload) else getattr(source, "workload", None)
     found: dict[str, Any] = {"name": name, "text": "" if words is None else words.text, "missing": question.missing}
-    found |= {"answers": list(map(shown, question.inputs)), "missing_answer": missing and shown(missing), "rows": []}
+    ticks = getattr(question, "ticks", ())
+    found |= {
+        "answers": list(map(shown, ticks or question.inputs)),
+        "has_ticks": bool(ticks),
+        "missing_answer": missing and shown(missing),
+        "rows": [],
+    }
     try:
         precision = survey.precision(name)
     except LdpoptError as error:
@@ -48,6 +54,7 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
         row = None if workload is None or precision.names == question.inputs else np.asarray(workload.matrix[place])
         widths = [float(precision.half_width(size)[place]) for size in sizes]
         openly = float(precision.spans[place] ** 2 / 4 / precision.variances[place])  # of the largest open variance
-        text = number_in_words(precision.names[place], row, question.inputs, shown)
+        number = precision.names[place]
+        text = shown(number) if ticks else number_in_words(number, row, question.inputs, shown)
         found["rows"].append({"text": text, "in_points": is_share(row), "widths": widths, "openly": openly})
     return found | {"why_not": "", "more": len(kept) - len(found["rows"])}

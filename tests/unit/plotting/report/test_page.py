@@ -194,6 +194,13 @@ def test_page_of_a_survey_is_in_the_words_of_the_questions(tmp_path: Path) -> No
         ]  # fmt: skip
 
 
+def test_page_of_a_survey_has_the_ticks_of_a_question(tmp_path: Path) -> None:
+    (tmp_path / "survey.toml").write_text('epsilon = 2.0\n[question.used]\nticks = ["alcohol", "gaming"]\n')
+    text = " ".join(report(lo.Survey.from_toml(tmp_path / "survey.toml")).split())
+    assert "any number of: alcohol, gaming" in text
+    assert re.findall(r'<tr><th scope="row">([^<]*)</th> <td class="number', text) == ["alcohol", "gaming"]
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [
