@@ -151,10 +151,7 @@ class WordMetric:
 
     @cached_property
     def _growth(self) -> int:
-        """Last difference of the layer sizes in the tail: ``n!`` times the volume of the hull of the columns.
-
-        In units of a lattice cell, times the number of cosets of the lattice that the ball meets.
-        """
+        """``n!`` times the volume of the columns' hull in lattice cells, times the lattice's cosets in the ball."""
         basis = _lattice_basis(self.columns)
         if len(basis) < self.dimension:
             if self.dimension > 2:
