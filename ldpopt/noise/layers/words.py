@@ -225,11 +225,8 @@ def _lattice_basis(columns: Int) -> list[list[int]]:
     for k in range(columns.shape[1]):
         while sum(row[k] != 0 for row in rows) > 1:
             pivot = min((row for row in rows if row[k]), key=lambda row: abs(row[k]))
-            rows = [row if row is pivot else _reduced(row, pivot, row[k] // pivot[k]) for row in rows]
+            others = [(row, row[k] // pivot[k]) for row in rows if row is not pivot]
+            rows = [pivot, *([a - t * b for a, b in zip(row, pivot, strict=True)] for row, t in others)]
         basis += [row for row in rows if row[k]]
         rows = [row for row in rows if not row[k] and any(row)]
     return basis
-
-
-def _reduced(row: list[int], pivot: list[int], times: int) -> list[int]:
-    return [a - times * b for a, b in zip(row, pivot, strict=True)]

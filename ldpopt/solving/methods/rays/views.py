@@ -100,7 +100,7 @@ class Views:
 
 
 def farthest_first(table: Float, factor: Float) -> tuple[Int, Int, Float]:
-    """Inputs, each the farthest (times ``factor``) from the earlier ones; the nearest earlier one, and the loss to it."""
+    """Inputs, each the farthest (times ``factor``) from earlier ones; the nearest earlier one, and the loss to it."""
     n = len(table)
     order, above = np.empty(n, np.int64), np.zeros(n, np.int64)
     near, nearest, waits = np.full(n, np.inf), np.zeros(n, np.int64), factor.copy()
