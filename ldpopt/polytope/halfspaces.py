@@ -7,7 +7,7 @@ coordinates the polytope has an interior.
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,10 @@ def halfspaces(privacy: Notion, n: int, m: int | None = None, *, inputs: Names |
     events = _events(m, is_shared=form.is_shared)
     if len(ties) * len(events) > MAX_ROWS:
         raise no_rows("the polytope", len(ties) * len(events))
-    rows = [_tie_row(tie, event, n, m) for tie in ties for event in events]
+    rows = []
+    for tie, event in product(ties, events):
+        entries = {(tie.first, y): Fraction(1) for y in event} | {(tie.second, y): -tie.factor for y in event}
+        rows.append(_row(entries, n, m))
     bounds = [bound + delta for _, bound in rows]
     if delta or len({tie.first for tie in ties}) < n:  # an input that is tied both ways has no negative entries anyway
         signs = [_row({(x, y): Fraction(-1)}, n, m) for x in range(n) for y in range(m)]
@@ -162,11 +165,6 @@ def _events(m: int, *, is_shared: bool) -> list[tuple[int, ...]]:
     if m > MAX_ROWS.bit_length():
         raise no_rows("event-wise privacy", 2.0**m)
     return list(chain.from_iterable(combinations(range(m), size) for size in range(1, m)))
-
-
-def _tie_row(tie: Tie, event: Sequence[int], n: int, m: int) -> tuple[Point, Fraction]:
-    entries = {(tie.first, y): Fraction(1) for y in event} | {(tie.second, y): -tie.factor for y in event}
-    return _row(entries, n, m)
 
 
 def _row(entries: dict[tuple[int, int], Fraction], n: int, m: int) -> tuple[Point, Fraction]:

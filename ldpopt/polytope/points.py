@@ -329,11 +329,7 @@ def require_extreme_optimum(problem: Problem) -> Float:
 
 
 def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Exact]) -> str:
-    """Write an extreme point over a common denominator.
-
-    ``at`` returns the point of the same structure for another ratio. A formula whose value is not exactly the point is
-    dropped; without one the text has four digits.
-    """
+    """Write an extreme point over a common denominator, from its points ``at`` other ratios; else with four digits."""
     try:
         tables = (_polynomials(at(point, Fraction(base)), base) for base in range(BASE, BASE + BASES))
         numerators, below = next(found for found in tables if found is not None)

@@ -147,11 +147,7 @@ class ListedPoints(ExtremePoints):
 
     @cached_property
     def _likely_count(self) -> float:
-        """Estimate how many points have an extreme ray of the cone of columns in each of n columns.
-
-        Such a point is a set of n rays with positive weights under which they sum to the vector of ones; a share of
-        random sets has them.
-        """
+        """Estimated number of points: sets of n extreme rays with positive weights that make their sum constant."""
         n, m = self.shape
         if m < n or (self.ties.delta and not self.ties.is_complete):
             return 0.0

@@ -223,7 +223,7 @@ def labels_of(privacy: Any, n: int, m: int, inputs: Names | None, outputs: Names
     return tuple(inputs), tuple(outputs)
 
 
-def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any], ratio: Any = None) -> None:
+def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any]) -> None:
     """Add the rows under which ``channel[input, output]`` is a private channel to a model; see `Notion.add_to`."""
     inputs, outputs = axes_of(channel)
     privacy.check(inputs, outputs)
@@ -233,10 +233,9 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any],
     rows = PulpRows(model, channel, inputs, outputs)
     rows.add_channel()
     if ties is None:
-        read_ratio(ratio, None)
         rows.add_block(privacy.rows(inputs, len(outputs)))
     else:
-        rows.add_ties(ties, np.atleast_1d(np.asarray(read_ratio(ratio, ties), float)))
+        rows.add_ties(ties, distinct_ratios(ties))
 
 
 def axes_of(channel: Mapping[Any, Any]) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:

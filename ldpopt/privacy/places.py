@@ -111,10 +111,7 @@ def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, 
 
 
 def _on_grid(length: Float) -> Float:
-    """Lengths rounded down to multiples of a power of two, about ``2**-52`` of their sum, so that sums are exact.
-
-    Otherwise the last bits of a pair's distance and of the length of a path would differ, and implied pairs be kept.
-    """
+    """Lengths rounded down so that sums are exact: a pair's distance and a path's length then agree in all bits."""
     unit = 2.0 ** (int(np.frexp(length.sum())[1]) - 52) if len(length) else 1.0
     return np.asarray(np.maximum(np.floor(length / unit), 1.0) * unit)
 

@@ -30,10 +30,9 @@ _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_.,()#$%&@~;?!]")
 
 @dataclass(frozen=True)
 class Span:
-    """Consecutive rows or columns with a name and labels.
+    """Consecutive rows or columns with a name: the product of the alphabets ``axes``, in row-major order, or numbered.
 
-    The span is the product of the alphabets ``axes``, in row-major order. With a ``block`` the axes are inputs and
-    outputs, and a row is named by the ones that occur in it. A span without axes is numbered.
+    With a ``block`` the axes are inputs and outputs, and a row is named by the ones that occur in it.
     """
 
     name: str

@@ -179,10 +179,7 @@ class LatticeNoise:
 
     @cached_property
     def _acceptance_bound(self) -> int:
-        """A whole ``M`` with ``|R_t| <= M binom(t + n - 1, n - 1)`` for all t.
-
-        In the tail ``|R_t| = sum_k c_k binom(t + k, k)``, with the backward differences ``c_k`` at -1.
-        """
+        """A whole ``M`` with ``|R_t| <= M binom(t + n - 1, n - 1)`` for all t, by backward differences."""
         n = self.dimension
         heads = [-(-self.size(t) // comb(t + n - 1, n - 1)) for t in range(self.tail.start + 1)]
         before = [self._polynomial(-1 - j) for j in range(n)]

@@ -149,10 +149,7 @@ class WordMetric:
 
     @cached_property
     def _growth(self) -> int:
-        """Last difference of the layer sizes in the tail: ``n!`` times the volume of the hull of the columns.
-
-        In units of a lattice cell, times the number of cosets of the lattice that the ball meets.
-        """
+        """``n!`` times the volume of the columns' hull in lattice cells, times the lattice's cosets in the ball."""
         basis = _lattice_basis(self.columns)
         if len(basis) < self.dimension:
             if self.dimension > 2:
@@ -226,11 +223,8 @@ def _lattice_basis(columns: Int) -> list[list[int]]:
     for k in range(columns.shape[1]):
         while sum(row[k] != 0 for row in rows) > 1:
             pivot = min((row for row in rows if row[k]), key=lambda row: abs(row[k]))
-            rows = [row if row is pivot else _reduced(row, pivot, row[k] // pivot[k]) for row in rows]
+            others = [(row, row[k] // pivot[k]) for row in rows if row is not pivot]
+            rows = [pivot, *([a - t * b for a, b in zip(row, pivot, strict=True)] for row, t in others)]
         basis += [row for row in rows if row[k]]
         rows = [row for row in rows if not row[k] and any(row)]
     return basis
-
-
-def _reduced(row: list[int], pivot: list[int], times: int) -> list[int]:
-    return [a - times * b for a, b in zip(row, pivot, strict=True)]

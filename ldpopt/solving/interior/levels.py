@@ -31,11 +31,7 @@ class Levels:
 
     @classmethod
     def of(cls, n: int, first: Int, second: Int) -> "Levels":
-        """Breadth-first levels of a graph given by ordered pairs, in each component from a vertex far from all others.
-
-        That vertex is found by repeated searches, each from the vertex of the last level that has the fewest edges
-        (George and Liu 1979). Complexity: O(pairs log pairs).
-        """
+        """Breadth-first levels, in each component from a vertex far from all others (George and Liu 1979)."""
         graph = csr_array((np.ones(len(first)), (first, second)), shape=(n, n))
         level = _levels(graph)
         order = np.lexsort((np.arange(n), level))

@@ -14,7 +14,7 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
 STEP_TO_BOUNDARY = 0.995  # smallest length of a step as a share of the distance to the boundary
-# A step stops short of the boundary by this share of the distance, times the share of products that is left, or less
+# A step stops short of the boundary by this share, times the share of the products that the predictor leaves, or less
 STEP_BACKOFF = 0.03
 # Entries of one block of work, so that temporary arrays fit in the processor's cache and need little memory
 BLOCK = 1 << 15

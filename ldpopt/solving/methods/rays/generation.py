@@ -70,11 +70,7 @@ class RaysResult:
 
 
 class Generation:
-    """Column generation in rounds: costs, trees of all outputs, the best bound and the best channel so far.
-
-    ``costs``, shape (m, n), are those of the entries by output: not negative, and the largest is 1. ``roots``, shape
-    (m,), are the inputs whose entries are 1 in the outputs' rays.
-    """
+    """Column generation in rounds, for ``costs`` (m, n) from 0 to 1 and the inputs ``roots`` (m,) with the entry 1."""
 
     def __init__(self, cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadline = NO_LIMIT) -> None:
         self.costs, self.roots, self.scale = costs, roots, scale
