@@ -57,7 +57,7 @@ def _audit_survey(file: str, epsilon: str | None, json: str | None) -> None:
     rows: list[list[Any]] = [[label(name), question.epsilon] for name, question in survey.asked.items()]
     rows.append(["a person", survey.epsilon])
     holds = epsilon is None or survey.odds <= Budget(epsilon).enclosure()[0]
-    data = {"epsilon": survey.epsilon, "claim": epsilon, "holds": holds, "scheme": survey.scheme}
+    data: dict[str, Any] = {"epsilon": survey.epsilon, "claim": epsilon, "holds": holds, "scheme": survey.scheme}
     data["questions"] = {name: question.epsilon for name, question in survey.asked.items()}
     show(Facts(survey.title, [Table(["reports on", "true epsilon"], rows, digits=9), survey.scheme]), data, json)
     if not holds:

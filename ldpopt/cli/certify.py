@@ -173,11 +173,12 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
 def _certify_survey(file: str, gap: float | None, independent: bool, json: str | None) -> None:
     """Recheck the certificates of all questions of a survey; exit 1 if one does not hold."""
     survey = read_survey_file(file)
-    failures, rows = [], []
+    failures: list[str] = []
+    rows: list[list[Any]] = []
     with working("checking") as describe, tempfile.TemporaryDirectory() as folder:
         for name in survey.asked:
             describe(f"checking {name}")
-            claim = survey.certificates.get(name)
+            claim: Any = survey.certificates.get(name)
             wrong = () if claim is None else claim.recheck()
             failures += [f"question {label(name)}: {failure}" for failure in wrong]
             verdict = "no certificate: a mechanism of its own" if claim is None else "fails" if wrong else "holds"

@@ -151,6 +151,7 @@ def _check_survey(path: str, json: str | None) -> None:
     from ldpopt.surveys.survey import Survey
 
     entries: list[dict[str, Any]] = []
+    data: dict[str, Any]
     if Path(path).suffix.lower() == ".toml":
         found = read_survey(path)
         for name, question in found.section.question.items():
