@@ -246,6 +246,8 @@ def compose(
     (0.375, 0.75)
     """
     group = whole_number(group, "group", 1)
+    if isinstance(channels, (Mechanism, str)) or not isinstance(channels, Iterable):
+        raise StatementError(f"a {type(channels).__name__} is not a list of channels", do="pass [mechanism, ...]")
     known: dict[int, Source] = {}
     found: list[tuple[Source, int]] = []
     for one in channels:
@@ -292,6 +294,6 @@ def read_pairs(mechanism: Mechanism, pairs: Any) -> Any:
         if tied is None:
             raise StatementError(f"{type(pairs).__name__} does not name pairs of answers", do="give the pairs")
         return tied.pairs()
-    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+    if not len(pairs) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
         raise StatementError(f"pairs = {short_repr(pairs)} are not pairs of answers", do='give [("yes", "no"), ...]')
     return tuple(codes([pair[k] for pair in pairs], mechanism.inputs, "answer") for k in (0, 1))

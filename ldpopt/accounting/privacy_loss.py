@@ -17,8 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.mechanism import sampling
 
 BITS = sampling.BITS

@@ -25,8 +25,7 @@ from ldpopt.accounting.privacy_loss import NOTHING, ONE, Channel, PrivacyLoss, S
 from ldpopt.accounting.product import UNIT, convolved, multiplied, power, rounded
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, real_number, whole_number
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, real_number, whole_number
 
 TEN = 10**36  # masses of a tilted distribution are integers over this
 WIDTH = 76  # digits of a coefficient of a product

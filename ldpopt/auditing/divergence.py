@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import AnyPairs, Audit, Verdict
 from ldpopt.auditing.exact_matrices import ULPS, Exact, exact
@@ -18,7 +17,7 @@ from ldpopt.auditing.row_ratios import row_ratios
 from ldpopt.auditing.tied_pairs import decide_pairs, least_epsilon_pairs
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import Float, Int, short_repr
 
 __all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
 
@@ -95,16 +94,12 @@ def _rounded_up(
     return round_up(excess), (matrix.inputs[x], matrix.inputs[k], outputs[0] if single else outputs)
 
 
-def _decide(
-    matrix: Exact, budget: Budget, pairs: AnyPairs | None, ratios: NDArray[np.float64] | None = None
-) -> Verdict:
+def _decide(matrix: Exact, budget: Budget, pairs: AnyPairs | None, ratios: Float | None = None) -> Verdict:
     """Whether a pure claim holds for all (or the given) ordered pairs."""
     return decide_all(matrix, budget) if pairs is None else decide_pairs(matrix, budget, pairs, ratios)
 
 
-def least_epsilon_all(
-    matrix: Exact, rows: NDArray[np.int64] | None = None
-) -> tuple[float, tuple[Any, Any, Any] | None]:
+def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> tuple[float, tuple[Any, Any, Any] | None]:
     """Smallest pure epsilon over all pairs (or those from some rows): only the extremes of each column matter."""
     entries = matrix.whole
     top, bottom = entries.argmax(axis=0), entries.argmin(axis=0)
@@ -124,7 +119,7 @@ def least_epsilon_all(
     return round_up(log_enclosure(best)[1]), where
 
 
-def decide_all(matrix: Exact, budget: Budget, rows: NDArray[np.int64] | None = None) -> Verdict:
+def decide_all(matrix: Exact, budget: Budget, rows: Int | None = None) -> Verdict:
     """Decide a pure claim for all pairs (or those from some rows) by the extremes of each column."""
     low, high = budget.enclosure()
     over = matrix.whole if rows is None else matrix.whole[rows]
@@ -160,9 +155,7 @@ def _worst_excess(
     return worst + slack, where
 
 
-def _near_worst_pairs(
-    rows: Iterable[tuple[int, NDArray[np.int64], NDArray[np.float64]]], margin: float
-) -> list[tuple[float, int, int]]:
+def _near_worst_pairs(rows: Iterable[tuple[int, Int, Float]], margin: float) -> list[tuple[float, int, int]]:
     """Pairs ``(excess, x, x')`` within ``margin`` of the largest approximate excess."""
     best, found = 0.0, []
     for x, others, excess in rows:
@@ -183,8 +176,8 @@ def _worst_entry(matrix: Exact, ratio: Fraction) -> tuple[Fraction, tuple[int, i
 
 
 def _float_excess(
-    floats: NDArray[np.float64], ratio: Fraction, pairs: AnyPairs | None, single: bool
-) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
+    floats: Float, ratio: Fraction, pairs: AnyPairs | None, single: bool
+) -> Iterator[tuple[int, Int, Float]]:
     """Approximate excess of each row over the rows that it is compared with."""
     scaled = floats * float(min(ratio, Fraction(10**300)))
     everyone = np.arange(len(floats))
@@ -196,7 +189,7 @@ def _float_excess(
 
 
 def _row_excess(
-    matrix: Exact, ratio: Fraction, x: int, others: NDArray[np.int64], single: bool
+    matrix: Exact, ratio: Fraction, x: int, others: Int, single: bool
 ) -> tuple[Fraction, int, tuple[int, ...]]:
     """Exact largest excess of one row over others, with the other row and the event."""
     terms = matrix.entries[x] * ratio.denominator - matrix.entries[others] * ratio.numerator

@@ -1,6 +1,5 @@
 """The common part of certificates of designs: the claim, its file with a digest, the comparison of the numbers."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
 from ldpopt.foundation.documents import UNCHANGED, Entry
-from ldpopt.foundation.files import replacing
+from ldpopt.foundation.files import FilePath, replacing
 from ldpopt.mechanism.files import origin_of_mechanism, require_digest
 from ldpopt.privacy.notion import to_table
 from ldpopt.problem.workload import Workload
@@ -124,7 +123,7 @@ class DesignClaim(HasFacts, ABC):
             data[ABOUT] = dict(about)
         return {**data, "digest": digest_of(data)}
 
-    def save(self, path: str | os.PathLike[str], *, title: str = "") -> None:
+    def save(self, path: FilePath, *, title: str = "") -> None:
         """Write statement, mechanism, multipliers and claim as JSON, each exactly; atomic.
 
         The file also has the title, the notion, the audited epsilon, the digest of the mechanism and the version; and a
@@ -142,7 +141,7 @@ class DesignClaim(HasFacts, ABC):
             stream.writelines(text_of(data))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: FilePath) -> Self:
         """Read what `save` wrote; none of its claims is checked before `recheck`.
 
         Raises

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.realize import left_inverse
-from ldpopt.designing.record import ProvedDesign
+from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
@@ -36,7 +36,7 @@ from ldpopt.tables.coding import Missing
 
 
 @dataclass(frozen=True, eq=False)
-class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
+class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
     """The optimal design for the frequencies of many answers, drawn by its own sampler.
 
     Made by `design` if the channel would be too large to list. It has what a `Design` has, but no matrix.
@@ -113,13 +113,6 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
         return f"FrequencyDesign({sets}, average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
 
     @property
-    def average_variance(self) -> float:
-        """The variance, which is the same for every answer."""
-        return self.value
-
-    worst_variance = average_variance
-
-    @property
     def mechanism(self) -> Mechanism:
         """The channel, if its reports are few enough to list."""
         return self.protocol.mechanism
@@ -140,10 +133,6 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
         """Bits of a report: the base-2 logarithm of the number of sets."""
         n, k = self.workload.shape[1], self.protocol.size
         return int(np.ceil((lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(2)))
-
-    def variance(self, x: Any = None) -> Float:
-        """Variance of one respondent's values, summed over the workload: the same for every answer."""
-        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
 
     @property
     def wanted(self) -> Float:

@@ -13,6 +13,7 @@ import numpy as np
 from ldpopt.certificate.design_certificate import DesignCertificate, load_certificate
 from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
+from ldpopt.errors import NotRepresentableError
 from ldpopt.estimation.counts import ListedSource, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
@@ -73,10 +74,11 @@ class ProvedDesign(ReportSource, HasFacts):
         ]
         return Facts(f"{k:,} numbers of {n:,} answers", parts)
 
-    def __init_subclass__(cls, certificate: type[DesignClaim], **other: Any) -> None:
-        """Register the class by the kind of its certificate."""
+    def __init_subclass__(cls, certificate: type[DesignClaim] | None = None, **other: Any) -> None:
+        """Register the class by the kind of its certificate, if it has one."""
         super().__init_subclass__(**other)
-        _KINDS[certificate] = cls
+        if certificate is not None:
+            _KINDS[certificate] = cls
 
     @staticmethod
     def of(claim: DesignClaim) -> Any:
@@ -153,6 +155,28 @@ class ProvedDesign(ReportSource, HasFacts):
     def exact(self) -> bool:
         """Whether value and bound are proved in rationals."""
         return self.certificate.exact
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaDesign(ProvedDesign):
+    """A design whose channel is not listed, drawn by its own sampler; the variance is the same for every answer."""
+
+    @property
+    def average_variance(self) -> float:
+        """The variance, which is the same for every answer."""
+        return self.value
+
+    worst_variance = average_variance
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The channel, if it can be listed."""
+        what = f"the channel of {self.workload.shape[1]:,} answers is not listed"
+        raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
+
+    def variance(self, x: Any = None) -> Float:
+        """Variance of one respondent's values, summed over the workload: the same for every answer."""
+        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
 
 
 @dataclass(frozen=True, eq=False)

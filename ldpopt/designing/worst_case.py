@@ -223,9 +223,10 @@ class _WorstCase:
 
 
 def optimize_worst_case(
-    gram: Float, cone: Cone, *, gap: float = 1e-6, deadline: Deadline = NO_LIMIT
+    gram: Float, cone: Cone, *, gap: float = 1e-6, deadline: Deadline = NO_LIMIT, start: Optimum | None = None
 ) -> tuple[Optimum, float]:
     """Design for the largest variance over the answers, by column generation, and that variance."""
     n = len(gram)
-    master = _WorstCase(gram, gap)
-    return generate_columns(master, cone, cone.initial(gram), np.full(n, 1 / n), gap=gap, deadline=deadline)
+    columns = cone.initial(gram) if start is None else start.columns
+    r = np.full(n, 1 / n) if start is None else 0.9 * start.contrasts.weights + 0.1 / n
+    return generate_columns(_WorstCase(gram, gap), cone, columns, r, gap=gap, deadline=deadline)

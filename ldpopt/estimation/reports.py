@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError, shows_values
 from ldpopt.foundation import optional
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
-from ldpopt.foundation.labels import codes
+from ldpopt.foundation.labels import Names, codes
 from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, short_repr
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, is_missing, require_policy
@@ -28,7 +28,7 @@ NO_GROUP = "(missing)"  # the group of those whose group is missing
 MAX_GROUPS = 1000  # largest number of groups
 
 
-def counted(reports: Any, alphabet: Sequence[Hashable], weights: Any = None) -> NDArray[np.int64] | None:
+def counted(reports: Any, alphabet: Names, weights: Any = None) -> NDArray[np.int64] | None:
     """Return counts by label in the order of an alphabet; None if the reports are labels themselves."""
     given = as_counts(reports, alphabet, "report")
     if given is None:
@@ -41,9 +41,7 @@ def counted(reports: Any, alphabet: Sequence[Hashable], weights: Any = None) -> 
     return seen
 
 
-def codes_in(
-    reports: Any, alphabet: Sequence[Hashable], missing: Missing = "refuse"
-) -> tuple[Codes, NDArray[np.bool_]]:
+def codes_in(reports: Any, alphabet: Names, missing: Missing = "refuse") -> tuple[Codes, NDArray[np.bool_]]:
     """Return the positions of labels in a vector of any library, and which entries are not missing."""
     require_policy(missing)
     if isinstance(reports, (str, os.PathLike)):
@@ -110,7 +108,10 @@ def count_file(
 
 def merged_groups(*parts: Mapping[Hashable, Counts]) -> dict[Hashable, Counts]:
     """Counts of shards by group, added up."""
-    return {group: sum(part[group] for part in parts if group in part) for part in parts for group in part}
+    found: dict[Hashable, Any] = {}
+    for part in parts:
+        found |= {group: one + found.get(group, 0) for group, one in part.items()}
+    return found
 
 
 def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np.bool_]]:
@@ -120,7 +121,8 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
         raise StatementError("the entries are not names of groups", where=where, do="pass a column of texts or numbers")
     coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
     names = [NO_GROUP if is_missing(name, as_text) else name for name in [*coded.dictionary.to_pylist(), None]]
-    codes, found = coded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False), {}
+    codes = coded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False)
+    found: dict[Hashable, Any] = {}
     for code in np.unique(codes):
         name = int(names[code]) if isinstance(names[code], float) and names[code].is_integer() else names[code]
         found[name] = found.get(name, False) | (codes == code)
@@ -159,8 +161,8 @@ class _Column:
         if self.keeps_all:
             self.absent.add(np.where(there, 0, MISSING), first_row)
         numbers = None if weights is None else weights[there]
-        for group, rows in ({ALL: slice(None)} if groups is None else groups).items():
-            own = rows if groups is None else rows[there]
+        for group, rows in ({ALL: there} if groups is None else groups).items():
+            own = rows[there]
             counted = self.source.counts_of_array(reports[own], None if numbers is None else numbers[own])
             self.counts[group] = counted + self.counts.get(group, 0)
 
@@ -173,13 +175,10 @@ class _Column:
 def read_effect(path: str, column: str) -> float:
     r"""Design effect of the weights in a column of a file (Kish): :math:`N \sum w^2 / (\sum w)^2`."""
     with reading(path) as table:
-        place, row, parts = position_of(table, column), table.first_row, []
-        for (batch,) in table.batches((), [place]):
-            parts.append(read_weights(batch, f"{table.name}, column {column}", row))
-            row += len(batch)
-    weights = np.concatenate([np.empty(0), *parts])
+        where, batches = f"{table.name}, column {column}", table.batches((), [position_of(table, column)])
+        weights = np.concatenate([np.empty(0), *(read_weights(batch, where, table.first_row) for (batch,) in batches)])
     if not weights.sum() > 0:
-        raise StatementError("there are no weights", where=f"{path}, column {column}", do="give positive numbers")
+        raise StatementError("there are no weights above 0", where=where, do="name another column")
     return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
 
 

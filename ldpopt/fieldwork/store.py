@@ -8,7 +8,7 @@ from typing import Any
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.fieldwork.messages import Message, MessageReader, hash_of
 from ldpopt.foundation import optional
-from ldpopt.foundation.numbers import whole_number
+from ldpopt.foundation.numbers import require_kind, whole_number
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.surveys.form import columns_of
 from ldpopt.surveys.survey import Survey
@@ -60,9 +60,10 @@ class Store:
 
     def __init__(self, url: str, survey: Survey, *, invited: bool = False) -> None:
         sa = optional.sqlalchemy
+        require_kind(survey, Survey, "Store()")
         form = survey.form()
         self.reader = MessageReader(form, invited)
-        self.digest, self.invited, self._where = self.reader.digest, invited, without_password(url)
+        self.digest, self.invited, self._where = self.reader.digest, invited, without_password(str(url))
         _require_columns(columns_of(form))
         self._engine = open_database(url, new=True)
         tables, text = sa.MetaData(), sa.Text

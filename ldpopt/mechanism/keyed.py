@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import replacing, strict_object
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import Int, short_repr
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
 from ldpopt.tables.coding import is_text
 from ldpopt.tables.frames import as_arrow
@@ -151,7 +150,7 @@ class Streams:
     def __init__(self, secrets: list[bytes]) -> None:
         self._secrets, self._requests = secrets, [0] * len(secrets)
 
-    def __call__(self, rows: NDArray[np.int64], count: int) -> Words:
+    def __call__(self, rows: Int, count: int) -> Words:
         """Return the next ``count`` words of some records, shape ``(rows, count)``."""
         found = []
         for row in rows.tolist():

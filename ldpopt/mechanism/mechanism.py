@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from functools import cached_property
@@ -19,7 +19,7 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.labelled import is_series
-from ldpopt.foundation.labels import check_labels, codes, label_array, listed
+from ldpopt.foundation.labels import Names, check_labels, codes, label_array, listed
 from ldpopt.foundation.numbers import Float, frozen, require_kind
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
@@ -74,9 +74,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
     outputs: tuple[Hashable, ...]
     notes: tuple[str, ...] = ()  # what `private` changed
 
-    def __init__(
-        self, channel: Any, inputs: Sequence[Hashable] | None = None, outputs: Sequence[Hashable] | None = None
-    ) -> None:
+    def __init__(self, channel: Any, inputs: Names | None = None, outputs: Names | None = None) -> None:
         values, rows, columns = read_channel(channel, inputs, outputs)
         require_stochastic(values)
         n, m = values.shape
@@ -124,8 +122,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
         cls,
         channel: Any,
         privacy: Any,
-        inputs: Sequence[Hashable] | None = None,
-        outputs: Sequence[Hashable] | None = None,
+        inputs: Names | None = None,
+        outputs: Names | None = None,
     ) -> Mechanism:
         r"""The exactly private mechanism nearest to a channel, such as the optimum of a model of one's own.
 
@@ -257,7 +255,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
     def privatize(
         self,
         table: Any,
-        columns: Hashable | Sequence[Hashable] | None = None,
+        columns: Hashable | Names | None = None,
         *,
         rng: sampling.Random = None,
         key: Any = None,

@@ -12,8 +12,7 @@ import numpy as np
 
 from ldpopt.auditing.audits import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError
-from ldpopt.foundation.numbers import Float, summed
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, summed
 from ldpopt.foundation.threads import ROWS, in_threads
 from ldpopt.mechanism import sampling
 from ldpopt.native import raise_columns, raise_to_products

@@ -84,14 +84,7 @@ class Lengths:
         return found
 
 
-KINDS: dict[str, Any] = {
-    "f8": np.float64,
-    "f4": np.float32,
-    "i8": np.int64,
-    "i4": np.int32,
-    "i1": np.int8,
-    "b1": np.bool_,
-}
+KINDS = {"f8": np.float64, "f4": np.float32, "i8": np.int64, "i4": np.int32, "i1": np.int8, "b1": np.bool_}
 
 
 @dataclass(frozen=True)
@@ -223,7 +216,6 @@ write_multipliers = Loop(
     "node i8[n]!",
     "value f8[n]!",
 )
-reroot = Loop("reroot", "root i8", "parent node[_n]!", "side i1[_n]!")
 improve_trees = Loop(
     "improve_trees", *WRITTEN, "costs f8[_m, n]", "sums f8[n]", "lengths lengths", "most i8", "is_best b1[_m]!"
 )
@@ -267,12 +259,7 @@ factor = Loop(
     "total f8[sums, sum_numbers]!",
 )
 solve_levels = Loop(
-    "solve_levels",
-    *LEVELS,
-    "off f8[m, edges]",
-    "blocks f8[m, numbers]",
-    "right f8[m, n]!",
-    "found f8[m, n]!",
+    "solve_levels", *LEVELS, "off f8[m, edges]", "blocks f8[m, numbers]", "right f8[m, n]!", "found f8[m, n]!"
 )
 
 # sets.c

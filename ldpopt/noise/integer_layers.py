@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import frozen
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int, frozen
 from ldpopt.noise.interval_layers import Moments, require_few_layers
 from ldpopt.noise.intervals import Blocks
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.noise.interval_layers import MAX_LAYERS, IntervalLayers
 from ldpopt.noise.intervals import Intervals, merge
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, require_kind
 from ldpopt.plotting.axes import axes_or_new, name_privacy
 from ldpopt.plotting.mechanisms import heat_map
 from ldpopt.polytope.points import ExtremePoints
@@ -68,6 +68,7 @@ def corners(points: ExtremePoints, ax: Axes | None = None, *, problem: Problem |
     problem : Problem, optional
         Also draw level lines of its utility, and the best points (two answers only).
     """
+    require_kind(points, ExtremePoints, "plotting.corners()")
     if points.shape == (2, 2):
         return _polygon(points, ax, problem)
     if points.count > MAX_DRAWN_POINTS:

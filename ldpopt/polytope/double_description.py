@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline, OutOfTimeError
+from ldpopt.foundation.numbers import Int
 
 Integers = NDArray[Any]
 """Integer matrix: int64 while products cannot overflow, else Python integers (dtype object)."""
@@ -111,9 +112,7 @@ def _add_row(
     return np.concatenate([rays[kept], fresh]), np.column_stack([zeros, on.astype(bool)])
 
 
-def _adjacent(
-    zero: Incidence, plus: NDArray[np.int64], minus: NDArray[np.int64], rows: int, most_work: int, deadline: Deadline
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _adjacent(zero: Incidence, plus: Int, minus: Int, rows: int, most_work: int, deadline: Deadline) -> tuple[Int, Int]:
     """Return the pairs of adjacent rays: they share ``rows`` tight rows or more, and no third ray lies on all of these.
 
     Such a third ray shares at least as many rows with each of the two. So only the companions of the ray on the smaller

@@ -14,6 +14,7 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.polytope.double_description import Channel, Point
 from ldpopt.privacy import Notion, TiedNotion, Ties
@@ -69,9 +70,7 @@ class Halfspaces:
         )
 
 
-def halfspaces(
-    privacy: Notion, n: int, m: int | None = None, *, inputs: Sequence[Hashable] | None = None
-) -> Halfspaces:
+def halfspaces(privacy: Notion, n: int, m: int | None = None, *, inputs: Names | None = None) -> Halfspaces:
     r"""Write a notion's polytope of channels as exact half-spaces.
 
     The notion needs a rational :math:`e^{\epsilon}`, given as ``"log(p/q)"``. Its delta is read as the decimal that it
@@ -103,7 +102,7 @@ def halfspaces(
     return Halfspaces(n, m, ties, delta, tuple(row for row, _ in rows), tuple(bounds))
 
 
-def read_inputs(privacy: Any, n: int, inputs: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
+def read_inputs(privacy: Any, n: int, inputs: Names | None) -> tuple[Hashable, ...]:
     """Return labels in the order of the rows: those given, or those of the notion, or 0, 1, 2, ..."""
     own = privacy.alphabet if isinstance(privacy, Notion) else None
     known = own if inputs is None else tuple(inputs)

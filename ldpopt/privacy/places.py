@@ -10,8 +10,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, take_labels
-from ldpopt.foundation.numbers import Float, real_array, short_repr
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, real_array, short_repr
 from ldpopt.foundation.threads import in_threads
 from ldpopt.native import count_implied, mark_implied
 from ldpopt.privacy.graph_layers import require_undirected

@@ -28,6 +28,8 @@ def read_matrix(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
     array = real_array(plain, "workload")
     if array.ndim == 1:
         array, rows, columns = array[None], None, rows
+    if not array.ndim:
+        raise StatementError("the workload is a number", do="pass a Workload, or a matrix with a row for each estimate")
     if rows == tuple(range(len(array))):
         rows = None  # row numbers are not names
     given = Labelled(array, (rows, columns), "workload", ("name", "answer"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from ldpopt.estimation.counts import MechanismSource
 from ldpopt.estimation.estimate import normal_quantile
 from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
 from ldpopt.foundation import optional
-from ldpopt.foundation.files import write_csv
+from ldpopt.foundation.files import FilePath, write_csv
 from ldpopt.foundation.numbers import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
@@ -139,7 +138,7 @@ class SimulationGrid:
         """The table as a DataFrame."""
         return optional.pandas.DataFrame(list(self.records()))
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_csv(self, path: FilePath | None = None) -> str:
         """Return the table as CSV with exact floats; with a path, also write it atomically."""
         return write_csv(self.records(), path)
 
@@ -155,7 +154,7 @@ def simulate(
     rng: np.random.Generator | int | None = None,
     jobs: int = 1,
     executor: Any = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint: FilePath | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
     r"""Run a survey many times: draw the answers from the prior, the reports with the mechanism's sampler.
@@ -225,7 +224,7 @@ def simulate_grid(
     rng: np.random.Generator | int | None = None,
     jobs: int = 1,
     executor: Any = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint: FilePath | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationGrid:
     """Run the surveys of several mechanisms, each with several numbers of people; see `simulate`.
@@ -356,7 +355,7 @@ def _result(model: _Model, population: int, confidence: float, surveys: list[_Su
     return SimulationResult(*found, population, float(confidence), model.mechanism.inputs)
 
 
-def _checkpoint(path: str | os.PathLike[str], rng: Any) -> Checkpoint:
+def _checkpoint(path: FilePath, rng: Any) -> Checkpoint:
     """Open the checkpoint of a simulation; its entries depend only on the seed, so other settings may share it."""
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
         what = "a checkpoint needs surveys that can be repeated"

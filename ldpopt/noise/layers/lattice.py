@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, read_size
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, read_size
 from ldpopt.mechanism.exact_draws import TOTAL, Source, geometric_draws, round_decay_up, uniform_below
 from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.layers.words import Tail, WordMetric

@@ -11,8 +11,7 @@ from scipy.optimize import linprog
 
 from ldpopt.closed_forms.kernel import hop_distances
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError
-from ldpopt.foundation.numbers import Float, is_whole
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, is_whole
 from ldpopt.privacy import GraphDP
 from ldpopt.privacy.graph_layers import Value, value_of
 from ldpopt.problem.problem import Problem

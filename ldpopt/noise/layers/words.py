@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.numbers import real_number
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int, real_number
 
 # A point ``(a, b, ...)`` is stored as ``a * base + b`` and so on; codes add like points while entries are small
 BASES = {1: 1 << 62, 2: 1 << 31, 3: 1 << 20}
@@ -81,9 +80,8 @@ class WordMetric:
 
     def __repr__(self) -> str:
         ball = f", widening={float(self.widening):g}, norm={self.norm:g}" if self.widening else ""
-        return (
-            f"WordMetric({len(self.columns)} columns in dimension {self.dimension}{ball}, {len(self._layers)} layers)"
-        )
+        size = f"{len(self.columns)} columns in dimension {self.dimension}"
+        return f"WordMetric({size}{ball}, {len(self._layers)} layers)"
 
     def layer(self, number: int) -> Int:
         """Return the points of a layer, shape ``(k, n)``, in lexicographic order."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int
 from ldpopt.foundation.threads import few_threads
 from ldpopt.solvers import Feature, Outcome, Solver, Status
 from ldpopt.solvers.program import LinearProgram

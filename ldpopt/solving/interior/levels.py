@@ -6,8 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads, over_rows, parts_of
 from ldpopt.native import factor, matrix_product, solve_levels
 
@@ -125,9 +124,8 @@ class LevelFactors:
         plain = levels.unpacked(total[0], total[0])
         if len(total) == 1:
             return cls(levels, off, workspace, (plain,))
-        return cls(
-            levels, off, workspace, (plain, levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3]))
-        )
+        rest = levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3])
+        return cls(levels, off, workspace, (plain, *rest))
 
     def solve(self, right: Float) -> Float:
         """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ldpopt.certificate.compact import Prices
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 from ldpopt.solvers import Feature, Outcome, Solver, Status

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import NoSolutionError, StatementError
-from ldpopt.foundation.numbers import Float, frozen, real_number, short_repr
+from ldpopt.foundation.numbers import Float, Int, frozen, real_number, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, round_rows
 from ldpopt.problem.utility import Utility
@@ -141,7 +141,7 @@ def _program(source: Float, target: Float) -> LinearProgram:
     return LinearProgram(np.eye(1, columns, columns - 1)[0], False, start, index, matrix.data, *bounds, *spans)
 
 
-def _best_rule(source: NDArray[np.int64], target: NDArray[np.int64], found: Float) -> tuple[Fraction, NDArray[Any]]:
+def _best_rule(source: Int, target: Int, found: Float) -> tuple[Fraction, NDArray[Any]]:
     """Least exact distance of the rules near a float one, and the rule."""
     found = found / found.sum(axis=1, keepdims=True)
     counts = round_rows(found).astype(object)
@@ -155,15 +155,13 @@ def _best_rule(source: NDArray[np.int64], target: NDArray[np.int64], found: Floa
     return least, rules[place]
 
 
-def _distance(source: NDArray[np.int64], target: NDArray[np.int64], rule: NDArray[Any]) -> Fraction:
+def _distance(source: Int, target: Int, rule: NDArray[Any]) -> Fraction:
     """Total variation of the worst row, exactly."""
     excess = np.maximum(target.astype(object) - source.astype(object) @ rule, 0)
     return max(sum(row, Fraction(0)) for row in excess) / WHOLE
 
 
-def _witness(
-    source: NDArray[np.int64], target: NDArray[np.int64], duals: Float
-) -> tuple[Fraction, NDArray[np.float64], NDArray[np.float64]]:
+def _witness(source: Int, target: Int, duals: Float) -> tuple[Fraction, NDArray[np.float64], NDArray[np.float64]]:
     """Exact advantage of the second channel for a gain near the multipliers; prior and gain, rounded to floats."""
     scaled = np.maximum(duals, 0.0) / max(float(np.abs(duals).max()), 1e-300)
     whole = np.floor(scaled * 2.0**GAIN_BITS).astype(np.int64).astype(object)

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ldpopt.designing import symmetry
@@ -27,7 +26,7 @@ from ldpopt.designing.methods.relaxation.program import LEAST_GAP, descend, rela
 from ldpopt.designing.private_columns import Price, Staircases, local_search
 from ldpopt.designing.symmetry import Blocks
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 MASTER_STEPS = 100  # limit on steps of L-BFGS for each update of the multipliers
@@ -137,7 +136,7 @@ class _Task:
 def relaxed_average(
     contrasts: Contrasts,
     cone: Staircases,
-    hints: Sequence[NDArray[np.int64]] = (),
+    hints: Sequence[Int] = (),
     *,
     gap: float = 1e-3,
     deadline: Deadline,

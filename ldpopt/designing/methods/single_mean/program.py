@@ -18,13 +18,12 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.certificate.integers import Rationals
 from ldpopt.designing.column_generation import CurvedPoint, follow
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.solving.interior.path_following import NewtonSystem
 
 STEPS = 120  # limit on Newton steps; 15 to 40 are usual
@@ -185,7 +184,7 @@ class _MeanSystem(NewtonSystem[_MeanPoint]):
 class Exact:
     """A private channel with masses ``counts / 2**53`` and the report values whose mean is exact."""
 
-    counts: NDArray[np.int64]
+    counts: Int
     values: Float
 
 
@@ -242,7 +241,7 @@ def exact_channel(
     return exact
 
 
-def _common(steps: NDArray[np.int64], weight: Float) -> tuple[int, int]:
+def _common(steps: Int, weight: Float) -> tuple[int, int]:
     """Two reports that are common and whose values are far apart."""
     score = np.minimum.outer(weight, weight) * np.abs(np.subtract.outer(steps, steps))
     low, high = np.unravel_index(int(score.argmax()), score.shape)
@@ -276,7 +275,7 @@ class _Rare:
 
 def _rounded(
     numbers: Float,
-    steps: NDArray[np.int64],
+    steps: Int,
     bits: int,
     largest: Float,
     channel: Float,

@@ -295,9 +295,8 @@ def _leaving(table: CanonicalForm, entering: int) -> int:
     """Position in the basis whose variable reaches 0 first when the entering variable increases."""
     form, x = table.form, list(table.basic_solution.values())
     column = solve_rows(basic_rows(form, table.basis), [[row[entering]] for row in form.matrix], None)
-    ratios = [
-        (x[j] / step[0], j, k) for k, (j, step) in enumerate(zip(table.basis, column, strict=True)) if step[0] > 0
-    ]
+    steps = enumerate(zip(table.basis, column, strict=True))
+    ratios = [(x[j] / step[0], j, k) for k, (j, step) in steps if step[0] > 0]
     if not ratios:
         raise UnboundedError(f"the objective is unbounded along {form.names[entering]!r}", do="bound it")
     return min(ratios)[2]

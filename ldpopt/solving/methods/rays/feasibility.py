@@ -9,8 +9,7 @@ of the cone above it and the largest one below it, until the sums are 1. Theory:
 import numpy as np
 
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import max_product
 from ldpopt.solving.methods.rays.master import Groups
 

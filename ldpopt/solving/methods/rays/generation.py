@@ -11,8 +11,7 @@ from math import inf
 import numpy as np
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cone import Cone
@@ -102,12 +101,11 @@ class Generation:
         self.price_seconds = 0.0
         self.initial_rays = np.empty((0, cone.n))
 
-    def start_from(self, rays: Float, sums: Float, parents: Int, sides: Int) -> None:
-        """Start from some rays, (k, n), multipliers, (n,), and for each output the best of some trees, (t, n)."""
+    def start_from(self, rays: Float, sums: Float) -> None:
+        """Start from some rays, (k, n), and multipliers, (n,)."""
         scaled = rays / rays.max(axis=1, keepdims=True)
         self.initial_rays = np.concatenate([self._kernel_columns(), scaled])
         self.center, self.share = sums, 1.0
-        self.trees.adopt(self.costs - sums, parents, sides)
 
     @property
     def gap(self) -> float:

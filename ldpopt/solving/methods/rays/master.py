@@ -16,8 +16,7 @@ from scipy.linalg.lapack import dpotrs
 from scipy.sparse import csr_array
 
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 
 STEPS = 100  # largest number of iterations; 4 to 12 are usual

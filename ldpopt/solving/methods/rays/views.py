@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads
 from ldpopt.native import improve_views, write_extended_rays
 from ldpopt.solving.methods.rays.cluster import BLOCKS, Block, Cluster, Handover, SharedData
