@@ -68,7 +68,7 @@ def simulate_survey(
         for name, question in survey.questions.items():
             codes = draws.choice(len(question.inputs), size, p=priors[name])
             columns, inputs = getattr(question, "columns", ()), question.inputs
-            bits = {column: codes >> (len(inputs).bit_length() - 2 - k) & 1 for k, column in enumerate(columns)}
+            bits: Any = {column: codes >> (len(inputs).bit_length() - 2 - k) & 1 for k, column in enumerate(columns)}
             table |= bits or {name: [inputs[code] for code in codes.tolist()]}
         reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
         found.append(survey.estimate(reports, weights=np.ones(size), confidence=confidence, check_fit=False))
