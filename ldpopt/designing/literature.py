@@ -7,7 +7,7 @@ from the trace of the centered Gram matrix and its entry at the answer, without 
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -172,7 +172,7 @@ def _descend(gram: Float, r: Float, epsilon: float, rng: np.random.Generator) ->
         # The objective has corners, at which L-BFGS ends early: it starts again without its memory.
         how: Any = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": STEPS - steps, "maxcor": 20}}
         how["bounds"] = [(None, None)] * (n * m) + [(-10.0, 10.0)] * (m + 1)
-        found = minimize(lambda flat: _through_projection(flat, gram, r, epsilon)[:2], point, **how)
+        found = cast(Any, minimize)(lambda flat: _through_projection(flat, gram, r, epsilon)[:2], point, **how)
         steps += max(1, found.nit)
         point, gained, value = found.x, value - found.fun, float(found.fun)
         if gained < WORTHWHILE:
