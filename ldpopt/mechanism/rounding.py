@@ -243,26 +243,24 @@ def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
     values = values / values.sum(axis=1).max()
     center = values.mean(axis=0) * filled
     center /= center.sum()
-    uniform_slack = float(cone.slack) if cone.is_uniform else 0.0
-    room = cone.room_ratio + uniform_slack * np.count_nonzero(center)
+    even_slack = float(cone.slack) if cone.is_uniform else 0.0
+    room = cone.room_ratio + even_slack * np.count_nonzero(center)
     missing_mass = ROW_TOTAL * float(np.max(1 - values.sum(axis=1))) + 4 * values.shape[1]
     reserve = missing_mass / 2
     share = 2 * missing_mass / room + values.shape[1] if room > missing_mass / ROW_TOTAL else np.inf
     while share < ROW_TOTAL / 8:
-        counts = _fill(values, center, share, reserve, uniform_slack, cone)
+        counts = _fill(values, center, share, reserve, even_slack, cone)
         if counts is not None:
             yield counts
         share, reserve = 2 * share, 2 * reserve
 
 
-def _fill(
-    values: Float, center: Float, share: float, reserve: float, uniform_slack: float, cone: _Cone
-) -> Float | None:
+def _fill(values: Float, center: Float, share: float, reserve: float, even_slack: float, cone: _Cone) -> Float | None:
     kept = ROW_TOTAL - np.ceil(2 * share) - np.ceil(min(max(reserve, values.shape[1]), ROW_TOTAL / 8))
     constant = np.floor(center * share)
     counts = cone.raised(np.floor(values * kept) + constant, kept)
     missing = ROW_TOTAL - (counts + constant).sum(axis=1)
-    room = np.floor(cone.room_ratio * constant + max(uniform_slack * (ROW_TOTAL - kept) * (1 - 1e-9) - 3, 0.0))
+    room = np.floor(cone.room_ratio * constant + max(even_slack * (ROW_TOTAL - kept) * (1 - 1e-9) - 3, 0.0))
     room = np.clip(room, 0.0, ROW_TOTAL) * (center > 0)
     if missing.min() < 0 or missing.max() > room.sum():
         return None

@@ -411,18 +411,16 @@ class Resampled:
         require_memory(n_bytes, f"a data set of {users:,} people", do="take fewer people")
         return self._answers[rng.integers(0, len(self._answers), users)]
 
-    def _scaled(
-        self, batch: Sequence[optional.pyarrow.Array], where: Sequence[str], first_row: int
-    ) -> NDArray[np.float32]:
+    def _scaled(self, batch: Sequence[optional.pyarrow.Array], where: Sequence[str], row: int) -> NDArray[np.float32]:
         """The answers of a batch, scaled into [0, 1]."""
         columns = []
         for column, name in zip(batch, where, strict=True):
-            answers = read_numbers(column, name, first_row, "answer")
+            answers = read_numbers(column, name, row, "answer")
             wrong = np.flatnonzero(~((self.low <= answers) & (answers <= self.high)))
             if len(wrong):
                 what = f"the answer{quoted(float(answers[wrong[0]]))} is not from {self.low:g} to {self.high:g}"
                 do = "pass the range of all possible answers; leave people without an answer out"
-                raise StatementError(what, where=f"{name}, row {first_row + int(wrong[0])}", do=do)
+                raise StatementError(what, where=f"{name}, row {row + int(wrong[0])}", do=do)
             columns.append((answers - self.low) / (self.high - self.low))
         return np.stack(columns, axis=1).astype(np.float32)
 
