@@ -115,5 +115,4 @@ def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
     row_number[kept] = np.arange(len(kept))
     rows = row_number[block.row[under]]
     is_kept, ends = rows >= 0, ends[kept]
-    ends = ends[kept]
     return PairRows(first[ends], second[ends], rows[is_kept], block.y[under][is_kept], values[kept])
