@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.realize import left_inverse
 from ldpopt.designing.record import ProvedDesign
@@ -115,13 +114,6 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
         )
 
     @property
-    def average_variance(self) -> float:
-        """The variance, which is the same for every answer."""
-        return self.value
-
-    worst_variance = average_variance
-
-    @property
     def mechanism(self) -> Mechanism:
         """The channel, if its reports are few enough to list."""
         return self.protocol.mechanism
@@ -142,10 +134,6 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
         """Bits of a report: the base-2 logarithm of the number of sets."""
         n, k = self.workload.shape[1], self.protocol.size
         return int(np.ceil((lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(2)))
-
-    def variance(self, x: Any = None) -> Float:
-        """Variance of one respondent's values, summed over the workload: the same for every answer."""
-        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
 
     @property
     def wanted(self) -> Float:
@@ -171,10 +159,6 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
             each - q * inside - q * other + q * q for each, other in ((inside, inside), (both, inside[place]))
         )
         return scale**2 * squares, scale**2 * products
-
-    def audit(self) -> Audit:
-        """Exact audit of the protocol."""
-        return self.protocol.audit()
 
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report, a row of positions of answers, for each answer."""

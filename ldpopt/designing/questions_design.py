@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.designing.record import ProvedDesign
 from ldpopt.errors import NotRepresentableError, StatementError
@@ -64,17 +63,6 @@ class QuestionsDesign(ProvedDesign, certificate=QuestionsCertificate):
             f"{len(self.certificate.randomizer.kinds)} kinds of sets, average variance {self.value:.6g}, "
             f"relative gap {self.relative_gap:.2g})"
         )
-
-    @property
-    def average_variance(self) -> float:
-        """The variance, which is the same for every answer."""
-        return self.value
-
-    worst_variance = average_variance
-
-    def variance(self, x: Any = None) -> Float:
-        """Variance of one respondent's values, summed over the workload: the same for every answer."""
-        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -133,10 +121,6 @@ class QuestionsDesign(ProvedDesign, certificate=QuestionsCertificate):
         """
         what = "the reports of a design for many questions are not a column of a table"
         raise StatementError(what, do="pass what privatize returned")
-
-    def audit(self) -> Audit:
-        """Exact audit of the draws."""
-        return self.certificate.audit
 
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[np.int8]:
         """Draw one report, a row of ``d + 1`` small integers, for each answer.

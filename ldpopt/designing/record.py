@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ldpopt.auditing.audits import Audit
 from ldpopt.certificate.design_certificate import DesignCertificate, load_certificate
 from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
@@ -57,22 +59,41 @@ class ProvedDesign(ReportSource, HasFacts):
     def facts(self) -> Facts:
         """The mechanism if it is small, the variances, the certificate and the audit."""
         k, n = self.workload.shape
-        design: Any = self
         parts: list[Part] = []
-        if isinstance(self.randomizer, Mechanism) and max(design.mechanism.channel.shape) <= MAX_SHOWN:
-            parts += design.mechanism.facts().parts
+        if isinstance(self.randomizer, Mechanism) and max(self.randomizer.channel.shape) <= MAX_SHOWN:
+            parts += self.randomizer.facts().parts
         kind = "largest" if self.objective == "worst_case" else "average"
         parts += [
             ("privacy", privacy_text(self.privacy)),
-            ("average variance", shown(design.average_variance, 9)),
-            ("largest variance", shown(design.worst_variance, 9)),
+            ("average variance", shown(self.average_variance, 9)),
+            ("largest variance", shown(self.worst_variance, 9)),
             ("certificate", f"{kind} at least {self.bound:.9g}, relative gap {self.relative_gap:.2g}: {self.standing}"),
             *([] if self.is_optimal or not self.notes else [("the search ended", self.notes[-1])]),
-            ("reports", f"{self.certificate.reports.removesuffix(' reports')}, {design.bits:,} bits"),
+            ("reports", f"{self.certificate.reports.removesuffix(' reports')}, {self.bits:,} bits"),
             ("audit", self.certificate.audit.numbers_text()),
             "(variances of one respondent's values, summed over the numbers; divide by the number of respondents)",
         ]
         return Facts(f"{k:,} numbers of {n:,} answers", parts)
+
+    @property
+    def average_variance(self) -> float:
+        """The variance, which is the same for every answer."""
+        return self.value
+
+    worst_variance = average_variance
+
+    def variance(self, x: Any = None) -> Float:
+        """Variance of one respondent's values, summed over the workload: the same for every answer."""
+        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
+
+    @property
+    @abstractmethod
+    def bits(self) -> int:
+        """Bits of a report."""
+
+    def audit(self) -> Audit:
+        """Exact audit of the draws."""
+        return self.certificate.audit
 
     def __init_subclass__(cls, certificate: type[DesignClaim], **other: Any) -> None:
         """Register the class by the kind of its certificate."""
