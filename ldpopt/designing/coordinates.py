@@ -96,7 +96,5 @@ class Contrasts:
 
 def constant_workload() -> StatementError:
     """The error for a workload that depends on no answer."""
-    return StatementError(
-        "every number of the workload is the same for all answers: it is known without asking",
-        do="give a workload that depends on the answer",
-    )
+    what = "every number of the workload is the same for all answers: it is known without asking"
+    return StatementError(what, do="give a workload that depends on the answer")

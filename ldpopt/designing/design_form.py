@@ -5,14 +5,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ldpopt.certificate.design_bound import LISTED
 from ldpopt.certificate.design_statement import AnswerClasses, budget_of, is_pure
 from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.block_designs import balanced_design
 from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts, constant_workload
-from ldpopt.designing.private_columns import PrivateColumns, Staircases
+from ldpopt.designing.private_columns import PRICED, PrivateColumns, Staircases
 from ldpopt.designing.symmetry import symmetry_group
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
@@ -22,8 +21,7 @@ from ldpopt.privacy.cones.rays import require_weights
 from ldpopt.problem.design_problem import DesignProblem
 
 LARGEST = 2000  # largest number of classes for which rank and symmetries are computed
-# Different masses over ``2**53`` differ by a factor of at least ``1 + 2**-53``, about ``exp(2**-53)``
-LEAST_EPSILON = 2.0**-53
+LEAST_EPSILON = 2.0**-53  # different masses over 2**53 differ by a factor of at least 1 + 2**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +40,7 @@ class DesignForm:
         if form.is_pure and float(form.epsilon) < LEAST_EPSILON:
             what = f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in multiples of 2**-53"
             raise StatementError(f"{what}: no report can depend on the answer", do="choose a larger epsilon")
-        is_listed = problem.outputs is not None or problem.workload.shape[1] <= LISTED
+        is_listed = problem.outputs is not None or problem.workload.shape[1] <= PRICED
         if is_listed or (form.unit is None and not form.is_tables):
             form._require_estimable()
         return form

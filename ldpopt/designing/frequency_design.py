@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.realize import left_inverse
-from ldpopt.designing.record import ProvedDesign
+from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
@@ -35,7 +36,7 @@ from ldpopt.tables.coding import Missing
 
 
 @dataclass(frozen=True, eq=False)
-class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
+class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
     """The optimal design for the frequencies of many answers, drawn by its own sampler.
 
     Made by `design` if the channel would be too large to list. It has what a `Design` has, but no matrix.
@@ -108,10 +109,8 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
         return replace(found, parts=[*found.parts[:-1], ("shorter reports", self.short_reports), found.parts[-1]])
 
     def __repr__(self) -> str:
-        return (
-            f"FrequencyDesign({self.workload.shape[1]} answers, sets of {self.protocol.size}, "
-            f"average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
-        )
+        sets = f"{self.workload.shape[1]} answers, sets of {self.protocol.size}"
+        return f"FrequencyDesign({sets}, average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
 
     @property
     def mechanism(self) -> Mechanism:
@@ -142,9 +141,8 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
 
     def frequencies(self, counts: Counts) -> Float:
         """Estimated frequencies of the answers, shape (n,), without negative ones."""
-        return norm_sub(
-            (counts.values / counts.total - float(self.protocol.q)) / float(self.protocol.p - self.protocol.q)
-        )
+        p, q = float(self.protocol.p), float(self.protocol.q)
+        return norm_sub((counts.values / counts.total - q) / (p - q))
 
     def second_moments(self, place: int) -> tuple[Float, Float]:
         """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (n, n)."""
@@ -159,6 +157,10 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
             each - q * inside - q * other + q * q for each, other in ((inside, inside), (both, inside[place]))
         )
         return scale**2 * squares, scale**2 * products
+
+    def audit(self) -> Audit:
+        """Exact audit of the protocol."""
+        return self.protocol.audit()
 
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report, a row of positions of answers, for each answer."""

@@ -58,7 +58,7 @@ def among_answered(
         values=np.append(values, found.values[missing]),
         std_error=np.append(np.sqrt(variances(values)) / rest, found.std_error[missing]),
         interval=np.vstack([far.T, found.interval[missing]]),
-        labels=None if found.labels is None else [found.labels[place] for place in order],
+        labels=None if found.labels is None else tuple(found.labels[place] for place in order),
         covariance=None,
         method=ANSWERED,
     )

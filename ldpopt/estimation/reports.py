@@ -108,7 +108,10 @@ def count_file(
 
 def merged_groups(*parts: Mapping[Hashable, Counts]) -> dict[Hashable, Counts]:
     """Counts of shards by group, added up."""
-    return {group: sum(part[group] for part in parts if group in part) for part in parts for group in part}
+    found: dict[Hashable, Any] = {}
+    for part in parts:
+        found |= {group: one + found.get(group, 0) for group, one in part.items()}
+    return found
 
 
 def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np.bool_]]:
@@ -118,7 +121,8 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
         raise StatementError("the entries are not names of groups", where=where, do="pass a column of texts or numbers")
     coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
     names = [NO_GROUP if is_missing(name, as_text) else name for name in [*coded.dictionary.to_pylist(), None]]
-    codes, found = coded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False), {}
+    codes = coded.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False)
+    found: dict[Hashable, Any] = {}
     for code in np.unique(codes):
         name = int(names[code]) if isinstance(names[code], float) and names[code].is_integer() else names[code]
         found[name] = found.get(name, False) | (codes == code)
@@ -157,8 +161,8 @@ class _Column:
         if self.keeps_all:
             self.absent.add(np.where(there, 0, MISSING), first_row)
         numbers = None if weights is None else weights[there]
-        for group, rows in ({ALL: slice(None)} if groups is None else groups).items():
-            own = rows if groups is None else rows[there]
+        for group, rows in ({ALL: there} if groups is None else groups).items():
+            own = rows[there]
             counted = self.source.counts_of_array(reports[own], None if numbers is None else numbers[own])
             self.counts[group] = counted + self.counts.get(group, 0)
 
@@ -171,13 +175,10 @@ class _Column:
 def read_effect(path: str, column: str) -> float:
     r"""Design effect of the weights in a column of a file (Kish): :math:`N \sum w^2 / (\sum w)^2`."""
     with reading(path) as table:
-        place, row, parts = position_of(table, column), table.first_row, []
-        for (batch,) in table.batches((), [place]):
-            parts.append(read_weights(batch, f"{table.name}, column {column}", row))
-            row += len(batch)
-    weights = np.concatenate([np.empty(0), *parts])
+        where, batches = f"{table.name}, column {column}", table.batches((), [position_of(table, column)])
+        weights = np.concatenate([np.empty(0), *(read_weights(batch, where, table.first_row) for (batch,) in batches)])
     if not weights.sum() > 0:
-        raise StatementError("there are no weights", where=f"{path}, column {column}", do="give positive numbers")
+        raise StatementError("there are no weights above 0", where=where, do="name another column")
     return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
-from ldpopt.foundation.files import file_errors
+from ldpopt.foundation.files import file_errors, require_path
 from ldpopt.foundation.numbers import Float, Int, short_repr
 
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
@@ -22,6 +22,7 @@ UNCHANGED = "use the file as ldpopt wrote it: this one was changed, cut off, or 
 @contextmanager
 def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterator[None]:
     """Turn every error while a JSON file is read into one that names the file; ``content`` is such as "a mechanism"."""
+    require_path(path)
     where = os.fspath(path)
     try:
         with file_errors(f"cannot read the {content.removeprefix('a ')}", path):

@@ -202,11 +202,11 @@ def quoted(value: Any) -> str:
     return f" {short_repr(value)}" if shows_values() else ""
 
 
-def require_kind(value: Any, kind: type, where: str, do: str = "") -> None:
+def require_kind(value: Any, kind: type | tuple[type, ...], where: str, do: str = "") -> None:
     """Refuse an object of another type."""
     if not isinstance(value, kind):
-        what = f"{where} takes a {kind.__name__}, not a {type(value).__name__}"
-        raise StatementError(what, do=do or f"pass a {kind.__name__}")
+        name = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        raise StatementError(f"{where} takes a {name}, not a {type(value).__name__}", do=do or f"pass a {name}")
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -366,11 +366,9 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""
-        return optional.pandas.DataFrame(
-            self.channel,
-            index=optional.pandas.Index(list(self.inputs), name="answer", tupleize_cols=False),
-            columns=optional.pandas.Index(list(self.outputs), name="report", tupleize_cols=False),
-        )
+        rows = optional.pandas.Index(list(self.inputs), name="answer", tupleize_cols=False)
+        columns = optional.pandas.Index(list(self.outputs), name="report", tupleize_cols=False)
+        return optional.pandas.DataFrame(self.channel, index=rows, columns=columns)
 
     def facts(self) -> Facts:
         """The channel as a table; of a large one the likeliest reports of the first answers."""

@@ -216,7 +216,6 @@ write_multipliers = Loop(
     "node i8[n]!",
     "value f8[n]!",
 )
-reroot = Loop("reroot", "root i8", "parent node[_n]!", "side i1[_n]!")
 improve_trees = Loop(
     "improve_trees", *WRITTEN, "costs f8[_m, n]", "sums f8[n]", "lengths lengths", "most i8", "is_best b1[_m]!"
 )

@@ -173,7 +173,7 @@ def levels(levels: Levels, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _draw(graph: nx.Graph[Any], numbers: Any, names: Names, source: Hashable | None, ax: Axes | None) -> Axes:
+def _draw(graph: nx.Graph[Any], numbers: Any, names: Names, source: Hashable, ax: Axes | None) -> Axes:
     """Draw a graph whose nodes have these names, and the colors of their layers if there is a source."""
     import matplotlib as mpl
     import networkx as nx

@@ -116,6 +116,8 @@ class ExtremePoints(HasFacts, ABC):
         Pairs of inputs that the notion compares.
     ratio : Fraction
         ``e**epsilon``; for a decimal epsilon a rational that is below it by less than one part in ``2**180``.
+    forecast : str
+        What is known of a long list before it is computed: likely number and time; else empty.
 
     Examples
     --------
@@ -131,15 +133,12 @@ class ExtremePoints(HasFacts, ABC):
       ...
     """
 
+    forecast = ""
+
     def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
         self.privacy, self.shape, self.inputs = privacy, shape, tuple(inputs)
         self.ties = require_mutual(privacy, self.inputs)
         self.ratio = self.ties.budget.enclosure()[0]
-
-    @property
-    def forecast(self) -> str:
-        """What is known of a long list before it is computed: likely number and time; empty if it takes no time."""
-        return ""
 
     def __repr__(self) -> str:
         more = ["..."] if self.count > MAX_SHOWN_POINTS else []

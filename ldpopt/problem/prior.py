@@ -11,8 +11,7 @@ from ldpopt.foundation.labelled import Labels, positions_of, read_labelled, take
 from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, frozen, normalized, short_repr, summed
 
-# Largest distance from 1 of the sum of a prior given as numbers; weights by label are normalized instead
-PRIOR_TOLERANCE = 1e-9
+PRIOR_TOLERANCE = 1e-9  # largest distance from 1 of the sum of a prior given as numbers; weights are normalized
 LOOKS_WRONG = 0.02  # distance from 1 of the sum of weights below 1 that may be meant as probabilities
 
 

@@ -346,11 +346,9 @@ class Workload:
         ways = whole_number(k, "k", 1, len(parts))
         levels = [values for _, values in parts]
         sizes = [len(values) for values in levels]
-        answers = (
-            tuple(itertools.product(*levels))  # distinct, as the values of each attribute are
-            if inputs is None
-            else check_labels(inputs, math.prod(sizes), "input", StatementError, "the workload")
-        )
+        answers = tuple(itertools.product(*levels)) if inputs is None else tuple(inputs)  # the first ones are distinct
+        if inputs is not None:
+            answers = check_labels(answers, math.prod(sizes), "input", StatementError, "the workload")
         most = math.comb(len(sizes), ways) * max(sizes) ** ways
         require_memory(200.0 * most, "the names of the cells of marginals")
         cells = [

@@ -62,29 +62,23 @@ def simulate_survey(
         raise StatementError(f"shares of {name!r}, which is not a question", do=nearest(name, survey.questions))
     size, draws = whole_number(people, "people", 1), np.random.default_rng(rng)
     priors = {name: _prior(question, (shares or {}).get(name)) for name, question in survey.questions.items()}
-    errors: dict[Any, list[Any]] = {}
+    found = []
     for _ in range(whole_number(repeats, "repeats", 1)):
         table: dict[str, Any] = {}
         for name, question in survey.questions.items():
-            inputs, columns = question.inputs, getattr(question, "columns", ())
-            codes = draws.choice(len(inputs), size, p=priors[name])
-            bits = {column: codes >> (len(question.ticks) - 1 - k) & 1 for k, column in enumerate(columns)}  # type: ignore[attr-defined]
+            codes = draws.choice(len(question.inputs), size, p=priors[name])
+            columns, inputs = getattr(question, "columns", ()), question.inputs
+            bits = {column: codes >> (len(inputs).bit_length() - 2 - k) & 1 for k, column in enumerate(columns)}
             table |= bits or {name: [inputs[code] for code in codes.tolist()]}
         reports = survey.privatize(optional.pandas.DataFrame(table), rng=draws)
-        for name, one in survey.estimate(
-            reports, weights=np.ones(size), confidence=confidence, check_fit=False
-        ).items():
-            truth = true_numbers(survey, name, priors[name], one.labels or ())
-            rows = zip(one.labels or (), one.values, truth, one.interval, strict=True)
-            for answer, value, true, (low, high) in rows:
-                seen = (value - true, low <= true <= high, (high - low) / 2)
-                errors.setdefault((name, answer, true), []).append(seen)
-    table_rows = []
-    for (name, answer, true), found in errors.items():
-        difference, covered, half = np.array(found).T
-        row = {"rmse": np.sqrt(np.mean(difference**2)), "coverage": covered.mean(), "half_width": half.mean()}
-        table_rows.append({"question": name, "answer": answer, "truth": true} | row)
-    return optional.pandas.DataFrame(table_rows)
+        found.append(survey.estimate(reports, weights=np.ones(size), confidence=confidence, check_fit=False))
+    first, numbers = found[0], np.stack([one.to_frame()[["estimate", "low", "high"]] for one in found])
+    truth = np.array([true for name, one in first.items() for true in true_numbers(survey, name, priors[name], one)])
+    values, low, high = np.moveaxis(numbers, -1, 0)
+    rows = first.to_frame()[["question", "answer"]].assign(truth=truth)
+    rows["rmse"] = np.sqrt(((values - truth) ** 2).mean(axis=0))
+    rows["coverage"] = ((low <= truth) & (truth <= high)).mean(axis=0)
+    return rows.assign(half_width=((high - low) / 2).mean(axis=0))
 
 
 def _prior(question: Question, given: Any) -> Float:

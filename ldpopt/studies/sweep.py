@@ -17,7 +17,7 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown, thinned
 from ldpopt.foundation.files import FilePath, write_csv
-from ldpopt.foundation.numbers import Float, frozen, short_repr
+from ldpopt.foundation.numbers import Float, frozen, require_kind, short_repr
 from ldpopt.mechanism.files import labels_of
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
@@ -31,7 +31,6 @@ from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
 
 __all__ = ["MAX_POINTS", "Row", "SweepResult", "sweep"]
-
 MAX_POINTS = 1_000_000  # largest number of points of a grid; guards against typing errors
 
 
@@ -231,6 +230,8 @@ def sweep(
         raise StatementError(f"epsilons = {short_repr(epsilons)} are not a list", do="pass a list, such as [0.5, 1.0]")
     budgets = tuple(Budget(epsilon) for epsilon in epsilons)
     problems = problem if isinstance(problem, Mapping) else {"": problem}
+    for one in problems.values():
+        require_kind(one, Problem, "sweep()", "pass a Problem, or {name: problem, ...}")
     cases = tuple(_cases(problems, deltas))
     first = cases[0].problem
     weights = None if priors is None else _priors(priors, [case.problem for case in cases])
@@ -247,19 +248,12 @@ def sweep(
     done = run(grid, points, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     positions = sorted(done.results)
     solved = [grid.solved_or_failed(points[position], done.results[position]) for position in positions]
-    return SweepResult(
-        tuple(each.row for each in solved),
-        frozen(np.array([float(budget) for budget in budgets])),
-        weights,
-        first.inputs,
-        first.utility.sense,
-        done.interrupted,
-        first.objective,
-        tuple(positions),
-        cases if deltas is not None or isinstance(problem, Mapping) else (),
-        tuple(each.mechanism for each in solved) if keep else (),
-        tuple(case.problem.privacy for case in cases),
-    )
+    epsilons = frozen(np.array([float(budget) for budget in budgets]))
+    about = first.inputs, first.utility.sense, done.interrupted, first.objective, tuple(positions)
+    varied = cases if deltas is not None or isinstance(problem, Mapping) else ()
+    kept = tuple(each.mechanism for each in solved) if keep else ()
+    notions = tuple(case.problem.privacy for case in cases)
+    return SweepResult(tuple(each.row for each in solved), epsilons, weights, *about, varied, kept, notions)
 
 
 def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> Iterator[Case]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,8 @@ from ldpopt.errors import StatementError
 from ldpopt.estimation.answered import ANSWERED, among_answered
 from ldpopt.estimation.counts import Counts, MechanismSource, source_of
 from ldpopt.estimation.estimate import Estimate
-from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.inversion import estimate_frequencies
-from ldpopt.estimation.reports import ALL
+from ldpopt.estimation.reports import ALL, NO_GROUP
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.labels import label_numbers, text_of
@@ -141,7 +141,8 @@ def estimate_survey(
     survey: Survey, counts: Mapping[str, Mapping[Hashable, Counts]], by: str | None, check_fit: bool, **how: Any
 ) -> SurveyEstimate:
     """Estimate from counts by column and group; the fit of the reports is checked for all people together."""
-    whole, groups = {}, {group: {} for own in counts.values() for group in own if by is not None}
+    whole: dict[str, Estimate] = {}
+    groups: dict[Hashable, dict[str, Estimate]] = {group: {} for own in counts.values() for group in own if by}
     for name in survey.questions:
         own = counts[survey.column_of(name)]
         whole[name] = survey.estimate_question(name, sum(own.values()), check_fit=check_fit, **how)  # type: ignore[arg-type]
@@ -151,66 +152,66 @@ def estimate_survey(
     return SurveyEstimate(whole, by, {group: groups[group] for group in in_order(groups)}, survey.title)
 
 
+def numbers_of(survey: Survey, name: str) -> Any:
+    """What estimates the numbers of a question."""
+    found = survey.sources[name] if survey.joint is None else survey.joint.numbers_of(name)
+    return found if isinstance(found, YesNoPatterns) else source_of(found, name)
+
+
 def estimate_question(survey: Survey, name: str, counts: Counts, confidence: float, **how: Any) -> Estimate:
     """Estimate one question, and of one with an answer for missing ones the shares among those who answered."""
+    source = numbers_of(survey, name)
     if survey.joint is not None:
-        found, source = survey.joint.estimate(name, counts, confidence, **how), survey.joint.numbers_of(name)
+        found = survey.joint.estimate(name, counts, confidence, **how)
+    elif isinstance(source, MechanismSource):
+        found = estimate_frequencies(source.mechanism, counts, confidence=confidence, **how)
     else:
-        source = survey.sources[name]
-        if isinstance(source, Mechanism):
-            found, source = estimate_frequencies(source, counts, confidence=confidence, **how), source_of(source, name)
-        else:
-            found = source.estimate(counts, confidence, **how)
+        found = source.estimate(counts, confidence, **how)
     missing = survey.questions[name].missing_place(found.labels or ())
     if missing is None:
         return found
     return among_answered(found, source, counts, missing, simultaneous=how.get("simultaneous", False))
 
 
-def true_numbers(survey: Survey, name: str, prior: Any, names: Sequence[Hashable]) -> list[float]:
-    """The numbers of a question that `estimate_question` estimates, if the answers have these frequencies."""
-    source = survey.sources[name] if survey.joint is None else survey.joint.numbers_of(name)
+def true_numbers(survey: Survey, name: str, prior: Any, found: Estimate) -> list[float]:
+    """The numbers of a question that an estimate is about, if the answers have these frequencies."""
+    names = found.labels or ()
+    source, missing = numbers_of(survey, name), survey.questions[name].missing_place(names)
     if isinstance(source, YesNoPatterns):
         return list(prior)
-    source = source_of(source, name)
     numbers = dict(zip(source.names, (source.wanted @ prior).tolist(), strict=True))
-    missing = survey.questions[name].missing_place(names)
-    if missing is not None:
-        rest = 1 - numbers[names[missing]]
-        numbers = {key: value if key == names[missing] else value / rest for key, value in numbers.items()}
-    return [numbers[key] for key in names]
+    rest = 1.0 if missing is None else 1 - numbers[names[missing]]
+    return [numbers[key] / (1.0 if place == missing else rest) for place, key in enumerate(names)]
 
 
-def estimate_pair(survey: Survey, table: Any, names: tuple[str, str], weights: Any, check_fit: bool, **how: Any) -> Any:
+def estimate_pair(survey: Survey, table: Any, names: tuple[str, str], weights: Any, **how: Any) -> Estimate:
     """Estimate the table of two questions from their two reports, which are independent given the answers."""
-    first, second = (survey.sources[survey.require(name)] for name in names)
-    channels = [getattr(source, "randomizer", source) for source in (first, second)]
-    is_split = survey.one_question is None and names[0] != names[1]
-    if not is_split or not all(isinstance(each, Mechanism) for each in channels):
-        why = f"in the scheme {survey.scheme!r} no report is about two questions" if survey.one_question else ""
-        why = why or ("reports that are sets are not crossed" if is_split else f"a table of {names[0]!r} and itself")
+    drawn = [survey.randomizers[survey.require(name)] for name in names]
+    why, one, two = "", *drawn
+    if survey.one_question is not None:
+        why = f"in the scheme {survey.scheme!r} no report is about two questions"
+    elif names[0] == names[1]:
+        why = f"a table of {names[0]!r} and itself"
+    elif not all(isinstance(each, Mechanism) for each in drawn) or one.counts.size * two.counts.size > MAX_PAIRS:
+        why = "the questions have too many answers for a table"
+    if why:
         raise StatementError(why, do="use the scheme 'joint', or 'split' and two questions of few answers")
-    one, two = channels
-    if one.counts.size * two.counts.size > MAX_PAIRS:
-        what = f"two reports have {len(one.outputs) * len(two.outputs):,} values together"
-        raise StatementError(what, do="cross questions of fewer answers")
     # The counts of one report in the groups of the other one are those of pairs.
-    if isinstance(table, (str, bytes)) or hasattr(table, "__fspath__"):
-        require_drawn_by(table, names[1], two.digest)
-    column = {names[0]: survey.columns[names[0]]}
-    groups = survey.counts_by_group(column, table, weights, names[1])[names[0]]
-    coder, none = Coder(two.outputs, "report", as_text=True), np.zeros(len(one.outputs))
+    if isinstance(table, (str, os.PathLike)):
+        require_drawn_by(os.fspath(table), names[1], two.digest)
+    source, own = survey.columns[names[0]]
+    groups = survey.counts_by_group({names[0]: (source, own)}, table, weights, names[1])[names[0]]
+    if survey.columns[names[1]][1] == "leave_out":
+        groups.pop(NO_GROUP, None)
+    coder, none = Coder(two.outputs, "report", as_text=True), source.counts_of_array(source.codec.no_reports)
     by_code = {coder.code(text_of(group)): found for group, found in groups.items()}
-    if min(by_code, default=0) < -1:
-        raise StatementError(f"the column {names[1]!r} has other entries than reports", do="pass a table of reports")
-    cells = [by_code.get(code) for code in range(len(two.outputs))]
+    if min(by_code, default=0) < 0:
+        raise StatementError(f"column {names[1]!r} has entries that are no reports", do="pass a table of reports")
+    cells = [by_code.get(code, none) for code in range(len(two.outputs))]
     values, squares = (
-        np.stack([none if cell is None else getattr(cell, key) for cell in cells], axis=1).ravel()
-        for key in ("values", "squares")
+        np.stack([cell[key] for cell in map(vars, cells)], axis=1).ravel() for key in ("values", "squares")
     )
     channel = np.kron(one.counts / one.denominator, two.counts / two.denominator)
     pairs = Mechanism(channel, list(product(one.inputs, two.inputs)), list(product(one.outputs, two.outputs)))
-    number = sum(cell.n_reports for cell in cells if cell is not None)
-    counts = Counts(pairs.digest, pairs.outputs, values, squares, values.sum(), squares.sum(), number)
-    checked_fit(MechanismSource(pairs), counts.require_some(), check_fit)
-    return estimate_frequencies(pairs, counts, check_fit=False, **how)
+    sums = (float(values.sum()), float(squares.sum()), sum(cell.n_reports for cell in cells))
+    return estimate_frequencies(pairs, Counts(pairs.digest, pairs.outputs, values, squares, *sums), **how)

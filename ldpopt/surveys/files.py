@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
@@ -48,8 +49,9 @@ def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
 
 def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Survey:
     """Read a survey; see `Survey.load`."""
-    name, do = os.fspath(path), "write one with `ldpopt survey solve SURVEY.toml -o FILE`"
+    do = "write one with `ldpopt survey solve SURVEY.toml -o FILE`"
     with reading_json(path, "a survey", do):
+        name = os.fspath(path)
         data = strict_object(path, MAX_FILE_BYTES)
         if data.get("format") != FORMAT:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
@@ -90,7 +92,7 @@ def _question_from_dict(entry: Any, where: str) -> Question:
     """Read what `_question_to_dict` returned."""
     source: Any
     ticks = {key: tuple(map(str, entry[key])) for key in ("ticks", "columns") if key in entry}
-    kind: Any = TicksQuestion if ticks else Question
+    kind: Callable[..., Question] = TicksQuestion if ticks else Question
     answer = entry["missing_answer"]
     instead = None if answer is None else labels_of([answer])[0]
     if "answers" in entry:
@@ -103,6 +105,6 @@ def _question_from_dict(entry: Any, where: str) -> Question:
     else:
         table = entry["mechanism"]
         source = Mechanism(table["channel"], labels_of(table["inputs"]), labels_of(table["outputs"]))
-    question: Question = kind(source, entry["missing"], instead, **ticks)
+    question = kind(source, entry["missing"], instead, **ticks)
     require_digest(entry["digest"], question.randomizer.digest, where)
     return question

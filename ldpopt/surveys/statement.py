@@ -161,7 +161,8 @@ class UnsolvedSurvey:
             limit = Budget(waves.epsilon)
 
         def solved(epsilon: float) -> Survey:
-            section = self.section.model_copy(update={"epsilon": epsilon, "waves": None})
+            form = self.section.form.model_copy(update={"waves": self.section.form.waves or waves.count})
+            section = self.section.model_copy(update={"epsilon": epsilon, "waves": None, "form": form})
             return _unsolved(self.page, section).solve(survey)
 
         low = round_down(limit.lower_nats / waves.count)

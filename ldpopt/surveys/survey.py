@@ -107,6 +107,10 @@ class Survey:
             raise StatementError("a survey needs questions", do='pass {"name": mechanism, ...}')
         if scheme not in SCHEMES:
             raise StatementError(f"unknown scheme {short_repr(scheme)}", do=nearest(scheme, SCHEMES))
+        for what, text in (("title", title), ("weights", weights)):
+            if not isinstance(text, (str, type(None))):
+                do = "pass text" if what == "title" else "name the column of the weights"
+                raise StatementError(f"{what} = {short_repr(text)} is not text", do=do)
         self.title, self.scheme, self.weights = title, scheme, weights
         self.limit = None if epsilon is None else Budget(epsilon)
         self.joint: JointQuestion | None = None
@@ -325,7 +329,7 @@ class Survey:
         """
         if self.joint is not None:
             return self.joint.precision(name, confidence, prior)
-        found = precision(self.sources[name], confidence=confidence, prior=prior)
+        found = precision(self.sources[self.column_of(name)], confidence=confidence, prior=prior)
         if self.one_question is None or self.one_question.fake_data:
             return found
         return replace(found, variances=found.variances * self.one_question.count)
@@ -467,6 +471,8 @@ class Survey:
 
     def column_of(self, name: str) -> str:
         """Return the column with the reports on a question."""
+        if name not in self.questions:
+            raise StatementError(f"unknown question {short_repr(name)}", do=nearest(name, self.questions))
         return name if self.joint is None else JOINT
 
     def estimate_question(
@@ -521,12 +527,13 @@ class Survey:
         >>> (survey.estimate_pair(reports, "a", "b").values > 0.3).tolist()
         [True, False, True, False]
         """
-        how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
+        how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "check_fit": check_fit}
         if self.joint is None:
-            return estimate_pair(self, table, (name, other), weights, check_fit, **how)
+            return estimate_pair(self, table, (name, other), weights, **how)
         source = self.joint.pair(name, other)
         counts = self.counts_by_group({JOINT: (source, self.joint.missing)}, table, weights)[JOINT][ALL]
-        return source.estimate(counts, check_fit=check_fit, **how)
+        found: Estimate = source.estimate(counts, **how)
+        return found
 
     def require(self, name: str) -> str:
         """Return the name of a question; any other name is refused."""
@@ -575,8 +582,8 @@ def _read_joint(questions: Any, epsilon: Budget | None) -> JointQuestion:
     parts = {}
     for name, given in questions.items():
         answers, policy = (given.source, given) if isinstance(given, Question) else (given, None)
-        if not isinstance(name, str) or name == JOINT or getattr(given, "columns", ()):
-            what = f"a joint report cannot read question {name!r}"
+        if not isinstance(name, str) or name == JOINT or bool(getattr(given, "columns", None)):
+            what = f"question {name!r} is not possible in a joint report"
             raise StatementError(what, do="name one column of answers, other than the column of the reports")
         if hasattr(answers, "randomizer") or isinstance(answers, Problem):
             what = f"question {name!r} has a mechanism of its own"

@@ -54,7 +54,7 @@ class TicksQuestion(Question):
     def parts(self) -> dict[str, Question]:
         """Questions by the columns of the ticks, if they have columns."""
         policy: Any = "refuse" if self.missing == "refuse" and self.missing_answer is None else "leave_out"
-        return {column: Question(Workload.frequencies([0, 1]), policy) for column in self.columns}
+        return {column: TicksQuestion(Workload.frequencies([0, 1]), policy) for column in self.columns}
 
     def combine(self, codes: Iterable[Codes]) -> Codes:
         """Positions of sets of ticks; one missing tick makes the whole answer a missing one."""
@@ -66,7 +66,7 @@ class TicksQuestion(Question):
         return np.where((columns == MISSING).any(axis=0), missing, found)
 
     def coder(self, *, as_text: bool = False) -> Coder:
-        """What reads the ticks of a cell, in any order; an empty text is the answer without ticks."""
+        """What reads the ticks of a cell in any order, of which none may be there, or one tick as 0 or 1 (or 1.0)."""
         return _TicksCoder(self.inputs, self.ticks, as_text)
 
 
@@ -79,10 +79,11 @@ class _TicksCoder(Coder):
 
     def code(self, value: Any) -> int:
         """Position of a set of ticks."""
-        given = {part.strip() for part in value.split(SEPARATOR)} - {""} if isinstance(value, str) else None
-        if given is None or not given <= set(self.ticks):
-            return super().code(value)
-        return super().code(SEPARATOR.join(tick for tick in self.ticks if tick in given) or NONE)
+        if isinstance(value, str) and not self.ticks:
+            return super().code(value.removesuffix(".0"))
+        given = {part.strip() for part in value.split(SEPARATOR)} - {""} if isinstance(value, str) else {None}
+        is_known = given <= set(self.ticks)
+        return super().code(SEPARATOR.join(tick for tick in self.ticks if tick in given) or NONE if is_known else value)
 
     def unknown(self, value: Any, where: str) -> StatementError:
         """Error for an entry that is not a set of ticks."""

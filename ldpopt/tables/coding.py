@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 Codes = Int
 Missing = Literal["refuse", "leave_out"]
-
 MISSING = -1  # code of a missing answer
 UNKNOWN = -2  # code of an entry that is neither a label nor missing
 # Texts that mean a missing answer in a file of text, except those that are labels
@@ -71,8 +70,6 @@ class Coder:
             is_whole = type(value) is int or (type(value) is float and value.is_integer())
             text = str(int(value)) if is_whole else value
             code = self._texts.get(text) if isinstance(text, str) else None
-            if code is None and self.as_text and isinstance(text, str):
-                code = self._texts.get(text.removesuffix(".0"))  # a whole number, as written beside missing entries
         if code is None:
             code = MISSING if is_missing(value, self.as_text) else UNKNOWN
         return code

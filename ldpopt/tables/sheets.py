@@ -15,24 +15,21 @@ ENDINGS = (".xlsx", ".dta", ".sav")
 
 def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
     """Rows of a file: the first sheet of a workbook; an entry with a value label is that label."""
-    ending, why = Path(path).suffix.lower(), ""
-    pandas = optional.pandas
+    ending, pandas = Path(path).suffix.lower(), optional.pandas
     if ending != ".dta":
         getattr(optional, "openpyxl" if ending == ".xlsx" else "pyreadstat")  # a missing one is named with its extra
+    found, why = io.BytesIO(), ""
     try:
         if ending == ".xlsx":
             frame = pandas.read_excel(stream, keep_default_na=False, na_values=[""])
-        elif ending == ".dta":
-            frame = pandas.read_stata(stream)
         else:
-            frame = pandas.read_spss(path)
+            frame = pandas.read_stata(stream) if ending == ".dta" else pandas.read_spss(path)
         arrow = optional.pyarrow.table({str(name): _plain(frame[name]) for name in frame})
+        optional.pyarrow_parquet.write_table(arrow, found)
     except Exception as error:  # readers raise errors of many kinds, whose texts may have entries of the table
         why = type(error).__name__
     if why:
         raise ModelFileError(f"the table cannot be read: {why}", where=path, do="save it as CSV in UTF-8, or again")
-    found = io.BytesIO()
-    optional.pyarrow_parquet.write_table(arrow, found)
     rows = ParquetRows(found, path)
     rows.first_row = 2 if ending == ".xlsx" else 1
     return rows
@@ -45,7 +42,5 @@ def _plain(column: Any) -> Any:
         return optional.pyarrow.Array.from_pandas(values)
     given = [None if optional.pandas.isna(value) else value for value in values]
     if any(isinstance(value, str) for value in given):
-        is_whole = [isinstance(value, float) and value.is_integer() for value in given]
-        whole = zip(given, is_whole, strict=True)
-        given = [None if value is None else str(int(value) if point else value) for value, point in whole]
+        given = [value if value is None else str(value).removesuffix(".0") for value in given]
     return optional.pyarrow.array(given)

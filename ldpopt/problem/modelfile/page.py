@@ -17,9 +17,7 @@ from ldpopt.privacy.plain import MisstatedError
 # Largest size in bytes of a file that is read or written; a gain of 1000 x 1000 numbers takes a third of it
 LARGEST_FILE = 64 * 2**20
 MAX_DEPTH = 8  # largest nesting depth of a file; a matrix in a table has depth four
-
 Key = tuple[str | int, ...]
-
 _WORDS = {
     "prior": ("prior",),
     "utility": ("utility", "gain", "loss"),

@@ -54,7 +54,7 @@ class PurePoint(CompactPoint):
 class CompactSystem(NewtonSystem[CompactPoint]):
     """The linear system of one iteration: all variables except ``y`` and ``M`` are eliminated entry by entry."""
 
-    corrections = 0
+    has_short_steps = True
 
     def __init__(self, path: "CentralPath", at: CompactPoint) -> None:
         self.path, self.at = path, at

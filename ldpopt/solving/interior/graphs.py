@@ -30,7 +30,6 @@ STALLED_STEPS = 5  # iterations without a smaller gap before stopping
 NEGLIGIBLE = 1e-3  # share of the gap by which leaving out small multipliers may raise the bound
 # Largest error of a step's equations that is not corrected, relative to the largest cost; the predictor's error
 MAX_ERROR, MAX_PREDICTOR_ERROR = 1e-11, 1e-6
-CORRECTED_INPUTS = 300  # number of inputs from which further corrections of a step save time
 LEAST_ENTRY = 1e-150  # smallest entry by which a matrix is scaled, because entries may not be positive after rounding
 
 
@@ -205,12 +204,8 @@ class GraphPoint(Point):
 class GraphSystem(NewtonSystem[GraphPoint]):
     """The linear system of one iteration, factored at a point; ``workspace`` (m, numbers) is memory for the factors."""
 
-    reach = 0.3
-
     def __init__(self, data: GraphProgram, at: GraphPoint, workspace: Float) -> None:
         self.data, self.at = data, at
-        # On many inputs a factorization costs ten times as much as a correction, on few about the same.
-        self.corrections = 4 if data.shape[1] >= CORRECTED_INPUTS else 0
         self.sum_residual = 1 - at.p.sum(axis=0)
         self.dual_residual = data.priced(at.prior) - at.sums + data.adjoint(at.ties)
         self.prior_residual = 0.0 if data.gain is None else 1 - float(at.prior.sum())

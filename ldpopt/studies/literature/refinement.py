@@ -132,19 +132,13 @@ def _program(source: Float, target: Float) -> LinearProgram:
     columns = m * k + n * k + 1
     sizes = {"reached": n * k, "distance": n, "row_sum": m}
     starts = np.cumsum([0, *sizes.values()]).tolist()
-    return LinearProgram(
-        np.eye(1, columns, columns - 1)[0],
-        False,
-        matrix.indptr.astype(np.int64),
-        matrix.indices.astype(np.int64),
-        matrix.data,
-        np.concatenate([target.ravel(), np.full(n, -np.inf), np.ones(m)]),
-        np.concatenate([np.full(n * k, np.inf), np.zeros(n), np.ones(m)]),
-        np.zeros(columns),
-        np.full(columns, np.inf),
-        tuple(Span(name, start, start + size) for (name, size), start in zip(sizes.items(), starts, strict=False)),
-        (Span("R", 0, m * k), Span("E", m * k, columns - 1), Span("s", columns - 1, columns)),
-    )
+    rows = tuple(Span(name, start, start + size) for (name, size), start in zip(sizes.items(), starts, strict=False))
+    spans = rows, (Span("R", 0, m * k), Span("E", m * k, columns - 1), Span("s", columns - 1, columns))
+    lower = np.concatenate([target.ravel(), np.full(n, -np.inf), np.ones(m)])
+    upper = np.concatenate([np.full(n * k, np.inf), np.zeros(n), np.ones(m)])
+    start, index = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    bounds = lower, upper, np.zeros(columns), np.full(columns, np.inf)
+    return LinearProgram(np.eye(1, columns, columns - 1)[0], False, start, index, matrix.data, *bounds, *spans)
 
 
 def _best_rule(source: Int, target: Int, found: Float) -> tuple[Fraction, NDArray[Any]]:

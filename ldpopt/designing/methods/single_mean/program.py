@@ -14,16 +14,17 @@ remainder. Report values are integer multiples of a small step.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from ldpopt.certificate.integers import Rationals
-from ldpopt.designing.column_generation import CurvedPoint
+from ldpopt.designing.column_generation import CurvedPoint, follow
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.solving.interior.path_following import NewtonSystem, follow_path
+from ldpopt.solving.interior.path_following import NewtonSystem
 
 STEPS = 120  # limit on Newton steps; 15 to 40 are usual
 STALLED = 8  # steps without a smaller gap before the iteration ends
@@ -92,16 +93,9 @@ class MeanProgram:
         spare = np.ones(n if self.r is None else 0)
         begin = _MeanPoint(np.full(m, 2.0 / m), np.full((n, m), 1.0 / m), even, even, nu, spare, np.ones(1))
         with np.errstate(all="ignore"):
-            found = follow_path(
-                begin,
-                lambda point: (self._measured(point),) * 2,
-                lambda point: _MeanSystem(self, point),
-                gap=gap,
-                steps=STEPS,
-                stalled_steps=STALLED,
-                deadline=deadline,
-            )
-        return Randomizer(found.point.z, self._polished(found.point), found.point.nu)
+            how = {"gap": gap, "deadline": deadline}
+            at = follow(begin, self._measured, partial(_MeanSystem, self), (STEPS, STALLED), **how)
+        return Randomizer(at.z, self._polished(at), at.nu)
 
     def _polished(self, at: _MeanPoint) -> Float:
         """Probabilities that satisfy the equations better: residuals are moved to the entries with most room."""

@@ -101,12 +101,11 @@ class Generation:
         self.price_seconds = 0.0
         self.initial_rays = np.empty((0, cone.n))
 
-    def start_from(self, rays: Float, sums: Float, parents: Int, sides: Int) -> None:
-        """Start from some rays, (k, n), multipliers, (n,), and for each output the best of some trees, (t, n)."""
+    def start_from(self, rays: Float, sums: Float) -> None:
+        """Start from some rays, (k, n), and multipliers, (n,)."""
         scaled = rays / rays.max(axis=1, keepdims=True)
         self.initial_rays = np.concatenate([self._kernel_columns(), scaled])
         self.center, self.share = sums, 1.0
-        self.trees.adopt(self.costs - sums, parents, sides)
 
     @property
     def gap(self) -> float:
