@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.auditing.audits import AnyPairs, Audit, Verdict
+from ldpopt.auditing.audits import AnyPairs, Audit, Verdict, Worst
 from ldpopt.auditing.exact_matrices import ULPS, Exact, exact
 from ldpopt.auditing.row_ratios import row_ratios
 from ldpopt.auditing.tied_pairs import decide_pairs, least_epsilon_pairs
@@ -75,17 +75,13 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     return Audit(epsilon, found, witness, verdict, claim, lambda at: hockey_stick(matrix, at)[0])
 
 
-def hockey_stick(
-    matrix: Exact, budget: Budget, pairs: AnyPairs | None = None, *, single: bool = False
-) -> tuple[float, tuple[Any, Any, Any] | None]:
+def hockey_stick(matrix: Exact, budget: Budget, pairs: AnyPairs | None = None, *, single: bool = False) -> Worst:
     """Worst excess over all (or the given) ordered pairs, rounded up, and the pair and event that attain it."""
     fast = matrix.floats.size * len(matrix.floats) > MAX_EXACT_DELTA_WORK
     return _rounded_up(matrix, *_worst_excess(matrix, budget.enclosure()[0], pairs, single, fast=fast), single)
 
 
-def _rounded_up(
-    matrix: Exact, excess: Fraction, where: tuple[int, int, tuple[int, ...]] | None, single: bool
-) -> tuple[float, tuple[Any, Any, Any] | None]:
+def _rounded_up(matrix: Exact, excess: Fraction, where: tuple[int, int, tuple[int, ...]] | None, single: bool) -> Worst:
     """An excess rounded up, and its witness as labels."""
     if where is None:
         return 0.0, None
@@ -99,7 +95,7 @@ def _decide(matrix: Exact, budget: Budget, pairs: AnyPairs | None, ratios: Float
     return decide_all(matrix, budget) if pairs is None else decide_pairs(matrix, budget, pairs, ratios)
 
 
-def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> tuple[float, tuple[Any, Any, Any] | None]:
+def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> Worst:
     """Smallest pure epsilon over all pairs (or those from some rows): only the extremes of each column matter."""
     entries = matrix.whole
     top, bottom = entries.argmax(axis=0), entries.argmin(axis=0)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.auditing.divergence import Audit, Verdict
+from ldpopt.auditing.audits import Audit, Verdict, Witness
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
@@ -18,7 +18,7 @@ from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source, chunks
 
 Random = np.random.Generator | int | None
 # True epsilon, its witness (answer, other answer, event), and the verdict on the nominal budget
-Privacy = tuple[float, tuple[Any, Any, Any] | None, Verdict]
+Privacy = tuple[float, Witness | None, Verdict]
 MAX_REPORT = 1e150  # largest report; its square does not overflow
 
 

@@ -236,9 +236,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
         """Solve the system of the rows that couple the outputs."""
         return np.asarray(self.schur_scale * dpotrs(self.schur_factor, self.schur_scale * right, lower=1)[0])
 
-    def _solve_coupled(
-        self, right: Float, sums: Float, worst: Float | None, prior: float
-    ) -> tuple[Float, Float, Float, Float]:
+    def _solve_coupled(self, right: Float, sums: Float, worst: Float | None, prior: float) -> tuple[Float, ...]:
         """Solve all outputs together with the row sums and, in the worst case, the expectations."""
         data = self.data
         uncoupled = self.factors.solve(right)
