@@ -46,7 +46,7 @@ def dense_program(
     row, index = np.nonzero(matrix)
     size, width = matrix.shape
 
-    sides = ((row_lower, size), (row_upper, size), (column_lower, width), (column_upper, width))
+    sides: Any = ((row_lower, size), (row_upper, size), (column_lower, width), (column_upper, width))
     low, high, least, most = [np.array(np.broadcast_to(np.asarray(side, float), (length,))) for side, length in sides]
     spans = [(Span(name, 0, k, (tuple(map(str, range(k))),)),) for name, k in (("row", size), ("v", width))]
     start, value = np.searchsorted(row, np.arange(size + 1)), matrix[row, index]
