@@ -142,7 +142,10 @@ def _arguments(text: str) -> tuple[Argument, ...]:
 
 
 class Loop:
-    """A loop in C, from ``name: argument; argument``. Its sizes are passed first, in the order in which the arguments name them, but those with ``_``."""
+    """A loop in C, from ``name: argument; argument``.
+
+    Its sizes are passed first, in the order in which the arguments name them, but those with ``_``.
+    """
 
     def __init__(self, text: str) -> None:
         self.name, _, arguments = text.partition(": ")
