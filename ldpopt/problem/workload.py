@@ -378,7 +378,7 @@ class Workload:
         )
         made.candidates = matrices.parities(sizes, ways) if len(answers) <= LISTED else None
         made.sizes = tuple(sizes)
-        if inputs is None:
+        if inputs is None or answers == tuple(itertools.product(*levels)):
             made.tables, made.attributes = ((ways, 1.0),), tuple(parts)
         return made
 
