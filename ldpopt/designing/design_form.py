@@ -40,6 +40,9 @@ class DesignForm:
         if form.is_pure and float(form.epsilon) < LEAST_EPSILON:
             what = f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in multiples of 2**-53"
             raise StatementError(f"{what}: no report can depend on the answer", do="choose a larger epsilon")
+        if problem.outputs is not None and problem.workload.shape[1] > LARGEST and form.is_tables:
+            what = f"a channel of {problem.workload.shape[1]:,} answers is not listed, with few reports or many"
+            raise StatementError(what, do="leave out `outputs`")
         is_listed = problem.outputs is not None or problem.workload.shape[1] <= PRICED
         if is_listed or (form.unit is None and not form.is_tables):
             form._require_estimable()

@@ -364,7 +364,7 @@ class Workload:
         made = cls._lazy(build, answers, matrices.unique_names(named), **how)
         made.candidates = matrices.parities(sizes, ways) if is_listed else None
         made.sizes = tuple(sizes)
-        if inputs is None:
+        if inputs is None or answers == tuple(itertools.product(*levels)):
             made.tables, made.attributes = ((ways, 1.0),), tuple(parts)
         return made
 

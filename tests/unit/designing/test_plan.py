@@ -23,6 +23,10 @@ CASES: dict[str, list[DesignProblem]] = {
         DesignProblem(Workload.frequencies(30), PURE),
         DesignProblem(Workload.frequencies(30), PURE, objective="worst_case"),
     ],
+    "sets of few questions": [
+        DesignProblem(Workload.marginals([2] * 10, 1), PURE),
+        DesignProblem(Workload.marginals([2] * 10, 1), PURE, objective="worst_case"),
+    ],
     "product": [
         DesignProblem(Workload.marginals([3, 3, 3], 2), PURE),
         DesignProblem(Workload.marginals([2] * 5, 1), PURE, objective="worst_case"),

@@ -5,6 +5,8 @@ is sought, in place of fixing the mass: the value is homogeneous. The matrices o
 hold at every step; after a full step of the multipliers, their equations hold up to rounding.
 """
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import comb, sqrt
@@ -92,13 +94,21 @@ class Search:
         return np.asarray(np.mean([one / (self.mass @ one) for one in sets], axis=0))
 
     def bound(self, gap: float, deadline: Deadline = NO_LIMIT) -> MomentBound:
-        """Follow the central path; the multipliers after the last step, with a level that holds in rationals."""
-        x, share, found = self.start, 0.5, None
+        """The multipliers of one of the last steps, with a level that holds in rationals."""
+        found: list[tuple[Float, Float, list[Float]]] = []
+        with np.errstate(invalid="ignore"), suppress(np.linalg.LinAlgError):  # the end of the floats
+            for multipliers in self._path(gap, deadline):
+                found = [*found[-1:], multipliers]
+        return max((self._multipliers(*one) for one in found), key=lambda one: one.value_of(self.levels))
+
+    def _path(self, gap: float, deadline: Deadline) -> Iterator[tuple[Float, Float, list[Float]]]:
+        """Follow the central path; prices of the ``W_j`` and multipliers after steps at which their equations hold."""
+        x, share = self.start, 0.5
         values = self.lines @ x
         degree = len(values) + sum(square.shape[1] for square in self.squares)
         lines, matrices = 1 / (degree * values), [np.tensordot(x, square, 1) for square in self.squares]
         pairs = [Pair.of(matrix, np.linalg.inv(matrix) / degree) for matrix in matrices]
-        for _ in range(STEPS):
+        for count in range(STEPS):
             left = float(lines @ values + sum(pair.theta.sum() for pair in pairs))
             t = share * left / degree
             step = self._step(x, lines * values, values, pairs, t)
@@ -110,22 +120,17 @@ class Search:
             slopes += [np.linalg.eigvalsh(own)[0] for own in moves]
             falls = [(line / lines).min() - 1, *(pair.fall(end) for pair, end in zip(pairs, ends, strict=True))]
             first, second = (TO_BORDER / max(TO_BORDER, -min(parts)) for parts in (slopes, falls))
-            if second == 1 or found is None:  # then the equations of the multipliers hold
+            if second == 1 or not count:
                 w, duals = self.weights @ x, [p.frame.T @ end @ p.frame for p, end in zip(pairs, ends, strict=True)]
-                found = self.costs / w**2 * (1 - 2 * (self.weights @ step) / w), line, duals
+                yield self.costs / w**2 * (1 - 2 * (self.weights @ step) / w), line, duals
                 if left <= gap or deadline.is_over:
-                    break
+                    return
             parts = [(1 - second) * np.diag(pair.theta) + second * end for pair, end in zip(pairs, ends, strict=True)]
             duals = [pair.frame.T @ part @ pair.frame for pair, part in zip(pairs, parts, strict=True)]
             x, lines = x + first * step, lines + second * (line - lines)
             values, matrices = self.lines @ x, [np.tensordot(x, square, 1) for square in self.squares]
-            try:
-                pairs = [Pair.of(matrix, dual) for matrix, dual in zip(matrices, duals, strict=True)]
-            except np.linalg.LinAlgError:  # the end of the floats
-                break
+            pairs = [Pair.of(matrix, dual) for matrix, dual in zip(matrices, duals, strict=True)]
             share = max(LEAST, 1 - min(first, second))
-        assert found is not None
-        return self._multipliers(*found)
 
     def _step(self, x: Float, theta: Float, values: Float, pairs: list[Pair], t: float) -> Float:
         """Newton step of the moments at a parameter ``t`` of centrality."""
@@ -139,7 +144,10 @@ class Search:
             flat = parts[:, i, j] * np.sqrt((pair.theta[i] + pair.theta[j]) / (1 + (i == j)))
             hessian += flat @ flat.T
         scale = 1 / np.sqrt(np.diag(hessian))
-        return np.asarray(-scale * np.linalg.solve(hessian * (scale[:, None] * scale), scale * gradient))
+        step = np.asarray(-scale * np.linalg.solve(hessian * (scale[:, None] * scale), scale * gradient))
+        if not np.isfinite(step).all():
+            raise np.linalg.LinAlgError
+        return step
 
     def _multipliers(self, prices: Float, line: Float, matrices: list[Float]) -> MomentBound:
         """The bound of the multipliers, of which those that are negative are left out."""
