@@ -117,7 +117,7 @@ def codebook(
     output: Annotated[str | None, option("-o --output TABLE", "As CSV or Parquet.")] = None,
     json: options.Json = None,
 ) -> None:
-    """Show what each report in a table means: the answers that give it most often.
+    """Show which answers give each report most often.
 
     The last column says how many times as often the likeliest answer gives the report as the unlikeliest one.
     """
@@ -144,7 +144,7 @@ def simulate(
     seed: Annotated[int | None, option("--seed N", "Repeatable draws.", min=0)] = None,
     json: options.Json = None,
 ) -> None:
-    """Simulate a survey: errors of the estimates and coverage of their intervals, before anybody is asked.
+    """Show the errors of all estimates in simulated surveys.
 
     Answers are drawn with the supposed shares (default: the prior of a question, else equal shares), privatized and
     estimated again and again.
