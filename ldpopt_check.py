@@ -45,11 +45,11 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import accumulate, combinations, combinations_with_replacement, pairwise, permutations, product
 from math import ceil, comb, e, floor, frexp, isqrt, prod
-from operator import mul
+from operator import add, mul
 from pathlib import Path
 
 S, UNIT, TOLERANCE = 2**1074, 2**53, Fraction(1, 10**15)  # doubles are over S, masses over UNIT; of a program's claim
-BYTES, PRODUCTS, LISTED, TIED, RAYS, NATS = 2**27, 10**9, 20, 20, 100_000, 5000  # above these: not checked
+BYTES, PRODUCTS, LISTED, TIED, RAYS, NATS = 2**27, 10**9, 32, 20, 100_000, 5000  # above these: not checked
 
 
 class ClaimError(Exception):
@@ -438,6 +438,7 @@ MULTIPLIERS |= {"product": "sizes eigenvalues level", "moments": "eigenvalues le
 def check_design(data):
     """Check a certificate of ``design``: error and bias of the estimator that is used, and the bound."""
     need(data["format"] == DESIGN, f"{data['format']!r:.60} is not a known format of ldpopt")
+    need("kinds" not in data, "sets that are drawn by formula: `ldpopt certify` checks them", NotCheckedError)
     need_digest(data)
     data = {key: data[key] for key in data if key not in ("digest", "about")}  # the latter claims nothing
     names = "format privacy objective multipliers achieved bound bias inputs "
@@ -568,19 +569,32 @@ def by_form(design, inverse, line, shift, more):
 
 def sets_hold(form, over, under, line, r, low, high):
     """Whether ``over v'Nv <= under (y.v)(r.v)`` for ``v = low + (high - low) 1_A`` of every set ``A``."""
-    c, rest, moved = len(r), high - low, [low * sum(row) for row in form]  # moved: N v
-    square, right, mass, inside = low * sum(moved), low * sum(line), low * sum(r), [False] * c
-    for number in range(1 << c):
-        if square * over > right * mass * under:
-            return False
-        x = (~number & (number + 1)).bit_length() - 1  # Gray code: the answer that enters or leaves
-        if x < c:
-            change = -rest if inside[x] else rest
-            inside[x] = not inside[x]
-            square += change * (2 * moved[x] + change * form[x][x])
-            moved = [entry + change * own for entry, own in zip(moved, form[x])]
-            right, mass = right + change * line[x], mass + change * r[x]
-    return True
+    c, rest = len(r), high - low
+    twice = [[under * (line[i] * r[j] + line[j] * r[i]) - 2 * over * form[i][j] for j in range(c)] for i in range(c)]
+    parts = [[low * low * sum(map(sum, twice))], [rest * (2 * low * sum(t) + rest * t[i]) for i, t in enumerate(twice)]]
+    parts += [[2 * rest * rest * entry for entry in row] for row in twice]  # the spare part: constant, linear, pairs
+    down = max(sum(abs(entry) for part in parts for entry in part).bit_length() - 61, 0)  # down lowers every value
+    (constant,), linear, *pairs = [[entry >> down for entry in part] for part in parts]
+    half = c // 2  # the values of all sets of so many answers are the digits of one integer
+    ones = [((1 << (64 << k)) - 1) // ((1 << 64) - 1) for k in range(half + 1)]
+    inside, sign = 0, ones[-1] << 63
+    for k in range(half):
+        inside += inside + subset_sums(pairs[k][:k], ones) << (64 << k)
+
+    def holds(x, linear, value):
+        if x == c:
+            return (inside + subset_sums(linear[:half], ones) + value * ones[-1] + sign) & sign == sign
+        return holds(x + 1, linear, value) and holds(x + 1, [*map(add, linear, pairs[x])], value + linear[x])
+
+    return holds(half, linear, constant)
+
+
+def subset_sums(values, ones):
+    """The sum of the values in every set, as digits of 64 bits."""
+    sums = 0
+    for k, value in enumerate(values):
+        sums += sums + value * ones[k] << (64 << k)
+    return sums
 
 
 def eighths(given, c):

@@ -16,10 +16,12 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 import ldpopt as lo
-import ldpopt.testing
 from ldpopt.mechanism.repair import repair
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+from cities import synthetic_city  # noqa: E402
+
 SECONDS, LARGE_SECONDS, LARGEST_SECONDS = 600.0, 1190.0, 1790.0
 
 HEADINGS = ("pairs", "n", "epsilon", "prior", "loss", "gap asked", "wall s", "CPU s", "repair s", "proof s")
@@ -69,7 +71,7 @@ def many_dimensions(n, epsilon):
 
 
 def city(n, epsilon):
-    places = lo.testing.synthetic_city(n, rng=1).points
+    places = synthetic_city(n, rng=1).points
     return straight(places), lo.MetricDP.of_points(epsilon, places)
 
 
@@ -120,7 +122,7 @@ def run(kind, size, epsilon, prior_kind, loss, gap):
     prior = {
         "random": lambda: np.random.default_rng(0).dirichlet(np.ones(n)),
         "uniform": lambda: np.full(n, 1 / n),
-        "city": lambda: lo.testing.synthetic_city(n, rng=1).prior,
+        "city": lambda: synthetic_city(n, rng=1).prior,
     }[prior_kind]()
     worth = lo.utility.table(distance if loss == "distance" else 1 - np.eye(n), sense="loss")
     del distance
@@ -168,8 +170,8 @@ def page(rows):
         "# Places",
         "",
         "Written by `python benchmarks/places.py`. Two cores, one run of each case. Random prior: Dirichlet;",
-        "cities are those of `ldpopt.testing.synthetic_city(n, rng=1)`, epsilon is a kilometer's. Repair s, with its",
-        "audit, are part of CPU s, measured again on the answer; those of the certificate are not. The gap is the",
+        "cities are those of tests/cities.py, epsilon is a kilometer's. Repair s, with its audit,",
+        " are part of CPU s, measured again on the answer; those of the certificate are not. The gap is the",
         f"certificate's. A case may take {SECONDS:.0f} s of wall time, of 4900 places and more {LARGE_SECONDS:.0f} s,",
         f"of 10 000 {LARGEST_SECONDS:.0f} s; then the status is `limit` and the gap is what was proved. Earlier",
         "figures, large graphs, and what repair and certificate take:",

@@ -27,7 +27,7 @@ STYLE = """
   h1 { font-size: 17pt; break-before: page; }
   h2 { font-size: 14pt; } h3 { font-size: 11pt; }
   h2 { border-top: 0.6pt solid #999; padding-top: 6pt; margin-top: 22pt; }
-  h1, h2, h3, h4, p[id^="thm-"] { break-after: avoid; }
+  h1, h2, h3, h4, p[id^="thm-"] { break-after: avoid; break-inside: avoid; }
   table { font-size: 8.5pt; border-collapse: collapse; margin: 6pt 0; }
   td, th { border: 0.4pt solid #999; padding: 2pt 5pt; vertical-align: top; text-align: left; }
   code, pre { font: 8pt "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; white-space: pre-wrap; }

@@ -51,7 +51,10 @@ def table() -> str:
     titles = {page: re.search(r"^# (.+)$", texts[page], flags=re.MULTILINE)[1] for page in order}
     rows = ["| page | statement | mark |", "|---|---|---|"]
     for page in order:
+        title = titles[page]
         for one in statements(page, texts[page]):
+            sources = [word for word in ("new", "known", "standard") if re.search(rf"\b{word}\b", one.mark)]
             link = f"[{one.kind} {one.number} ({one.name})](#{one.label})"
-            rows.append(f"| {titles[page]} | {link} | {one.mark.split(';')[0].split(':')[0]} |")
+            rows.append(f"| {title} | {link} | {', '.join([one.mark.split()[0].strip(';:.'), *sources])} |")
+            title = ""
     return "\n".join(rows)

@@ -3,7 +3,6 @@
 `ldpopt certify FILE` computes every point again; ``ldpopt_check.py`` proves it by another computation.
 """
 
-import os
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,8 +15,8 @@ from ldpopt.certificate.documents import UNIT, digest_of, open_document, text_of
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.display import Facts, HasFacts, Table
 from ldpopt.foundation.documents import UNCHANGED, Entry
-from ldpopt.foundation.files import beginning, replacing
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.files import FilePath, beginning, replacing
+from ldpopt.foundation.numbers import Int
 from ldpopt.mechanism.files import made_by
 
 FORMAT = "ldpopt account certificate 1"
@@ -79,9 +78,8 @@ class CurveCertificate(HasFacts):
         """The claims."""
         reports = sum(times for _, times in self.sources)
         rows = [[epsilon, float(delta)] for epsilon, delta in self.claims]
-        return Facts(
-            f"what {reports} reports of a person reveal", [Table(["epsilon", "delta at most"], rows, digits=12)]
-        )
+        table = Table(["epsilon", "delta at most"], rows, digits=12)
+        return Facts(f"what {reports} reports of a person reveal", [table])
 
     def to_dict(self) -> dict[str, Any]:
         """Statement and claims as JSON data, with their digest."""
@@ -90,7 +88,7 @@ class CurveCertificate(HasFacts):
         data = {"format": FORMAT, "reports": reports, "claims": claims, "made_by": made_by()}
         return {**data, "digest": digest_of(data)}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the certificate as JSON; atomic.
 
         Raises
@@ -102,7 +100,7 @@ class CurveCertificate(HasFacts):
             stream.writelines(text_of(self.to_dict()))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "CurveCertificate":
+    def load(cls, path: FilePath) -> "CurveCertificate":
         """Read a certificate; a changed file has a flaw.
 
         Raises
@@ -130,7 +128,7 @@ class CurveCertificate(HasFacts):
         return cls(sources, tuple(claims), flaws)
 
 
-def is_account(path: str | os.PathLike[str]) -> bool:
+def is_account(path: FilePath) -> bool:
     """Whether a file begins as such a certificate."""
     return FORMAT in beginning(path, 100)
 

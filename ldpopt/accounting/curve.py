@@ -177,10 +177,8 @@ class PrivacyCurve(HasFacts):
         after = "one report" if reports == 1 else f"all {reports} reports"
         times = 100 * self.guess()
         shown = f"{ceil(times)}" if times <= 99 else f"{ceil(100 * times) / 100:g}"
-        return (
-            f"After {after} the best possible adversary guesses which of two equally likely answers a person has "
-            f"right at most {shown} of 100 times (50 without reports)."
-        )
+        who = f"After {after} the best possible adversary guesses which of two equally likely answers a person has"
+        return f"{who} right at most {shown} of 100 times (50 without reports)."
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw delta over epsilon on axes, or on new ones, and return them."""
@@ -192,11 +190,9 @@ class PrivacyCurve(HasFacts):
         """Epsilon at some deltas, and the best guess."""
         rows = [[delta, self.epsilon(delta)] for delta in (0.0, *SHOWN_DELTAS)]
         reports = sum(times for _, times in self.sources)
-        parts: list[Part] = [
-            ("reports", reports),
-            ("best guess of two answers", f"right with probability at most {self.guess():.4f} (0.5 without reports)"),
-            Table(["delta", "epsilon"], rows),
-        ]
+        guess = f"right with probability at most {self.guess():.4f} (0.5 without reports)"
+        parts: list[Part] = [("reports", reports), ("best guess of two answers", guess)]
+        parts.append(Table(["delta", "epsilon"], rows))
         if not self.is_attained:
             parts.append("an upper bound: no pair of answers is the worst everywhere, so that it may not be attained")
         return Facts("What all reports reveal together", parts)
@@ -250,6 +246,8 @@ def compose(
     (0.375, 0.75)
     """
     group = whole_number(group, "group", 1)
+    if isinstance(channels, (Mechanism, str)) or not isinstance(channels, Iterable):
+        raise StatementError(f"a {type(channels).__name__} is not a list of channels", do="pass [mechanism, ...]")
     known: dict[int, Source] = {}
     found: list[tuple[Source, int]] = []
     for one in channels:
@@ -296,6 +294,6 @@ def read_pairs(mechanism: Mechanism, pairs: Any) -> Any:
         if tied is None:
             raise StatementError(f"{type(pairs).__name__} does not name pairs of answers", do="give the pairs")
         return tied.pairs()
-    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+    if not len(pairs) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
         raise StatementError(f"pairs = {short_repr(pairs)} are not pairs of answers", do='give [("yes", "no"), ...]')
     return tuple(codes([pair[k] for pair in pairs], mechanism.inputs, "answer") for k in (0, 1))

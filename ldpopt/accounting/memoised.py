@@ -18,8 +18,7 @@ import numpy as np
 from ldpopt.accounting.curve import PrivacyCurve, compose, read_channel, read_pairs
 from ldpopt.accounting.privacy_loss import BITS, Channel, PrivacyLoss, Source, losses_of
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import whole_number
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int, whole_number
 
 MAX_TERMS = 3_000_000  # probabilities of reports that are compared: a few seconds
 

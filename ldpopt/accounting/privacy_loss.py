@@ -17,13 +17,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.mechanism import sampling
 
 BITS = sampling.BITS
 ONE = 1 << BITS
-
 MAX_ENTRIES = 50_000_000  # pairs of answers times reports, compared in a second or two for each ratio
 MAX_RATIOS = 1000  # number of ratios at which the excess is computed; others lie between two of them
 RESOLUTION = 2.0**-44  # ratios that differ by less are raised to the largest; so are those within their rounding
@@ -121,12 +119,9 @@ class Channel(Source):
         """The statement as JSON data: masses, pairs (null for all), and ratios at which a loss bounds the excess."""
         n = len(self.counts)
         pairs = list(zip(self.first.tolist(), self.second.tolist(), strict=True))
-        return {
-            "kind": self.kind,
-            "masses": self.counts.tolist(),
-            "pairs": None if len(set(pairs)) == n * (n - 1) else [list(pair) for pair in pairs],
-            "ratios": [str(ratio) for ratio in self.losses[0].ratios],
-        }
+        named = None if len(set(pairs)) == n * (n - 1) else [list(pair) for pair in pairs]
+        ratios = [str(ratio) for ratio in self.losses[0].ratios]
+        return {"kind": self.kind, "masses": self.counts.tolist(), "pairs": named, "ratios": ratios}
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,20 +230,14 @@ class _Pairs:
         if len(ends) > most:
             ends = np.unique(np.append(ends[:: -(-len(ends) // most)], ends[-1]))
         starts = np.searchsorted(found, found[ends] * (1 - 2.0**-50))  # floats cannot tell which of these is largest
-        return [
-            max(map(Fraction, p[start : end + 1].tolist(), q[start : end + 1].tolist()))
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
+        close = [slice(*pair) for pair in zip(starts.tolist(), (ends + 1).tolist(), strict=True)]
+        return [max(map(Fraction, p[part].tolist(), q[part].tolist())) for part in close]
 
     def largest_excess(self, a: Fraction) -> tuple[Fraction, Int]:
         """Largest excess of the pairs at ``a``, exactly, and the pairs that attain it up to rounding."""
         parts = (slice(begin, begin + 4096) for begin in range(0, len(self.first), 4096))
-        rough = np.concatenate(
-            [
-                np.maximum(self.shares[self.first[part]] - float(a) * self.shares[self.second[part]], 0).sum(axis=1)
-                for part in parts
-            ]
-        )
+        pairs = ((self.shares[self.first[part]], self.shares[self.second[part]]) for part in parts)
+        rough = np.concatenate([np.maximum(p - float(a) * q, 0).sum(axis=1) for p, q in pairs])
         # A term is counted if p >= a q, so its error is below p 2**-50.6; those of all terms and of their sum, twice.
         near = np.flatnonzero(rough >= rough.max() - (self.first.shape[1] + 8) * 2.0**-50)
         p, q = (self.values[places[near]].astype(object) for places in (self.first, self.second))
@@ -275,7 +264,6 @@ def interpolated(points: Sequence[Fraction], values: Sequence[Fraction], *, is_a
         if corners:
             slopes.append((value - corners[-1][1]) / (a - corners[-1][0]))
         corners.append((a, value))
-    atoms = zip(corners[1:], slopes, [*slopes[1:], Fraction(0)], strict=False)  # the last bend is to a level line
-    return PrivacyLoss.of(
-        [(a, a * (after - before)) for (a, _), before, after in atoms], values[-1], is_attained=is_attained
-    )
+    bends = zip(corners[1:], slopes, [*slopes[1:], Fraction(0)], strict=False)  # the last bend is to a level line
+    atoms = [(a, a * (after - before)) for (a, _), before, after in bends]
+    return PrivacyLoss.of(atoms, values[-1], is_attained=is_attained)

@@ -1,10 +1,8 @@
 r"""Products of privacy loss distributions: the excess of all reports together, in integers rounded in one direction.
 
-The excess of a product is :math:`\sum p \max(1 - a / r, 0)` over its atoms, whose masses and ratios are products. It
-rises with every mass and every ratio, so that rounding all of them up bounds it from above, and down from below.
-
-The atoms of two halves are listed; of close ratios the largest counts, or below the smallest. If there are too many
-atoms, masses are moved to powers of one number, and multiplied as polynomials.
+The excess :math:`\sum p \max(1 - a / r, 0)` rises with every mass and every ratio, so that rounding all of them up
+bounds it from above, and down from below. Of two halves the atoms are listed; if there are too many, masses are moved
+to powers of one number, and multiplied as polynomials.
 """
 
 from bisect import bisect_right
@@ -127,9 +125,7 @@ def _products(left: Atoms, right: Atoms, *, up: bool) -> Atoms:
     """Products of atoms; close ratios are raised to the largest of them, or lowered to the smallest."""
     if len(left) * len(right) > MAX_PRODUCTS:
         raise _TooManyAtomsError
-    pairs = (
-        (rounded(r * ratio, UNIT, up=up), rounded(p * mass, UNIT, up=up)) for r, p in left for ratio, mass in right
-    )
+    pairs = ((rounded(r * s, UNIT, up=up), rounded(p * q, UNIT, up=up)) for r, p in left for s, q in right)
     found: Atoms = []
     for ratio, mass in sorted(pairs, reverse=up):
         if found and abs(ratio - found[-1][0]) <= found[-1][0] >> CLOSE:
@@ -169,10 +165,8 @@ def _moved(loss: PrivacyLoss, base: Fraction, slack: Fraction, *, up: bool) -> t
     # Above, a mass is split between two powers with its sum under both answers; below, the lower power has all.
     first = floor(log(loss.ratios[0]) / log(base)) - 1
     last = floor(log(loss.ratios[-1]) / log(base)) + 3
-    points = [
-        rounded(point * slack.numerator, slack.denominator, up=not up)
-        for point in _powers(base, first, last, up=not up)
-    ]
+    over, under = slack.as_integer_ratio()
+    points = [rounded(point * over, under, up=not up) for point in _powers(base, first, last, up=not up)]
     found = [0] * len(points)
     for ratio, mass in zip(loss.ratios, loss.masses, strict=True):
         r, p = scaled(ratio, up=up), scaled(mass, up=up)

@@ -25,8 +25,7 @@ from ldpopt.accounting.privacy_loss import NOTHING, ONE, Channel, PrivacyLoss, S
 from ldpopt.accounting.product import UNIT, convolved, multiplied, power, rounded
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, real_number, whole_number
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, real_number, whole_number
 
 TEN = 10**36  # masses of a tilted distribution are integers over this
 WIDTH = 76  # digits of a coefficient of a product
@@ -34,7 +33,6 @@ LOST = 10**12  # mass at each end of a product that is not multiplied further
 RARE = 10**5  # reports that are rarer than one of so many in all are not counted in the blanket
 MAX_PLACES = 1 << 13  # of a variable on the lattice
 STEPS = 100  # candidates for the step of a lattice
-
 MAX_PEOPLE = 10**7
 MAX_EXACT = 200  # people with two answers and two reports for whom all data sets are compared
 LEAST_LOG = -60.0  # of a delta over another
@@ -313,13 +311,11 @@ class Exact(_Bound):
 
     def _excess(self, a: Fraction) -> Fraction:
         over, under = a.as_integer_ratio()
-        excesses = (
-            sum(max(under * p - over * q, 0) for p, q in zip(*pair, strict=True)) for pair in self._distributions
-        )
+        excesses = (sum(max(under * p - over * q, 0) for p, q in zip(*two, strict=True)) for two in self._pairs)
         return Fraction(max(excesses), under * UNIT)
 
     @cached_property
-    def _distributions(self) -> list[tuple[list[int], list[int]]]:
+    def _pairs(self) -> list[tuple[list[int], list[int]]]:
         """Distributions of the number of second reports, for each pair and number of others with the second answer."""
         channel, up, n = self.source.channel, self.is_upper, self.source.n
         rows = [[int(mass) * UNIT // ONE for mass in row] for row in channel.counts]

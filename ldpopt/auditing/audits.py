@@ -16,6 +16,8 @@ from ldpopt.foundation.display import Facts, HasFacts, label
 from ldpopt.foundation.numbers import short_repr
 
 Verdict = Literal["certified", "violated", "undecided"]
+Witness = tuple[Any, Any, Any]  # two inputs, and an output or an event
+Worst = tuple[float, Witness | None]  # the largest number of all pairs, and what attains it
 
 BLOCK = 1 << 17  # number of entries that are compared at once; a megabyte of floats stays near the processor
 
@@ -40,7 +42,7 @@ class Audit(HasFacts):
 
     epsilon: float
     delta: float
-    witness: tuple[Any, Any, Any] | None
+    witness: Witness | None
     verdict: Verdict
     claim: str = ""
     curve: Callable[[Budget], float] = field(default=lambda _: math.nan, repr=False, compare=False)
@@ -80,9 +82,7 @@ def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Ve
     return min(epsilon, budget.rounded_up) if verdict == "certified" else epsilon, verdict
 
 
-def audit_by_odds(
-    odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: tuple[Any, Any, Any]
-) -> Audit:
+def audit_by_odds(odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: Witness) -> Audit:
     """Audit of a randomizer whose largest ratio ``odds`` of two probabilities of a report is known exactly."""
     least, verdict = verdict_of_ratio(odds, epsilon)
 

@@ -10,15 +10,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldpopt.auditing.audits import AnyPairs, Audit, Verdict
+from ldpopt.auditing.audits import AnyPairs, Audit, Verdict, Worst
 from ldpopt.auditing.exact_matrices import ULPS, Exact, exact
 from ldpopt.auditing.row_ratios import row_ratios
 from ldpopt.auditing.tied_pairs import decide_pairs, least_epsilon_pairs
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import Float, Int, short_repr
 
 __all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
 
@@ -76,17 +75,13 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     return Audit(epsilon, found, witness, verdict, claim, lambda at: hockey_stick(matrix, at)[0])
 
 
-def hockey_stick(
-    matrix: Exact, budget: Budget, pairs: AnyPairs | None = None, *, single: bool = False
-) -> tuple[float, tuple[Any, Any, Any] | None]:
+def hockey_stick(matrix: Exact, budget: Budget, pairs: AnyPairs | None = None, *, single: bool = False) -> Worst:
     """Worst excess over all (or the given) ordered pairs, rounded up, and the pair and event that attain it."""
     fast = matrix.floats.size * len(matrix.floats) > MAX_EXACT_DELTA_WORK
     return _rounded_up(matrix, *_worst_excess(matrix, budget.enclosure()[0], pairs, single, fast=fast), single)
 
 
-def _rounded_up(
-    matrix: Exact, excess: Fraction, where: tuple[int, int, tuple[int, ...]] | None, single: bool
-) -> tuple[float, tuple[Any, Any, Any] | None]:
+def _rounded_up(matrix: Exact, excess: Fraction, where: tuple[int, int, tuple[int, ...]] | None, single: bool) -> Worst:
     """An excess rounded up, and its witness as labels."""
     if where is None:
         return 0.0, None
@@ -95,16 +90,12 @@ def _rounded_up(
     return round_up(excess), (matrix.inputs[x], matrix.inputs[k], outputs[0] if single else outputs)
 
 
-def _decide(
-    matrix: Exact, budget: Budget, pairs: AnyPairs | None, ratios: NDArray[np.float64] | None = None
-) -> Verdict:
+def _decide(matrix: Exact, budget: Budget, pairs: AnyPairs | None, ratios: Float | None = None) -> Verdict:
     """Whether a pure claim holds for all (or the given) ordered pairs."""
     return decide_all(matrix, budget) if pairs is None else decide_pairs(matrix, budget, pairs, ratios)
 
 
-def least_epsilon_all(
-    matrix: Exact, rows: NDArray[np.int64] | None = None
-) -> tuple[float, tuple[Any, Any, Any] | None]:
+def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> Worst:
     """Smallest pure epsilon over all pairs (or those from some rows): only the extremes of each column matter."""
     entries = matrix.whole
     top, bottom = entries.argmax(axis=0), entries.argmin(axis=0)
@@ -124,7 +115,7 @@ def least_epsilon_all(
     return round_up(log_enclosure(best)[1]), where
 
 
-def decide_all(matrix: Exact, budget: Budget, rows: NDArray[np.int64] | None = None) -> Verdict:
+def decide_all(matrix: Exact, budget: Budget, rows: Int | None = None) -> Verdict:
     """Decide a pure claim for all pairs (or those from some rows) by the extremes of each column."""
     low, high = budget.enclosure()
     over = matrix.whole if rows is None else matrix.whole[rows]
@@ -160,9 +151,7 @@ def _worst_excess(
     return worst + slack, where
 
 
-def _near_worst_pairs(
-    rows: Iterable[tuple[int, NDArray[np.int64], NDArray[np.float64]]], margin: float
-) -> list[tuple[float, int, int]]:
+def _near_worst_pairs(rows: Iterable[tuple[int, Int, Float]], margin: float) -> list[tuple[float, int, int]]:
     """Pairs ``(excess, x, x')`` within ``margin`` of the largest approximate excess."""
     best, found = 0.0, []
     for x, others, excess in rows:
@@ -183,8 +172,8 @@ def _worst_entry(matrix: Exact, ratio: Fraction) -> tuple[Fraction, tuple[int, i
 
 
 def _float_excess(
-    floats: NDArray[np.float64], ratio: Fraction, pairs: AnyPairs | None, single: bool
-) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
+    floats: Float, ratio: Fraction, pairs: AnyPairs | None, single: bool
+) -> Iterator[tuple[int, Int, Float]]:
     """Approximate excess of each row over the rows that it is compared with."""
     scaled = floats * float(min(ratio, Fraction(10**300)))
     everyone = np.arange(len(floats))
@@ -196,7 +185,7 @@ def _float_excess(
 
 
 def _row_excess(
-    matrix: Exact, ratio: Fraction, x: int, others: NDArray[np.int64], single: bool
+    matrix: Exact, ratio: Fraction, x: int, others: Int, single: bool
 ) -> tuple[Fraction, int, tuple[int, ...]]:
     """Exact largest excess of one row over others, with the other row and the event."""
     terms = matrix.entries[x] * ratio.denominator - matrix.entries[others] * ratio.numerator

@@ -50,9 +50,8 @@ def exact(channel: Any) -> Exact:
     channel, (inputs, outputs) = take_labels(channel, "channel")
     array, floats = _real_matrix(channel)
     require_stochastic(floats)
-    is_rounded = array.dtype == object and all(
-        isinstance(v, (int, Fraction)) and not isinstance(v, bool) for v in array.flat
-    )
+    rationals = (isinstance(v, (int, Fraction)) and not isinstance(v, bool) for v in array.flat)
+    is_rounded = array.dtype == object and all(rationals)
     if is_rounded:
         denominator = math.lcm(*(Fraction(v).denominator for v in array.flat))
         entries = np.array([[int(v * denominator) for v in row] for row in array], dtype=object)

@@ -8,14 +8,12 @@ is computed in floats by a max-product. Pairs that certainly satisfy the claim, 
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import AnyPairs, Pairs
 from ldpopt.auditing.exact_matrices import ULPS, Exact
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import max_product
-
-Float = NDArray[np.float64]
 
 SMALLEST = 2.0**-1000  # smallest entries that keep all bits as floats and have an inverse
 MIN_ENTRIES = 1e5  # number of entries, in all pairs, from which the product takes less time
@@ -70,23 +68,16 @@ def pairs_near_worst(ratios: Float, pairs: AnyPairs, rounding: float, most: floa
     return _joined(found), 0.0
 
 
-def _losses(
-    ratios: Float, pairs: AnyPairs, rounding: float
-) -> Iterator[tuple[int, NDArray[np.int64], Float, Float, Float]]:
+def _losses(ratios: Float, pairs: AnyPairs, rounding: float) -> Iterator[tuple[int, Int, Float, Float, Float]]:
     """Pairs in parts: an input, other inputs, their distances, and bounds of the loss per unit of distance."""
     error = rounding + PRODUCT_ERROR
     for x, others, distance in pairs.by_first(1):
         loss = np.log(np.maximum(ratios[x, others], 1.0))
-        yield (
-            x,
-            others,
-            distance,
-            (loss * (1 - 4 * ULPS) - error) / distance,
-            (loss * (1 + 4 * ULPS) + error) / distance,
-        )
+        least, most = ((loss * (1 + side * 4 * ULPS) + side * error) / distance for side in (-1, 1))
+        yield x, others, distance, least, most
 
 
-def _joined(parts: list[tuple[int, NDArray[np.int64], Float]]) -> Pairs:
+def _joined(parts: list[tuple[int, Int, Float]]) -> Pairs:
     """Pairs from parts ``(x, others, distance)``."""
     empty = np.zeros(0, np.int64)
     return Pairs(

@@ -3,15 +3,16 @@
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.audits import AnyPairs, Verdict
+from ldpopt.auditing.audits import AnyPairs, Verdict, Worst
 from ldpopt.auditing.exact_matrices import ULPS, Exact
 from ldpopt.auditing.row_ratios import MIN_ENTRIES, SMALLEST, factors_above, pairs_near_bound, pairs_near_worst
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
+from ldpopt.foundation.numbers import Float
 
 # Largest number of entries near the worst that are compared in rationals; with more, epsilon is rounded up more
 MAX_CANDIDATES = 64
@@ -27,9 +28,7 @@ class _Candidate(NamedTuple):
     distance: float
 
 
-def least_epsilon_pairs(
-    matrix: Exact, pairs: AnyPairs, ratios: NDArray[np.float64] | None = None
-) -> tuple[float, tuple[Any, Any, Any] | None]:
+def least_epsilon_pairs(matrix: Exact, pairs: AnyPairs, ratios: Float | None = None) -> Worst:
     """Smallest epsilon over weighted pairs, rounded up, and its witness: floats select candidates, rationals decide."""
     # The relative error of a loss in floats is at most 4 ULPS, plus ULPS nats if the entries were rounded. If there are
     # too many candidates, the result is their largest upper bound. Known ratios of the rows exclude most pairs.
@@ -42,9 +41,7 @@ def least_epsilon_pairs(
     return max(epsilon, at_most), witness
 
 
-def _least_epsilon_of_floats(
-    matrix: Exact, pairs: AnyPairs, rounding: float
-) -> tuple[float, tuple[Any, Any, Any] | None]:
+def _least_epsilon_of_floats(matrix: Exact, pairs: AnyPairs, rounding: float) -> Worst:
     """`least_epsilon_pairs` without known ratios: the pairs are compared entry by entry."""
     lower = upper = left_out = 0.0
     near: list[_Candidate] = []
@@ -75,7 +72,7 @@ def _lost_bits(matrix: Exact) -> NDArray[np.bool_]:
     return np.asarray(matrix.is_rounded & (matrix.floats < SMALLEST) & (matrix.whole != 0), dtype=bool)
 
 
-def _least_epsilon_of_rationals(matrix: Exact, pairs: AnyPairs) -> tuple[float, tuple[Any, Any, Any] | None]:
+def _least_epsilon_of_rationals(matrix: Exact, pairs: AnyPairs) -> Worst:
     """`least_epsilon_pairs` without floats: the largest ratio of every pair, and its logarithm."""
     best, where = 0.0, None
     for x, others, distance in pairs.by_first(matrix.shape[1]):
@@ -119,7 +116,7 @@ def _losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np
     return np.where(over == 0, -np.inf, loss)
 
 
-def decide_pairs(matrix: Exact, budget: Budget, pairs: AnyPairs, ratios: NDArray[np.float64] | None = None) -> Verdict:
+def decide_pairs(matrix: Exact, budget: Budget, pairs: AnyPairs, ratios: Float | None = None) -> Verdict:
     """Decide a claim for pairs: screened in floats, then the entries near the bound in integers."""
     verdict: Verdict = "certified"
     used, is_screened = np.asarray(matrix.whole != 0), not _lost_bits(matrix).any()

@@ -6,7 +6,7 @@ With ``G_c`` the Gram matrix of the centered workload, any matrix ``S`` and any 
 
 for all columns ``v`` of the cone, every private channel with an unbiased estimator has average variance at least
 ``2 tr(S G_c) - 1.y - sum_x r_x G_c[x, x]``. Theory: docs, "Estimation". The condition is checked for every set of at
-most 20 answers, for all sets of more answers by a semidefinite form (`design_bound_elliptope`), and for every extreme
+most 32 answers, for all sets of more answers by a semidefinite form (`design_bound_elliptope`), and for every extreme
 ray that is listed. A design's value is proved apart, in `design_statement`: any kind of bound goes with any design.
 """
 
@@ -25,7 +25,8 @@ from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import ZERO, Rays
 
-LISTED = 20  # largest number of answers whose sets are listed
+EXACT = 20  # largest number of answers for whose sets Python's integers are used
+LISTED = 32  # largest number of answers whose sets are listed: about 15 s
 DIGIT = 8  # bits of a digit of the exponents of rays, whose exponentials are tabled
 PRECISION = 160  # bits of an entry of a ray near the smallest one
 RELATIVE = 170  # bits to which a product of enclosures is known at least: seven to ten of ``2**-180``
@@ -93,8 +94,8 @@ class NoBound:
 class FormBound:
     """``S`` and ``y`` in full, as floats that are read exactly.
 
-    ``shift`` and ``inequalities`` are for more than 20 answers: the diagonal that makes the form positive for all
-    signs, whose first entry is minus the sum of the others, and multipliers of inequalities that all sets satisfy.
+    ``shift`` and ``inequalities`` are for answers whose sets are not listed: the diagonal that makes the form positive
+    for all signs, whose first entry is minus the sum of the others, and multipliers of inequalities of all sets.
     """
 
     inverse: Float  # S, shape (n, n)
@@ -142,12 +143,34 @@ class FormBound:
 def _sets_hold(form: Rationals, line: Rationals, weights: Rationals, base: Fraction) -> bool:
     """Whether ``v N v <= (y.v)(r.v)`` for ``v = base + (1 - base) indicator`` of every set."""
     low, step = base.numerator, base.denominator - base.numerator
-    ones = form.whole.sum(axis=0)
-    cost = low * low * int(ones.sum()) + 2 * low * step * subset_sums(ones) + step * step * _subset_squares(form.whole)
-    right = (low * int(line.whole.sum()) + step * subset_sums(line.whole)) * (
-        low * int(weights.whole.sum()) + step * subset_sums(weights.whole)
-    )
-    return bool((right * form.denominator - cost * (line.denominator * weights.denominator) >= 0).all())
+    outer = line.whole[:, None] * weights.whole
+    # Twice the right side less the left side is v Q v: a constant, and an upper triangle over the indicator.
+    twice = (outer + outer.T) * form.denominator - 2 * (line.denominator * weights.denominator) * form.whole
+    upper = np.triu(2 * step * step * twice, 1)
+    upper[np.diag_indices_from(upper)] = step * (2 * low * twice.sum(axis=0) + step * np.diag(twice))
+    constant = low * low * int(twice.sum())
+    if len(upper) > EXACT:  # 64 bits; indicators are not negative, so coefficients rounded down lower the value
+        shift = max((abs(constant) + int(np.abs(upper).sum())).bit_length() - 62, 0)
+        constant, upper = constant >> shift, (upper >> shift).astype(np.int64)
+    return bool(least_by_half(constant, upper)[0].min() >= 0)
+
+
+def least_by_half(constant: float, upper: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Least ``constant + p U p`` over the sets with given last answers, and the number of a set that attains this.
+
+    ``p`` is the indicator, ``U`` an upper triangle whose sums are exact in its type. A set's number has the bits ``p``.
+    """
+    half = len(upper) // 2
+    inside, values = _subset_squares(upper[:half, :half]), constant + _subset_squares(upper[half:, half:])
+    joined, numbers = np.zeros((1, half), dtype=upper.dtype), np.arange(len(values)) << half
+    for row in upper[:half, half:].T:
+        joined = np.concatenate([joined, joined + row])
+    for place, linear in enumerate(joined):
+        sums = subset_sums(linear[half // 2 :])[:, None] + subset_sums(linear[: half // 2])
+        found = (sums := sums.ravel() + inside).argmin()
+        values[place] += sums[found]
+        numbers[place] += found
+    return values, numbers
 
 
 def subset_sums(values: NDArray[Any]) -> NDArray[Any]:
@@ -158,12 +181,11 @@ def subset_sums(values: NDArray[Any]) -> NDArray[Any]:
     return sums
 
 
-def _subset_squares(form: Integers) -> Integers:
-    """Sum of a symmetric form over the pairs of every set, from one answer to the next."""
-    squares = np.array([0], dtype=object)
-    for place in range(len(form)):
-        joined = squares + form[place, place] + 2 * subset_sums(form[place, :place])
-        squares = np.concatenate([squares, joined])
+def _subset_squares(upper: NDArray[Any]) -> NDArray[Any]:
+    """Value ``p U p`` of every set, for an upper triangle, from one answer to the next."""
+    squares = np.zeros(1, dtype=upper.dtype)
+    for place in range(len(upper)):
+        squares = np.concatenate([squares, squares + upper[place, place] + subset_sums(upper[:place, place])])
     return squares
 
 

@@ -44,9 +44,7 @@ class Levels:
         parts: list[list[Fraction]] = [[] for _ in range(d + 1)]
         for place, mu in enumerate(spectrum.mu):
             parts[place.bit_count()].append(mu)
-        return cls(
-            tuple(max(part) + spectrum.beside for part in parts), tuple(sum(part, Fraction(0)) for part in parts)
-        )
+        return cls(tuple(max(mu) + spectrum.beside for mu in parts), tuple(sum(mu, Fraction(0)) for mu in parts))
 
     @classmethod
     def marginals(cls, d: int, ways: int, unit: Fraction = Fraction(1)) -> "Levels":

@@ -158,7 +158,8 @@ class ProductBound:
 
     def is_proved_by(self, spectrum: Spectrum, base: Fraction) -> bool:
         """As `holds`, for a spectrum that is known already."""
-        return Fraction(self.level) >= spectrum.least_level(_fractions(self.eigenvalues), base)
+        is_of_scheme = self.sizes == spectrum.scheme.sizes
+        return is_of_scheme and Fraction(self.level) >= spectrum.least_level(_fractions(self.eigenvalues), base)
 
     def value(self, statement: Statement) -> Fraction:
         """The bound ``2 tr(S G_c) - 1.y - spread``, exactly."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,7 +21,7 @@ from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.documents import Entry, plain_labels
-from ldpopt.foundation.files import beginning
+from ldpopt.foundation.files import FilePath, beginning
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.plain import read_notion
@@ -163,12 +162,12 @@ class DesignCertificate(DesignClaim):
         }
 
 
-def is_design(path: str | os.PathLike[str]) -> bool:
+def is_design(path: FilePath) -> bool:
     """Whether a file begins as a certificate of a design; what is not a plain file is not opened."""
     return "ldpopt design certificate" in beginning(path, 100)
 
 
-def load_certificate(path: str | os.PathLike[str]) -> DesignClaim:
+def load_certificate(path: FilePath) -> DesignClaim:
     """Read the certificate of a design of any kind."""
     entry = open_document(path, LARGEST_FILE)
     return certificate_from_dict(entry.value, entry.path)

@@ -1,23 +1,26 @@
 """The common part of certificates of designs: the claim, its file with a digest, the comparison of the numbers."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from ldpopt.auditing.divergence import Audit
+from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.certificate.design_bound import Bound
-from ldpopt.certificate.design_statement import LARGEST_BIAS, DesignValue
+from ldpopt.certificate.design_statement import LARGEST_BIAS, DesignValue, least_ratio
 from ldpopt.certificate.documents import digest_of, open_document, text_of
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
 from ldpopt.foundation.documents import UNCHANGED, Entry
-from ldpopt.foundation.files import replacing
+from ldpopt.foundation.files import FilePath, replacing
+from ldpopt.foundation.labels import Names
 from ldpopt.mechanism.files import origin_of_mechanism, require_digest
+from ldpopt.privacy import PureLDP
 from ldpopt.privacy.notion import to_table
+from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
 FORMAT = "ldpopt design certificate 3"
@@ -124,7 +127,7 @@ class DesignClaim(HasFacts, ABC):
             data[ABOUT] = dict(about)
         return {**data, "digest": digest_of(data)}
 
-    def save(self, path: str | os.PathLike[str], *, title: str = "") -> None:
+    def save(self, path: FilePath, *, title: str = "") -> None:
         """Write statement, mechanism, multipliers and claim as JSON, each exactly; atomic.
 
         The file also has the title, the notion, the audited epsilon, the digest of the mechanism and the version; and a
@@ -142,7 +145,7 @@ class DesignClaim(HasFacts, ABC):
             stream.writelines(text_of(data))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: FilePath) -> Self:
         """Read what `save` wrote; none of its claims is checked before `recheck`.
 
         Raises
@@ -215,6 +218,47 @@ class DesignClaim(HasFacts, ABC):
         elif self.bias < 0 or value.bias_squared > self.bias**2:
             failures.append(f"the estimator has a larger bias than claimed: {_two(value.bias, self.bias)}")
         return failures
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class UnlistedClaim(DesignClaim):
+    """A claim about random sets, which are not listed, for answers with equal weights; see `DesignClaim`."""
+
+    privacy: PureLDP
+    randomizer: Any  # distribution of the reports
+    multipliers: Any  # a bound for the spectrum of the workload
+
+    @classmethod
+    def proved(cls, **parts: Any) -> Self:
+        """The value of a randomizer, and the bound of multipliers that hold."""
+        claim = cls(**parts, achieved=Fraction(0), bound=Fraction(0))
+        spectrum, value, spread = claim._measured()
+        bound = claim.multipliers.value_of(spectrum) - spread
+        return replace(claim, achieved=value, bound=min(max(bound, Fraction(0)), value))
+
+    @abstractmethod
+    def _measured(self) -> tuple[Any, Fraction, Fraction]:
+        """Spectrum of the workload, variance of the estimator, which has no bias, and spread of the true values."""
+
+    @cached_property
+    def audit(self) -> Audit:
+        """Exact audit of the randomizer."""
+        drawn = self.randomizer
+        return audit_by_odds(drawn.odds, self.privacy.epsilon, drawn.delta, drawn.witness(self.workload.inputs))
+
+    def _wrong_numbers(self) -> list[str]:
+        spectrum, value, spread = self._measured()
+        is_proved = self.multipliers.is_proved_by(spectrum, least_ratio(self.privacy.epsilon))
+        bound = self.multipliers.value_of(spectrum) - spread if is_proved else None
+        return self._wrong_claims(DesignValue(value, Fraction(0), spread), bound)
+
+
+def read_pure(entry: Entry, inputs: Names) -> PureLDP:
+    """Read the notion of random sets, which is pure privacy."""
+    privacy = read_notion(entry, inputs)
+    if not isinstance(privacy, PureLDP):
+        raise entry.error(f"these sets are certified for pure privacy, not for {type(privacy).__name__}")
+    return privacy
 
 
 def _two(found: Fraction, claimed: Fraction) -> str:

@@ -17,12 +17,11 @@ from math import fsum, gcd, isqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.certificate.integers import Digits, Integers, Rationals, fraction_bits
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget, round_up
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Rays, cone_ties, rays_of
 
 BASE_BITS = 96  # bits of ``e**-epsilon``, rounded down, in a proof
@@ -41,8 +40,8 @@ class AnswerClasses:
     variance. Example: a workload with the only row ``1, 0, 1`` has the classes ``0, 1, 0``.
     """
 
-    first: NDArray[np.int64]  # one answer of each class, ascending, shape (c,)
-    classes: NDArray[np.int64]  # class of every answer, shape (n,)
+    first: Int  # one answer of each class, ascending, shape (c,)
+    classes: Int  # class of every answer, shape (n,)
 
     @classmethod
     def of(cls, matrix: Float) -> "AnswerClasses":

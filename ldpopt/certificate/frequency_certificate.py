@@ -7,20 +7,17 @@ estimated by ``(count / N - q) / (p - q)``; the bound is that of a product alpha
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
-from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.certificate.design_bound import read_bound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
-from ldpopt.certificate.design_claim import DesignClaim
-from ldpopt.certificate.design_statement import DesignValue, least_ratio
+from ldpopt.certificate.design_claim import UnlistedClaim, read_pure
+from ldpopt.certificate.design_statement import least_ratio
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.mechanism.channels import digest
 from ldpopt.privacy import PureLDP
-from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
 TOTAL = 1 << 53  # sum of the masses
@@ -88,11 +85,10 @@ def best_size(n: int, epsilon: Budget) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class FrequencyCertificate(DesignClaim):
+class FrequencyCertificate(UnlistedClaim):
     """A claim about subset selection for the frequencies of answers with equal weights; see `DesignClaim`."""
 
-    privacy: PureLDP
-    randomizer: SubsetRandomizer  # distribution of the reports
+    randomizer: SubsetRandomizer
     multipliers: ProductBound
 
     STATEMENT = ("inputs", "unit", "size", "mass")
@@ -100,29 +96,15 @@ class FrequencyCertificate(DesignClaim):
     @classmethod
     def of(cls, workload: Workload, privacy: PureLDP) -> "FrequencyCertificate":
         """The best sets, with their value and the bound."""
-        n, spectrum = workload.shape[1], _spectrum(workload)
-        randomizer = SubsetRandomizer.of(n, best_size(n, privacy.epsilon), privacy.epsilon)
-        multipliers = ProductBound.best(spectrum, least_ratio(privacy.epsilon))
-        value, bound = _value(workload, randomizer).achieved, multipliers.value_of(spectrum) - _spread(workload)
-        return cls(
-            workload=workload,
-            privacy=privacy,
-            randomizer=randomizer,
-            multipliers=multipliers,
-            achieved=value,
-            bound=min(max(bound, Fraction(0)), value),
-        )
+        n = workload.shape[1]
+        drawn = SubsetRandomizer.of(n, best_size(n, privacy.epsilon), privacy.epsilon)
+        bound = ProductBound.best(_spectrum(workload), least_ratio(privacy.epsilon))
+        return cls.proved(workload=workload, privacy=privacy, randomizer=drawn, multipliers=bound)
 
     @property
     def size(self) -> int:
         """Number of answers in a report."""
         return self.randomizer.size
-
-    @cached_property
-    def audit(self) -> Audit:
-        """Exact audit of the randomizer."""
-        drawn, inputs = self.randomizer, self.workload.inputs
-        return audit_by_odds(drawn.odds, self.privacy.epsilon, drawn.delta, drawn.witness(inputs))
 
     @property
     def digest(self) -> str:
@@ -134,22 +116,14 @@ class FrequencyCertificate(DesignClaim):
         """Size of the reports, in words."""
         return f"sets of {self.size:,} answers"
 
-    def _wrong_numbers(self) -> list[str]:
-        spectrum, proved = _spectrum(self.workload), None
-        is_of_all = self.multipliers.sizes == (self.randomizer.n,)
-        if is_of_all and self.multipliers.is_proved_by(spectrum, least_ratio(self.privacy.epsilon)):
-            proved = self.multipliers.value_of(spectrum) - _spread(self.workload)
-        return self._wrong_claims(_value(self.workload, self.randomizer), proved)
+    def _measured(self) -> tuple[Spectrum, Fraction, Fraction]:
+        square, drawn = Fraction(self.workload.unit or 1) ** 2, self.randomizer
+        return _spectrum(self.workload), square * drawn.total_variance, square * (1 - Fraction(1, drawn.n))
 
     def plain(self) -> dict[str, Any]:
         """Unit of the frequencies and randomizer as JSON data."""
-        inputs = plain_labels(self.workload.inputs)
-        return {
-            "inputs": inputs,
-            "unit": self.workload.unit,
-            "size": self.randomizer.size,
-            "mass": self.randomizer.mass,
-        }
+        inputs, drawn = plain_labels(self.workload.inputs), self.randomizer
+        return {"inputs": inputs, "unit": self.workload.unit, "size": drawn.size, "mass": drawn.mass}
 
     @classmethod
     def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
@@ -162,10 +136,7 @@ class FrequencyCertificate(DesignClaim):
         if not drawn.p > drawn.q:
             how = f"do not depend on the answer: p = {float(drawn.p):.6g} <= q"
             raise table["size"].error(f"sets of {size} answers with the mass {mass} {how}")
-        privacy = read_notion(table["privacy"], workload.inputs)
-        if not isinstance(privacy, PureLDP):
-            what = f"subset selection is certified for pure privacy, not for {type(privacy).__name__}"
-            raise table["privacy"].error(what)
+        privacy = read_pure(table["privacy"], workload.inputs)
         multipliers = read_bound(table["multipliers"], n, ProductBound)
         return {"workload": workload, "privacy": privacy, "randomizer": drawn, "multipliers": multipliers}
 
@@ -174,13 +145,3 @@ def _spectrum(workload: Workload) -> Spectrum:
     """Spectrum of frequencies: every contrast has the eigenvalue ``unit**2``."""
     unit = Fraction(workload.unit or 1)
     return Spectrum(Scheme((workload.shape[1],)), (Fraction(0), unit**2), Fraction(0))
-
-
-def _spread(workload: Workload) -> Fraction:
-    """Variance of the true values among people if all answers are equally common."""
-    return Fraction(workload.unit or 1) ** 2 * (1 - Fraction(1, workload.shape[1]))
-
-
-def _value(workload: Workload, randomizer: SubsetRandomizer) -> DesignValue:
-    """Value of the affine estimator, which has no bias."""
-    return DesignValue(Fraction(workload.unit or 1) ** 2 * randomizer.total_variance, Fraction(0), _spread(workload))

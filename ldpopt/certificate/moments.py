@@ -17,10 +17,9 @@ from functools import cached_property, lru_cache
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.certificate.integers import Integers, Rationals, product
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 
 SIZES = 40  # number of sizes k of which the products of consecutive ones are used, for up to `LISTED` answers
 LISTED = 512
@@ -32,10 +31,10 @@ class Block:
     """A symmetric matrix of linear forms of moments, the sum of its entries; each array has one number for each."""
 
     size: int  # number of rows
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    moments: NDArray[np.int64]  # number of the moment
-    factors: NDArray[np.int64]  # its coefficient
+    rows: Int
+    columns: Int
+    moments: Int  # number of the moment
+    factors: Int  # its coefficient
 
     @property
     def entries(self) -> int:

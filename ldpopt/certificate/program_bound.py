@@ -17,8 +17,8 @@ from ldpopt.certificate.compact import MIN_COARSE_ENTRIES, coarse_integers, colu
 from ldpopt.certificate.integers import GRID, Integers, exact_grid, integers
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.numbers import Float, Int
+from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 
@@ -143,9 +143,7 @@ def _best_entries(costs: Integers, problem: Problem) -> list[int]:
     if ties is None or ties.owner is None:
         return [int(largest) for largest in costs.max(axis=1)]
     allowed = ties.allowed(costs.shape[1])
-    return [
-        int(row[is_allowed if is_allowed.any() else ...].max()) for row, is_allowed in zip(costs, allowed, strict=True)
-    ]
+    return [int(row[own if own.any() else ...].max()) for row, own in zip(costs, allowed, strict=True)]
 
 
 def _compact_ties(problem: Problem) -> Ties:

@@ -128,12 +128,8 @@ class Certificate(HasFacts):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for JSON."""
-        return {
-            "achieved": in_float(self.achieved),
-            "bound": in_float(self.bound),
-            "gap": in_float(self.gap),
-            "relative_gap": self.relative_gap,
-        }
+        numbers = {key: in_float(getattr(self, key)) for key in ("achieved", "bound", "gap")}
+        return {**numbers, "relative_gap": self.relative_gap}
 
 
 def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> Certificate:

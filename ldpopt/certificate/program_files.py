@@ -1,6 +1,5 @@
 """A program's certificate as JSON: statement, masses, multipliers and claim, each exactly."""
 
-import os
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from ldpopt.certificate.documents import open_document, read_masses, text_of
 from ldpopt.certificate.program_bound import Multipliers, PairRows
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.documents import Entry
-from ldpopt.foundation.files import replacing
+from ldpopt.foundation.files import FilePath, replacing
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import MetricDP
@@ -30,7 +29,7 @@ def write(
     multipliers: Multipliers,
     claim: dict[str, str],
     residuals: dict[str, float],
-    path: str | os.PathLike[str],
+    path: FilePath,
 ) -> None:
     """Write a certificate; see `Certificate.save`."""
     _require_small(problem, multipliers)
@@ -51,13 +50,12 @@ def _require_small(problem: Problem, multipliers: Multipliers) -> None:
     numbers = 2 * n * m + (n * n if isinstance(problem.privacy, MetricDP) else 0)
     size = NUMBER_BYTES * numbers + MULTIPLIER_BYTES * len(multipliers.pairs.value)
     if size > LARGEST_FILE:
-        what = (
-            f"the certificate would take about {size / 2**30:.2g} GiB as a file; at most {LARGEST_FILE >> 30} is read"
-        )
+        needed = f"about {size / 2**30:.2g} GiB as a file"
+        what = f"the certificate would take {needed}; at most {LARGEST_FILE >> 30} is read"
         raise CertificateError(what, do="recheck() it here, and save its mechanism with mechanism.save(path)")
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read(path: FilePath) -> dict[str, Any]:
     """Read the fields of a certificate; see `Certificate.load`."""
     whole = open_document(path, LARGEST_FILE)
     table = whole.table("format", "statement", "mechanism", "multipliers", "claim")

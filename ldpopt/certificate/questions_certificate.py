@@ -12,24 +12,22 @@ the best one for these numbers, without bias; its variance is the same for every
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import comb, prod
 from typing import Any
 
-from ldpopt.auditing.audits import Audit, audit_by_odds
+from ldpopt.auditing.audits import Witness
 from ldpopt.certificate.design_bound import read_bound
 from ldpopt.certificate.design_bound_moments import Levels, MomentBound
-from ldpopt.certificate.design_claim import DesignClaim
-from ldpopt.certificate.design_statement import DesignValue, least_ratio
+from ldpopt.certificate.design_claim import UnlistedClaim, read_pure
 from ldpopt.certificate.frequency_certificate import TOTAL
 from ldpopt.certificate.moments import krawtchouk
 from ldpopt.foundation.documents import Entry, plain_labels
 from ldpopt.mechanism.channels import digest
 from ldpopt.privacy import PureLDP
-from ldpopt.problem.plain import read_notion
 from ldpopt.problem.workload import Workload
 
 
@@ -95,6 +93,10 @@ class SetsOfKinds:
         """Largest ratio of the probabilities of a set under two answers."""
         return max(k.held * (1 - k.share) / ((TOTAL - k.held) * k.share) for k in self.kinds)
 
+    def witness(self, inputs: Sequence[Hashable]) -> Witness:
+        """Two answers, and the questions of a set."""
+        return inputs[0], inputs[-1], self.kinds[0].parts
+
     def delta(self, ratio: Fraction) -> Fraction:
         """Hockey-stick divergence, the largest over the distances of two answers, before it is clipped at 0."""
         found = [Fraction(0)] * self.d
@@ -125,11 +127,10 @@ def levels_of(workload: Workload) -> Levels:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class QuestionsCertificate(DesignClaim):
+class QuestionsCertificate(UnlistedClaim):
     """A claim about random sets for tables of questions of two answers each; see `DesignClaim`."""
 
-    privacy: PureLDP
-    randomizer: SetsOfKinds  # distribution of the reports
+    randomizer: SetsOfKinds
     multipliers: MomentBound
 
     STATEMENT = ("questions", "tables", "kinds")
@@ -139,24 +140,8 @@ class QuestionsCertificate(DesignClaim):
         cls, workload: Workload, privacy: PureLDP, kinds: Sequence[Kind], bound: MomentBound
     ) -> "QuestionsCertificate":
         """The value of sets of some kinds, and the bound of multipliers that hold."""
-        levels, drawn = levels_of(workload), SetsOfKinds(len(workload.attributes), tuple(kinds))
-        value, proved = _value(levels, drawn).achieved, bound.value_of(levels) - _spread(levels)
-        return cls(
-            workload=workload,
-            privacy=privacy,
-            randomizer=drawn,
-            multipliers=bound,
-            achieved=value,
-            bound=min(max(proved, Fraction(0)), value),
-        )
-
-    @cached_property
-    def audit(self) -> Audit:
-        """Exact audit of the randomizer."""
-        inputs, drawn = self.workload.inputs, self.randomizer
-        return audit_by_odds(
-            drawn.odds, self.privacy.epsilon, drawn.delta, (inputs[0], inputs[-1], drawn.kinds[0].parts)
-        )
+        drawn = SetsOfKinds(len(workload.attributes), tuple(kinds))
+        return cls.proved(workload=workload, privacy=privacy, randomizer=drawn, multipliers=bound)
 
     @cached_property
     def digest(self) -> str:
@@ -169,11 +154,11 @@ class QuestionsCertificate(DesignClaim):
         """Kinds of the reports, in words."""
         return f"sets of {len(self.randomizer.kinds)} kinds"
 
-    def _wrong_numbers(self) -> list[str]:
-        levels, proved = levels_of(self.workload), None
-        if self.multipliers.is_proved_by(levels, least_ratio(self.privacy.epsilon)):
-            proved = self.multipliers.value_of(levels) - _spread(levels)
-        return self._wrong_claims(_value(levels, self.randomizer), proved)
+    def _measured(self) -> tuple[Levels, Fraction, Fraction]:
+        levels = levels_of(self.workload)
+        needed = {j: mu for j, mu in enumerate(levels.total) if mu}
+        found, spread = self.randomizer.information(max(needed)), sum(needed.values(), Fraction(0)) / 2**levels.d
+        return levels, sum((mu / found[j] for j, mu in needed.items()), Fraction(0)) - spread, spread
 
     def plain(self) -> dict[str, Any]:
         """Questions, tables and kinds of sets as JSON data."""
@@ -195,15 +180,11 @@ class QuestionsCertificate(DesignClaim):
         workload = parts[0] if len(parts) == 1 else Workload.stack(*parts)
         drawn = SetsOfKinds(len(questions), tuple(_kind(entry, len(questions)) for entry in table["kinds"].list()))
         needed = [j for j, mu in enumerate(levels_of(workload).total) if mu]
-        if sum(kind.mass for kind in drawn.kinds) != TOTAL or not all(
-            map(drawn.information(needed[-1]).__getitem__, needed)
-        ):
-            raise table["kinds"].error(
-                "the masses of the kinds do not sum to 2**53, or no report depends on some table"
-            )
-        privacy = read_notion(table["privacy"], workload.inputs)
-        if not isinstance(privacy, PureLDP):
-            raise table["privacy"].error(f"these sets are certified for pure privacy, not for {type(privacy).__name__}")
+        information = drawn.information(needed[-1])
+        if sum(kind.mass for kind in drawn.kinds) != TOTAL or not all(information[j] for j in needed):
+            what = "the masses of the kinds do not sum to 2**53, or no report depends on some table"
+            raise table["kinds"].error(what)
+        privacy = read_pure(table["privacy"], workload.inputs)
         bound = read_bound(table["multipliers"], 2 ** len(questions), MomentBound)
         return {"workload": workload, "privacy": privacy, "randomizer": drawn, "multipliers": bound}
 
@@ -218,15 +199,3 @@ def _kind(entry: Entry, d: int) -> Kind:
     if not is_set or not found.mass or not found.held or not found.contrast > 0:
         raise entry.error("these are not sets of some answers to some questions that favor the true answer")
     return found
-
-
-def _spread(levels: Levels) -> Fraction:
-    """Variance of the true values among people if all answers are equally common."""
-    return sum(levels.total, Fraction(0)) / Fraction(2**levels.d)
-
-
-def _value(levels: Levels, drawn: SetsOfKinds) -> DesignValue:
-    """Value of the best estimator, which has no bias."""
-    found = drawn.information(max(j for j, mu in enumerate(levels.total) if mu))
-    value = sum((mu / own for mu, own in zip(levels.total, found, strict=False) if mu), Fraction(0))
-    return DesignValue(value - _spread(levels), Fraction(0), _spread(levels))

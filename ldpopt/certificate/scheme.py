@@ -101,12 +101,8 @@ class Scheme:
         """Class of each attribute; attributes of a class can be exchanged in the matrix with these eigenvalues."""
         classes: list[int] = []
         for place, size in enumerate(self.sizes):
-            alike = (
-                first
-                for first in range(place)
-                if self.sizes[first] == size and _close(eigenvalues, eigenvalues.swapaxes(first, place))
-            )
-            first = next(alike, None)
+            kin = (k for k in range(place) if self.sizes[k] == size)
+            first = next((k for k in kin if _close(eigenvalues, eigenvalues.swapaxes(k, place))), None)
             classes.append(max(classes, default=-1) + 1 if first is None else classes[first])
         return tuple(classes)
 

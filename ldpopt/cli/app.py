@@ -44,7 +44,6 @@ COMMANDS = (
 )
 FREE_SPACE = " | do: check the path, the free space and the permissions"
 EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
-
 # Base class of all usage errors: from click or from typer itself, depending on the version of typer
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
 

@@ -8,8 +8,15 @@ import typer
 from ldpopt.cli import options
 from ldpopt.cli.options import option
 from ldpopt.cli.printing import audit_data, refuse, show
-from ldpopt.cli.questions import is_survey, read_mechanism, read_survey_file, refuse_options, require_no_survey
-from ldpopt.foundation.display import Facts, Table, label
+from ldpopt.cli.questions import (
+    is_survey,
+    read_mechanism,
+    read_survey_file,
+    refuse_options,
+    require_no_survey,
+    survey_table,
+)
+from ldpopt.foundation.display import Facts, Table
 
 
 def audit(
@@ -50,16 +57,14 @@ def audit(
 
 
 def _audit_survey(file: str, epsilon: str | None, json: str | None) -> None:
-    """Show the true epsilon of each column of reports and of a person; exit 1 if that is above a claim."""
+    """Show the true epsilon of each question and of a person; exit 1 if that is above a claim."""
     from ldpopt.foundation.budget import Budget
 
     survey = read_survey_file(file)
-    rows: list[list[Any]] = [[label(name), question.epsilon] for name, question in survey.asked.items()]
-    rows.append(["a person", survey.epsilon])
     holds = epsilon is None or survey.odds <= Budget(epsilon).enclosure()[0]
-    data = {"epsilon": survey.epsilon, "claim": epsilon, "holds": holds, "scheme": survey.scheme}
-    data["questions"] = {name: question.epsilon for name, question in survey.asked.items()}
-    show(Facts(survey.title, [Table(["reports on", "true epsilon"], rows, digits=9), survey.scheme]), data, json)
+    table, data = survey_table(survey)
+    spent = f"a person spends epsilon {survey.epsilon:.9g} ({survey.scheme})"
+    show(Facts(survey.title, [table, spent]), data | {"claim": epsilon, "holds": holds}, json)
     if not holds:
         what = f"the claim epsilon = {epsilon} is violated: a person spends {survey.epsilon:.9g}"
         refuse(what, "claim this epsilon, or solve the survey with a smaller one")

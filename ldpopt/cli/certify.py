@@ -14,10 +14,10 @@ from ldpopt.cli import options
 from ldpopt.cli.design import run_design
 from ldpopt.cli.options import argument, option
 from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, require_writable, say, show, working
-from ldpopt.cli.questions import is_survey, read_survey_file
+from ldpopt.cli.questions import is_survey, read_survey_file, survey_table
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
-from ldpopt.foundation.display import Facts, Table, label, privacy_text
+from ldpopt.foundation.display import Facts, label, privacy_text
 
 if TYPE_CHECKING:
     from ldpopt.certificate import Certificate
@@ -148,17 +148,10 @@ def _recheck(claimed: Certificate, file: str, gap: float | None, json: str | Non
         checked = recheck(claimed)
     problem, found = claimed.problem, checked.found
     assert problem is not None
-    data = {
-        "holds": checked.holds,
-        "failures": list(checked.failures),
-        "privacy": privacy_text(problem.privacy),
-        "objective": problem.objective,
-        "sense": problem.utility.sense,
-        "claimed": claimed.to_dict(),
-        "found": None if found is None else found.to_dict(),
-        "residuals": claimed.residuals if found is None else found.residuals,
-        "audit": audit_data(claimed.audit),
-    }
+    data = {"holds": checked.holds, "failures": list(checked.failures), "privacy": privacy_text(problem.privacy)}
+    data |= {"objective": problem.objective, "sense": problem.utility.sense, "claimed": claimed.to_dict()}
+    data |= {"found": None if found is None else found.to_dict(), "audit": audit_data(claimed.audit)}
+    data["residuals"] = (found or claimed).residuals
     facts = checked.facts()
     show(Facts(f"{file}: {facts.title}", facts.parts), data, json)
     _require_truth(checked.failures)
@@ -179,28 +172,22 @@ def _certify_design(file: str, gap: float | None, json: str | None, name: str = 
 
 def _certify_survey(file: str, gap: float | None, independent: bool, json: str | None) -> None:
     """Recheck the certificates of all questions of a survey; exit 1 if one does not hold."""
-    survey = read_survey_file(file)
-    failures, rows = [], []
+    survey, failures = read_survey_file(file), []
     with working("checking") as describe, tempfile.TemporaryDirectory() as folder:
-        for name in survey.asked:
+        for place, (name, claim) in enumerate(survey.certificates.items()):
             describe(f"checking {name}")
-            claim = survey.certificates.get(name)
-            wrong = () if claim is None else claim.recheck()
-            failures += [f"question {label(name)}: {failure}" for failure in wrong]
-            verdict = "no certificate: a mechanism of its own" if claim is None else "fails" if wrong else "holds"
-            rows.append([label(name), survey.asked[name].epsilon, claim and claim.relative_gap, verdict])
+            failures += [f"question {label(name)}: {failure}" for failure in claim.recheck()]
             if independent and hasattr(claim, "save"):
-                path = str(Path(folder) / f"{len(rows)}.json")
+                path = str(Path(folder) / f"{place}.json")
                 claim.save(path)
                 _check_independently(path, f"question {label(name)}")
-    headings = ["question", "true epsilon", "relative gap", "certificate"]
-    entries = [dict(zip(("question", "epsilon", "relative_gap", "certificate"), row, strict=True)) for row in rows]
-    data = {"holds": not failures, "failures": failures, "epsilon": survey.epsilon, "questions": entries}
-    spent = f"a person spends epsilon {survey.epsilon:.9g} ({survey.scheme})"
-    show(Facts(f"{file}: {survey.title}", [Table(headings, rows, words=headings[-1:], digits=3), spent]), data, json)
+    table, data = survey_table(survey)
+    verdict = [] if failures else [f"a person spends epsilon {survey.epsilon:.9g}, and all certificates hold"]
+    show(
+        Facts(f"{file}: {survey.title}", [table, *verdict]), data | {"holds": not failures, "failures": failures}, json
+    )
     _require_truth(failures)
-    for row in rows:
-        require_gap(row[2] or 0.0, gap)
+    require_gap(max((claim.relative_gap for claim in survey.certificates.values()), default=0.0), gap)
 
 
 def _recheck_claim(claim: Any, name: str, data: dict[str, Any], json: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.cli import options
 from ldpopt.cli.printing import picked, show
-from ldpopt.cli.questions import is_survey
+from ldpopt.cli.questions import is_survey, read_survey_file, survey_table
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.display import Facts, Part, Table, label, privacy_text
 
@@ -55,9 +55,8 @@ def _problem_data(model: Model) -> dict[str, Any]:
     data: dict[str, Any] = dict(zip(("inputs", "outputs"), problem.utility.shape, strict=True))
     data |= {"objective": problem.objective, "sense": problem.utility.sense, "default_form": forms[0]}
     data |= {"order": _order(problem), "forms": [_size(problem, form) for form in forms]}
-    return data | {
-        "plan": [{"method": step.method.name, "because": step.because} for step in plan(problem, model.solver)]
-    }
+    steps = plan(problem, model.solver)
+    return data | {"plan": [{"method": step.method.name, "because": step.because} for step in steps]}
 
 
 def _order(problem: Problem) -> list[Any] | None:
@@ -147,26 +146,22 @@ def _memory_text(count: float) -> str:
 
 
 def _check_survey(path: str, json: str | None) -> None:
-    """Show how a person's budget is divided, in a statement (TOML) or a solved survey (JSON), which is validated."""
+    """Show how a person's budget is divided, in a statement (TOML) or in a solved survey (JSON)."""
     from ldpopt.surveys.statement import read_survey
-    from ldpopt.surveys.survey import Survey
 
+    if Path(path).suffix.lower() != ".toml":
+        survey = read_survey_file(path)
+        table, data = survey_table(survey)
+        show(Facts(survey.title, [table, f"scheme: {survey.scheme}, solved"]), data, json)
+        return
+    found = read_survey(path)
     entries: list[dict[str, Any]] = []
-    if Path(path).suffix.lower() == ".toml":
-        found = read_survey(path)
-        for name, question in found.section.question.items():
-            given = getattr(found.sources[name], "inputs", ()) if name in found.sources else question.inputs
-            entry = {"question": name, "answers": len(given), "epsilon": found.budgets.get(name)}
-            entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
-        title, why, data = found.section.title, found.why or found.scheme, {"epsilon": found.section.epsilon}
-    else:
-        survey = Survey.load(path)
-        for name, asked in survey.questions.items():
-            entry = {"question": name, "answers": len(asked.inputs), "epsilon": survey.budgets[name]}
-            missing = "answer" if asked.missing_answer is not None else asked.missing.removesuffix("_out")
-            entries.append(entry | {"missing": missing, "mechanism": None})
-        title, why, data = survey.title, f"{survey.scheme}, solved", {"epsilon": survey.epsilon}
-    data = {"title": title} | data | {"scheme": why.partition(":")[0].removesuffix(", solved"), "questions": entries}
+    for name, question in found.section.question.items():
+        given = getattr(found.sources[name], "inputs", ()) if name in found.sources else question.inputs
+        entry = {"question": name, "answers": len(given), "epsilon": found.budgets.get(name)}
+        entries.append(entry | {"missing": question.missing, "mechanism": question.mechanism})
+    data = {"title": found.section.title, "epsilon": found.section.epsilon}
+    data |= {"scheme": found.scheme, "questions": entries}
     rows = [[label(e["question"]), *(e[key] for key in ("answers", "epsilon", "missing"))] for e in entries]
     table = Table(["question", "answers", "epsilon", "missing"], rows, words=["missing"], digits=5)
-    show(Facts(title, [table, f"scheme: {why}"]), data, json)
+    show(Facts(found.section.title, [table, f"scheme: {found.why or found.scheme}"]), data, json)

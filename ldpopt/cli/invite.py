@@ -14,7 +14,7 @@ from ldpopt.foundation.files import write_csv
 
 def invite(
     path: options.SurveyPath,
-    count: Annotated[int, argument("PEOPLE", "Number of invitations.")],
+    count: Annotated[int, argument("PEOPLE", "Number of invitations.", min=1)],
     output: Annotated[str, option("-o --output FILE", "The links, one a line, as CSV.")],
     page: Annotated[str, option("--page URL", "Where the page is, such as https://survey.example.org/.")],
     to: options.Database = "sqlite:///reports.db",

@@ -14,6 +14,7 @@ import typer
 from ldpopt.cli.printing import require_writable
 from ldpopt.cli.questions import FOR_SURVEYS, is_survey, require_no_survey
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values
+from ldpopt.foundation.labels import first_duplicate
 
 if TYPE_CHECKING:
     from ldpopt.problem.modelfile import Model
@@ -77,28 +78,17 @@ def _show_values(context: typer.Context, shows: bool) -> bool:
 # Models and mechanisms
 
 ModelPath = Annotated[
-    str,
-    argument("MODEL", "A model file (TOML), or the name of a model listed by `ldpopt models`.", callback=find_model),
+    str, argument("MODEL", "A model file (TOML), or a name listed by `ldpopt models`.", callback=find_model)
 ]
 ModelPaths = Annotated[
     list[str], argument("MODEL...", "Model files (TOML), or names listed by `ldpopt models`.", callback=find_models)
 ]
 ModelOrSurveyPath = Annotated[
-    str,
-    argument(
-        "MODEL|SURVEY",
-        "A model (TOML) or its name, or a survey of several questions (TOML or JSON).",
-        callback=find_file,
-    ),
+    str, argument("MODEL|SURVEY", "A model (TOML) or its name, or a survey (TOML or JSON).", callback=find_file)
 ]
 MechanismPath = Annotated[str, argument("MECHANISM", "A mechanism (JSON), as `ldpopt solve MODEL -o FILE` writes it.")]
 QuestionsPath = Annotated[
-    str,
-    argument(
-        "MECHANISM|SURVEY",
-        "A mechanism or a design (JSON), or a survey of several questions (TOML or JSON).",
-        callback=find_file,
-    ),
+    str, argument("MECHANISM|SURVEY", "A mechanism or design (JSON), or a survey (TOML or JSON).", callback=find_file)
 ]
 SurveyPath = Annotated[str, argument("SURVEY", "A survey of several questions (TOML or JSON).", callback=find_survey)]
 Epsilon = Annotated[str | None, option("--epsilon E", "Use this budget, not the model's: nats, or 'log(3)'.")]
@@ -113,16 +103,10 @@ TimeLimit = Annotated[float | None, option("--time-limit S", "Seconds for the so
 
 # Tables of answers and reports
 
-Answers = Annotated[
-    str, argument("ANSWERS", "Table: CSV, Parquet, Excel, Stata or SPSS, or a folder of Parquet; '-' for stdin.")
-]
-Reports = Annotated[
-    str, argument("REPORTS", "Table: CSV or Parquet, a folder of Parquet, or the URL of a database; '-' for stdin.")
-]
+Answers = Annotated[str, argument("ANSWERS", "CSV, Parquet, Excel, Stata or SPSS, folder of Parquet; '-': stdin.")]
+Reports = Annotated[str, argument("REPORTS", "CSV or Parquet, a folder of Parquet, URL of a database; '-': stdin.")]
 Database = Annotated[str, option("--to URL", "Database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")]
-Columns = Annotated[
-    list[str] | None, option("--column -c C", "Column of the table; may be repeated. A survey names its own.")
-]
+Columns = Annotated[list[str] | None, option("--column -c C", "Column; may be repeated. A survey names its own.")]
 Missing = Annotated[
     Literal["refuse", "leave_out"] | None,
     option(
@@ -131,13 +115,9 @@ Missing = Annotated[
     ),
 ]
 ShowValues = Annotated[bool, option("--show-values", "Let messages quote entries of the table.", callback=_show_values)]
-HalfWidth = Annotated[
-    str | None, option("--half-width H", "Half-width of the intervals: 0.02 or 2% is two percentage points.")
-]
+HalfWidth = Annotated[str | None, option("--half-width H", "Half-width of the intervals, such as 0.02 or 2%.")]
 Confidence = Annotated[float, option("--confidence C", "Confidence level of the intervals.")]
-Simultaneous = Annotated[
-    bool, option("--simultaneous", "Simultaneous intervals: all those of a question hold at once.")
-]
+Simultaneous = Annotated[bool, option("--simultaneous", "Simultaneous intervals: all of a question hold at once.")]
 
 # Output
 
@@ -154,16 +134,11 @@ CsvTable = Annotated[str | None, option("-o --output FILE", "The table as CSV.")
 # Many runs
 
 Jobs = Annotated[int, option("-j --jobs N", "Number of processes; -1: one per core.")]
-Dask = Annotated[
-    str | None, option("--dask ADDRESS", "Work on the Dask cluster of this scheduler, such as tcp://host:8786.")
-]
-CheckpointFile = Annotated[
-    str | None, option("--checkpoint FILE", "File to which finished work is appended; it is not done again.")
-]
+Dask = Annotated[str | None, option("--dask ADDRESS", "Dask cluster of this scheduler, such as tcp://host:8786.")]
+CheckpointFile = Annotated[str | None, option("--checkpoint FILE", "File for finished work, which is not repeated.")]
 Epsilons = Annotated[str, option("--epsilon GRID", "start:stop:count, or a list such as 0.1,1,log(3).")]
 Deltas = Annotated[str | None, option("--delta GRID", "Deltas, in the same form (default: the model's own).")]
 People = Annotated[str, option("--people GRID", "Numbers of people: a list such as 1000,10000.")]
-
 CONNECT_SECONDS = 10  # how long to wait for the scheduler of a cluster
 
 
@@ -215,11 +190,10 @@ class Models:
 
         models = [read_model(path) for path in paths]
         named = zip(unique_names(paths), paths, models, strict=True)
-        return cls(
-            {name: model.require_problem(path) for name, path, model in named},
-            solver or _common_value("solver", [model.solver for model in models]),
-            _common_value("time_limit", [model.time_limit for model in models]) if time_limit is None else time_limit,
-        )
+        problems: dict[Hashable, Problem] = {name: model.require_problem(path) for name, path, model in named}
+        limits = [model.time_limit for model in models] if time_limit is None else [time_limit]
+        solver = solver or _common_value("solver", [model.solver for model in models])
+        return cls(problems, str(solver), _common_value("time_limit", limits))
 
 
 def unique_names(paths: list[str]) -> list[str]:
@@ -231,17 +205,15 @@ def unique_names(paths: list[str]) -> list[str]:
 
 def require_distinct(names: list[str], message: str, do: str) -> None:
     """Refuse a name that occurs again; it replaces the braces in the message."""
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
-        raise StatementError(message.format(repr(twice)), do=do)
+    if (twice := first_duplicate(names)) is not None:
+        raise StatementError(message.format(repr(twice[0])), do=do)
 
 
 def _common_value(key: str, values: list[Any]) -> Any:
     """Return the value that all models have."""
     if any(value != values[0] for value in values):
-        option = "--" + key.replace("_", "-")
-        different = ", ".join(map(repr, values))
-        raise StatementError(f"the models have different values of {key}: {different}", do=f"give {option}")
+        what = f"the models have different values of {key}: {', '.join(map(repr, values))}"
+        raise StatementError(what, do=f"give --{key.replace('_', '-')}")
     return values[0]
 
 

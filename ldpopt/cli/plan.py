@@ -66,15 +66,14 @@ def plan(
         rows = [[label(e["question"]), label(e["worst"]), *list(e.values())[2:]] for e in data["questions"]]
         parts: list[Part] = [Table(["question", "worst answer", *headings], rows, words=["worst answer"], digits=4)]
     else:
-        data = _plan_mechanism(file, confidence, simultaneous, epsilon, numbers)
+        data = _plan_mechanism(file, {"confidence": confidence, "simultaneous": simultaneous}, epsilon, numbers)
         worst = data["worst"] | {"answer": f"worst: {data['worst']['answer']}"}
         rows = [[label(e["answer"]), *list(e.values())[1:]] for e in [*data["answers"], worst]]
         parts = [Table(["answer", *headings], rows, digits=4)]
         if data["curve"]:
             rows = [list(entry.values()) for entry in data["curve"]]
-            parts.append(
-                Table(["epsilon", *headings], rows, "the best mechanism for the same numbers, its worst one", digits=4)
-            )
+            over = "the best mechanism for the same numbers, its worst one"
+            parts.append(Table(["epsilon", *headings], rows, over, digits=4))
     show(Facts(title, parts), data, json)
 
 
@@ -96,22 +95,20 @@ def _plan_survey(file: str, confidence: float, numbers: Numbers) -> dict[str, An
     return {"confidence": confidence, "epsilon": survey.epsilon, "questions": entries}
 
 
-def _plan_mechanism(
-    file: str, confidence: float, simultaneous: bool, epsilon: str | None, numbers: Numbers
-) -> dict[str, Any]:
+def _plan_mechanism(file: str, how: dict[str, Any], epsilon: str | None, numbers: Numbers) -> dict[str, Any]:
     """Numbers for each answer, and for the best mechanisms at other budgets."""
     from ldpopt.estimation.planning import precision
     from ldpopt.surveys.files import read_source
 
     source = read_source(file)
-    found = precision(source, confidence=confidence, simultaneous=simultaneous)
+    found = precision(source, **how)
     answers = [{"answer": name} | numbers(found, place) for place, name in enumerate(found.names)]
     curve = []
     for budget in [] if epsilon is None else options.parse_grid(epsilon):
-        other = precision(_best_mechanism(source, budget), confidence=confidence, simultaneous=simultaneous)
+        other = precision(_best_mechanism(source, budget), **how)
         curve.append({"epsilon": budget} | numbers(other, int(other.variances.argmax())))
     worst = answers[int(found.variances.argmax())]
-    return {"confidence": confidence, "answers": answers, "worst": worst, "curve": curve}
+    return {"confidence": how["confidence"], "answers": answers, "worst": worst, "curve": curve}
 
 
 def _best_mechanism(source: Any, budget: str) -> Any:

@@ -57,11 +57,8 @@ def plot(
         axes = _design(file)
     else:
         mechanism, privacy, title = _mechanism(file)
-        axes = (
-            heat_map(mechanism, privacy, title)
-            if kind == "mechanism"
-            else pictures.delta_curve(mechanism.audit(), new_axes())
-        )
+        is_map = kind == "mechanism"
+        axes = heat_map(mechanism, privacy, title) if is_map else pictures.delta_curve(mechanism.audit(), new_axes())
         if kind == "delta":
             neighbors = f"\n{name_privacy(privacy)}" if privacy is not None else ""
             axes.set_title(f"{title or Path(file).stem}\n{axes.get_title()}{neighbors}", fontsize=10)

@@ -105,8 +105,7 @@ def require_writable(*paths: str | None, picture: str | None = None) -> None:
 
 def write_new(file: str, text: str) -> Path:
     """Write a TOML file that does not exist yet; the suffix may be left out. Return its path."""
-    path = Path(file)
-    path = path if path.suffix else path.with_suffix(".toml")
+    path = Path(file) if Path(file).suffix else Path(file).with_suffix(".toml")
     if path.exists():
         raise ModelFileError("the file exists already", where=str(path), do="name another, or remove it")
     require_writable(str(path))
@@ -134,15 +133,11 @@ def save_table(path: str, entries: list[dict[str, Any]]) -> None:
     from ldpopt.foundation.optional import pyarrow as pa
     from ldpopt.tables.files import writing
 
-    numbers = (int, float, type(None))
-    rows = [
-        {
-            key: value if isinstance(value, numbers) and key not in ("answer", "number") else text_of(value)
-            for key, value in entry.items()
-        }
-        for entry in entries
-    ]
-    table = pa.Table.from_pylist(rows)
+    def cell(key: str, value: Any) -> Any:
+        is_number = isinstance(value, (int, float, type(None))) and key not in ("answer", "number")
+        return value if is_number else text_of(value)
+
+    table = pa.Table.from_pylist([{key: cell(key, value) for key, value in entry.items()} for entry in entries])
     with writing(path, list(table.schema)) as write:
         write([column.combine_chunks() for column in table.columns])
 

@@ -11,6 +11,7 @@ import typer
 
 from ldpopt.cli.printing import working
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation.display import Table, label
 from ldpopt.foundation.files import beginning
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ FOR_SURVEYS = {  # what to do with a survey in place of a command, by its name
     "solved": "the survey is solved: go on with ldpopt survey plan, report, form or privatize {}",
     "compare": 'set scheme = "best" in the survey, then `ldpopt check` compares the schemes',
     "plot": "ldpopt survey report {} -o page.html",
-    "simulate": "ldpopt survey plan {} --people 1000 shows the half-widths without a simulation",
+    "simulate": "ldpopt survey simulate {} --people 1000",
     "sweep": "ldpopt survey plan {} --people 1000 shows the half-widths at its budget",
     "export": "ldpopt survey solve {} -o survey.json has the mechanisms; ldpopt survey export is for reports",
 }
@@ -79,6 +80,21 @@ def read_survey_file(path: str) -> Survey:
         return Survey.load(path)
     with working(f"solving {Path(path).name}"):
         return Survey.from_toml(path)
+
+
+def survey_table(survey: Survey) -> tuple[Table, dict[str, Any]]:
+    """Answers, treatment of missing ones and audited budget of each question, as a table and as JSON data."""
+    entries = []
+    for name, asked in survey.questions.items():
+        missing = "answer" if asked.missing_answer is not None else asked.missing.removesuffix("_out")
+        entry = {"question": name, "answers": len(asked.inputs), "epsilon": survey.budgets[name], "missing": missing}
+        column, proof = survey.column_of(name), survey.certificates.get(survey.column_of(name))
+        entry["relative_gap"] = None if proof is None else proof.relative_gap
+        entries.append(entry | {"digest": survey.asked[column].randomizer.digest})
+    rows = [[label(entry["question"]), *list(entry.values())[1:-1]] for entry in entries]
+    table = Table(["question", "answers", "true epsilon", "missing", "relative gap"], rows, words=["missing"], digits=5)
+    data = {"title": survey.title, "epsilon": survey.epsilon, "scheme": survey.scheme, "questions": entries}
+    return table, data
 
 
 def read_any_survey(path: str) -> Survey:

@@ -51,8 +51,8 @@ def report(
     found: Any
     how: dict[str, Any] = {"people": people, "waves": waves, "where": where, "keep": keep or []}
     if is_survey(file):
-        refuse_options({"--no-budgets": not budgets, "--time-limit": time_limit}, file)
-        found, how["waves"] = read_survey_file(file), waves or _stated_waves(file)
+        refuse_options({"--no-budgets": not budgets, "--time-limit": time_limit}, file, "a model")
+        found = read_survey_file(file)
     else:
         found = read_model(file)
         how |= {"budgets": budgets, "time_limit": time_limit}
@@ -63,11 +63,3 @@ def report(
         stream.write(text)
     data = {"file": output, "title": found.title, "bytes": len(text.encode())}
     show(f"{output}: open it in a browser", data, json)
-
-
-def _stated_waves(file: str) -> int | None:
-    """The number of waves over which a survey in TOML keeps a promise; None if it states none."""
-    from ldpopt.surveys.statement import read_survey
-
-    stated = read_survey(file).section.waves if Path(file).suffix.lower() == ".toml" else None
-    return None if stated is None else stated.count

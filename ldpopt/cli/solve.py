@@ -123,14 +123,11 @@ def heat_map(mechanism: Any, privacy: Any = None, title: str = "") -> Any:
 def _data(solution: Solution, certificate: Certificate | None) -> dict[str, Any]:
     """A solution as JSON data."""
     found = solution.repaired
-    return {
-        "status": solution.status.value,
-        "value": None if found is None else solution.value,
-        "solver": solution.solver,
-        "mechanism": None if found is None else found.mechanism.to_dict(),
-        "certificate": None if certificate is None else certificate.to_dict(),
-        "audit": None if found is None else audit_data(found.audit),
-    }
+    data: dict[str, Any] = dict.fromkeys(("status", "value", "solver", "mechanism", "certificate", "audit"))
+    data |= {"status": solution.status.value, "solver": solution.solver}
+    if found is not None:
+        data |= {"value": solution.value, "mechanism": found.mechanism.to_dict(), "audit": audit_data(found.audit)}
+    return data | {"certificate": None if certificate is None else certificate.to_dict()}
 
 
 def _facts(model: Model, solution: Solution, certificate: Certificate | None) -> Facts:

@@ -10,9 +10,7 @@ def solvers(json: options.Json = None) -> None:
     from ldpopt.solvers import installed
 
     found = installed()
-    entries = [
-        {"name": name, "installed": state == "installed", "install": None if state == "installed" else state}
-        for name, state in found.items()
-    ]
+    missing = {name: None if state == "installed" else state for name, state in found.items()}
+    entries = [{"name": name, "installed": how is None, "install": how} for name, how in missing.items()]
     table = Table(["solver", "state"], list(found.items()), words=["state"])
     show(Facts("", [table]), {"solvers": entries}, json)

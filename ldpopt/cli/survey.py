@@ -15,7 +15,7 @@ from ldpopt.cli.options import option
 from ldpopt.cli.plan import plan
 from ldpopt.cli.printing import require_writable, save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
-from ldpopt.cli.questions import read_any_survey
+from ldpopt.cli.questions import read_any_survey, survey_table
 from ldpopt.cli.report import report
 from ldpopt.foundation.display import Facts, Part, Table, label
 
@@ -62,19 +62,8 @@ def solve(
         found = statement.solve(Survey)
     if output is not None:
         found.save(output)
-    entries: list[dict[str, Any]] = []
-    for name, question in found.questions.items():
-        entry = {"question": name, "answers": len(question.inputs), "epsilon": found.budgets[name]}
-        entries.append(entry | {"digest": found.asked[found.column_of(name)].randomizer.digest})
-    data: dict[str, Any] = {
-        "title": found.title,
-        "scheme": found.scheme,
-        "epsilon": found.epsilon,
-        "questions": entries,
-    }
-    rows = [[label(entry["question"]), entry["answers"], entry["epsilon"]] for entry in entries]
-    parts: list[Part] = [Table(["question", "answers", "epsilon"], rows, digits=5)]
-    parts.append(f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}")
+    table, data = survey_table(found)
+    parts: list[Part] = [table, f"each person spends epsilon {found.epsilon:.6g}; {statement.why or found.scheme}"]
     if found.joint is not None:
         proof = found.joint.certificate
         data["certificate"] = {"achieved": float(proof.achieved), "bound": float(proof.bound)}
@@ -117,7 +106,7 @@ def codebook(
     output: Annotated[str | None, option("-o --output TABLE", "As CSV or Parquet.")] = None,
     json: options.Json = None,
 ) -> None:
-    """Show which answers give each report most often.
+    """Show which answers each report in a table comes from most often.
 
     The last column says how many times as often the likeliest answer gives the report as the unlikeliest one.
     """
@@ -144,7 +133,7 @@ def simulate(
     seed: Annotated[int | None, option("--seed N", "Repeatable draws.", min=0)] = None,
     json: options.Json = None,
 ) -> None:
-    """Show the errors of all estimates in simulated surveys.
+    """Simulate a survey: errors and coverage, before anybody is asked.
 
     Answers are drawn with the supposed shares (default: the prior of a question, else equal shares), privatized and
     estimated again and again.

@@ -52,9 +52,8 @@ class Binary(ResponseForm):
     def exact_value(self) -> tuple[Fraction, Fraction]:
         """Return rational bounds of the optimal value for the real ``e**epsilon``, as `TopK.exact_value`."""
         weights, share = _exact(self.prior), Fraction(self.delta)
-        low, high = (
-            max(_utility(weights, p) for p in _optimal_points(a, share).values()) for a in self.epsilon.enclosure()
-        )
+        ends = (_optimal_points(a, share).values() for a in self.epsilon.enclosure())
+        low, high = (max(_utility(weights, p) for p in points) for points in ends)
         return low, high
 
     @property

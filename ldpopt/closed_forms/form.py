@@ -4,7 +4,6 @@ Samplers draw exactly from rational probabilities, with 53-bit words and without
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import codes, label_array, read_positions
+from ldpopt.foundation.labels import Names, codes, label_array, read_positions
 from ldpopt.foundation.numbers import Float, real_number, require_memory
 from ldpopt.mechanism.exact_draws import TOTAL, Codes, Source, round_decay_up, two_sided_geometric_draws, uniform_below
 from ldpopt.mechanism.mechanism import Mechanism
@@ -25,7 +24,7 @@ from ldpopt.privacy import ApproximateLDP, Notion, PureLDP
 class Sampler(ABC):
     """Draws reports; each subclass has rational probabilities. ``inputs`` are the labels of answers and of reports."""
 
-    def __init__(self, inputs: Sequence[Hashable]) -> None:
+    def __init__(self, inputs: Names) -> None:
         self.inputs = inputs
 
     def sample(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
@@ -70,7 +69,7 @@ class ResponseSampler(Sampler):
 
     def __init__(
         self,
-        inputs: Sequence[Hashable],
+        inputs: Names,
         members: Codes,
         member_index: NDArray[Any],
         epsilon: Budget,
@@ -121,7 +120,7 @@ class GeometricSampler(Sampler):
     path are private for the real ``e**epsilon``. About ten words per draw.
     """
 
-    def __init__(self, inputs: Sequence[Hashable], remap: Codes, epsilon: Budget) -> None:
+    def __init__(self, inputs: Names, remap: Codes, epsilon: Budget) -> None:
         super().__init__(inputs)
         self.remap = remap
         self.step_mass = round_decay_up(epsilon)
@@ -178,7 +177,7 @@ class ClosedForm(ABC):
     """
 
     value: float
-    inputs: Sequence[Hashable] = field(repr=False)
+    inputs: Names = field(repr=False)
     epsilon: Budget
     delta: float = 0.0
 

@@ -125,9 +125,8 @@ def path_graph(prior: Any, epsilon: float | str) -> PathGraph:
             if best[position + step] * b > best[position]:
                 best[position], remap[position] = best[position + step] * b, remap[position + step]
     value = float(_weights(len(best), budget) @ np.array(best))
-    return PathGraph(
-        value=value, inputs=inputs, epsilon=budget, remap=frozen(np.array(remap, dtype=np.int64)), prior=weights
-    )
+    moved = frozen(np.array(remap, dtype=np.int64))
+    return PathGraph(value=value, inputs=inputs, epsilon=budget, remap=moved, prior=weights)
 
 
 def _weights(n: int, epsilon: Budget) -> Float:

@@ -204,9 +204,8 @@ def top_k(prior: Any, epsilon: float | str, delta: float = 0.0) -> TopK:
     ranking = Ranking(weights)
     k, _ = ranking.largest_k(budget.enclosure()[0])
     low, high = _bounds(ranking, budget, delta)
-    return TopK(
-        value=float((low + high) / 2), inputs=inputs, epsilon=budget, delta=delta, k=k, prior=weights, ranking=ranking
-    )
+    value = float((low + high) / 2)
+    return TopK(value=value, inputs=inputs, epsilon=budget, delta=delta, k=k, prior=weights, ranking=ranking)
 
 
 def least_epsilon(prior: Any, value: float, delta: float = 0.0) -> float:

@@ -12,31 +12,26 @@ With ``S = M^-1`` and ``N = S G S`` the multipliers ``(eta, slope)`` of the equa
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from ldpopt.designing import column_generation as generation
-from ldpopt.designing.column_generation import (
-    CurvedPoint,
-    CurvedSystem,
-    Optimum,
-    Solved,
-    generate_columns,
-    half_inverse,
-)
+from ldpopt.designing.column_generation import CurvedPoint, CurvedSystem, Optimum, Solved, generate_columns
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Price
 from ldpopt.designing.symmetry import Permutations, all_images, representatives, symmetry_group
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
-from ldpopt.solving.interior.path_following import follow_path
 
 STEPS = 100  # limit on Newton steps; 10 to 30 are usual
 STARTS = 1.1, 10.0  # first multiplier of the total, as a multiple of the largest price; the next one if a start fails
+# More columns than these, and than so many for each moment: their products are factored in place of the columns
+FACTORED, RANK = 400, 1.5
+VANISHED = 1e-12  # entries, relative to the largest, that are 0 up to rounding
 FAILED = 1e-2  # relative error of the equations at which a start has failed
 
 
@@ -68,9 +63,8 @@ class _AverageState:
     """Information, value and prices at probabilities ``q``."""
 
     def __init__(self, master: "AverageMaster", q: Float) -> None:
-        # The images of a column share its probability.
-        every = np.tile(q / len(master.images), len(master.images))
-        self.half = half_inverse(master.all_scores, every, master.gram)
+        every = np.tile(q / len(master.images), len(master.images))  # the images of a column share its probability
+        self.half = generation.half_inverse(master.all_scores, every, master.gram)
         self.form = self.half.T @ master.gram @ self.half
         self.value = float(np.trace(self.form))
         self.white = master.all_scores @ self.half
@@ -89,6 +83,21 @@ class _AverageState:
             total += part
         total *= 2.0 * m / len(self.white)
         return total
+
+    def root(self) -> Float:
+        """``V`` with ``V^T V`` the second derivatives: products of coordinates, at most ``d (d + 1) / 2`` by ``m``."""
+        sizes, basis = np.linalg.eigh(self.form)
+        first, second = np.triu_indices(len(sizes))
+        share = np.sqrt(np.maximum(sizes[first] + sizes[second], 0.0) * np.where(first == second, 1.0, 2.0))
+        m, turned = len(self.prices), np.ascontiguousarray((self.white @ basis).T)
+        total = np.zeros((len(first), m))
+        for start in range(0, turned.shape[1], m):
+            own = turned[:, start : start + m]
+            for k, rows in enumerate(np.split(total, np.flatnonzero(np.diff(first)) + 1)):
+                rows += own[k] * own[k:]
+        total *= share[:, None] * (m / turned.shape[1])
+        size = np.abs(total).max(axis=1)
+        return np.asarray(total[size > VANISHED * size.max()])  # the others change sign under the images
 
 
 class AverageMaster:
@@ -114,16 +123,9 @@ class AverageMaster:
         for multiple in STARTS:
             dual = np.zeros(len(self.rows))
             dual[0] = multiple * prices.max()
-            ended = follow_path(
-                _AveragePoint(q, dual @ self.rows - prices, dual),
-                lambda point: (self._measured(point).gap,) * 2,
-                lambda point: _AverageSystem(self, point),
-                gap=gap,
-                steps=STEPS,
-                stalled_steps=generation.STALLED,
-                deadline=deadline,
-            )
-            now = self._measured(ended.point)
+            begin, how = _AveragePoint(q, dual @ self.rows - prices, dual), {"gap": gap, "deadline": deadline}
+            gap_at, steps = (lambda point: self._measured(point).gap), (STEPS, generation.STALLED)
+            now = self._measured(generation.follow(begin, gap_at, partial(_AverageSystem, self), steps, **how))
             found = now if found is None or now.gap < found.gap else found
             if found.off <= FAILED:
                 break
@@ -158,16 +160,28 @@ class _AverageSystem(CurvedSystem[_AveragePoint]):
     def __init__(self, master: AverageMaster, at: _AveragePoint) -> None:
         self.at, self.state, self.short, rows = at, master.state(at), master.missing(at.q), master.rows
         self.rows, self.scale = rows, np.sqrt(at.q / at.slack)
-        matrix = self.state.hessian()
-        matrix *= self.scale
-        matrix *= self.scale[:, None]
+        moments = len(master.gram) * (len(master.gram) + 1) / 2 / len(master.images)
+        # Far more columns than moments: the second derivatives have a small rank
+        self.root = self.state.root() * self.scale if len(at.q) > max(RANK * moments, FACTORED) else None
+        if self.root is None:
+            matrix = self.state.hessian()
+            matrix *= self.scale
+            matrix *= self.scale[:, None]
+        else:
+            matrix = self.root @ self.root.T
         matrix[np.diag_indices_from(matrix)] += 1.0
         self.factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
         scaled = rows * self.scale
-        self.solved = cho_solve(self.factor, scaled.T, check_finite=False)
+        self.solved = self.solve(scaled.T)
         schur = scaled @ self.solved
-        self.size = 1 / np.sqrt(np.diag(schur))
+        self.size = 1 / np.sqrt(np.maximum(np.diag(schur), np.finfo(float).tiny))
         self.schur = np.linalg.pinv(schur * self.size * self.size[:, None], rcond=1e-14, hermitian=True)
+
+    def solve(self, right: Float) -> Float:
+        """Solve with the scaled second derivatives plus 1."""
+        if self.root is None:
+            return np.asarray(cho_solve(self.factor, right, check_finite=False))
+        return np.asarray(right - self.root.T @ cho_solve(self.factor, self.root @ right, check_finite=False))
 
     def residual(self) -> float:
         """Dual residual of the probabilities; see `CurvedSystem.residual`."""
@@ -178,7 +192,7 @@ class _AverageSystem(CurvedSystem[_AveragePoint]):
         """Newton step that changes the products by these amounts."""
         at, (aim,) = self.at, aims
         right = self.scale * (self.state.prices - at.dual @ self.rows + at.slack + aim / at.q)
-        dq, dual = self.scale * cho_solve(self.factor, right, check_finite=False), np.zeros_like(self.short)
+        dq, dual = self.scale * self.solve(right), np.zeros_like(self.short)
         for _ in range(1 + refine):
             more = self.size * (self.schur @ (self.size * (self.rows @ dq - self.short)))
             dual, dq = dual + more, dq - self.scale * (self.solved @ more)
@@ -212,15 +226,17 @@ class _Average:
 def optimize_average(
     contrasts: Contrasts,
     cone: Cone,
-    hints: Sequence[NDArray[np.int64]] = (),
+    hints: Sequence[Int] = (),
     *,
     gap: float = 1e-6,
     deadline: Deadline = NO_LIMIT,
+    start: Columns | None = None,
 ) -> Optimum:
     """Design for the average over given weights, by column generation; ``hints`` are possible symmetries."""
     symmetries = symmetry_group(contrasts, hints, cone)
-    columns = cone.initial(contrasts.centered)
+    columns = cone.initial(contrasts.centered) if start is None else start
     columns = Columns(representatives(columns.shapes, symmetries), columns.base, columns.spread)
     contrasts = contrasts.scaled_to(columns)
     master = _Average(contrasts, symmetries)
-    return generate_columns(master, cone, columns, contrasts.weights, gap=gap, deadline=deadline)[0]
+    first = generation.FIRST if start is None else generation.FOUND
+    return generate_columns(master, cone, columns, contrasts.weights, gap=gap, deadline=deadline, first=first)[0]

@@ -13,8 +13,7 @@ from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Staircases
 from ldpopt.foundation.fields import Field, field
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 
 LARGEST = 200  # largest number of answers for which designs are built
 NODES = 10_000  # limit on steps of the search for a difference family

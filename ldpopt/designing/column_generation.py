@@ -5,11 +5,11 @@ One loop for both masters, `average` and `worst_case`. Gaps are those of the var
 
 import time
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dtrtri
 
@@ -17,14 +17,14 @@ from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual, Price, Priced
 from ldpopt.designing.symmetry import Permutations, new_representatives
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
-from ldpopt.solving.interior.path_following import NewtonSystem, Point
+from ldpopt.solving.interior.path_following import NewtonSystem, Point, follow_path
 
-ROUNDS = 60  # limit on rounds of pricing
+ROUNDS = 120  # limit on rounds of pricing
 UNUSED = 1e-13  # probability below which a column is left out of the mechanism
 FINEST = 1e-12  # gap that floats can reach, relative to the value
-FIRST = 0.03  # gap of the first master
+FIRST, FOUND = 0.03, 1e-3  # gap of the first master, if the first columns are those of a design
 PROOF = 80.0  # time that is kept for the proof in integers, in multiples of the quickest pricing of all columns
 FEWER = 0.5  # gap of the next master, in multiples of the gap that pricing found
 STALLED = 20  # steps without a smaller gap before the iteration ends
@@ -86,10 +86,10 @@ def gap_of(bound: float, value: float) -> float:
 
 
 def generate_columns(
-    master: Master, cone: Cone, columns: Columns, r: Float, *, gap: float, deadline: Deadline
+    master: Master, cone: Cone, columns: Columns, r: Float, *, gap: float, deadline: Deadline, first: float = FIRST
 ) -> tuple[Optimum, float]:
     """Add columns until the gap of the variance is closed; the best design with the best multipliers, its variance."""
-    n, x, target, rounds, quickest = len(r), None, FIRST, 0, np.inf
+    n, x, target, rounds, quickest = len(r), None, first, 0, np.inf
     best: tuple[Optimum, float] | None = None
     proof: Optimum | None = None
     off = np.inf
@@ -106,8 +106,15 @@ def generate_columns(
             best, off = (now, solved.variance), solved.off
         proof, shapes = _stabilized(cone, proof, now, columns, priced, stop)
         least = max(gap, FINEST * (1 + best[0].contrasts.spread / max(best[1], 1e-300)))
-        if max(gap_of(proof.bound, best[1]), off) <= least or rounds == ROUNDS or stop.is_over:
-            break
+        is_over = rounds == ROUNDS or stop.is_over
+        if max(gap_of(proof.bound, best[1]), off) <= least or is_over:
+            costlier = cone.costlier(proof.dual.price(proof.contrasts.centered), proof.dual.largest, most)
+            if not len(costlier):
+                break
+            proof = replace(proof, dual=replace(proof.dual, largest=np.inf))
+            if is_over:
+                break
+            shapes = np.vstack([shapes, costlier])
         fresh = new_representatives(shapes, columns, master.symmetries)
         if not len(fresh) and target <= least / 4:
             break
@@ -135,7 +142,7 @@ def _stabilized(
     return (replace(now, dual=mixed) if mixed.bound > best.dual.bound else best), shapes
 
 
-def _kept(columns: Columns, solved: Solved, room: int) -> NDArray[np.int64]:
+def _kept(columns: Columns, solved: Solved, room: int) -> Int:
     """Places of the columns that are used or cost nearly as much, and of single answers and their complements."""
     costs = solved.price.costs(columns)
     short = 1 - costs / costs.max()
@@ -160,8 +167,6 @@ class CurvedPoint(Point):
 class CurvedSystem(NewtonSystem[P]):
     """Newton steps of a program whose prices are not linear."""
 
-    corrections: int = 0
-
     @abstractmethod
     def residual(self) -> float:
         """Dual residual: sum of slacks times the distances of their multipliers from the reduced prices."""
@@ -174,6 +179,14 @@ class CurvedSystem(NewtonSystem[P]):
             return self.moved(self.direction(tuple(mean - x * u for x, u in at.complementary_pairs)))
         self.centering = CENTERING[share > STRAIGHT]
         return super().step()
+
+
+def follow(
+    start: P, gap_at: Callable[[P], float], system: Callable[[P], NewtonSystem[P]], steps: tuple[int, int], **how: Any
+) -> P:
+    """The best point on the central path by its relative gap; ``steps`` are at most, and without a smaller gap."""
+    limits: Any = {"steps": steps[0], "stalled_steps": steps[1]}
+    return follow_path(start, lambda point: (gap_at(point),) * 2, system, **limits, **how).point
 
 
 def half_inverse(rows: Float, weights: Float, gram: Float) -> Float:

@@ -30,10 +30,7 @@ SETS: dict[str, Callable[[int, float], SetProtocol]] = {
     "unary encoding": literature.unary_encoding,
     "local hashing": literature.local_hashing,
 }
-CHANNELS: dict[str, Callable[[int, float], Float]] = {
-    "Hadamard response": literature.hadamard_response,
-    "hierarchy": literature.hierarchy,
-}
+CHANNELS = {"Hadamard response": literature.hadamard_response, "hierarchy": literature.hierarchy}
 NAMES = (*SETS, "linear hash", *CHANNELS, "factorization")  # in the order in which they are computed
 # Largest number of answers for which a channel is listed and inverted, in at most a minute
 LARGEST = {"randomized response": 1000, "Hadamard response": 400, "hierarchy": 400, "factorization": 64}

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 CONSTANT = 1e-13  # a centered workload below this share of the workload itself depends on no answer
@@ -90,14 +89,12 @@ class Contrasts:
         """``tr(W_c I^-1 W_c^T)`` in the workload's own unit."""
         return reduced_value * self.size / self.unit**2
 
-    def rotations(self, permutations: NDArray[np.int64]) -> Float:
+    def rotations(self, permutations: Int) -> Float:
         """Orthogonal matrices by which permutations of the answers change the coordinates, acting from the right."""
         return np.array([self.basis[order].T @ self.basis for order in permutations])
 
 
 def constant_workload() -> StatementError:
     """The error for a workload that depends on no answer."""
-    return StatementError(
-        "every number of the workload is the same for all answers: it is known without asking",
-        do="give a workload that depends on the answer",
-    )
+    what = "every number of the workload is the same for all answers: it is known without asking"
+    return StatementError(what, do="give a workload that depends on the answer")

@@ -17,12 +17,10 @@ from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.design_statement import Statement, cone_of
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
-from ldpopt.designing.frequency_design import FrequencyDesign
 from ldpopt.designing.methods.method import DESIGN_LIMITS, DesignLimits, DesignMethod, DesignTask, RawDesign
 from ldpopt.designing.plan import plan_of
-from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.designing.realize import response
-from ldpopt.designing.record import Design, ProvedDesign
+from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
 from ldpopt.errors import LdpoptError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
 from ldpopt.foundation.numbers import positive_seconds, real_number
@@ -32,7 +30,7 @@ from ldpopt.problem.design_problem import DesignProblem, Objective
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.log import LOG, Step, log_to_stderr
 
-AnyDesign = Design | FrequencyDesign | QuestionsDesign
+AnyDesign = Design | FormulaDesign
 LARGEST_GAP = 0.99  # largest gap that is accepted: a gap of 1 would accept every design
 SMALL = 1e-2  # budget in nats below which differences of probabilities have few digits
 NEAR = 1000.0  # a method runs once more if its gap is at most this multiple of the required gap
@@ -140,7 +138,7 @@ def run_design(steps: tuple[Step[DesignMethod], ...], task: DesignTask) -> AnyDe
             raw = step.method.solve(task)
             if isinstance(raw, DesignClaim):
                 optimum: AnyDesign = replace(ProvedDesign.of(raw), steps=tuple(ran))
-                short = optimum.short_reports if isinstance(optimum, FrequencyDesign) else None
+                short = getattr(optimum, "short_reports", "")
                 return replace(optimum, notes=(*optimum.notes, f"shorter reports: {short}")) if short else optimum
             found = prove_design(task.form, raw)
         except FAILURES as error:
@@ -218,10 +216,8 @@ def prove_design(form: DesignForm, raw: RawDesign) -> DesignCertificate:
     if isinstance(cone, Fraction) and (spectrum := Spectrum.of(statement, Scheme((len(raw.weights),)))) is not None:
         alike.append(ProductBound.best(spectrum, cone))
     multipliers = next((one for one in chain(raw.bounds, alike) if one.holds(statement, cone)), NoBound())
-    certificate = DesignCertificate.of(
-        *(workload, problem.privacy, raw.weights, problem.objective),
-        *(raw.channel, raw.left_inverse, multipliers, form.classes),
-    )
+    asked, found = (workload, problem.privacy, raw.weights, problem.objective), (raw.channel, raw.left_inverse)
+    certificate = DesignCertificate.of(*asked, *found, multipliers, form.classes)
     if certificate.audit.verdict != "certified":
         what = f"the channel that was found is not private: epsilon {certificate.audit.epsilon:.9g} found"
         where = f"inputs and output {certificate.audit.witness}"
@@ -265,7 +261,7 @@ def save_design(found: AnyDesign, path: str | os.PathLike[str], *, title: str = 
     >>> path = os.path.join(tempfile.mkdtemp(), "design.json")  # load_design(path) reads it back
     >>> save_design(design(Workload.prefix(["low", "high"]), PureLDP(1.0)), path)
     """
-    if not isinstance(found, (Design, FrequencyDesign, QuestionsDesign)):
+    if not isinstance(found, (Design, FormulaDesign)):
         raise StatementError(f"a {type(found).__name__} is not a design", do="pass what `design` returned")
     found.save(path, title=title)
 

@@ -4,27 +4,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldpopt.certificate.design_bound import LISTED
 from ldpopt.certificate.design_statement import AnswerClasses, budget_of, is_pure
 from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.block_designs import balanced_design
 from ldpopt.designing.column_generation import Optimum
 from ldpopt.designing.coordinates import Contrasts, constant_workload
-from ldpopt.designing.private_columns import PrivateColumns, Staircases
+from ldpopt.designing.private_columns import PRICED, PrivateColumns, Staircases
 from ldpopt.designing.symmetry import symmetry_group
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import require_weights
 from ldpopt.problem.design_problem import DesignProblem
 
 LARGEST = 2000  # largest number of classes for which rank and symmetries are computed
-# Different masses over ``2**53`` differ by a factor of at least ``1 + 2**-53``, about ``exp(2**-53)``
-LEAST_EPSILON = 2.0**-53
+LEAST_EPSILON = 2.0**-53  # different masses over 2**53 differ by a factor of at least 1 + 2**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +40,7 @@ class DesignForm:
         if form.is_pure and float(form.epsilon) < LEAST_EPSILON:
             what = f"epsilon = {float(form.epsilon):.3g} is too small for probabilities in multiples of 2**-53"
             raise StatementError(f"{what}: no report can depend on the answer", do="choose a larger epsilon")
-        is_listed = problem.outputs is not None or problem.workload.shape[1] <= LISTED
+        is_listed = problem.outputs is not None or problem.workload.shape[1] <= PRICED
         if is_listed or (form.unit is None and not form.is_tables):
             form._require_estimable()
         return form
@@ -127,7 +124,7 @@ class DesignForm:
         return Contrasts(self.gram, self.class_weights)
 
     @property
-    def hints(self) -> tuple[NDArray[np.int64], ...]:
+    def hints(self) -> tuple[Int, ...]:
         """Permutations of the answers that may leave the workload unchanged."""
         workload = self.problem.workload
         return tuple(workload.symmetries) if self.n == workload.shape[1] else ()

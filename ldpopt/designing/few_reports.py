@@ -13,7 +13,6 @@ of them, which is decreased by Newton steps, with a logarithmic barrier that kee
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ldpopt.designing.average import AverageMaster
@@ -22,8 +21,7 @@ from ldpopt.designing.column_generation import UNUSED, Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import PrivateColumns
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 RARE = 1e-6  # probability below which a report is left out if possible: interior points end with useless reports
@@ -231,7 +229,7 @@ def _inside(space: _Space, z: Float, most: int, start: int) -> Float:
     return np.asarray((1 - share) * z + share * constant)
 
 
-def _ward(points: Float, q: Float, most: int) -> NDArray[np.int64]:
+def _ward(points: Float, q: Float, most: int) -> Int:
     """Join the two clusters that lose least, until there are at most ``most``."""
     label, q, points = np.arange(len(q)), q.copy(), points.copy()
     alive = np.ones(len(q), dtype=bool)
@@ -251,7 +249,7 @@ def _ward(points: Float, q: Float, most: int) -> NDArray[np.int64]:
     return np.asarray(np.unique(label, return_inverse=True)[1].ravel())
 
 
-def _k_means(points: Float, q: Float, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _k_means(points: Float, q: Float, most: int, rng: np.random.Generator) -> Int:
     """Clusters around centers, which are random reports at first."""
     centers = points[rng.choice(len(q), min(most, len(q)), replace=False, p=q / q.sum())]
     label = np.zeros(len(q), np.int64)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.realize import left_inverse
-from ldpopt.designing.record import ProvedDesign
+from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
@@ -36,7 +36,7 @@ from ldpopt.tables.coding import Missing
 
 
 @dataclass(frozen=True, eq=False)
-class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
+class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
     """The optimal design for the frequencies of many answers, drawn by its own sampler.
 
     Made by `design` if the channel would be too large to list. It has what a `Design` has, but no matrix.
@@ -109,17 +109,8 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
         return replace(found, parts=[*found.parts[:-1], ("shorter reports", self.short_reports), found.parts[-1]])
 
     def __repr__(self) -> str:
-        return (
-            f"FrequencyDesign({self.workload.shape[1]} answers, sets of {self.protocol.size}, "
-            f"average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
-        )
-
-    @property
-    def average_variance(self) -> float:
-        """The variance, which is the same for every answer."""
-        return self.value
-
-    worst_variance = average_variance
+        sets = f"{self.workload.shape[1]} answers, sets of {self.protocol.size}"
+        return f"FrequencyDesign({sets}, average variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
 
     @property
     def mechanism(self) -> Mechanism:
@@ -143,10 +134,6 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
         n, k = self.workload.shape[1], self.protocol.size
         return int(np.ceil((lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(2)))
 
-    def variance(self, x: Any = None) -> Float:
-        """Variance of one respondent's values, summed over the workload: the same for every answer."""
-        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
-
     @property
     def wanted(self) -> Float:
         """The matrix of the workload, shape ``(n, n)``."""
@@ -154,9 +141,8 @@ class FrequencyDesign(ProvedDesign, certificate=FrequencyCertificate):
 
     def frequencies(self, counts: Counts) -> Float:
         """Estimated frequencies of the answers, shape (n,), without negative ones."""
-        return norm_sub(
-            (counts.values / counts.total - float(self.protocol.q)) / float(self.protocol.p - self.protocol.q)
-        )
+        p, q = float(self.protocol.p), float(self.protocol.q)
+        return norm_sub((counts.values / counts.total - q) / (p - q))
 
     def second_moments(self, place: int) -> tuple[Float, Float]:
         """Means of ``v_i^2`` and ``v_i v_place`` over the reports of each answer, each (n, n)."""

@@ -7,6 +7,7 @@ from the trace of the centered Gram matrix and its entry at the answer, without 
 import math
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any, cast
 
 import numpy as np
 
@@ -169,14 +170,9 @@ def _descend(gram: Float, r: Float, epsilon: float, rng: np.random.Generator) ->
     point, value, steps = np.concatenate([rng.random(n * m) / m, np.zeros(m + 1)]), math.inf, 0
     while steps < STEPS:
         # The objective has corners, at which L-BFGS ends early: it starts again without its memory.
-        found = minimize(  # type: ignore[call-overload]
-            lambda flat: _through_projection(flat, gram, r, epsilon)[:2],
-            point,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(None, None)] * (n * m) + [(-10.0, 10.0)] * (m + 1),
-            options={"maxiter": STEPS - steps, "maxcor": 20},
-        )
+        how: Any = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": STEPS - steps, "maxcor": 20}}
+        how["bounds"] = [(None, None)] * (n * m) + [(-10.0, 10.0)] * (m + 1)
+        found = cast(Any, minimize)(lambda flat: _through_projection(flat, gram, r, epsilon)[:2], point, **how)
         steps += max(1, found.nit)
         point, gained, value = found.x, value - found.fun, float(found.fun)
         if gained < WORTHWHILE:

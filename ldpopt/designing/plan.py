@@ -52,7 +52,7 @@ def plan_design(problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS) ->
     >>> for step in plan_design(DesignProblem(Workload.mean(range(30)), PureLDP(1.0))):
     ...     print(step)
     single mean: all rows are multiples of one row, plus constants: report values are found for its mean
-    relaxation: the sets of 30 answers are too many to list: the bound is that of the elliptope
+    relaxation: the sets of 30 answers are too many to list: the bound is that of the elliptope, then that of all sets
     """
     require_kind(problem, DesignProblem, "plan_design()")
     if not isinstance(limits, DesignLimits):

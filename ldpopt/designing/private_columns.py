@@ -4,23 +4,23 @@ The cost of a column with the score vector ``g`` is ``g N g - slope g``; the bou
 largest cost. `local_search` finds costly sets, but does not prove that there are no others.
 """
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldpopt.certificate.design_bound import LISTED, FormBound, subset_sums
+from ldpopt.certificate.design_bound import LISTED, FormBound, least_by_half, subset_sums
 from ldpopt.certificate.design_bound_elliptope import Inequalities
 from ldpopt.certificate.design_statement import is_pure
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.labels import Names
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy import PureLDP
 from ldpopt.privacy.cones.rays import Columns, Rays, cone_ties, rays_of
-from ldpopt.privacy.cones.vertices import Int
 
 LEAST_RATIO = 2.0**-52  # smallest ratio of two entries of a column: masses are multiples of ``2**-53``
+PRICED = 20  # largest number of answers all of whose sets are priced at once
+ROUNDING = 1e-12  # share of a cost by which floats may be wrong
 SEARCHED = 3000  # sets that the local search improves at a time
 ALL_TAKEN = 400  # number of listed rays up to which all are initial columns
 
@@ -67,13 +67,8 @@ class Dual:
     def mean(self, other: "Dual") -> "Dual":
         """The mean of two sets of multipliers, scaled to the same cost; the largest cost of the mean is not known."""
         own, its = self.value / self.largest, other.value / other.largest
-        return Dual(
-            self.weights,
-            (own * self.inverse + its * other.inverse) / 2,
-            (own * self.value + its * other.value) / 2,
-            np.inf,
-            (own**2 * self.slope + its**2 * other.slope) / 2,
-        )
+        inverse, value = (own * self.inverse + its * other.inverse) / 2, (own * self.value + its * other.value) / 2
+        return Dual(self.weights, inverse, value, np.inf, (own**2 * self.slope + its**2 * other.slope) / 2)
 
     def price(self, gram: Float) -> Price:
         """The cost of a column that these multipliers give, with ``N = S^T G_c S``."""
@@ -83,8 +78,7 @@ class Dual:
         """The multipliers with the best scale, if every cost is raised by a margin."""
         r, largest = self.weights, self.largest * (1 + margin)
         scale = self.value / largest
-        # As a form of columns that are not centered.
-        tilt = np.eye(len(r)) - np.outer(np.ones(len(r)), r)
+        tilt = np.eye(len(r)) - np.outer(np.ones(len(r)), r)  # as a form of columns that are not centered
         inverse = scale * (tilt.T @ self.inverse @ tilt)
         shift = None if self.shift is None else scale**2 * self.shift
         taken = None if self.inequalities is None else self.inequalities.times(scale**2)
@@ -166,7 +160,7 @@ class Staircases:
         """Columns of sets, given as indicators."""
         return Columns(np.asarray(sets, dtype=np.float64), self.base, self.spread)
 
-    def is_symmetric(self, order: NDArray[np.int64]) -> bool:
+    def is_symmetric(self, order: Int) -> bool:
         """True: all sets of answers are in the cone."""
         return True
 
@@ -183,7 +177,7 @@ class Staircases:
 
     def price(self, price: Price, at_least: float, known: Columns, most: int) -> Priced:
         """All sets of at most 20 answers; of more answers those that a local search finds."""
-        if self.n <= LISTED:
+        if self.n <= PRICED:
             costs = costs_of_all_sets(price, self.base, self.spread)
             found = np.flatnonzero(local_maxima(costs, self.n) & (costs > at_least))
             found = found[np.argsort(-costs[found])][:most]
@@ -193,6 +187,17 @@ class Staircases:
         order = np.argsort(-costs)
         order = order[costs[order] > at_least][:most]
         return Priced(max(float(costs.max()), float(price.costs(known).max())), sets[order])
+
+    def costlier(self, price: Price, at_least: float, most: int) -> Float:
+        """The costliest sets above the largest cost that a local search found; none only if there are none."""
+        if not PRICED < self.n <= LISTED:
+            return np.zeros((0, self.n))
+        form, linear, _ = _quadratic(price, at_least, self.base, self.spread)
+        values, numbers = least_by_half(
+            self.base**2 * at_least, -np.triu(2 * form, 1) - np.diag(linear + np.diag(form))
+        )
+        found = np.flatnonzero(values < -ROUNDING * at_least)
+        return indicators(numbers[found[np.argsort(values[found])[:most]]], self.n)
 
     def _starts(self, price: Price, known: Columns) -> Float:
         """The costliest columns known, thresholds of the leading directions of the price, and random sets of them."""
@@ -240,7 +245,11 @@ class ListedRays:
         found = found[np.argsort(-costs[found], kind="stable")][:most]
         return Priced(float(costs.max()), self.all.shapes[found])
 
-    def is_symmetric(self, order: NDArray[np.int64]) -> bool:
+    def costlier(self, price: Price, at_least: float, most: int) -> Float:
+        """No shapes: `price` finds the costliest ray."""
+        return self.all.shapes[:0]
+
+    def is_symmetric(self, order: Int) -> bool:
         """Whether a permutation of the answers turns rays into rays."""
         return np.array_equal(np.unique(self.rays.below[:, order], axis=0), np.unique(self.rays.below, axis=0))
 
@@ -254,13 +263,11 @@ class PrivateColumns:
     """The private columns of a notion on answers of which no two count as one."""
 
     privacy: Any
-    inputs: Sequence[Hashable]
+    inputs: Names
     cone: Cone
 
     @classmethod
-    def of(
-        cls, privacy: Any, inputs: Sequence[Hashable], classes: int, deadline: Deadline = NO_LIMIT
-    ) -> "PrivateColumns":
+    def of(cls, privacy: Any, inputs: Names, classes: int, deadline: Deadline = NO_LIMIT) -> Self:
         """Cone of a notion; under pure privacy that of so many classes of answers."""
         if not is_pure(privacy, inputs):
             return cls(privacy, inputs, ListedRays(rays_of(privacy, inputs, deadline=deadline)))

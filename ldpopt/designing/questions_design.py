@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
-from ldpopt.designing.record import ProvedDesign
-from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.designing.record import FormulaDesign
+from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.fit import checked_fit
@@ -29,7 +29,6 @@ from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, loose_array
 from ldpopt.frequencies.protocol import chernoff
 from ldpopt.mechanism.exact_draws import TOTAL, uniform_below
-from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import Random, bit_source, chunks
 from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
@@ -38,7 +37,7 @@ ROWS = 1 << 16  # reports that are drawn or counted at a time
 
 
 @dataclass(frozen=True, eq=False)
-class QuestionsDesign(ProvedDesign, certificate=QuestionsCertificate):
+class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
     """A design for tables of questions of two answers each, drawn by its own sampler.
 
     Made by `design` if the answers are too many to list the channel. It has what a `Design` has, but no matrix. A
@@ -64,29 +63,6 @@ class QuestionsDesign(ProvedDesign, certificate=QuestionsCertificate):
             f"{len(self.certificate.randomizer.kinds)} kinds of sets, average variance {self.value:.6g}, "
             f"relative gap {self.relative_gap:.2g})"
         )
-
-    @property
-    def average_variance(self) -> float:
-        """The variance, which is the same for every answer."""
-        return self.value
-
-    worst_variance = average_variance
-
-    def variance(self, x: Any = None) -> Float:
-        """Variance of one respondent's values, summed over the workload: the same for every answer."""
-        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The channel, which is not listed.
-
-        Raises
-        ------
-        NotRepresentableError
-            Always: there are too many reports.
-        """
-        what = f"the channel of {self.workload.shape[1]:,} answers and {self.n_reports:,} reports is not listed"
-        raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
 
     @property
     def n_reports(self) -> int:
@@ -259,7 +235,11 @@ class QuestionsDesign(ProvedDesign, certificate=QuestionsCertificate):
                     ones = tuple(own.count(part) for part in range(r))
                     values[mask] = self._factors[place, len(own)] * kind.sums.get(ones, 0) if mask else 1.0
                     left = [
-                        prod(_ways(*own) for own in zip(kind.parts, used, cell, ones, strict=True)) for cell in inside
+                        prod(
+                            comb(t - u, w - o) if w >= o else 0
+                            for t, u, w, o in zip(kind.parts, used, cell, ones, strict=True)
+                        )
+                        for cell in inside
                     ]
                     held = sum(left) / 2.0**t
                     shares[mask] = p / share * held + (1 - p) / (1 - share) * (0.5 ** sum(used) - held)
@@ -337,10 +317,8 @@ class QuestionsDesign(ProvedDesign, certificate=QuestionsCertificate):
         values, shares = [], []
         for ways, factor in self.workload.tables or ():
             for chosen in combinations(range(len(self.workload.attributes)), ways):
-                parts = [
-                    theta[tuple(i for i, b in zip(chosen, bits, strict=True) if b)]
-                    for bits in product((0, 1), repeat=ways)
-                ]
+                every = (zip(chosen, bits, strict=True) for bits in product((0, 1), repeat=ways))
+                parts = [theta[tuple(i for i, b in one if b)] for one in every]
                 table = _signs(ways) @ parts / 2**ways
                 values.append(factor * table)
                 shares.append(norm_sub(table))
@@ -353,8 +331,3 @@ def _signs(ways: int) -> Float:
     """Characters of patterns of answers, shape ``(2**ways, 2**ways)``."""
     masks = np.arange(2**ways)
     return np.asarray(1.0 - 2.0 * (np.bitwise_count(masks[:, None] & masks) & 1))
-
-
-def _ways(size: int, used: int, ones: int, own: int) -> int:
-    """Patterns of the other questions of a part with these ones in all, of which some are on the used questions."""
-    return comb(size - used, ones - own) if ones >= own else 0

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ldpopt.certificate.design_bound import LISTED, Bound
+from ldpopt.certificate.design_bound import Bound
 from ldpopt.certificate.design_statement import Statement, value_above
 from ldpopt.designing.average import optimize_average
 from ldpopt.designing.column_generation import Optimum
@@ -14,7 +14,7 @@ from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.few_reports import with_at_most
 from ldpopt.designing.methods.method import DesignTask, RawDesign
-from ldpopt.designing.private_columns import PrivateColumns
+from ldpopt.designing.private_columns import PRICED, PrivateColumns
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
@@ -38,8 +38,8 @@ def raw_design(task: DesignTask, optimum: Optimum) -> RawDesign:
         made = with_at_most(optimum, form.private_columns, most, ending, for_all=form.is_worst_case)
     weights = form.weights_of(dual.weights) if form.is_worst_case else form.problem.all_weights
     best = _best(task, optimum, made, weights, is_limited)
-    # More than 20 answers without a diagonal: the bound is that of answers alike, which needs no margin.
-    is_bounded = form.staircases is None or dual.shift is not None or form.n <= LISTED
+    # More than 20 answers alike: their bound needs no margin.
+    is_bounded = dual.shift is not None or form.n <= PRICED or form.balanced is None
     bounds: Iterable[Bound] = (dual.scaled_bound(margin) for margin in MARGINS) if is_bounded else ()
     return replace(best, weights=weights, bounds=bounds, rounds=optimum.rounds, notes=optimum.notes)
 

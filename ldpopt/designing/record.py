@@ -13,6 +13,7 @@ import numpy as np
 from ldpopt.certificate.design_certificate import DesignCertificate, load_certificate
 from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
+from ldpopt.errors import NotRepresentableError
 from ldpopt.estimation.counts import ListedSource, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
@@ -31,8 +32,7 @@ from ldpopt.solving.log import Step
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Share of the estimator in the entries of a left inverse below which the product is computed exactly: ten bits
-LOST = 2.0**-10
+LOST = 2.0**-10  # share of the estimator in the entries of a left inverse below which the product is exact: ten bits
 OPTIMAL_GAP = 1e-3  # largest relative gap of a design that is called optimal in words
 _KINDS: dict[type[DesignClaim], type[ProvedDesign]] = {}  # by the kind of the certificate
 
@@ -74,10 +74,11 @@ class ProvedDesign(ReportSource, HasFacts):
         ]
         return Facts(f"{k:,} numbers of {n:,} answers", parts)
 
-    def __init_subclass__(cls, certificate: type[DesignClaim], **other: Any) -> None:
-        """Register the class by the kind of its certificate."""
+    def __init_subclass__(cls, certificate: type[DesignClaim] | None = None, **other: Any) -> None:
+        """Register the class by the kind of its certificate, if it has one."""
         super().__init_subclass__(**other)
-        _KINDS[certificate] = cls
+        if certificate is not None:
+            _KINDS[certificate] = cls
 
     @staticmethod
     def of(claim: DesignClaim) -> Any:
@@ -157,6 +158,28 @@ class ProvedDesign(ReportSource, HasFacts):
 
 
 @dataclass(frozen=True, eq=False)
+class FormulaDesign(ProvedDesign):
+    """A design whose channel is not listed, drawn by its own sampler; the variance is the same for every answer."""
+
+    @property
+    def average_variance(self) -> float:
+        """The variance, which is the same for every answer."""
+        return self.value
+
+    worst_variance = average_variance
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The channel, if it can be listed."""
+        what = f"the channel of {self.workload.shape[1]:,} answers is not listed"
+        raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
+
+    def variance(self, x: Any = None) -> Float:
+        """Variance of one respondent's values, summed over the workload: the same for every answer."""
+        return np.full(self.workload.shape[1] if x is None else len(x), self.value)
+
+
+@dataclass(frozen=True, eq=False)
 class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
     """The mechanism that estimates a workload best, with its estimator and a proof.
 
@@ -176,10 +199,9 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
     certificate: DesignCertificate
 
     def __repr__(self) -> str:
-        return (
-            f"Design({self.workload.shape[0]} numbers of {self.workload.shape[1]} answers, {self.n_reports} reports, "
-            f"{self.objective.replace('_', '-')} variance {self.value:.6g}, relative gap {self.relative_gap:.2g})"
-        )
+        (k, n), aim = self.workload.shape, self.objective.replace("_", "-")
+        found = f"{aim} variance {self.value:.6g}, relative gap {self.relative_gap:.2g}"
+        return f"Design({k} numbers of {n} answers, {self.n_reports} reports, {found})"
 
     @property
     def mechanism(self) -> Mechanism:  # type: ignore[override]

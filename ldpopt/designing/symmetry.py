@@ -6,16 +6,15 @@ If one is its own inverse, half of the columns suffice: the information has no e
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 SAME = 1e-12  # relative difference up to which two Gram matrices are the same
 LARGEST_GROUP = 4  # largest number of permutations that are averaged over one by one
-Permutations = NDArray[np.int64]
+Permutations = Int
 
 
 def symmetry_group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Cone) -> Permutations:

@@ -1,8 +1,7 @@
 r"""The best design for the largest variance over the answers.
 
-The smallest largest variance equals the largest of the least averages over all weights, so that a bound for any weights
-bounds the worst case too, with the same certificate. The master program is a saddle point, convex in ``theta`` and
-concave in the weights ``r``:
+A bound for any weights bounds the worst case too. The master program is a saddle point, convex in ``theta`` and concave
+in the weights ``r``:
 
 .. math:: \min_{\theta \ge 0, \sum \theta_A v_A = 1} \; \max_{r \ge r_0, \sum r = 1} \;
           \operatorname{tr}\Big(G \big(\textstyle\sum_A \theta_A v_A v_A^T / (r \cdot v_A)\big)^{-1}\Big)
@@ -10,32 +9,24 @@ concave in the weights ``r``:
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ldpopt.designing import column_generation as generation
-from ldpopt.designing.column_generation import (
-    CurvedPoint,
-    CurvedSystem,
-    Optimum,
-    Solved,
-    generate_columns,
-    half_inverse,
-)
+from ldpopt.designing.column_generation import CurvedPoint, CurvedSystem, Optimum, Solved, generate_columns
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.private_columns import Cone, Dual
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Columns
-from ldpopt.solving.interior.path_following import follow_path
 
 STEPS = 150  # limit on Newton steps; 10 to 30 are usual
 LEVEL = 0.1  # products of slacks and multipliers at the start
 LEAST = 0.01  # share of the weights that is equal, in multiples of the gap aimed at: the bound loses no larger share
-# Least value of that share: reports of answers with weights near 0 have coordinates beyond the floats
-LEAST_WEIGHT = 1e-9
+LEAST_WEIGHT = 1e-9  # least value of that share: reports of answers with smaller weights are beyond the floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +61,7 @@ class _SaddleState:
         v = master.v
         self.mass = v @ r
         self.weight = theta / self.mass
-        half = half_inverse(master.vectors, self.weight, master.gram)
+        half = generation.half_inverse(master.vectors, self.weight, master.gram)
         form = half.T @ master.gram @ half
         self.white, self.value = master.vectors @ half, float(np.trace(form))
         self.priced = self.white @ form
@@ -108,18 +99,10 @@ class MinimaxMaster:
     def solve(self, theta: Float, r: Float, *, gap: float = 1e-9, deadline: Deadline = NO_LIMIT) -> MinimaxDesign:
         """Find the saddle point from a positive point, until the relative gap is reached; the best point found."""
         r = np.maximum(r / r.sum() - self.least, 0.1 / len(r))
-        level = LEVEL
-        begin = _SaddlePoint(theta, r, level / theta, level / r, np.zeros(len(r)), np.zeros(1))
-        ended = follow_path(
-            begin,
-            lambda point: (self._measured(point)[0],) * 2,
-            lambda point: _SaddleSystem(self, point),
-            gap=gap,
-            steps=STEPS,
-            stalled_steps=generation.STALLED,
-            deadline=deadline,
-        )
-        at, line = ended.point, self.map @ ended.point.line * self.stretch**2
+        begin = _SaddlePoint(theta, r, LEVEL / theta, LEVEL / r, np.zeros(len(r)), np.zeros(1))
+        gap_at, steps = (lambda point: self._measured(point)[0]), (STEPS, generation.STALLED)
+        at = generation.follow(begin, gap_at, partial(_SaddleSystem, self), steps, gap=gap, deadline=deadline)
+        line = self.map @ at.line * self.stretch**2
         return MinimaxDesign(at.theta, self.least + at.r, line, *self._measured(at))
 
     def state(self, point: _SaddlePoint) -> _SaddleState:
@@ -135,9 +118,8 @@ class MinimaxMaster:
         except LinAlgError:
             return np.inf, np.inf
         r, worst = self.least + point.r, float(at.by_r.max())
-        off = generation.relative_error(
-            self.vectors.T @ point.theta - 1, point.line, max(worst, generation.RESOLVED * at.value)
-        )
+        short, variance = self.vectors.T @ point.theta - 1, max(worst, generation.RESOLVED * at.value)
+        off = generation.relative_error(short, point.line, variance)
         # Add the least multiple of the weights with which no column costs more than the line allows.
         short = float(np.max((-at.by_theta - self.vectors @ point.line) / at.mass))
         largest = float(point.line.sum() + short * r.sum())
@@ -178,13 +160,8 @@ class _SaddleSystem(CurvedSystem[_SaddlePoint]):
         at, state, v = self.at, self.state, self.master.vectors
         n = len(at.r)
         upper = self.scale * (at.slack - state.by_theta - v @ at.line + aims[0] / at.theta)
-        lower = np.concatenate(
-            [
-                at.total - state.by_r - at.spare - aims[1] / at.r,
-                1 - v.T @ at.theta,
-                [at.r.sum() + n * self.master.least - 1],
-            ]
-        )
+        short = 1 - v.T @ at.theta, [at.r.sum() + n * self.master.least - 1]
+        lower = np.concatenate([at.total - state.by_r - at.spare - aims[1] / at.r, *short])
         base = cho_solve(self.factor, upper, check_finite=False)
         found = self.size * np.linalg.solve(self.small, self.size * (lower - self.across.T @ base))
         dtheta, dr = self.scale * (base - self.solved @ found), found[:n]
@@ -216,12 +193,11 @@ def minimax_optimum(gram: Float, columns: Columns, found: MinimaxDesign, *, used
     r, scores, mass = found.r, contrasts.scores(columns), columns.mass(found.r)
     q = found.theta[places] * mass
     q /= q.sum()
-    half = half_inverse(scores, q, contrasts.reduced)
+    half = generation.half_inverse(scores, q, contrasts.reduced)
     inverse = half @ half.T
     value = contrasts.value(float(np.sum(inverse * contrasts.reduced)))
     whole = contrasts.needed(inverse)
-    # The saddle point is for the workload itself: subtract the part of its average over the weights.
-    mean = gram @ r
+    mean = gram @ r  # the saddle point is for the workload itself: subtract its average over the weights
     line = found.line - 2 * whole.T @ (mean - r @ mean)
     dual = Dual(r, whole, value, value, line - r * line.sum())
     estimator = contrasts.basis / contrasts.unit @ (half @ (scores @ half).T)
@@ -247,9 +223,10 @@ class _WorstCase:
 
 
 def optimize_worst_case(
-    gram: Float, cone: Cone, *, gap: float = 1e-6, deadline: Deadline = NO_LIMIT
+    gram: Float, cone: Cone, *, gap: float = 1e-6, deadline: Deadline = NO_LIMIT, start: Optimum | None = None
 ) -> tuple[Optimum, float]:
     """Design for the largest variance over the answers, by column generation, and that variance."""
     n = len(gram)
-    master = _WorstCase(gram, gap)
-    return generate_columns(master, cone, cone.initial(gram), np.full(n, 1 / n), gap=gap, deadline=deadline)
+    columns = cone.initial(gram) if start is None else start.columns
+    r = np.full(n, 1 / n) if start is None else 0.9 * start.contrasts.weights + 0.1 / n
+    return generate_columns(_WorstCase(gram, gap), cone, columns, r, gap=gap, deadline=deadline)

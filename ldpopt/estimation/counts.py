@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.intervals import norm_sub
@@ -23,7 +22,7 @@ from ldpopt.estimation.reports import ALL, codes_in, count_file, count_frame, co
 from ldpopt.foundation.documents import reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.labels import plain_label
-from ldpopt.foundation.numbers import Float, frozen, short_repr
+from ldpopt.foundation.numbers import Float, Int, frozen, short_repr
 from ldpopt.mechanism.codec import LabelCodec, Randomizer
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
@@ -67,8 +66,8 @@ class Counts:
 
     source: str
     labels: tuple[Hashable, ...]
-    values: Float | NDArray[np.int64]
-    squares: Float | NDArray[np.int64]
+    values: Float | Int
+    squares: Float | Int
     total: float
     total_squares: float
     n_reports: int
@@ -157,9 +156,8 @@ class Counts:
         return hash((self.source, self.n_reports, self.total))
 
     def __repr__(self) -> str:
-        first = ", ".join(
-            f"{short_repr(label)}: {value:g}" for label, value in islice(zip(self.labels, self.values, strict=True), 6)
-        )
+        seen = islice(zip(self.labels, self.values, strict=True), 6)
+        first = ", ".join(f"{short_repr(label)}: {value:g}" for label, value in seen)
         return f"Counts({self.n_reports} reports, {first}{', ...' if len(self.labels) > 6 else ''})"
 
     @property
@@ -315,9 +313,8 @@ class ListedSource(ReportSource):
                 do = "count lists of reports with their weights, and add"
                 raise StatementError("a stream takes no weights", do=do)
             parts = iter(lambda: list(islice(reports, STREAM)), [])
-            return sum(
-                (self.counts_of(part, None, missing) for part in parts), self.counts_of_array(self.codec.no_reports)
-            )
+            each = (self.counts_of(part, None, missing) for part in parts)
+            return sum(each, self.counts_of_array(self.codec.no_reports))
         if is_partitioned(reports):
             raise no_names()
         seen = counted(reports, self.mechanism.outputs, weights)

@@ -132,9 +132,8 @@ def why_not_estimable(mechanism: Mechanism) -> str:
         left_inverse(mechanism)
     except StatementError as error:
         what = error.what.partition(":")[0]
-        return (
-            f"frequencies cannot be estimated from this mechanism: {what}; `ldpopt design` finds the best one for them"
-        )
+        why = f"frequencies cannot be estimated from this mechanism: {what}"
+        return f"{why}; `ldpopt design` finds the best one for them"
     return ""
 
 

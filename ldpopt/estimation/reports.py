@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError, shows_values
 from ldpopt.foundation import optional
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
-from ldpopt.foundation.labels import codes
+from ldpopt.foundation.labels import Names, codes
 from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, short_repr
 from ldpopt.mechanism.files import require_drawn_by
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, is_missing, require_policy
@@ -28,7 +28,7 @@ NO_GROUP = "(missing)"  # the group of those whose group is missing
 MAX_GROUPS = 1000  # largest number of groups
 
 
-def counted(reports: Any, alphabet: Sequence[Hashable], weights: Any = None) -> NDArray[np.int64] | None:
+def counted(reports: Any, alphabet: Names, weights: Any = None) -> NDArray[np.int64] | None:
     """Return counts by label in the order of an alphabet; None if the reports are labels themselves."""
     given = as_counts(reports, alphabet, "report")
     if given is None:
@@ -41,9 +41,7 @@ def counted(reports: Any, alphabet: Sequence[Hashable], weights: Any = None) -> 
     return seen
 
 
-def codes_in(
-    reports: Any, alphabet: Sequence[Hashable], missing: Missing = "refuse"
-) -> tuple[Codes, NDArray[np.bool_]]:
+def codes_in(reports: Any, alphabet: Names, missing: Missing = "refuse") -> tuple[Codes, NDArray[np.bool_]]:
     """Return the positions of labels in a vector of any library, and which entries are not missing."""
     require_policy(missing)
     if isinstance(reports, (str, os.PathLike)):

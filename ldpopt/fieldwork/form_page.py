@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import require_kind, short_repr
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.surveys.form import form_digest
 from ldpopt.surveys.joint import JOINT
@@ -31,7 +31,6 @@ USED_BY_SCRIPT = re.compile(r"\bwords\.(\w+)")
 # Where reports are sent: a page of the web, or a path on the server of this page
 WEB_ADDRESS = re.compile(r"https?://[\w.-]+(:\d{1,5})?(/[\w.~!$&*+=:@%/-]*)?(\?[\w.~!$&*+=:@%/?-]*)?", re.ASCII)
 PATH = re.compile(r"/?[\w.~-]+(/[\w.~-]+)*", re.ASCII)
-
 Words = dict[str, str]
 
 
@@ -71,6 +70,9 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     >>> text == page(Survey({"smokes": coin}), to="https://collect.example.org/reports"), "at most 3 times" in text
     (True, True)
     """
+    require_kind(survey, Survey, "page()")
+    if not isinstance(to, (str, type(None))):
+        raise StatementError(f"to = {short_repr(to)} is not text", do="pass the address of a collector, or None")
     form, stated = survey.form(), survey.words
     to = stated.to if to is None else to
     words = read_words(stated.language if language is None else language, survey)

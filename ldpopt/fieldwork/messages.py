@@ -20,14 +20,11 @@ class InvalidMessageError(ValueError):
 
 @dataclass(frozen=True)
 class Message:
-    """The reports of one person, null where there is none, under the id that the device drew.
-
-    ``invitation`` has the hash of the invitation, None where no invitations are used.
-    """
+    """The reports of one person, None if there is none, under the id that the device drew."""
 
     id: str
     reports: dict[str, str | None]
-    invitation: str | None = None
+    invitation: str | None = None  # its hash; None if no invitations are used
 
 
 def hash_of(invitation: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.fieldwork.messages import Message, MessageReader, hash_of
 from ldpopt.foundation import optional
-from ldpopt.foundation.numbers import whole_number
+from ldpopt.foundation.numbers import require_kind, whole_number
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.surveys.form import columns_of
 from ldpopt.surveys.survey import Survey
@@ -60,9 +60,10 @@ class Store:
 
     def __init__(self, url: str, survey: Survey, *, invited: bool = False) -> None:
         sa = optional.sqlalchemy
+        require_kind(survey, Survey, "Store()")
         form = survey.form()
         self.reader = MessageReader(form, invited)
-        self.digest, self.invited, self._where = self.reader.digest, invited, without_password(url)
+        self.digest, self.invited, self._where = self.reader.digest, invited, without_password(str(url))
         _require_columns(columns_of(form))
         self._engine = open_database(url, new=True)
         tables, text = sa.MetaData(), sa.Text
@@ -70,19 +71,17 @@ class Store:
         key = sa.Column(ID, sa.String(32), primary_key=True)
         # Without row numbers of SQLite, rows are stored in the order of their random keys.
         self._reports = sa.Table(REPORTS, tables, key, *columns, sqlite_with_rowid=False)
-        self._about = sa.Table(
-            *(ABOUT, tables, sa.Column("digest", sa.String(64), primary_key=True)),
-            *(sa.Column("form", text, nullable=False), sa.Column("origin", text, nullable=False)),
-        )
+        about = [sa.Column(name, text, nullable=False) for name in ("form", "origin")]
+        self._about = sa.Table(ABOUT, tables, sa.Column("digest", sa.String(64), primary_key=True), *about)
         key = sa.Column("hash", sa.String(64), primary_key=True)
         self._invitations = sa.Table("invitations", tables, key, sqlite_with_rowid=False)
         dialect = getattr(optional, f"sqlalchemy_dialects_{self._engine.dialect.name}")
         self._insert = dialect.insert(self._reports).on_conflict_do_nothing(index_elements=[ID])
         origin = {"format": FORMAT, **origin_of_reports(survey.asked, (), None, survey.one_question)}
-        about = {"digest": self.digest, "form": json.dumps(form), "origin": json.dumps(origin)}
+        entries = {"digest": self.digest, "form": json.dumps(form), "origin": json.dumps(origin)}
         with database_errors(self._where), self._engine.begin() as connection:
             tables.create_all(connection)
-            self._require_this_form(connection, about)
+            self._require_this_form(connection, entries)
 
     def _require_this_form(self, connection: Any, about: dict[str, str]) -> None:
         """Write which form a new database is for; refuse the database of another one."""

@@ -8,11 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
-from ldpopt.foundation.files import file_errors
-from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.foundation.files import file_errors, require_path
+from ldpopt.foundation.numbers import Float, Int, short_repr
 
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 _HEX = re.compile(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,4}")
@@ -23,6 +22,7 @@ UNCHANGED = "use the file as ldpopt wrote it: this one was changed, cut off, or 
 @contextmanager
 def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterator[None]:
     """Turn every error while a JSON file is read into one that names the file; ``content`` is such as "a mechanism"."""
+    require_path(path)
     where = os.fspath(path)
     try:
         with file_errors(f"cannot read the {content.removeprefix('a ')}", path):
@@ -100,7 +100,7 @@ class Entry:
             return np.array([row.number() for row in rows])
         return np.array([row.numbers(*shape[1:]) for row in rows])
 
-    def counts(self, n: int, m: int, most: int) -> NDArray[np.int64]:
+    def counts(self, n: int, m: int, most: int) -> Int:
         """Read a matrix of integers from 0 to ``most``."""
         return np.array([row._row_of_counts(m, most) for row in self.list(n)], np.int64)
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from typing import IO, Any
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.numbers import short_repr
 
+FilePath = str | os.PathLike[str]
 _SUFFIX = ".ldpopt-part"  # suffix of the hidden temporary file beside a file that is written; a killed writer leaves it
 
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError, shows_values
 from ldpopt.foundation.labels import check_labels, is_among, nearest
-from ldpopt.foundation.numbers import Float, real_array, short_repr
+from ldpopt.foundation.numbers import Float, Int, real_array, short_repr
 
 Labels = tuple[Hashable, ...]
 
@@ -105,9 +104,8 @@ def _parts(given: Any) -> Any:
 
 def _row(part: Any, columns: Labels, what: str, kind: str) -> list[Any]:
     values = _parts(part)
-    return [
-        values[position] for position in positions_of(distinct_labels(part.keys(), what, kind), columns, what, kind)
-    ]
+    labels = distinct_labels(part.keys(), what, kind)
+    return [values[position] for position in positions_of(labels, columns, what, kind)]
 
 
 def distinct_labels(names: Any, what: str, kind: str) -> Labels:
@@ -116,7 +114,7 @@ def distinct_labels(names: Any, what: str, kind: str) -> Labels:
     return check_labels(raw, len(raw), kind, StatementError, f"the {what}")
 
 
-def positions_of(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> NDArray[np.int64]:
+def positions_of(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> Int:
     """Position of each letter of the alphabet among the labels; refuse labels and letters without a match."""
     position = {label: index for index, label in enumerate(labels)}
     known = set(alphabet)

@@ -13,6 +13,7 @@ from ldpopt.errors import MechanismError, StatementError, shows_values
 from ldpopt.foundation.numbers import loose_array, quoted, require_room, short_repr
 
 Refusal = type[MechanismError] | type[StatementError]
+Names = Sequence[Hashable]  # labels in their order
 
 # A number as text, as in tables and model files
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ldpopt.errors import StatementError, shows_values
 
 Float = NDArray[np.float64]
+Int = NDArray[np.int64]
 
 # Types that are not numbers, although numpy or float() converts some of them without an error
 NON_NUMBER_TYPES = (
@@ -183,9 +184,8 @@ def contains_non_numbers(values: Any) -> bool:
         return False
     kinds = set(map(type, values))
     nested = any(issubclass(kind, (list, tuple, np.ndarray)) for kind in kinds)
-    return any(issubclass(kind, NON_NUMBER_TYPES) for kind in kinds) or (
-        nested and any(map(contains_non_numbers, values))
-    )
+    is_none = any(issubclass(kind, NON_NUMBER_TYPES) for kind in kinds)
+    return is_none or (nested and any(map(contains_non_numbers, values)))
 
 
 def short_repr(value: Any) -> str:
@@ -202,11 +202,11 @@ def quoted(value: Any) -> str:
     return f" {short_repr(value)}" if shows_values() else ""
 
 
-def require_kind(value: Any, kind: type, where: str, do: str = "") -> None:
+def require_kind(value: Any, kind: type | tuple[type, ...], where: str, do: str = "") -> None:
     """Refuse an object of another type."""
     if not isinstance(value, kind):
-        what = f"{where} takes a {kind.__name__}, not a {type(value).__name__}"
-        raise StatementError(what, do=do or f"pass a {kind.__name__}")
+        name = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        raise StatementError(f"{where} takes a {name}, not a {type(value).__name__}", do=do or f"pass a {name}")
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -6,12 +6,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.foundation.labelled import Labels, positions_of
-from ldpopt.foundation.numbers import Float
-
-Int = NDArray[np.int64]
+from ldpopt.foundation.numbers import Float, Int
 
 
 @dataclass(frozen=True)

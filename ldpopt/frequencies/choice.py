@@ -85,9 +85,8 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
     near = [name for name in made if variances[name] <= NEAR * least]
     chosen = min(near, key=lambda name: (bits[name], variances[name]))
     error = math.sqrt(variances[chosen] / (count * size))
-    others = ", ".join(
-        f"{name} {math.sqrt(variances[name] / variances[chosen]):.3g} times" for name in made if name != chosen
-    )
+    ratios = {name: math.sqrt(variances[name] / variances[chosen]) for name in made if name != chosen}
+    others = ", ".join(f"{name} {ratio:.3g} times" for name, ratio in ratios.items())
     what = f"{size:,} people give a standard error of {error:.2g} a label with {bits[chosen]:.0f} bits each"
     why = f"{chosen}: {what}; {others}"
     return Choice(made[chosen], why, variances, bits)

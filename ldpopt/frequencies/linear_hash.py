@@ -21,8 +21,7 @@ from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.fields import field
-from ldpopt.foundation.numbers import Float, loose_array, require_memory, whole_number
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, loose_array, require_memory, whole_number
 from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
 from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.mechanism.exact_draws import coin_tosses, uniform_below
@@ -109,9 +108,8 @@ class LinearHash(FrequencyProtocol):
         super().__init__(n, epsilon)
         self.public_coin = bool(public_coin)
         if len(self.inputs) > MAX_LABELS:
-            raise StatementError(
-                f"{len(self.inputs)} labels are more than {MAX_LABELS}", do="join rare labels into one"
-            )
+            what = f"{len(self.inputs)} labels are more than {MAX_LABELS}"
+            raise StatementError(what, do="join rare labels into one")
         self.elements = self._best_field() if q is None else whole_number(q, "q", 2, MAX_ELEMENTS)
         self._field = Arithmetic(self.elements)
         self.length = _length(len(self.inputs), self.elements)

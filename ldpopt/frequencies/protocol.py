@@ -247,7 +247,7 @@ class FrequencyProtocol(ReportSource):
         confidence : float
             Probability that all ``k`` intervals hold. Default: ``0.95``.
         check_fit, weights
-            As in `estimate`.
+            As in `estimate`; default: ``True`` and ``None``.
 
         Returns
         -------

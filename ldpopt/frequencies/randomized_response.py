@@ -1,7 +1,6 @@
 r"""Generalized randomized response as a frequency protocol: the true label, or a uniform other one."""
 
 import math
-from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from ldpopt.closed_forms import randomized_response
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.estimation.reports import codes_in, counted
-from ldpopt.foundation.labels import label_array
+from ldpopt.foundation.labels import Names, label_array
 from ldpopt.foundation.numbers import Float, require_memory
 from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
 from ldpopt.mechanism.exact_draws import TOTAL
@@ -49,7 +48,7 @@ class RandomizedResponse(FrequencyProtocol, published=True):
     (0.666666666667, 'certified')
     """
 
-    def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str) -> None:
+    def __init__(self, inputs: int | Names, epsilon: float | str) -> None:
         super().__init__(inputs, epsilon)
         require_memory(16 * len(self.inputs), f"the letters of {len(self.inputs)} labels")
         letters = np.arange(len(self.inputs))

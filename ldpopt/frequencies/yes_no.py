@@ -153,10 +153,8 @@ class YesNoPatterns(ReportSource):
 
     @cached_property
     def worst_pair(self) -> Mechanism:
-        """The number of agreements with one row of answers, under this row and under the opposite one.
-
-        No two rows are easier to tell apart by a report, at any ratio of probabilities. Masses are rounded to 53 bits.
-        """
+        """The number of agreements with one row of answers, under this row and the opposite one, rounded to 53 bits."""
+        # No two rows are easier to tell apart by a report, at any ratio of probabilities.
         shares = [float(share) for share in self.pattern.agreements()]
         return Mechanism([shares, shares[::-1]], ["this", "opposite"], range(self.size + 1))
 

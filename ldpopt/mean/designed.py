@@ -194,8 +194,7 @@ def designed(
     order = np.argsort(answers)
     weights = None if prior is None else read_prior(prior, given.axes[0] or answers.tolist())[0][order]
     answers = answers[order]
-    # Numbers near 1 keep the program well scaled at every budget.
-    scale = float(max(np.abs(answers).max(), np.abs(reports).max()))
+    scale = float(max(np.abs(answers).max(), np.abs(reports).max()))  # numbers near 1 keep the program well scaled
     inputs, targets = answers / scale, reports / scale
     loss = Utility(targets[None, :] ** 2 - inputs[:, None] ** 2, "loss")
     labels: Any = {"inputs": range(len(inputs)), "outputs": range(len(targets))}

@@ -84,8 +84,7 @@ class Laplace(Protocol, published=True):
         return round_up(self.points * self._step), (1.0, -1.0, "the largest reports"), "certified"
 
     def _delta(self, epsilon: float) -> float:
-        # The event starts at the first report y whose ratio b**(points - 1 - 2 y) is above exp(epsilon).
-        step = float(self._step)
+        step = float(self._step)  # the event starts at the first y with b**(points - 1 - 2 y) > exp(epsilon)
         start = min(math.ceil((epsilon / step + self.points - 1) / 2), self.points)
         from_high = math.expm1(-step * (self.points - start)) / 2
         from_low = math.expm1(min(epsilon - step * start, 0.0)) / 2

@@ -13,18 +13,15 @@ from ldpopt.mean.random_censoring import RandomCensoring
 from ldpopt.mean.sampled import Sampled
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
-
 PARAMETERS = """
 
     Parameters
     ----------
     epsilon : float or str
         Budget of the whole report in nats, positive."""
-
 ATTRIBUTES = """
     attributes : int
         Number of attributes ``m``, at least 1."""
-
 RETURNED = """
 
     Returns

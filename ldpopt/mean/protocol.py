@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpopt.auditing.divergence import Audit, Verdict
+from ldpopt.auditing.audits import Audit, Verdict, Witness
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
@@ -17,9 +17,8 @@ from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source, chunks
 
 Random = np.random.Generator | int | None
-
 # True epsilon, its witness (answer, other answer, event), and the verdict on the nominal budget
-Privacy = tuple[float, tuple[Any, Any, Any] | None, Verdict]
+Privacy = tuple[float, Witness | None, Verdict]
 MAX_REPORT = 1e150  # largest report; its square does not overflow
 
 
@@ -145,8 +144,7 @@ class Protocol(MeanProtocol):
     Liu and Zhou 2023; Mironov 2012, on the low bits of floats.
     """
 
-    # Protocols of the literature, each of which is constructed from a budget
-    PUBLISHED: ClassVar[list[type["Protocol"]]] = []
+    PUBLISHED: ClassVar[list[type["Protocol"]]] = []  # of the literature, each constructed from a budget
     report_range: tuple[float, float] = (-math.inf, math.inf)
     offset: float = 0.0
     slope: float = 1.0

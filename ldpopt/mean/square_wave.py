@@ -14,8 +14,7 @@ from ldpopt.foundation.numbers import whole_number
 from ldpopt.mean.banded import Banded
 from ldpopt.mechanism.mechanism import Mechanism
 
-# Below this budget the half-width is computed by a series, since differences of order ``epsilon**2`` cancel
-SERIES_BELOW = 0.005
+SERIES_BELOW = 0.005  # budget below which the half-width is computed by a series: differences cancel
 
 
 class SquareWave(Banded, published=True):

@@ -118,13 +118,9 @@ class AdversaryMeasures(ABC):
         weights = read_prior(prior, self.inputs)[0]
         before = weights @ payoff.matrix
         after = (weights[:, None] * self.channel).T @ payoff.matrix
-        best = after.argmax(axis=1).tolist()
-        return Leakage(
-            float(before.max()),
-            math.fsum(after.max(axis=1).tolist()),
-            guesses[int(before.argmax())],
-            {report: guesses[guess] for report, guess in zip(self.outputs, best, strict=True)},
-        )
+        best = dict(zip(self.outputs, [guesses[guess] for guess in after.argmax(axis=1).tolist()], strict=True))
+        vulnerabilities = float(before.max()), math.fsum(after.max(axis=1).tolist())
+        return Leakage(*vulnerabilities, guesses[int(before.argmax())], best)
 
     def inference_error(self, prior: Any, loss: str | Utility | ArrayLike) -> float:
         r"""Expected loss of an adversary's best estimate from the report (Shokri and others 2011).

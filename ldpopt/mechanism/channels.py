@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.display import Table, label
 from ldpopt.foundation.labelled import read_labelled
-from ldpopt.foundation.labels import check_labels
+from ldpopt.foundation.labels import Names, check_labels
 from ldpopt.foundation.numbers import Float
 
 MAX_SHOWN = 20  # largest number of rows and columns of a channel that is shown as a table
 MAX_LIKELIEST = 3  # number of reports of each answer that are shown of a larger channel
 
 
-def read_channel(
-    channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
-) -> tuple[Float, Sequence[Hashable] | None, Sequence[Hashable] | None]:
+def read_channel(channel: Any, inputs: Names | None, outputs: Names | None) -> tuple[Float, Names | None, Names | None]:
     """Return the numbers and labels of a channel; a labelled channel is put into the order of the given labels."""
     try:
         table = read_labelled(channel, "channel")
@@ -36,7 +34,7 @@ def read_channel(
 
 
 def read_labelled_channel(
-    channel: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
+    channel: Any, inputs: Names | None, outputs: Names | None
 ) -> tuple[Float, tuple[Hashable, ...], tuple[Hashable, ...]]:
     """The numbers of a channel and its labels: those given, its own, or positions."""
     values, rows, columns = read_channel(channel, inputs, outputs)
@@ -67,7 +65,7 @@ def _text(name: Hashable) -> str:
     return repr(name)
 
 
-def channel_table(channel: Float, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Table:
+def channel_table(channel: Float, inputs: Names, outputs: Names) -> Table:
     """Return the channel as a table; of a large one the likeliest reports of the first answers."""
     n, m = channel.shape
     likeliest = _likeliest_reports(channel, inputs, outputs)
@@ -77,7 +75,7 @@ def channel_table(channel: Float, inputs: Sequence[Hashable], outputs: Sequence[
     return Table(["answer", *map(label, outputs)], rows, f"P(report | answer), {n} x {m}", narrow=likeliest)
 
 
-def _likeliest_reports(channel: Float, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Table:
+def _likeliest_reports(channel: Float, inputs: Names, outputs: Names) -> Table:
     """Return the likeliest reports of the first answers, and the probability of all other reports together."""
     n, m = channel.shape
     rows = []

@@ -46,10 +46,7 @@ class Randomizer(Protocol):
 
 
 class LabelCodec:
-    """Reports that are outputs of a mechanism: labels in tables, positions of outputs in arrays, shape (N,).
-
-    Randomizers with other reports have a subclass of it.
-    """
+    """Reports that are outputs of a mechanism: labels in tables, positions in arrays, (N,); others are subclasses."""
 
     form: ClassVar[str] = "labels"
 

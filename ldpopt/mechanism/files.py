@@ -90,14 +90,9 @@ def finite_or_none(number: float) -> float | None:
 
 def origin_of_mechanism(digest: str, title: str, audit: Audit) -> dict[str, Any]:
     """Return the origin of a mechanism or design: digest of its randomizer, title of the model, privacy."""
-    return {
-        "title": title,
-        "notion": audit.claim or "the smallest epsilon of its masses",
-        "epsilon": finite_or_none(audit.epsilon),
-        "delta": audit.delta,
-        "digest": digest,
-        "made_by": made_by(),
-    }
+    notion = audit.claim or "the smallest epsilon of its masses"
+    found = {"title": title, "notion": notion, "epsilon": finite_or_none(audit.epsilon), "delta": audit.delta}
+    return {**found, "digest": digest, "made_by": made_by()}
 
 
 def epsilon_of_person(epsilons: Iterable[float], one_question: OneQuestion | None = None) -> float:
@@ -123,21 +118,13 @@ def origin_of_reports(
     if one_question is not None:
         drawn = {name: one_question.randomizer(one) for name, one in drawn.items()}
         scheme = "one, with fake data for the others" if one_question.fake_data else "one"
-    origin = {
-        "made_by": made_by(),
-        "epsilon": finite_or_none(epsilon_of_person(epsilons.values(), one_question)),
-        "asked": scheme,
-        "questions": {
-            name: {
-                "digest": drawn[name].digest,
-                "epsilon": finite_or_none(epsilons[name]),
-                "missing": "answer" if question.missing_answer is not None else question.missing,
-            }
-            for name, question in questions.items()
-        },
-        "unprotected": list(keep),
-        "key": None if keyed is None else keyed.key.name,
-    }
+    whole = finite_or_none(epsilon_of_person(epsilons.values(), one_question))
+    origin: dict[str, Any] = {"made_by": made_by(), "epsilon": whole, "asked": scheme, "questions": {}}
+    for name, question in questions.items():
+        own = {"digest": drawn[name].digest, "epsilon": finite_or_none(epsilons[name])}
+        missing = "answer" if question.missing_answer is not None else question.missing
+        origin["questions"][name] = own | {"missing": missing}
+    origin |= {"unprotected": list(keep), "key": None if keyed is None else keyed.key.name}
     return merged(origin, before)
 
 

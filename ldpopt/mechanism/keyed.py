@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import replacing, strict_object
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import Int, short_repr
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
 from ldpopt.tables.coding import is_text
 from ldpopt.tables.frames import as_arrow
@@ -32,7 +31,6 @@ DO = "give each record its own id: the same id twice would draw the same report 
 SIZE = 32  # bytes of a new key, and of the secret of a stream
 LEAST, MOST = 16, 64  # smallest and largest number of bytes of a key; BLAKE2b takes at most 64
 MAX_FILE_BYTES = 4096
-
 # Purpose of a hash: hashes for different purposes are independent
 DRAW, STREAM, NAME = b"ldpopt-draw-1", b"ldpopt-many-1", b"ldpopt-name-1"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO  # permissions of others than the owner of a file
@@ -152,7 +150,7 @@ class Streams:
     def __init__(self, secrets: list[bytes]) -> None:
         self._secrets, self._requests = secrets, [0] * len(secrets)
 
-    def __call__(self, rows: NDArray[np.int64], count: int) -> Words:
+    def __call__(self, rows: Int, count: int) -> Words:
         """Return the next ``count`` words of some records, shape ``(rows, count)``."""
         found = []
         for row in rows.tolist():
@@ -236,8 +234,7 @@ class Keyed:
 class Ids:
     """Ids of the records of a table, read batch by batch; ``where`` is the file and column, for messages.
 
-    Duplicate ids are found by 64-bit hashes, eight bytes a row. With probability below ``n^2 / 2^65`` two different ids
-    of ``n`` rows have the same hash and the table is refused; Python's hashes differ from run to run.
+    Duplicate ids are found by 64-bit hashes: of ``n`` different ids two have the same with probability ``n^2 / 2^65``.
     """
 
     def __init__(self, where: str, first_row: int = 0) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from functools import cached_property
@@ -19,7 +19,7 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.labelled import is_series
-from ldpopt.foundation.labels import check_labels, codes, label_array, listed
+from ldpopt.foundation.labels import Names, check_labels, codes, label_array, listed
 from ldpopt.foundation.numbers import Float, frozen, require_kind
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
@@ -74,9 +74,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
     outputs: tuple[Hashable, ...]
     notes: tuple[str, ...] = ()  # what `private` changed
 
-    def __init__(
-        self, channel: Any, inputs: Sequence[Hashable] | None = None, outputs: Sequence[Hashable] | None = None
-    ) -> None:
+    def __init__(self, channel: Any, inputs: Names | None = None, outputs: Names | None = None) -> None:
         values, rows, columns = read_channel(channel, inputs, outputs)
         require_stochastic(values)
         n, m = values.shape
@@ -124,8 +122,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
         cls,
         channel: Any,
         privacy: Any,
-        inputs: Sequence[Hashable] | None = None,
-        outputs: Sequence[Hashable] | None = None,
+        inputs: Names | None = None,
+        outputs: Names | None = None,
     ) -> Mechanism:
         r"""The exactly private mechanism nearest to a channel, such as the optimum of a model of one's own.
 
@@ -257,7 +255,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
     def privatize(
         self,
         table: Any,
-        columns: Hashable | Sequence[Hashable] | None = None,
+        columns: Hashable | Names | None = None,
         *,
         rng: sampling.Random = None,
         key: Any = None,
@@ -368,11 +366,9 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""
-        return optional.pandas.DataFrame(
-            self.channel,
-            index=optional.pandas.Index(list(self.inputs), name="answer", tupleize_cols=False),
-            columns=optional.pandas.Index(list(self.outputs), name="report", tupleize_cols=False),
-        )
+        rows = optional.pandas.Index(list(self.inputs), name="answer", tupleize_cols=False)
+        columns = optional.pandas.Index(list(self.outputs), name="report", tupleize_cols=False)
+        return optional.pandas.DataFrame(self.channel, index=rows, columns=columns)
 
     def facts(self) -> Facts:
         """The channel as a table; of a large one the likeliest reports of the first answers."""
@@ -380,11 +376,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys inputs, outputs and channel, with plain Python values."""
-        return {
-            "inputs": plain_labels(self.inputs),
-            "outputs": plain_labels(self.outputs),
-            "channel": self.channel.tolist(),
-        }
+        labels = {"inputs": plain_labels(self.inputs), "outputs": plain_labels(self.outputs)}
+        return {**labels, "channel": self.channel.tolist()}
 
     def save(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
         """Write labels, channel and origin as JSON, atomically; every float reads back as the same float.

@@ -15,8 +15,7 @@ from ldpopt.mechanism.rounding import ColumnsAudit, Rounded, largest_move, no_pr
 from ldpopt.privacy import Ties
 
 AVERAGE_WEIGHT = 1e-3  # weight of the average total variation beside the largest
-# A rounding that moves at most this mass is accepted: the channel was private up to a solver's tolerances
-SMALL_MOVE = 1e-6
+SMALL_MOVE = 1e-6  # a rounding that moves at most this mass is accepted: the channel was private up to tolerances
 MAX_SECONDS = 20.0  # time for the linear programs; a channel of 30 answers takes .2 to 5 s
 
 

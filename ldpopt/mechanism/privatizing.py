@@ -168,15 +168,11 @@ def privatize_file(
             require_raw(before, read, table.columns, name)
         places, others = [[position_of(table, column) for column in columns] for columns in (read, copied)]
         streams = _streams(rng, questions, one_question)
-        columns = [
-            _Column.of(table, column, question, stream)
-            for (column, question), stream in zip(questions.items(), streams, strict=False)
-        ]
+        drawn = zip(questions.items(), streams, strict=False)
+        columns = [_Column.of(table, column, question, stream) for (column, question), stream in drawn]
         first_places = [position_of(table, column.reads[0].name) for column in columns]
-        fields = [
-            field.with_name(column.name).with_type(column.labels.type)
-            for field, column in zip(table.fields(first_places), columns, strict=True)
-        ]
+        own = zip(table.fields(first_places), columns, strict=True)
+        fields = [field.with_name(column.name).with_type(column.labels.type) for field, column in own]
         ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
         if announce is not None:
             announce()

@@ -12,8 +12,7 @@ import numpy as np
 
 from ldpopt.auditing.audits import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError
-from ldpopt.foundation.numbers import Float, summed
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, summed
 from ldpopt.foundation.threads import ROWS, in_threads
 from ldpopt.mechanism import sampling
 from ldpopt.native import raise_columns, raise_to_products
@@ -23,9 +22,7 @@ PRODUCT_ENTRIES = 1e5  # number of entries, over all pairs, from which whole row
 COLUMNS = 64  # number of columns that are raised together: few enough to fit in the processor's cache
 DENSE_SHARE = 0.02  # share of all pairs above which whole rows are then compared
 DENSE_COLUMNS = 512  # number of columns that are raised together by matrix products
-
-# A column whose largest entry is below this is a solver's rounding error: its mass moves to the other outputs
-MAX_NOISE = 1e-12
+MAX_NOISE = 1e-12  # a column whose largest entry is below this is a rounding error: its mass moves to others
 # Channels of at most this many entries are also repaired with the smaller threshold; the nearer result is kept
 SMALL_CHANNEL_MAX_NOISE, SMALL_CHANNEL_ENTRIES = 2.0**-50, 10_000
 ACCEPTED_MOVE = 1e-12  # if a repair moves at most this mass, no other method is tried
@@ -40,7 +37,6 @@ SURELY = 2.0**-50
 AUDITED_SHARE = 0.9  # if the best rounding moved little, another is only audited if it moves less than this share
 # Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require
 ROW_TOTAL = float(1 << sampling.BITS)
-
 ColumnsAudit = Callable[[Float, Int], Audit]
 """Audits a channel of masses over ``2**53`` whose columns are the outputs at these positions."""
 
@@ -165,8 +161,6 @@ def _rounding_families(values: Float, ties: Ties | None, threshold: float) -> It
     mean = cleaned.mean(axis=0) * (True if ties is None else ties.tied_outputs(cleaned.shape[1]))
     if not mean.any():
         return
-    if ties is not None and ties.delta:
-        yield _by_slack(cleaned, ties.delta, mean)
     if cone is not None:
         yield _by_cones(cleaned, cone, mean > 0)
     yield _by_mixing(cleaned, mean / mean.sum())
@@ -224,18 +218,6 @@ class _Cone:
         return np.floor(units * (1 - 2.0**-52))
 
 
-def _by_slack(values: Float, delta: float, mean: Float) -> Iterator[Float]:
-    """Scale down by a few units over ``delta``, round up every positive entry, and fill up the rows in one column."""
-    # The rounding adds at most 2 m units of excess to a pair; the scaling frees delta times the share.
-    share = 4 * values.shape[1] / delta
-    column = int(np.argmax(np.where(mean > 0, values.min(axis=0), -1.0)))
-    while share < ROW_TOTAL / 8:
-        counts = np.ceil(values * (ROW_TOTAL - np.ceil(share) - values.shape[1]))
-        counts[:, column] += ROW_TOTAL - counts.sum(axis=1)
-        yield counts
-        share *= 4
-
-
 def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
     """Keep every column in its cone exactly, and fill up the rows."""
     # Scaled down a little, floored to the grid and raised back. A constant e[y] added to a column leaves room for any
@@ -256,14 +238,12 @@ def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
         share, reserve = 2 * share, 2 * reserve
 
 
-def _fill(
-    values: Float, center: Float, share: float, reserve: float, uniform_slack: float, cone: _Cone
-) -> Float | None:
+def _fill(values: Float, center: Float, share: float, reserve: float, slack: float, cone: _Cone) -> Float | None:
     kept = ROW_TOTAL - np.ceil(2 * share) - np.ceil(min(max(reserve, values.shape[1]), ROW_TOTAL / 8))
     constant = np.floor(center * share)
     counts = cone.raised(np.floor(values * kept) + constant, kept)
     missing = ROW_TOTAL - (counts + constant).sum(axis=1)
-    room = np.floor(cone.room_ratio * constant + max(uniform_slack * (ROW_TOTAL - kept) * (1 - 1e-9) - 3, 0.0))
+    room = np.floor(cone.room_ratio * constant + max(slack * (ROW_TOTAL - kept) * (1 - 1e-9) - 3, 0.0))
     room = np.clip(room, 0.0, ROW_TOTAL) * (center > 0)
     if missing.min() < 0 or missing.max() > room.sum():
         return None

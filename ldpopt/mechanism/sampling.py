@@ -12,8 +12,7 @@ from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.labels import read_positions
 from ldpopt.foundation.numbers import is_whole, short_repr
 
-# Bits of a word, and of a mass: every float in [0, 1] that is a multiple of ``2**-53`` is its own integer mass
-BITS = 53
+BITS = 53  # bits of a word, and of a mass: a multiple of 2**-53 is its own integer mass
 MAX_BITS = 62  # largest word length; the sum of a row of masses fits in int64
 CHUNK = 1 << 15  # words per chunk: a chunk fits in the cache, and 10**8 draws need little more memory than their result
 BLOCK = 1 << 20  # entries of rows that are rounded at once: other memory does not depend on the number of rows
@@ -74,8 +73,7 @@ def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) 
     remainder -= shift
     masses = np.maximum(masses + shift.astype(np.int64), 0)
 
-    # Zeros are ranked last, after every positive entry, so they are never raised.
-    positive = array > 0
+    positive = array > 0  # zeros are ranked last, after every positive entry, so they are never raised
     order = np.argsort(np.where(positive, -remainder, 1.0), axis=1, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.broadcast_to(np.arange(array.shape[1]), order.shape), axis=1)
@@ -126,8 +124,7 @@ class AliasTable:
         if masses.ndim != 2 or 0 in masses.shape or masses.dtype.kind not in "iu":
             what = f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers (inputs, outputs)"
             raise MechanismError(what, do="round a channel of floats with round_rows")
-        # With every mass bounded, a row sum cannot be right by overflow.
-        bad = np.argwhere((masses < 0) | (masses > total))
+        bad = np.argwhere((masses < 0) | (masses > total))  # with bounded masses, no sum is right by overflow
         if len(bad):
             x, y = map(int, bad[0])
             what, where = f"mass {masses[x, y]} lies outside 0 .. 2**{bits}", f"row {x}, column {y}"

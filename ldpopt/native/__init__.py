@@ -84,14 +84,7 @@ class Lengths:
         return found
 
 
-KINDS: dict[str, Any] = {
-    "f8": np.float64,
-    "f4": np.float32,
-    "i8": np.int64,
-    "i4": np.int32,
-    "i1": np.int8,
-    "b1": np.bool_,
-}
+KINDS = {"f8": np.float64, "f4": np.float32, "i8": np.int64, "i4": np.int32, "i1": np.int8, "b1": np.bool_}
 
 
 @dataclass(frozen=True)
@@ -143,11 +136,20 @@ class Argument:
         return (value.ctypes.data, value.itemsize) if is_node else (value.ctypes.data,)
 
 
-class Loop:
-    """A loop in C. Its sizes are passed first, in the order in which the arguments name them, but those with ``_``."""
+def _arguments(text: str) -> tuple[Argument, ...]:
+    """The arguments of a text that separates them by semicolons."""
+    return tuple(map(Argument.read, text.split("; ")))
 
-    def __init__(self, name: str, *arguments: str) -> None:
-        self.name, self.arguments = name, tuple(map(Argument.read, arguments))
+
+class Loop:
+    """A loop in C, from ``name: argument; argument``.
+
+    Its sizes are passed first, in the order in which the arguments name them, but those with ``_``.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.name, _, arguments = text.partition(": ")
+        self.arguments = _arguments(arguments)
         sizes = dict.fromkeys(size.partition("+")[0] for one in self.arguments for size in one.shape or ())
         self.sizes = [size for size in sizes if not size.startswith("_")]  # those that are passed
 
@@ -175,115 +177,64 @@ class Loop:
 
 
 # Losses along ties, as a structure
-_TABLE = "table f8[_inputs, _inputs]", "rough f4[_inputs, _inputs]", "place i8[_inputs]"
-LENGTHS = tuple(map(Argument.read, ("start i8[_rows]", "neighbor i4[_ties]", "loss f8[_ties]", *_TABLE)))
+LENGTHS = _arguments(
+    "start i8[_rows]; neighbor i4[_ties]; loss f8[_ties]; table f8[_inputs, _inputs]; rough f4[_inputs, _inputs]; "
+    "place i8[_inputs]"
+)
 
 # products.c, columns.c, chains.c
-raise_to_products = Loop(
-    "raise_to_products", "left f8[rows, terms]", "right f8[terms, columns]", "found f8[rows, columns]!"
-)
+raise_to_products = Loop("raise_to_products: left f8[rows, terms]; right f8[terms, columns]; found f8[rows, columns]!")
 raise_columns = Loop(
-    "raise_columns",
-    "block f8[n, few]!",
-    "ends i8[n+1]",
-    "partner i4[_ties]",
-    "ratio f8[_ties]",
-    "room f8",
-    "is_whole i8",
+    "raise_columns: block f8[n, few]!; ends i8[n+1]; partner i4[_ties]; ratio f8[_ties]; room f8; is_whole i8"
 )
-count_implied = Loop("count_implied", "distance f8[n, n]", "x i8")
-mark_implied = Loop("mark_implied", "distance f8[n, n]", "begin i8", "stop i8", "found b1[n, n]!")
-kernel_tree = Loop("kernel_tree", "root i8", "table f8[n, n]", "parent node[n]!", "reached f8[n]!")
-is_shortest = Loop("is_shortest", "reached f8[n]", "table f8[n, n]")
+count_implied = Loop("count_implied: distance f8[n, n]; x i8")
+mark_implied = Loop("mark_implied: distance f8[n, n]; begin i8; stop i8; found b1[n, n]!")
+kernel_tree = Loop("kernel_tree: root i8; table f8[n, n]; parent node[n]!; reached f8[n]!")
+is_shortest = Loop("is_shortest: reached f8[n]; table f8[n, n]")
 
 # trees.c, pivots.c, views.c: trees of some outputs
-ROOTS, SIDES = ("outputs i8[some]", "roots i8[_m]"), "sides i1[_m, n]"
-READ, WRITTEN = (*ROOTS, "parents node[_m, n]", SIDES), (*ROOTS, "parents node[_m, n]!", SIDES + "!")
-write_rays = Loop("write_rays", *READ, "lengths lengths", "rays f8[some, n]!")
+READ = "outputs i8[some]; roots i8[_m]; parents node[_m, n]; sides i1[_m, n]"
+WRITTEN = "outputs i8[some]; roots i8[_m]; parents node[_m, n]!; sides i1[_m, n]!"
+write_rays = Loop(f"write_rays: {READ}; lengths lengths; rays f8[some, n]!")
 price_trees = Loop(
-    "price_trees",
-    "outputs i8[some]",
-    "roots i8[m]",
-    "parents node[m, n]",
-    "sides i1[m, n]",
-    "costs f8[m, n]",
-    "priced f8[n]",
-    "lengths lengths",
-    "share f8[n]!",
-    "found f8[_two, m]!",
+    "price_trees: outputs i8[some]; roots i8[m]; parents node[m, n]; sides i1[m, n]; costs f8[m, n]; priced f8[n]; "
+    "lengths lengths; share f8[n]!; found f8[_two, m]!"
 )
 write_multipliers = Loop(
-    "write_multipliers",
-    "root i8",
-    "parent node[n]",
-    "side i1[n]",
-    "costs f8[n]",
-    "lengths lengths",
-    "spare f8",
-    "node i8[n]!",
-    "value f8[n]!",
+    "write_multipliers: root i8; parent node[n]; side i1[n]; costs f8[n]; lengths lengths; spare f8; node i8[n]!; "
+    "value f8[n]!"
 )
-reroot = Loop("reroot", "root i8", "parent node[_n]!", "side i1[_n]!")
 improve_trees = Loop(
-    "improve_trees", *WRITTEN, "costs f8[_m, n]", "sums f8[n]", "lengths lengths", "most i8", "is_best b1[_m]!"
+    f"improve_trees: {WRITTEN}; costs f8[_m, n]; sums f8[n]; lengths lengths; most i8; is_best b1[_m]!"
 )
 improve_views = Loop(
-    "improve_views",
-    *WRITTEN,
-    "costs f8[_m, n]",
-    "sums f8[n]",
-    "table f8[n, n]",
-    "rough f4[n, n]",
-    "order i8[n]",
-    "above i8[n]",
-    "fall f8[n]",
-    "views b1[_m, n]!",
-    "enough f8[_m]",
-    "price f8[_m]!",
+    f"improve_views: {WRITTEN}; costs f8[_m, n]; sums f8[n]; table f8[n, n]; rough f4[n, n]; order i8[n]; "
+    "above i8[n]; fall f8[n]; views b1[_m, n]!; enough f8[_m]; price f8[_m]!"
 )
-write_extended_rays = Loop("write_extended_rays", *READ, "table f8[n, n]", "views b1[_m, n]", "rays f8[some, n]!")
+write_extended_rays = Loop(f"write_extended_rays: {READ}; table f8[n, n]; views b1[_m, n]; rays f8[some, n]!")
 
 # ties.c: loops over the ties of every output
-PAIRS = "first i8[pairs]", "second i8[pairs]", "ratio f8[pairs]"
-POINT = "at f8[m, n]", "t f8[m, pairs]", "ties f8[m, pairs]", "aim f8[m, pairs]", "p f8[m, n]"
-add_adjoint = Loop("add_adjoint", *PAIRS, "ties f8[m, pairs]", "found f8[m, n]!")
+PAIRS = "first i8[pairs]; second i8[pairs]; ratio f8[pairs]"
+POINT = "at f8[m, n]; t f8[m, pairs]; ties f8[m, pairs]; aim f8[m, pairs]; p f8[m, n]"
+add_adjoint = Loop(f"add_adjoint: {PAIRS}; ties f8[m, pairs]; found f8[m, n]!")
 add_weights = Loop(
-    "add_weights", "ratio f8[pairs]", "pair_edge i8[pairs]", "t f8[m, pairs]", "ties f8[m, pairs]", "off f8[m, edges]!"
+    "add_weights: ratio f8[pairs]; pair_edge i8[pairs]; t f8[m, pairs]; ties f8[m, pairs]; off f8[m, edges]!"
 )
-add_multiplier_steps = Loop("add_multiplier_steps", *PAIRS, *POINT, "found f8[m, n]!")
-write_steps = Loop("write_steps", *PAIRS, *POINT, "t_step f8[m, pairs]!", "ties_step f8[m, pairs]!")
+add_multiplier_steps = Loop(f"add_multiplier_steps: {PAIRS}; {POINT}; found f8[m, n]!")
+write_steps = Loop(f"write_steps: {PAIRS}; {POINT}; t_step f8[m, pairs]!; ties_step f8[m, pairs]!")
 
 # levels.c
-LEVELS = "start i8[count+1]", "low i8[edges]", "high i8[edges]", "inner i8[count+1]", "cross i8[count+1]"
+LEVELS = "start i8[count+1]; low i8[edges]; high i8[edges]; inner i8[count+1]; cross i8[count+1]"
 factor = Loop(
-    "factor",
-    "matrix_product address",
-    *LEVELS,
-    "scale f8[m, n]",
-    "excess f8[m, n]!",
-    "off f8[m, edges]",
-    "blocks f8[m, numbers]!",
-    "gain f8[m, n]",
-    "total f8[sums, sum_numbers]!",
+    f"factor: matrix_product address; {LEVELS}; scale f8[m, n]; excess f8[m, n]!; off f8[m, edges]; "
+    "blocks f8[m, numbers]!; gain f8[m, n]; total f8[sums, sum_numbers]!"
 )
 solve_levels = Loop(
-    "solve_levels",
-    *LEVELS,
-    "off f8[m, edges]",
-    "blocks f8[m, numbers]",
-    "right f8[m, n]!",
-    "found f8[m, n]!",
+    f"solve_levels: {LEVELS}; off f8[m, edges]; blocks f8[m, numbers]; right f8[m, n]!; found f8[m, n]!"
 )
 
 # sets.c
 choose_sets = Loop(
-    "choose_sets",
-    "d i8",
-    "parts i8",
-    "bits i8",
-    "words i8[rows, count]",
-    "own i8[rows]",
-    "is_held b1[rows]",
-    "found i4[rows, k]!",
-    "is_done b1[rows]!",
+    "choose_sets: d i8; parts i8; bits i8; words i8[rows, count]; own i8[rows]; is_held b1[rows]; "
+    "found i4[rows, k]!; is_done b1[rows]!"
 )

@@ -190,17 +190,3 @@ EXPORT int64_t write_multipliers(int64_t n, int64_t root, void *parent, int64_t 
     free_tree(&tree);
     return count;
 }
-
-/* Make another node the root of a tree: ties on the path to the old root change direction. */
-EXPORT int64_t reroot(int64_t root, void *parent, int64_t bytes, int8_t *side) {
-    int32_t x = (int32_t)root, above = x;
-    int8_t way = 0;
-    for (;;) {
-        int32_t old_above = node_at(parent, bytes, x);
-        int8_t turned = (int8_t)-side[x];
-        set_node(parent, bytes, x, above);
-        side[x] = way;
-        if (old_above == x) return 0;
-        above = x, x = old_above, way = turned;
-    }
-}

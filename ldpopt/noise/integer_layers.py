@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import frozen
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int, frozen
 from ldpopt.noise.interval_layers import Moments, require_few_layers
 from ldpopt.noise.intervals import Blocks
 
@@ -27,10 +26,8 @@ class IntegerLayers:
     def table(self) -> Int:
         """Levels of ``0, 1, ...`` until they continue as ``L(k + c) = L(k) + 1``.
 
-        Among any ``c`` steps other than ``+-c`` some sum to a multiple of ``c``. Steps of ``c`` can replace them, and
-        at most as many are needed. So at most ``c - 1`` other steps are needed, and levels repeat from
-        ``(c - 1) v + d`` on, with the second largest member ``v``. The search ends earlier if all integers up to a
-        bound are reached without a gap.
+        Among any ``c`` steps other than ``+-c`` some sum to a multiple of ``c``, so at most ``c - 1`` of them are
+        needed, and levels repeat from ``(c - 1) v + d`` on, with the second largest member ``v``.
         """
         values, c, d = self.members, self.c, self.d
         if 2 * d + 1 < (divisor := math.gcd(*values)):

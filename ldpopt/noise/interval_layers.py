@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, frozen
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, frozen
 from ldpopt.noise import intervals
 
 MAX_LAYERS = 20_000  # largest number of layers of a partition; time grows with its square

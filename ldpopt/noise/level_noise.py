@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, read_size
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, read_size
 from ldpopt.mechanism.exact_draws import TOTAL, geometric_draws, uniform_below
 from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.integer_layers import IntegerLayers

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import CertificateError, StatementError
-from ldpopt.foundation.numbers import real_number, short_repr, whole_number
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int, real_number, short_repr, whole_number
 from ldpopt.noise.integer_layers import IntegerLayers
 from ldpopt.noise.interval_layers import MAX_LAYERS, Moments, UnionLayers, converges
 from ldpopt.noise.intervals import Blocks, Intervals, difference, minkowski_sum, read_intervals, symmetric, to_integers
@@ -113,9 +112,8 @@ class NeighborPartition:
         """Exact layers ``R_0 .. R_n``, positive half: disjoint intervals (integers ``k`` are the points ``(k, k)``)."""
         if isinstance(self.neighbor_layers, IntegerLayers):
             order, starts = self.neighbor_layers.sorted_members
-            return tuple(
-                tuple((Fraction(k), Fraction(k)) for k in part.tolist()) for part in np.split(order, starts[1:-1])
-            )
+            parts = np.split(order, starts[1:-1])
+            return tuple(tuple((Fraction(k), Fraction(k)) for k in part.tolist()) for part in parts)
         d, found = self.widening, [self.core(t) for t in range(self.steps + 1)]
         rows: list[Any] = []
         inside: Any = []

@@ -15,17 +15,13 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.noise.interval_layers import MAX_LAYERS, IntervalLayers
 from ldpopt.noise.intervals import Intervals, merge
 
 
 class TwoBlocks(IntervalLayers):
-    """Levels and layers in closed form, for ``0 <= a <= b <= c``, ``c > 0``, and one widening ``d > 0``.
-
-    A single block ``[0, c]`` has ``a = b = c``.
-    """
+    """Levels and layers in closed form, for ``0 <= a <= b <= c``, ``c > 0``, and one widening ``d > 0``."""
 
     def __init__(self, a: Fraction, b: Fraction, c: Fraction, d: Fraction) -> None:
         self.exact = a, b, c, d
@@ -117,10 +113,7 @@ class TwoBlocks(IntervalLayers):
         return self._first_violation(n), self.core(n - 1)[0], self.core(n)[0], self._in_integers()[0][2]
 
     def _first_violation(self, last: int) -> int | None:
-        r"""Return the first ``t <= last`` with ``B_{t-1} + W`` not inside ``B_t``, or None; in exact integers.
-
-        Every block of ``(t-1) W``, moved by every block of ``W``, must lie in one piece of ``t W``. O(t log t) per t.
-        """
+        """Return the first ``t <= last`` with ``B_{t-1} + W`` not inside ``B_t``, or None; in exact integers."""
         (a, b, c), _, gap = self._in_integers()
         kind: Any = np.int64 if (last + 2) * (c + gap) < 2**62 else object
         moves = [(-c, -b), (-a, a), (b, c)]

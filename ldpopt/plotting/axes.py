@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ldpopt.errors import StatementError
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -18,6 +20,8 @@ MAX_LABEL_LENGTH = 18  # largest number of characters of a label along an axis
 
 def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), projection: str | None = None) -> Axes:
     """Return the given axes, or new ones."""
+    if ax is not None and not hasattr(ax, "imshow"):
+        raise StatementError(f"a {type(ax).__name__} is not axes of matplotlib", do="pass ax=figure.add_subplot()")
     return new_axes(size, projection) if ax is None else ax
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from ldpopt.designing import Design, DesignComparison, FrequencyDesign
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.display import label
-from ldpopt.foundation.labels import text_of
+from ldpopt.foundation.labels import Names, text_of
+from ldpopt.foundation.numbers import require_kind
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
 from ldpopt.surveys.estimates import SurveyEstimate
 from ldpopt.surveys.schemes import SchemeComparison
@@ -34,6 +34,7 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
+    require_kind(estimate, Estimate, "plotting.estimate()")
     positions = np.arange(len(estimate.values))
     ax = axes_or_new(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(positions))), 3.8))
     below, above = estimate.values - estimate.interval[:, 0], estimate.interval[:, 1] - estimate.values
@@ -85,7 +86,7 @@ def schemes(comparison: SchemeComparison, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def bars(names: Sequence[Hashable], values: ArrayLike, ax: Axes | None) -> Axes:
+def bars(names: Names, values: ArrayLike, ax: Axes | None) -> Axes:
     """Draw one bar for each name."""
     ax = axes_or_new(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(names))), 3.8))
     ax.bar(np.arange(len(names)), values, color="#9ecae1", edgecolor="#08306b", width=0.7)
@@ -103,6 +104,7 @@ def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None 
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
+    require_kind(design, (Design, FrequencyDesign, DesignComparison), "plotting.design()")
     best, others = (design.best, design.others[:MAX_OTHERS]) if isinstance(design, DesignComparison) else (design, ())
     answers = best.workload.inputs
     positions = np.arange(len(answers))

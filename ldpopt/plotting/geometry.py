@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, require_kind
 from ldpopt.plotting.axes import axes_or_new, name_privacy
 from ldpopt.plotting.mechanisms import heat_map
 from ldpopt.polytope.points import ExtremePoints
@@ -68,6 +68,7 @@ def corners(points: ExtremePoints, ax: Axes | None = None, *, problem: Problem |
     problem : Problem, optional
         Also draw level lines of its utility, and the best points (two answers only).
     """
+    require_kind(points, ExtremePoints, "plotting.corners()")
     if points.shape == (2, 2):
         return _polygon(points, ax, problem)
     if points.count > MAX_DRAWN_POINTS:
@@ -141,17 +142,10 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
 
 def _name_corner(ax: Axes, name: str, point: Float, x: int, y: int) -> None:
     """Write a corner's name and coordinates outside the region, in the direction (x, y)."""
-    ax.annotate(
-        f"{name} ({point[0]:.3g}, {point[1]:.3g})",
-        (float(point[0]), float(point[1])),
-        xytext=(7 * x, 5 * y),
-        textcoords="offset points",
-        ha="left" if x > 0 else "right",
-        va="bottom" if y > 0 else "top",
-        fontsize=8,
-        zorder=5,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1},
-    )
+    look: dict[str, Any] = {"ha": "left" if x > 0 else "right", "va": "bottom" if y > 0 else "top", "fontsize": 8}
+    look |= {"zorder": 5, "bbox": {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1}}
+    text, place = f"{name} ({point[0]:.3g}, {point[1]:.3g})", (float(point[0]), float(point[1]))
+    ax.annotate(text, place, xytext=(7 * x, 5 * y), textcoords="offset points", **look)
 
 
 def _level_lines(ax: Axes, points: ExtremePoints, problem: Problem) -> None:
@@ -194,6 +188,5 @@ def _name_cell(ax: Axes, region: Region, outline: Float) -> None:
     else:
         position = middle + direction / np.hypot(*direction) * (0.39 if abs(direction[0]) < 0.1 else 0.47)
     line = {"arrowstyle": "-", "color": "#08306b", "linewidth": 0.8}
-    ax.annotate(
-        f"{name}\n{share}", tuple(center), tuple(position), ha="center", va="center", fontsize=8, arrowprops=line
-    )
+    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "arrowprops": line}
+    ax.annotate(f"{name}\n{share}", tuple(center), tuple(position), **look)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labels import label_numbers
+from ldpopt.foundation.labels import Names, label_numbers
 from ldpopt.noise import NeighborPartition, Noise
 from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.noise.noise import IntegerNoise
@@ -70,7 +70,7 @@ def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
         ax = _draw(privacy.graph, None, list(privacy.graph), None, ax)
         ax.set_title(name_privacy(privacy), fontsize=10)
         return ax
-    inputs: Sequence[Hashable]
+    inputs: Names
     if isinstance(privacy, MetricDP):
         if callable(privacy.distance):
             raise StatementError("a metric that is a function has no picture", do="pass a matrix of distances")
@@ -173,9 +173,7 @@ def levels(levels: Levels, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _draw(
-    graph: nx.Graph[Any], numbers: Any, names: Sequence[Hashable], source: Hashable | None, ax: Axes | None
-) -> Axes:
+def _draw(graph: nx.Graph[Any], numbers: Any, names: Names, source: Hashable, ax: Axes | None) -> Axes:
     """Draw a graph whose nodes have these names, and the colors of their layers if there is a source."""
     import matplotlib as mpl
     import networkx as nx

@@ -77,9 +77,8 @@ def places(
     values = weights if color == "prior" else _loss_by_input(mechanism, xy, reports, loss)
     size = np.clip(6000.0 / n, 18.0, 220.0)
     area = size * (0.35 + 1.3 * weights / weights.max()) if color == "loss" and prior is not None else size
-    disks = ax.scatter(
-        xy[:, 0], xy[:, 1], s=area, c=values, cmap="Blues", vmin=0.0, edgecolor=DARK, linewidth=0.6, zorder=3
-    )
+    look: dict[str, Any] = {"cmap": "Blues", "vmin": 0.0, "edgecolor": DARK, "linewidth": 0.6, "zorder": 3}
+    disks = ax.scatter(xy[:, 0], xy[:, 1], s=area, c=values, **look)
     label = "prior" if color == "prior" else f"expected loss ({unit})" if loss is None else "expected loss"
     ax.figure.colorbar(disks, ax=ax, label=label)
     ax.set_aspect("equal", adjustable="datalim")

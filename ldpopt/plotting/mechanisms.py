@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, require_kind, whole_number
 from ldpopt.mechanism.channels import probability_text
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
@@ -34,6 +34,7 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
+    require_kind(mechanism, Mechanism, "plotting.mechanism()")
     axes, write = (mechanism.inputs, mechanism.outputs), partial(probability_text, digits=3)
     ax = heat_map(mechanism.channel, *axes, "P(report | answer)", ax, write=write)
     ax.set(xlabel="report", ylabel="true answer")
@@ -77,6 +78,7 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
     points : int
         Number of points of the curve; default: ``60``.
     """
+    require_kind(audit, Audit, "plotting.delta_curve()")
     end = audit.epsilon * 1.25 if 0 < audit.epsilon < np.inf else 5.0
     # The last kink of the curve is at the true epsilon.
     epsilons = np.union1d(np.linspace(0, end, points), [audit.epsilon] if audit.epsilon < np.inf else [])
@@ -108,7 +110,8 @@ def privacy_curve(curve: PrivacyCurve, ax: Axes | None = None, *, points: int = 
     points : int
         Number of points of the curve, each of which is computed exactly; default: ``40``.
     """
-    most = curve.epsilon(0.0)
+    require_kind(curve, PrivacyCurve, "plotting.privacy_curve()")
+    most, points = curve.epsilon(0.0), whole_number(points, "points", 2)
     end = most if most < np.inf else 10.0
     epsilons = np.linspace(0, end, points)
     deltas = np.array([float(curve.delta(float(epsilon))) for epsilon in epsilons])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.numbers import require_kind
 from ldpopt.plotting.axes import axes_or_new, name_privacy, name_sweep, shorten
 from ldpopt.studies.experiment import MeanExperiment
 from ldpopt.studies.pareto import ParetoFront
@@ -27,6 +28,7 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
+    require_kind(result, SweepResult, "plotting.sweep()")
     ax = axes_or_new(ax)
     import matplotlib as mpl
 
@@ -70,6 +72,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
     column : str
         ``"value"``, ``"closed_form"`` or ``"relative_gap"``; default: ``"value"``.
     """
+    require_kind(result, SweepResult, "plotting.surface()")
     priors = result.priors
     if priors is None or priors.shape[1] != 2 or min(len(priors), len(result.epsilons)) < 2:
         what = "a surface needs two answers, several budgets and several priors"

@@ -321,10 +321,7 @@ def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, f
 
 
 def _kl_terms(p: Float, q: Float) -> Float:
-    r""":math:`p \log(p/q) - p + q`, without cancellation if p is near q; 0 at ``p = q = 0``.
-
-    The terms ``- p + q`` sum to zero over the outputs of a channel and make every term non-negative.
-    """
+    r""":math:`p \log(p/q) - p + q >= 0`, without cancellation near q; the last terms sum to 0 over a channel."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         r = np.where(q > 0, (p - q) / q, 0.0)
         away = np.where(p > 0, p * np.log(p / q), 0.0) - p + q

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline, OutOfTimeError
+from ldpopt.foundation.numbers import Int
 
 Integers = NDArray[Any]
 """Integer matrix: int64 while products cannot overflow, else Python integers (dtype object)."""
@@ -39,8 +40,7 @@ def enumerate_vertices(
 ) -> tuple[list[Point], bool]:
     r"""Find all vertices of a bounded polytope :math:`\{x : A x \le b\}` exactly, sorted, and whether these are all.
 
-    More than ``most`` rays at a time raise NotRepresentableError. After the deadline the result has the vertices that
-    are known by then. Motzkin, Raiffa, Thompson and Thrall 1953; Fukuda and Prodon 1996.
+    After the deadline some are missing; more than ``most`` rays at a time are refused (Fukuda and Prodon 1996).
     """
     rows = [primitive_integers([b, *(-a for a in row)]) for row, b in zip(coefficients, bounds, strict=True)]
     if not rows:
@@ -55,19 +55,15 @@ def enumerate_vertices(
 
 
 def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MAX_RAYS) -> Integers:
-    r"""Find the extreme rays of the pointed cone :math:`\{z : R z \ge 0\}` as primitive integer vectors.
-
-    The result has a row for each ray. A cone that contains a line raises, and so do more than ``most`` current rays.
-    """
+    r"""Find the extreme rays of the pointed cone :math:`\{z : R z \ge 0\}` as rows of primitive integers."""
     return known_rays(rows, most, NO_LIMIT)[0]
 
 
 def known_rays(rows: Sequence[Sequence[int]], most: int, deadline: Deadline) -> tuple[Integers, bool]:
     """Find the extreme rays of a cone until a deadline, and whether these are all.
 
-    Rows are read in lexicographic order, which keeps intermediate cones small. Two rays are adjacent if no third ray
-    lies on all rows on which both lie. An extreme ray of an intermediate cone that satisfies the other rows too is an
-    extreme ray of the final cone; these rays remain when the time is over.
+    Rows are read in lexicographic order, which keeps intermediate cones small. Extreme rays of an intermediate cone
+    that satisfy the other rows too are those of the final cone; these remain when the time is over.
     """
     order = sorted({tuple(row) for row in rows})
     basis = _independent(order)
@@ -111,14 +107,8 @@ def _add_row(
     return np.concatenate([rays[kept], fresh]), np.column_stack([zeros, on.astype(bool)])
 
 
-def _adjacent(
-    zero: Incidence, plus: NDArray[np.int64], minus: NDArray[np.int64], rows: int, most_work: int, deadline: Deadline
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs of adjacent rays: they share ``rows`` tight rows or more, and no third ray lies on all of these.
-
-    Such a third ray shares at least as many rows with each of the two. So only the companions of the ray on the smaller
-    side are searched.
-    """
+def _adjacent(zero: Incidence, plus: Int, minus: Int, rows: int, most_work: int, deadline: Deadline) -> tuple[Int, Int]:
+    """Pairs of rays that share ``rows`` tight rows or more, on all of which no third ray, their companion, lies."""
     swapped = len(minus) < len(plus)
     few, many = (minus, plus) if swapped else (plus, minus)
     counts = zero.astype(np.float32)

@@ -7,13 +7,14 @@ coordinates the polytope has an interior.
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import short_repr
 from ldpopt.polytope.double_description import Channel, Point
 from ldpopt.privacy import Notion, TiedNotion, Ties
@@ -69,9 +70,7 @@ class Halfspaces:
         )
 
 
-def halfspaces(
-    privacy: Notion, n: int, m: int | None = None, *, inputs: Sequence[Hashable] | None = None
-) -> Halfspaces:
+def halfspaces(privacy: Notion, n: int, m: int | None = None, *, inputs: Names | None = None) -> Halfspaces:
     r"""Write a notion's polytope of channels as exact half-spaces.
 
     The notion needs a rational :math:`e^{\epsilon}`, given as ``"log(p/q)"``. Its delta is read as the decimal that it
@@ -95,7 +94,10 @@ def halfspaces(
     events = _events(m, is_shared=form.is_shared)
     if len(ties) * len(events) > MAX_ROWS:
         raise no_rows("the polytope", len(ties) * len(events))
-    rows = [_tie_row(tie, event, n, m) for tie in ties for event in events]
+    rows = []
+    for tie, event in product(ties, events):
+        entries = {(tie.first, y): Fraction(1) for y in event} | {(tie.second, y): -tie.factor for y in event}
+        rows.append(_row(entries, n, m))
     bounds = [bound + delta for _, bound in rows]
     if delta or len({tie.first for tie in ties}) < n:  # an input that is tied both ways has no negative entries anyway
         signs = [_row({(x, y): Fraction(-1)}, n, m) for x in range(n) for y in range(m)]
@@ -103,7 +105,7 @@ def halfspaces(
     return Halfspaces(n, m, ties, delta, tuple(row for row, _ in rows), tuple(bounds))
 
 
-def read_inputs(privacy: Any, n: int, inputs: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
+def read_inputs(privacy: Any, n: int, inputs: Names | None) -> tuple[Hashable, ...]:
     """Return labels in the order of the rows: those given, or those of the notion, or 0, 1, 2, ..."""
     own = privacy.alphabet if isinstance(privacy, Notion) else None
     known = own if inputs is None else tuple(inputs)
@@ -163,11 +165,6 @@ def _events(m: int, *, is_shared: bool) -> list[tuple[int, ...]]:
     if m > MAX_ROWS.bit_length():
         raise no_rows("event-wise privacy", 2.0**m)
     return list(chain.from_iterable(combinations(range(m), size) for size in range(1, m)))
-
-
-def _tie_row(tie: Tie, event: Sequence[int], n: int, m: int) -> tuple[Point, Fraction]:
-    entries = {(tie.first, y): Fraction(1) for y in event} | {(tie.second, y): -tie.factor for y in event}
-    return _row(entries, n, m)
 
 
 def _row(entries: dict[tuple[int, int], Fraction], n: int, m: int) -> tuple[Point, Fraction]:

@@ -116,6 +116,8 @@ class ExtremePoints(HasFacts, ABC):
         Pairs of inputs that the notion compares.
     ratio : Fraction
         ``e**epsilon``; for a decimal epsilon a rational that is below it by less than one part in ``2**180``.
+    forecast : str
+        What is known of a long list before it is computed: likely number and time; else empty.
 
     Examples
     --------
@@ -131,15 +133,12 @@ class ExtremePoints(HasFacts, ABC):
       ...
     """
 
+    forecast = ""
+
     def __init__(self, privacy: Any, shape: tuple[int, int], inputs: Sequence[Hashable]) -> None:
         self.privacy, self.shape, self.inputs = privacy, shape, tuple(inputs)
         self.ties = require_mutual(privacy, self.inputs)
         self.ratio = self.ties.budget.enclosure()[0]
-
-    @property
-    def forecast(self) -> str:
-        """What is known of a long list before it is computed: likely number and time; empty if it takes no time."""
-        return ""
 
     def __repr__(self) -> str:
         more = ["..."] if self.count > MAX_SHOWN_POINTS else []
@@ -330,11 +329,7 @@ def require_extreme_optimum(problem: Problem) -> Float:
 
 
 def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Exact]) -> str:
-    """Write an extreme point over a common denominator.
-
-    ``at`` returns the point of the same structure for another ratio. A formula whose value is not exactly the point is
-    dropped; without one the text has four digits.
-    """
+    """Write an extreme point over a common denominator, from its points ``at`` other ratios; else with four digits."""
     try:
         tables = (_polynomials(at(point, Fraction(base)), base) for base in range(BASE, BASE + BASES))
         numerators, below = next(found for found in tables if found is not None)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int
 from ldpopt.polytope.double_description import solve_rows
 
 LOW, HIGH, FREE = 0, 1, 2
@@ -44,9 +44,8 @@ class Collection:
 def collection_orbits(points: int, most: int | None = None) -> tuple[Collection, ...]:
     """List the minimal balanced collections of at most ``most`` proper subsets, one for each orbit of permutations.
 
-    Up to a permutation the smallest set is ``{0, .., s-1}``, and the other sets are at least as large. All such
-    families of at most ``points`` sets are solved in floats, in batches. Those that seem balanced are checked in
-    rationals. Six points have about 10 million families.
+    Up to a permutation the smallest set is ``{0, .., s-1}``. All such families are solved in floats, in batches; those
+    that seem balanced are checked in rationals. Six points have about 10 million families.
     """
     most = points if most is None else min(most, points)
     _require_few_families(points, most)

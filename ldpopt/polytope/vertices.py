@@ -36,12 +36,6 @@ MAX_PERMUTED = 8  # largest number of inputs or outputs for orbits, which are fo
 class StaircasePoints(ExtremePoints):
     """Extreme points of pure privacy, from minimal balanced collections and free rows."""
 
-    @property
-    def forecast(self) -> str:
-        """See `ExtremePoints.forecast`."""
-        seconds = SECONDS.get((self.shape[0], min(self.shape)), 0.0)
-        return f"the extreme points of {privacy_text(self.privacy)} take about {seconds:g} s" if seconds else ""
-
     @cached_property
     def orbits(self) -> tuple[Orbit, ...]:
         """Classes under permutations of inputs and outputs."""
@@ -118,6 +112,10 @@ class ListedPoints(ExtremePoints):
     ) -> None:
         super().__init__(privacy, shape, inputs)
         self.time_limit = time_limit
+        if time_limit is not None:
+            self.forecast = f"the extreme points are listed for at most {time_limit:g} s"
+        elif math.prod(shape) <= MAX_ENTRIES and 1000 < self._likely_count <= MAX_LISTED:
+            self.forecast = f"about {self._likely_count:,.0f} extreme points have {shape[0]} reports: up to a minute"
 
     def _spaces(self, ratio: Fraction) -> Halfspaces:
         """The half-spaces of the notion if ``e**epsilon`` is a given rational."""
@@ -147,22 +145,9 @@ class ListedPoints(ExtremePoints):
         """Whether the list has all extreme points; a time limit may have ended it."""
         return self._found[1]
 
-    @property
-    def forecast(self) -> str:
-        """See `ExtremePoints.forecast`."""
-        if self.time_limit is not None:
-            return f"listing extreme points of {privacy_text(self.privacy)} for at most {self.time_limit:g} s"
-        if not 1000 < self._likely_count <= MAX_LISTED:
-            return ""
-        return f"about {self._likely_count:,.0f} extreme points with {self.shape[0]} reports in use: up to a minute"
-
     @cached_property
     def _likely_count(self) -> float:
-        """Estimate how many points have an extreme ray of the cone of columns in each of n columns.
-
-        Such a point is a set of n rays with positive weights under which they sum to the vector of ones; a share of
-        random sets has them.
-        """
+        """Estimated number of points: sets of n extreme rays with positive weights that make their sum constant."""
         n, m = self.shape
         if m < n or (self.ties.delta and not self.ties.is_complete):
             return 0.0
@@ -302,13 +287,13 @@ def extreme_points(
     ties = require_mutual(privacy, labels)
     points: ExtremePoints
     if ties.is_complete and not ties.delta:
-        seconds = SECONDS.get((n, min(n, m)), 0.0)
+        points, seconds = StaircasePoints(privacy, (n, m), labels), SECONDS.get((n, min(n, m)), 0.0)
         if time_limit is not None and time_limit < seconds:
             what = (
                 f"the extreme points of {n} inputs and {m} outputs take about {seconds:g} s, more than {time_limit:g} s"
             )
             raise StatementError(what, do="give more seconds, or take fewer inputs or outputs")
-        points = StaircasePoints(privacy, (n, m), labels)
+        points.forecast = f"the extreme points take about {seconds:g} s" if seconds else ""
     else:
         points = ListedPoints(privacy, (n, m), labels, time_limit)
     if orbits:

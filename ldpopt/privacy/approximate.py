@@ -1,6 +1,5 @@
 """Approximate local differential privacy, event-wise or entry-wise."""
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations
@@ -13,6 +12,7 @@ from ldpopt.auditing.divergence import approximate_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, real_number, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import SeparableNotion, TiedNotion
@@ -67,13 +67,11 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         """Whether events are constrained, so that their rows are generated."""
         return self.form == "event" and self.delta > 0
 
-    def ties(
-        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
-    ) -> Ties:
+    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
         """All pairs with slack ``delta`` in every entry: the entry-wise notion, a relaxation of the event-wise one."""
         return Ties(self.epsilon, len(inputs), delta=self.delta, is_shared=self.is_separated)
 
-    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
+    def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
         """One row for each ordered pair and output (entry-wise), or for each pair and event (event-wise, if few)."""
         ties = self.ties(inputs)
         if not self.is_separated:
@@ -88,7 +86,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         pair = np.repeat(np.arange(len(first)), len(events))
         return ties.rows_of_events(first[pair], second[pair], np.tile(member, (len(first), 1)))
 
-    def separate(self, channel: Float, inputs: Sequence[Hashable]) -> RowBlock | None:
+    def separate(self, channel: Float, inputs: Names) -> RowBlock | None:
         r"""Most violated event of every ordered pair, :math:`S = \{y : P(x,y) > e^\epsilon P(x',y)\}`; None if none is.
 
         The separation is exact, so that adding these rows leads to the event-wise optimum; it takes O(n^2 m).
@@ -101,16 +99,15 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         for x in range(len(inputs)):
             excess_by_output = channel[x] - ratio * channel
             excess = np.maximum(excess_by_output, 0).sum(axis=1)
-            found += [
-                (x, int(k), excess_by_output[k] > 0) for k in np.flatnonzero(excess > self.delta + min_excess) if k != x
-            ]
+            worse = np.flatnonzero(excess > self.delta + min_excess)
+            found += [(x, int(k), excess_by_output[k] > 0) for k in worse if k != x]
         if not found:
             return None
         first, second = np.array([f[0] for f in found]), np.array([f[1] for f in found])
         return self.ties(inputs).rows_of_events(first, second, np.array([f[2] for f in found]))
 
     @classmethod
-    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+    def example(cls, epsilon: float | str, inputs: Names) -> Self:
         """Event-wise, with delta 0.1."""
         return cls(epsilon, 0.1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -13,8 +13,8 @@ from ldpopt.auditing.divergence import max_divergence
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import short_repr
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.labels import Names
+from ldpopt.foundation.numbers import Int, short_repr
 from ldpopt.privacy import plain
 from ldpopt.privacy.graph_layers import require_undirected
 from ldpopt.privacy.neighbors import path
@@ -79,11 +79,11 @@ class GraphDP(TiedNotion):
         """The graph's nodes, in its order."""
         return tuple(self.graph.nodes)
 
-    def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
+    def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse a graph whose nodes are not the inputs."""
         match_labels(self.alphabet, inputs, "the neighbor graph")
 
-    def notes(self, inputs: Sequence[Hashable]) -> tuple[str, ...]:
+    def notes(self, inputs: Names) -> tuple[str, ...]:
         """A note on the parts of the graph that reports may distinguish."""
         found = _components(self.graph) if self.parts == "separate" else []
         if len(found) < 2:
@@ -92,9 +92,7 @@ class GraphDP(TiedNotion):
         more = ", ..." if len(found) > 6 else ""
         return (f"the neighbor graph has {len(found)} parts, which reports may distinguish: {shown}{more}",)
 
-    def ties(
-        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
-    ) -> Ties:
+    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
         """Both directions of every edge, which imply all other pairs; ties without pairs if the graph is complete."""
         n = len(inputs)
         first, second = self._edges(inputs)
@@ -107,7 +105,7 @@ class GraphDP(TiedNotion):
         """``neighbors`` is a table; certificates have ``edges``, pairs of positions, in its place."""
         return ("epsilon", "neighbors", "parts", "edges")
 
-    def to_plain(self, inputs: Sequence[Hashable], *, explicit: bool = False) -> dict[str, Any]:
+    def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
         """State the graph by its family or its edges; an explicit table has the edges as pairs of positions."""
         parts = {"parts": "separate"} if self.parts == "separate" else {}
         epsilon = {"epsilon": plain.plain_budget(self.epsilon)}
@@ -117,20 +115,19 @@ class GraphDP(TiedNotion):
         return epsilon | parts | {"edges": [[x, k] for x, k in ends if x < k]}
 
     @classmethod
-    def from_plain(cls, table: plain.Table, inputs: Sequence[Hashable]) -> Self:
+    def from_plain(cls, table: plain.Table, inputs: Names) -> Self:
         """Read the table ``neighbors``, or edges between positions."""
         epsilon = plain.required(table, "epsilon")
         parts: Any = table.get("parts", "connected")
         if "edges" in table and "neighbors" not in table:
             return cls(epsilon, plain.graph_of_positions(table["edges"], inputs), parts)
         if "edges" in table:
-            raise plain.MisstatedError(
-                "edges must be inside neighbors", "edges", do="give neighbors = { edges = [...] }"
-            )
+            do = "give neighbors = { edges = [...] }"
+            raise plain.MisstatedError("edges must be inside neighbors", "edges", do=do)
         return cls(epsilon, plain.read_neighbors(plain.required(table, "neighbors"), inputs), parts)
 
     @classmethod
-    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+    def example(cls, epsilon: float | str, inputs: Names) -> Self:
         """The inputs as a path."""
         return cls(epsilon, path(inputs))
 
@@ -148,7 +145,7 @@ class GraphDP(TiedNotion):
         pairs = Pairs(both[:, 0], both[:, 1], np.ones(len(both)))
         return max_divergence(channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} along {len(ends)} edges")
 
-    def _edges(self, inputs: Sequence[Hashable]) -> tuple[Int, Int]:
+    def _edges(self, inputs: Names) -> tuple[Int, Int]:
         position = match_labels(list(self.graph.nodes), inputs, "the neighbor graph")
         pairs = sorted({(position[u], position[v]) for u, v in self.graph.edges() if u != v})
         pairs = sorted(set(pairs) | {(k, x) for x, k in pairs})

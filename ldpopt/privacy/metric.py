@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -15,7 +15,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_labelled
-from ldpopt.foundation.labels import label_numbers
+from ldpopt.foundation.labels import Names, label_numbers
 from ldpopt.foundation.numbers import Float, frozen, real_array, short_repr
 from ldpopt.privacy.notion import TiedNotion, shape_of
 from ldpopt.privacy.places import METRICS, network_distances, point_distances, unimplied_pairs
@@ -70,7 +70,7 @@ class MetricDP(TiedNotion):
         self,
         epsilon: float | str,
         distance: ArrayLike | Callable[[Any, Any], float] | Literal["absolute"] | PointMetric,
-        inputs: Sequence[Hashable] | None = None,
+        inputs: Names | None = None,
         *,
         points: Any = None,
     ) -> None:
@@ -90,7 +90,7 @@ class MetricDP(TiedNotion):
         epsilon: float | str,
         points: Any,
         metric: PointMetric = "euclidean",
-        inputs: Sequence[Hashable] | None = None,
+        inputs: Names | None = None,
     ) -> Self:
         """Metric privacy for places with coordinates.
 
@@ -148,7 +148,7 @@ class MetricDP(TiedNotion):
         name = "callable" if callable(self.distance) else f"{len(self.distance)} x {len(self.distance)}"
         return f"MetricDP(epsilon={self.epsilon!r}, distance=<{name}>)"
 
-    def matrix(self, inputs: Sequence[Hashable]) -> Float:
+    def matrix(self, inputs: Names) -> Float:
         """Distances between the inputs, shape (n, n).
 
         Raises
@@ -165,26 +165,24 @@ class MetricDP(TiedNotion):
             return self.distance
         return Labelled(self.distance, (self.inputs,) * 2, "distance", ("input",) * 2).to(inputs, inputs)
 
-    def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
+    def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse a table of another size, and a callable that does not return a metric."""
         self.matrix(inputs)
 
-    def ties(
-        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
-    ) -> Ties:
+    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
         """Pairs that no chain of shorter pairs implies."""
         distance = self.matrix(inputs)
         first, second = unimplied_pairs(distance, deadline)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
 
-    def ratios(self, inputs: Sequence[Hashable] | None = None) -> Float:
+    def ratios(self, inputs: Names | None = None) -> Float:
         """``exp(epsilon d)`` of the distinct distances d that are not implied, ascending; see `Notion.ratios`."""
         if inputs is None and self.inputs is None and not callable(self.distance):
             inputs = range(len(self.distance))
         found: Float = super().ratios(inputs)
         return found
 
-    def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
+    def definition(self, inputs: Names, outputs: Names | None = None) -> Ties:
         """All pairs of inputs."""
         distance = self.matrix(inputs)
         first, second = np.nonzero(distance > 0)
@@ -195,12 +193,12 @@ class MetricDP(TiedNotion):
         """``distance`` is a matrix, or the name of a distance between ``values`` or ``points``."""
         return ("epsilon", "distance", "values", "points")
 
-    def to_plain(self, inputs: Sequence[Hashable], *, explicit: bool = False) -> dict[str, Any]:
+    def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
         """State the distances as a matrix."""
         return {"epsilon": plain_budget(self.epsilon), "distance": self.matrix(inputs).tolist()}
 
     @classmethod
-    def from_plain(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
+    def from_plain(cls, table: Table, inputs: Names) -> Self:
         """Read a matrix, or distances of values (``"absolute"``) or points (``"euclidean"`` and other names)."""
         epsilon, distance = required(table, "epsilon"), required(table, "distance")
         values, points = table.get("values"), table.get("points")
@@ -225,7 +223,7 @@ class MetricDP(TiedNotion):
         return cls(epsilon, point_distances(given, "euclidean" if distance == "absolute" else distance).values)
 
     @classmethod
-    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+    def example(cls, epsilon: float | str, inputs: Names) -> Self:
         """The inputs on a line, at equal distances."""
         return cls.of_points(epsilon, list(range(len(inputs))), inputs=inputs)
 
@@ -266,9 +264,7 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     for bad, why in checks:
         if bad.any():
             x, k = map(int, np.argwhere(bad)[0])
-            one, two = (
-                short_repr(names[place]) if names is not None and len(names) > place else place for place in (x, k)
-            )
+            one, two = (short_repr(names[i]) if names is not None and len(names) > i else i for i in (x, k))
             what = f"distance[{one}, {two}] = {matrix[x, k]:g} {why}"
             raise StatementError(what, do="correct the entry, or the function that computes distances")
     if names is not None and len(names) != len(matrix):
@@ -277,7 +273,7 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     return Labelled(matrix, (names, names), "distance", ("input", "input"))
 
 
-def _named_distance(name: Any, points: Any, inputs: Sequence[Hashable] | None) -> tuple[Any, Sequence[Hashable] | None]:
+def _named_distance(name: Any, points: Any, inputs: Names | None) -> tuple[Any, Names | None]:
     """Distance of a name, and its labels if it is a table."""
     if name not in NAMES:
         what = f"unknown distance {short_repr(name)}" if isinstance(name, str) else "points beside a distance"
@@ -300,7 +296,7 @@ def _difference(x: Hashable, other: Hashable) -> float:
     return float(abs(numbers[0] - numbers[1]))
 
 
-def _values_of_inputs(values: Any, inputs: Sequence[Hashable]) -> Any:
+def _values_of_inputs(values: Any, inputs: Names) -> Any:
     """Values of the inputs: the given ones, else numeric labels, else positions."""
     if values is not None:
         return values

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.ties import Ties
@@ -178,7 +179,7 @@ def shape_of_channel(channel: Any) -> tuple[int, int]:
 
 
 def cvxpy_constraints(
-    privacy: Any, channel: Any, ratio: Any, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
+    privacy: Any, channel: Any, ratio: Any, inputs: Names | None, outputs: Names | None
 ) -> list[cvxpy.Constraint]:
     """Constraints under which an expression is a private channel; see `Notion.constraints`."""
     n, m = shape_of_channel(channel)
@@ -195,7 +196,7 @@ def cvxpy_constraints(
     return model.constraints
 
 
-def own_ratios(privacy: Any, inputs: Sequence[Hashable] | None) -> Float:
+def own_ratios(privacy: Any, inputs: Names | None) -> Float:
     """Ratios of a notion's ties, shape (k,); its own inputs are the default."""
     names = privacy.alphabet if inputs is None else tuple(inputs)
     ties = exact_ties(privacy, privacy.ties((0, 1) if names is None else names))
@@ -209,9 +210,7 @@ def exact_ties(privacy: Any, ties: Ties | None) -> Ties | None:
     return None if ties is not None and privacy.is_separated and not ties.is_shared else ties
 
 
-def labels_of(
-    privacy: Any, n: int, m: int, inputs: Sequence[Hashable] | None, outputs: Sequence[Hashable] | None
-) -> tuple[Sequence[Hashable], Sequence[Hashable]]:
+def labels_of(privacy: Any, n: int, m: int, inputs: Names | None, outputs: Names | None) -> tuple[Names, Names]:
     """Labels of the rows and columns: those given, the notion's own, or positions."""
     if inputs is None:
         inputs = privacy.alphabet if privacy.alphabet is not None else range(n)
@@ -224,7 +223,7 @@ def labels_of(
     return tuple(inputs), tuple(outputs)
 
 
-def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any], ratio: Any = None) -> None:
+def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any]) -> None:
     """Add the rows under which ``channel[input, output]`` is a private channel to a model; see `Notion.add_to`."""
     inputs, outputs = axes_of(channel)
     privacy.check(inputs, outputs)
@@ -234,10 +233,9 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any],
     rows = PulpRows(model, channel, inputs, outputs)
     rows.add_channel()
     if ties is None:
-        read_ratio(ratio, None)
         rows.add_block(privacy.rows(inputs, len(outputs)))
     else:
-        rows.add_ties(ties, np.atleast_1d(np.asarray(read_ratio(ratio, ties), float)))
+        rows.add_ties(ties, distinct_ratios(ties))
 
 
 def axes_of(channel: Mapping[Any, Any]) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:

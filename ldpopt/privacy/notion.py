@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -15,7 +15,7 @@ from ldpopt.errors import LdpoptError, MechanismError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import take_labels
-from ldpopt.foundation.labels import first_duplicate, nearest
+from ldpopt.foundation.labels import Names, first_duplicate, nearest
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.plain import MisstatedError, Table, fields_from_plain, fields_to_plain, is_plain, parameters
@@ -45,18 +45,18 @@ class Notion(ABC):
             KINDS[kind] = cls
 
     @abstractmethod
-    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
+    def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
         """Write the definition as linear rows over the channel's entries."""
 
     @abstractmethod
     def audit(self, channel: Any) -> Audit:
         """Compute epsilon and delta from the numbers of the channel, without the code of `rows`."""
 
-    def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
+    def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse an alphabet that does not fit the notion; must be fast, since every problem calls it."""
         return
 
-    def notes(self, inputs: Sequence[Hashable]) -> tuple[str, ...]:
+    def notes(self, inputs: Names) -> tuple[str, ...]:
         """Remarks on the notion for readers of a solution, in sentences."""
         return ()
 
@@ -65,13 +65,11 @@ class Notion(ABC):
         """Inputs in the notion's own order, for arrays without labels; None if any inputs are allowed."""
         return None
 
-    def ties(
-        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
-    ) -> Ties | None:
+    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties | None:
         """Ties of a `TiedNotion`; None for other notions."""
         return None
 
-    def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties | None:
+    def definition(self, inputs: Names, outputs: Names | None = None) -> Ties | None:
         """All ties of the definition at once, including implied ones, against which certificates are checked.
 
         The default is `ties`.
@@ -88,8 +86,8 @@ class Notion(ABC):
         P: Any,  # noqa: N803
         ratio: Any = None,
         *,
-        inputs: Sequence[Hashable] | None = None,
-        outputs: Sequence[Hashable] | None = None,
+        inputs: Names | None = None,
+        outputs: Names | None = None,
     ) -> list[Any]:
         r"""Constraints under which a cvxpy expression is a private channel, for a model with any objective.
 
@@ -122,7 +120,7 @@ class Notion(ABC):
 
         return cvxpy_constraints(self, P, ratio, inputs, outputs)
 
-    def ratios(self, inputs: Sequence[Hashable] | None = None) -> Any:
+    def ratios(self, inputs: Names | None = None) -> Any:
         """``exp(epsilon d)`` of the distinct distances d, ascending: values for a parameter of `constraints`."""
         from ldpopt.privacy.modelling import own_ratios
 
@@ -143,7 +141,7 @@ class Notion(ABC):
         """Keys of its table in a file, beside ``kind``; default: the parameters of its class."""
         return parameters(cls)
 
-    def to_plain(self, inputs: Sequence[Hashable], *, explicit: bool = False) -> dict[str, Any]:
+    def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
         """Keys and values of its table in a file: numbers, text, lists and tables.
 
         The default is the fields of its dataclass. An ``explicit`` table, for proofs, has numbers in place of names
@@ -155,13 +153,13 @@ class Notion(ABC):
         return fields_to_plain(self)
 
     @classmethod
-    def from_plain(cls, table: Table, inputs: Sequence[Hashable]) -> Self:
+    def from_plain(cls, table: Table, inputs: Names) -> Self:
         """Read a table that `to_plain` returned, or that a user wrote."""
         found: Self = fields_from_plain(cls, table)
         return found
 
     @classmethod
-    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+    def example(cls, epsilon: float | str, inputs: Names) -> Self:
         """A notion of this kind on some inputs, for tests of all kinds; default: from epsilon alone."""
         return cls.from_plain({"epsilon": epsilon}, inputs)
 
@@ -170,19 +168,17 @@ class TiedNotion(Notion):
     """A notion that compares rows of the channel output by output, as given by `ties`."""
 
     @abstractmethod
-    def ties(
-        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
-    ) -> Ties:
+    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
         """Ties that have to be written; implied ones may be left out. Outputs default to the inputs.
 
         Long computations call ``deadline.check(...)`` regularly.
         """
 
-    def definition(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None) -> Ties:
+    def definition(self, inputs: Names, outputs: Names | None = None) -> Ties:
         """All ties of the definition at once; default: `ties`."""
         return self.ties(inputs, outputs)
 
-    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
+    def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
         """Write a row for each tie and output."""
         return self.ties(inputs).rows(n_outputs)
 
@@ -196,7 +192,7 @@ class SeparableNotion(Notion):
         return True
 
     @abstractmethod
-    def separate(self, channel: Float, inputs: Sequence[Hashable]) -> RowBlock | None:
+    def separate(self, channel: Float, inputs: Names) -> RowBlock | None:
         """Rows that a channel violates, shape (n, m); None if there are none."""
 
 
@@ -225,7 +221,7 @@ def notion_of(kind: Any) -> type[Notion]:
     return known[kind]
 
 
-def to_table(privacy: Notion, inputs: Sequence[Hashable], *, explicit: bool = False) -> dict[str, Any]:
+def to_table(privacy: Notion, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
     """Table of a notion with its kind, for files; see `Notion.to_plain`."""
     name = type(privacy).__name__
     if KINDS.get(privacy.kind) is not type(privacy):
@@ -239,7 +235,7 @@ def to_table(privacy: Notion, inputs: Sequence[Hashable], *, explicit: bool = Fa
     return {"kind": privacy.kind} | table
 
 
-def from_table(table: Table, inputs: Sequence[Hashable]) -> Notion:
+def from_table(table: Table, inputs: Names) -> Notion:
     """Notion of a table with its kind."""
     notion = notion_of(table.get("kind"))
     tuples = {label for label in inputs if isinstance(label, tuple)} if not isinstance(inputs, range) else set()
@@ -285,7 +281,7 @@ def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
     return replace(privacy, epsilon=epsilon)
 
 
-def match_labels(labels: Sequence[Hashable], inputs: Sequence[Hashable], what: str) -> dict[Hashable, int]:
+def match_labels(labels: Names, inputs: Names, what: str) -> dict[Hashable, int]:
     """Position of each input; refuse labels of a graph or table that are not exactly the inputs."""
     position = {label: x for x, label in enumerate(inputs)}
     for label in labels:
@@ -328,7 +324,7 @@ def read_labels(given: Any, what: str) -> tuple[Hashable, ...]:
     return names
 
 
-def require_known(names: Sequence[Hashable], alphabet: Sequence[Hashable], what: str, kind: str) -> None:
+def require_known(names: Names, alphabet: Names, what: str, kind: str) -> None:
     """Refuse labels of a notion that are not in the alphabet."""
     known = set(alphabet)
     for name in names:

@@ -1,6 +1,6 @@
 """One-sided privacy: only some answers are sensitive."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -10,6 +10,7 @@ from ldpopt.auditing.audits import Audit
 from ldpopt.auditing.one_sided import one_sided_divergence
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.labels import Names
 from ldpopt.privacy.notion import TiedNotion, read_labels, require_known, shape_of
 from ldpopt.privacy.ties import Ties
 
@@ -49,17 +50,15 @@ class OneSided(TiedNotion):
     epsilon: Budget
     sensitive: tuple[Hashable, ...]
 
-    def __init__(self, epsilon: float | str, sensitive: Sequence[Hashable]) -> None:
+    def __init__(self, epsilon: float | str, sensitive: Names) -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
         object.__setattr__(self, "sensitive", read_labels(sensitive, "sensitive"))
 
-    def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
+    def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse a sensitive label that is not an input."""
         require_known(self.sensitive, inputs, "sensitive", "input")
 
-    def ties(
-        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
-    ) -> Ties:
+    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
         """Ties from every sensitive input to all others."""
         self.check(inputs, ())
         sensitive = set(self.sensitive)
@@ -67,7 +66,7 @@ class OneSided(TiedNotion):
         return Ties(self.epsilon, len(inputs), capped=None if capped.all() else capped)
 
     @classmethod
-    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+    def example(cls, epsilon: float | str, inputs: Names) -> Self:
         """The first input is sensitive."""
         return cls(epsilon, inputs[:1])
 

@@ -10,8 +10,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, take_labels
-from ldpopt.foundation.numbers import Float, real_array, short_repr
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, real_array, short_repr
 from ldpopt.foundation.threads import in_threads
 from ldpopt.native import count_implied, mark_implied
 from ldpopt.privacy.graph_layers import require_undirected
@@ -112,10 +111,7 @@ def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, 
 
 
 def _on_grid(length: Float) -> Float:
-    """Lengths rounded down to multiples of a power of two, about ``2**-52`` of their sum, so that sums are exact.
-
-    Otherwise the last bits of a pair's distance and of the length of a path would differ, and implied pairs be kept.
-    """
+    """Lengths rounded down so that sums are exact: a pair's distance and a path's length then agree in all bits."""
     unit = 2.0 ** (int(np.frexp(length.sum())[1]) - 52) if len(length) else 1.0
     return np.asarray(np.maximum(np.floor(length / unit), 1.0) * unit)
 

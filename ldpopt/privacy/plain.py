@@ -141,16 +141,14 @@ def _by_edges(edges: Any, inputs: Sequence[Hashable], *key: str) -> nx.Graph[Any
     import networkx as nx
 
     if not isinstance(edges, list):
-        raise MisstatedError(
-            f"{short_repr(edges)} should be a list of pairs of labels", *key, do='write [["a", "b"], ...]'
-        )
+        what = f"{short_repr(edges)} should be a list of pairs of labels"
+        raise MisstatedError(what, *key, do='write [["a", "b"], ...]')
     graph: nx.Graph[Any] = nx.Graph()
     graph.add_nodes_from(inputs)
     for k, edge in enumerate(edges):
         if not isinstance(edge, list) or len(edge) != 2:
-            raise MisstatedError(
-                f"the edge {short_repr(edge)} should be a pair of labels", *key, k, do='write ["a", "b"]'
-            )
+            what = f"the edge {short_repr(edge)} should be a pair of labels"
+            raise MisstatedError(what, *key, k, do='write ["a", "b"]')
         for label in edge:
             if isinstance(label, (list, dict)) or label not in graph:
                 what = f"the edge {edge} names {label!r}, which is not an input"

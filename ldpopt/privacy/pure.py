@@ -1,6 +1,5 @@
 """Pure local differential privacy."""
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,6 +7,7 @@ from ldpopt.auditing.audits import Audit
 from ldpopt.auditing.divergence import max_divergence
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.labels import Names
 from ldpopt.privacy.notion import TiedNotion
 from ldpopt.privacy.ties import Ties
 
@@ -42,9 +42,7 @@ class PureLDP(TiedNotion):
     def __init__(self, epsilon: float | str) -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
 
-    def ties(
-        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
-    ) -> Ties:
+    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
         """All pairs of inputs alike; the pairwise form has ``n (n-1) m`` rows."""
         return Ties(self.epsilon, len(inputs))
 

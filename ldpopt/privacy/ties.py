@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from ldpopt.auditing.exact_matrices import ULPS
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.numbers import Float, Int
+from ldpopt.foundation.rows import RowBlock
 
 Mask = NDArray[np.bool_]
 

@@ -1,6 +1,6 @@
 """Utility-optimized privacy: sensitive and other answers, protected and invertible reports."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,8 +11,9 @@ from ldpopt.auditing.one_sided import one_sided_divergence
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import short_repr
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.labels import Names
+from ldpopt.foundation.numbers import Int, short_repr
+from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import TiedNotion, read_labels, require_known, shape_of
 from ldpopt.privacy.ties import Ties
 
@@ -61,26 +62,22 @@ class UtilityOptimizedLDP(TiedNotion):
     sensitive: tuple[Hashable, ...]
     protected: tuple[Hashable, ...] | None = None
 
-    def __init__(
-        self, epsilon: float | str, sensitive: Sequence[Hashable], protected: Sequence[Hashable] | None = None
-    ) -> None:
+    def __init__(self, epsilon: float | str, sensitive: Names, protected: Names | None = None) -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
         object.__setattr__(self, "sensitive", read_labels(sensitive, "sensitive"))
         reports = None if protected is None else read_labels(protected, "protected")
         object.__setattr__(self, "protected", reports)
 
-    def check(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> None:
+    def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse labels that are not in the alphabets, and inputs that have neither an own nor a protected report."""
         self._owners(inputs, outputs)
 
-    def ties(
-        self, inputs: Sequence[Hashable], outputs: Sequence[Hashable] | None = None, deadline: Deadline = NO_LIMIT
-    ) -> Ties:
+    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
         """All pairs of inputs for protected reports; other reports have an owner."""
         owner = self._owners(inputs, inputs if outputs is None else outputs)
         return Ties(self.epsilon, len(inputs), owner=owner if (owner >= 0).any() else None)
 
-    def rows(self, inputs: Sequence[Hashable], n_outputs: int) -> RowBlock:
+    def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
         """Write the ties for outputs that have the labels of the inputs; for others only `ties` takes the labels."""
         if n_outputs == len(inputs):
             return self.ties(inputs).rows(n_outputs)
@@ -90,7 +87,7 @@ class UtilityOptimizedLDP(TiedNotion):
         raise NotRepresentableError(f"{what}{len(inputs)} inputs", do="use ties(inputs, outputs).rows(n_outputs)")
 
     @classmethod
-    def example(cls, epsilon: float | str, inputs: Sequence[Hashable]) -> Self:
+    def example(cls, epsilon: float | str, inputs: Names) -> Self:
         """The first input is sensitive."""
         return cls(epsilon, inputs[:1])
 
@@ -108,7 +105,7 @@ class UtilityOptimizedLDP(TiedNotion):
             others -= set(self.protected)
         return one_sided_divergence(channel, self.epsilon, None, {y: position[y] for y in others})
 
-    def _owners(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Int:
+    def _owners(self, inputs: Names, outputs: Names) -> Int:
         """Owner of each report, or -1 for a protected one, shape (m,)."""
         require_known(self.sensitive, inputs, "sensitive", "input")
         require_known(self.protected or (), outputs, "protected", "output")

@@ -151,7 +151,6 @@ QUESTIONS: Mapping[str, tuple[str, Mapping[int, Hashable] | None]] = {
     for file, table in FILES.items()
     for name, one in table["questions"].items()
 }
-
 CODES: Mapping[str, Callable[[], NDArray[Any]]] = {
     "fair:affairs": lambda: _table("fair")["affairs"] > 0,
     "randhie:health": _health,

@@ -68,28 +68,18 @@ def _plain_block(block: RowBlock) -> dict[str, Any]:
     rows: list[list[list[float]]] = [[] for _ in range(len(block))]
     for r, x, y, a in zip(*(part.tolist() for part in (block.row, block.x, block.y, block.coefficient)), strict=True):
         rows[r].append([x, y, a])
-    return {
-        "name": block.name,
-        "rows": rows,
-        "lower": [side if np.isfinite(side) else None for side in block.lower.tolist()],
-        "upper": [side if np.isfinite(side) else None for side in block.upper.tolist()],
-    }
+    both = (block.lower, block.upper)
+    lower, upper = ([side if np.isfinite(side) else None for side in sides.tolist()] for sides in both)
+    return {"name": block.name, "rows": rows, "lower": lower, "upper": upper}
 
 
 def _read_block(entry: Entry, n: int, m: int) -> RowBlock:
     table = entry.table("name", "rows", "lower", "upper")
     rows = table["rows"].list()
     terms = [(r, term.list(3)) for r, row in enumerate(rows) for term in row.list()]
-    lower, upper = (
-        np.array([none if side.value is None else side.number() for side in table[key].list(len(rows))], float)
-        for key, none in (("lower", -np.inf), ("upper", np.inf))
-    )
-    return RowBlock(
-        table["name"].text(),
-        np.array([r for r, _ in terms], np.int64),
-        np.array([parts[0].whole(n) for _, parts in terms], np.int64),
-        np.array([parts[1].whole(m) for _, parts in terms], np.int64),
-        np.array([parts[2].number() for _, parts in terms], float),
-        lower,
-        upper,
-    )
+    sides = [(table[key].list(len(rows)), none) for key, none in (("lower", -np.inf), ("upper", np.inf))]
+    lower, upper = (np.array([none if s.value is None else s.number() for s in side]) for side, none in sides)
+    places = np.array([(r, parts[0].whole(n), parts[1].whole(m)) for r, parts in terms], np.int64).reshape(-1, 3)
+    numbers = np.array([parts[2].number() for _, parts in terms], float)
+    row, x, y = places.T
+    return RowBlock(table["name"].text(), row, x, y, numbers, lower, upper)

@@ -1,7 +1,6 @@
 """Reading of priors, for every function that takes a prior."""
 
 import warnings
-from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -9,16 +8,14 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labels, positions_of, read_labelled, take_labels
+from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, frozen, normalized, short_repr, summed
 
-# Largest distance from 1 of the sum of a prior given as numbers; weights by label are normalized instead
-PRIOR_TOLERANCE = 1e-9
+PRIOR_TOLERANCE = 1e-9  # largest distance from 1 of the sum of a prior given as numbers; weights are normalized
 LOOKS_WRONG = 0.02  # distance from 1 of the sum of weights below 1 that may be meant as probabilities
 
 
-def read_prior(
-    prior: Any, inputs: Sequence[Hashable] | None = None, what: str = "prior"
-) -> tuple[Float, Labels | None]:
+def read_prior(prior: Any, inputs: Names | None = None, what: str = "prior") -> tuple[Float, Labels | None]:
     """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they are given."""
     # Numbers sum to 1 within 1e-9 and are used exactly; weights by label are divided by their sum.
     part = read_labelled(prior, what, ("input",))
@@ -45,15 +42,13 @@ def read_prior(
     return frozen(part.values), None
 
 
-def prior_and_inputs(prior: Any) -> tuple[Float, Sequence[Hashable]]:
+def prior_and_inputs(prior: Any) -> tuple[Float, Names]:
     """Read a prior that determines the inputs too: its labels, or 0, 1, 2, ..."""
     weights, labels = read_prior(prior)
     return weights, range(len(weights)) if labels is None else labels
 
 
-def read_priors(
-    priors: Any, inputs: Sequence[Hashable] | None = None, what: str = "table of priors"
-) -> tuple[Float, Labels | None]:
+def read_priors(priors: Any, inputs: Names | None = None, what: str = "table of priors") -> tuple[Float, Labels | None]:
     """Read several priors as `read_prior` does, one in each row, shape (l, n), in the order of the inputs."""
     table = read_labelled(priors, what, ("prior", "input"))
     if table.values.ndim != 2 or not table.values.size:
@@ -68,14 +63,14 @@ def read_priors(
     return frozen(np.stack([_read_row(row, order, k) for k, row in enumerate(rows)])), labels
 
 
-def _read_row(row: Any, inputs: Sequence[Hashable] | None, k: int) -> Float:
+def _read_row(row: Any, inputs: Names | None, k: int) -> Float:
     try:
         return read_prior(row, inputs)[0]
     except StatementError as error:
         raise StatementError(error.what, where=f"prior {k}", do=error.do) from None
 
 
-def exact_prior(prior: Any, inputs: Sequence[Hashable] | None = None) -> list[Fraction]:
+def exact_prior(prior: Any, inputs: Names | None = None) -> list[Fraction]:
     """Read a prior as Fractions: rationals as they are, floats exactly; weights by label are divided by their sum."""
     weights, labels = read_prior(prior, inputs)
     raw, (own, _) = take_labels(prior, "prior", ("input",))
@@ -88,7 +83,7 @@ def exact_prior(prior: Any, inputs: Sequence[Hashable] | None = None) -> list[Fr
     return [Fraction(weight) / total for weight in plain]
 
 
-def _require_weights(weights: Float, names: Sequence[Hashable], what: str) -> None:
+def _require_weights(weights: Float, names: Names, what: str) -> None:
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         x = int(bad[0])

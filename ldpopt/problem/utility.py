@@ -178,12 +178,8 @@ def table(matrix: Any, sense: Literal["gain", "loss"] = "gain") -> Utility:
     return Utility(matrix, sense)
 
 
-NAMED: dict[str, Callable[..., Utility]] = {
-    "identity": identity,
-    "absolute_error": absolute_error,
-    "squared_error": squared_error,
-}
-"""Utilities that a `Problem` or a model file may name; all but the identity are functions of the labels' numbers."""
+# Utilities that a `Problem` or a model file may name; all but the identity are functions of the labels' numbers
+NAMED: dict[str, Callable[..., Utility]] = {one.__name__: one for one in (identity, absolute_error, squared_error)}
 
 
 def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:

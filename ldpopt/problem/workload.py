@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.labels import check_labels, codes, listed
+from ldpopt.foundation.labels import Names, check_labels, codes, listed
 from ldpopt.foundation.numbers import Float, frozen, real_number, require_memory, short_repr, whole_number
 from ldpopt.problem import workload_matrices as matrices
 
@@ -83,9 +83,7 @@ class Workload:
     _gram: Callable[[], Float] | None = None
     _table: Mapping[str, Any] | None = None
 
-    def __init__(
-        self, matrix: ArrayLike, inputs: Sequence[Hashable] | None = None, names: Sequence[Hashable] | None = None
-    ) -> None:
+    def __init__(self, matrix: ArrayLike, inputs: Names | None = None, names: Names | None = None) -> None:
         array, inputs, names = matrices.read_matrix(matrix, inputs, names)
         matrices.require_entries(array)
         self.shape = (array.shape[0], array.shape[1])
@@ -97,8 +95,8 @@ class Workload:
     def _lazy(
         cls,
         build: Callable[[], Float],
-        inputs: Sequence[Hashable],
-        names: Sequence[Hashable],
+        inputs: Names,
+        names: Names,
         *,
         gram: Callable[[], Float] | None = None,
         symmetries: Sequence[matrices.Permutation] = (),
@@ -198,7 +196,7 @@ class Workload:
             made.tables = tuple(table for part in aligned for table in part.tables or ())
         return made
 
-    def align(self, inputs: Sequence[Hashable]) -> Workload:
+    def align(self, inputs: Names) -> Workload:
         """Put the answers into another order, by label; the same labels are needed on both sides."""
         if inputs == self.inputs:
             return self
@@ -294,7 +292,7 @@ class Workload:
         return cls._lazy(partial(matrices.range_rows, n), names, rows, **how)
 
     @classmethod
-    def mean(cls, values: ArrayLike, inputs: Sequence[Hashable] | None = None) -> Workload:
+    def mean(cls, values: ArrayLike, inputs: Names | None = None) -> Workload:
         """Estimate the mean of a number that every answer has.
 
         Parameters
@@ -309,7 +307,7 @@ class Workload:
         return made
 
     @classmethod
-    def means(cls, values: Mapping[Hashable, Any], inputs: Sequence[Hashable] | None = None) -> Workload:
+    def means(cls, values: Mapping[Hashable, Any], inputs: Names | None = None) -> Workload:
         """Estimate several means.
 
         Parameters
@@ -327,9 +325,7 @@ class Workload:
         return made
 
     @classmethod
-    def marginals(
-        cls, shape: Sequence[Any] | Mapping[Hashable, Any], k: int, inputs: Sequence[Hashable] | None = None
-    ) -> Workload:
+    def marginals(cls, shape: Sequence[Any] | Mapping[Hashable, Any], k: int, inputs: Names | None = None) -> Workload:
         """Estimate all k-way marginals of answers that are combinations of attributes.
 
         Parameters
@@ -350,11 +346,9 @@ class Workload:
         ways = whole_number(k, "k", 1, len(parts))
         levels = [values for _, values in parts]
         sizes = [len(values) for values in levels]
-        answers = (
-            tuple(itertools.product(*levels))  # distinct, as the values of each attribute are
-            if inputs is None
-            else check_labels(inputs, math.prod(sizes), "input", StatementError, "the workload")
-        )
+        answers = tuple(itertools.product(*levels)) if inputs is None else tuple(inputs)  # the first ones are distinct
+        if inputs is not None:
+            answers = check_labels(answers, math.prod(sizes), "input", StatementError, "the workload")
         most = math.comb(len(sizes), ways) * max(sizes) ** ways
         require_memory(200.0 * most, "the names of the cells of marginals")
         cells = [

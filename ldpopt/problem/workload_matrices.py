@@ -15,7 +15,6 @@ from ldpopt.foundation.numbers import Float, is_whole, loose_array, real_array, 
 
 Alphabet = int | Sequence[Hashable]
 Permutation = NDArray[np.int64]
-
 LARGEST = 1e100  # largest entry whose square, summed over many rows, stays within the floats
 SMALLEST = 1e-100  # smallest value of the largest entry
 MAX_PARITIES = 2000  # largest number of sets with which a design for marginals begins
@@ -29,6 +28,8 @@ def read_matrix(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
     array = real_array(plain, "workload")
     if array.ndim == 1:
         array, rows, columns = array[None], None, rows
+    if not array.ndim:
+        raise StatementError("the workload is a number", do="pass a Workload, or a matrix with a row for each estimate")
     if rows == tuple(range(len(array))):
         rows = None  # row numbers are not names
     given = Labelled(array, (rows, columns), "workload", ("name", "answer"))
@@ -162,9 +163,7 @@ def range_rows(n: int) -> Float:
 def marginal_rows(sizes: Sequence[int], cells: Sequence[dict[int, int]]) -> Float:
     """Rows of the cells of marginal tables; a cell maps attributes to values."""
     digits = np.indices(sizes).reshape(len(sizes), -1)
-    return np.array(
-        [np.all([digits[place] == value for place, value in cell.items()], axis=0) for cell in cells], np.float64
-    )
+    return np.array([np.all([digits[a] == value for a, value in cell.items()], axis=0) for cell in cells], float)
 
 
 def reversal(n: int) -> Permutation:

@@ -20,12 +20,8 @@ SYNC_SECONDS = 1.0  # seconds between syncs to the disk: a power failure loses t
 class Checkpoint:
     """Finished points in a file: a header with the digest of the statement, then one line for each point.
 
-    A line is appended in one write as soon as its point is finished, so a kill never cuts a line. An unfinished last
-    line, as on a full disk, is dropped when the file is opened again.
-
-    ``statement`` is everything that the results depend on, in types of JSON; a file with another one is refused, and
-    the message has its title and digest. ``pack`` and ``unpack`` convert a result to types of JSON, and back; a result
-    packed as None is not kept.
+    ``statement`` is everything that the results depend on, in types of JSON: a file with another one is refused.
+    ``pack`` and ``unpack`` convert a result to types of JSON, and back; a result packed as None is not kept.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.numbers import short_repr
@@ -25,7 +25,6 @@ from ldpopt.processes.child import DO_IMPORTABLE, answer, describe_exit, packed,
 
 Task = Callable[[Any], Any]
 Progress = Callable[[int, int], None]
-
 ATTEMPTS = 3  # workers that may die at a point before it is given up
 CHUNK_SECONDS = 0.1  # seconds that a chunk of short points should take; a long point is a chunk by itself
 MAX_CHUNK = 64  # largest number of points in a chunk
@@ -50,10 +49,7 @@ class Finished:
     total: int  # number of points
 
     def complete(self, unit: str, describe: Callable[[Any], str]) -> dict[Any, Any]:
-        """All results; raise an error if the run was interrupted or a point was given up.
-
-        Messages count points in a ``unit`` such as "surveys", and ``describe`` their keys.
-        """
+        """All results, counted in a ``unit`` such as "surveys"; an error if the run was interrupted or a point lost."""
         if self.interrupted:
             raise KeyboardInterrupt(f"{len(self.results)} of {self.total} {unit} are finished")
         for key, found in self.results.items():
@@ -104,12 +100,6 @@ def count_of(jobs: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Submitter(Protocol):
-    """An executor: `submit` starts a call in another thread, process or machine."""
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]: ...
-
-
 class _Run:
     """The state of a run: waiting points, chunks of points that are being computed, and results."""
 
@@ -132,8 +122,8 @@ class _Run:
             key = self.waiting.popleft()
             self._record(key, self._task(self._points[key]))
 
-    def submit_all(self, pool: _Submitter, most_running: int) -> None:
-        """Let a pool compute all points, a few chunks at a time."""
+    def submit_all(self, pool: Any, most_running: int) -> None:
+        """Let a pool, which has the method `submit` of an executor, compute all points, a few chunks at a time."""
         task = packed(self._task)
         # The death of a worker of loky ends all of its workers, so a suspect is tried while no other point is computed.
         is_own = isinstance(pool, _Workers)
@@ -234,9 +224,9 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _submitter(executor: Any) -> _Submitter:
+def _submitter(executor: Any) -> Any:
     """The executor itself, or that of a client of Dask."""
-    pool: _Submitter = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
+    pool = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
     if not hasattr(pool, "submit"):
         what = f"{short_repr(executor)} is neither an executor nor a client of Dask"
         raise StatementError(what, do="pass a concurrent.futures.Executor or a dask.distributed.Client")

@@ -189,10 +189,8 @@ def _outcome(highs: highspy.Highs, scale: float, cost_scale: float) -> Outcome:
     point = np.array(solution.col_value) / scale
     if not solution.dual_valid:
         return Outcome(status, text, point)
-    duals, reduced = (
-        in_floats(np.array(v, np.longdouble) / cost_scale) for v in (solution.row_dual, solution.col_dual)
-    )
-    return Outcome(status, text, point, duals, reduced, found if found.valid else None)
+    duals, costs = (in_floats(np.array(v, np.longdouble) / cost_scale) for v in (solution.row_dual, solution.col_dual))
+    return Outcome(status, text, point, duals, costs, found if found.valid else None)
 
 
 def _with_new_rows(program: LinearProgram, basis: highspy.HighsBasis | None) -> highspy.HighsBasis | None:

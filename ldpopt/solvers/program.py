@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.numbers import Float, Int
+from ldpopt.foundation.rows import RowBlock
 
 if TYPE_CHECKING:
     import cvxpy
@@ -30,10 +30,9 @@ _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_.,()#$%&@~;?!]")
 
 @dataclass(frozen=True)
 class Span:
-    """Consecutive rows or columns with a name and labels.
+    """Consecutive rows or columns with a name: the product of the alphabets ``axes``, in row-major order, or numbered.
 
-    The span is the product of the alphabets ``axes``, in row-major order. With a ``block`` the axes are inputs and
-    outputs, and a row is named by the ones that occur in it. A span without axes is numbered.
+    With a ``block`` the axes are inputs and outputs, and a row is named by the ones that occur in it.
     """
 
     name: str
@@ -178,13 +177,9 @@ class LinearProgram:
     def residual(self, point: Float) -> float:
         """Largest violation of a row or bound at a point."""
         activity = self.activity(point)
-        gaps = (
-            self.row_lower - activity,
-            activity - self.row_upper,
-            self.column_lower - point,
-            point - self.column_upper,
-        )
-        return float(max(0.0, *(np.max(gap, initial=0.0) for gap in gaps)))
+        rows = self.row_lower - activity, activity - self.row_upper
+        columns = self.column_lower - point, point - self.column_upper
+        return float(max(0.0, *(np.max(gap, initial=0.0) for gap in rows + columns)))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write an LP or MPS file with readable names.

@@ -77,9 +77,8 @@ def _refine_one(
         step = solve(_residual_program(program, point, bound_scale, cost_scale))
         if step.status is not Status.OPTIMAL or step.point is None or step.row_duals is None:
             break
-        better = _point_at(
-            program, point.x + step.point[: len(point.x)] / bound_scale, point.y + step.row_duals / cost_scale
-        )
+        x, y = step.point[: len(point.x)] / bound_scale, step.row_duals / cost_scale
+        better = _point_at(program, point.x + x, point.y + y)
         if better.residual >= point.residual:
             break
         point = better

@@ -73,9 +73,8 @@ def require_solver(given: Any) -> Solver:
 
 def missing(name: str, package: str, extra: str) -> SolverNotFoundError:
     """Error for a solver whose package is not installed."""
-    return SolverNotFoundError(
-        f"solver {name!r} needs {package}, which is not installed", do=f'pip install "ldpopt[{extra}]"'
-    )
+    what = f"solver {name!r} needs {package}, which is not installed"
+    return SolverNotFoundError(what, do=f'pip install "ldpopt[{extra}]"')
 
 
 def check_outcome(outcome: Any, solver: Solver, program: LinearProgram) -> Outcome:

@@ -113,8 +113,6 @@ def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
     kept = np.flatnonzero((values > 0) & tied)
     row_number = np.full(len(block), -1)
     row_number[kept] = np.arange(len(kept))
-    is_kept = row_number[block.row[under]] >= 0
-    ends = ends[kept]
-    return PairRows(
-        first[ends], second[ends], row_number[block.row[under]][is_kept], block.y[under][is_kept], values[kept]
-    )
+    rows = row_number[block.row[under]]
+    is_kept, ends = rows >= 0, ends[kept]
+    return PairRows(first[ends], second[ends], rows[is_kept], block.y[under][is_kept], values[kept])

@@ -9,8 +9,8 @@ import numpy as np
 
 from ldpopt.certificate.program_bound import Form
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.numbers import Float, Int
+from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.privacy.modelling import CvxpyRows, exact_ties, ratio_parameter
 from ldpopt.problem.problem import Problem

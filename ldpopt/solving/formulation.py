@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float, require_kind, require_memory, short_repr
-from ldpopt.foundation.rows import Int, RowBlock
+from ldpopt.foundation.numbers import Float, Int, require_kind, require_memory, short_repr
+from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers.program import Span
@@ -299,10 +299,7 @@ def _events(problem: Problem) -> ChannelProgram:
 
 
 def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgram:
-    """Add a free column ``worst`` and the rows that bound it by every input's expectation.
-
-    Utilities far from 1 are scaled by a power of two: solvers drop small coefficients.
-    """
+    """Add a free column ``worst`` and the rows that bound it; utilities far from 1 are scaled by a power of two."""
     (n, m), inputs, _ = problem.utility.shape, *_axes(problem)
     columns = program.shape[1]
     x, y = np.divmod(np.arange(n * m), m)

@@ -11,10 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from ldpopt.certificate.program_bound import bound
-from ldpopt.certificate.program_certificate import STAKE_SHARE, achieved_by, relative_gap
+from ldpopt.certificate.program_certificate import achieved_by, relative_gap
 from ldpopt.errors import CertificateError, NotRepresentableError
 from ldpopt.foundation.deadline import OutOfTimeError
-from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.repair import repair
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Status
@@ -23,7 +22,6 @@ from ldpopt.solving.certify import read_multipliers
 from ldpopt.solving.formulation import worst_case_utility
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.method import Method, RawSolution, Task, optimal_point, solver_named
-from ldpopt.solving.solution import value_of
 
 POLISHED_GAP = 3e-10  # relative gap after the repair up to which nothing more is tried
 SMALL_OPTIMAL_GAP = 1e-9  # largest relative gap of a small problem's answer that is called optimal
@@ -32,9 +30,6 @@ MAX_ROUNDS = 16  # largest number of rounds of row generation in a second solve
 # Multiple of the repair's cost by which worst-case rows are raised: the second repair costs about the same
 REPAIR_SHARE = 2.0
 OPTIMAL_GAP = 1e-6  # largest relative gap of an answer that is called optimal, unless a larger one was requested
-EXACT_NONZEROS = 500_000  # non-zeros of a program with an expected value up to which the gap is computed in integers
-# Multipliers are rounded to multiples of this number, so that those below about 1e-310 prove nothing
-LEAST_FLOAT = 5e-324
 
 
 def repair_and_measure(raw: RawSolution, problem: Problem) -> RawSolution:
@@ -43,8 +38,7 @@ def repair_and_measure(raw: RawSolution, problem: Problem) -> RawSolution:
         return raw
     labels = {"inputs": problem.inputs, "outputs": problem.outputs}
     raw = replace(raw, repaired=repair(raw.channel, problem.privacy, **labels, ties=problem.ties()))
-    is_exact = problem.prior is None or raw.program.nnz <= EXACT_NONZEROS
-    return replace(raw, gap=_certified_gap(raw, problem) if is_exact else _gap_in_floats(raw, problem))
+    return replace(raw, gap=_certified_gap(raw, problem))
 
 
 def check_gap(raw: RawSolution, largest: float) -> RawSolution:
@@ -55,17 +49,11 @@ def check_gap(raw: RawSolution, largest: float) -> RawSolution:
     return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=message))
 
 
-def _duals(raw: RawSolution) -> Float | None:
-    """The multipliers of the rows; None if there are none, no point, or those of another program."""
-    duals, point = raw.outcome.row_duals, raw.outcome.point
-    return None if duals is None or point is None or (len(duals), len(point)) != raw.program.shape else duals
-
-
 def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
-    """The relative gap of the certificate."""
-    duals = _duals(raw)
-    if raw.repaired is None or duals is None:
-        return None
+    """The relative gap of the certificate; None without multipliers that prove a bound."""
+    duals, point = raw.outcome.row_duals, raw.outcome.point
+    if raw.repaired is None or duals is None or point is None or (len(duals), len(point)) != raw.program.shape:
+        return None  # also if the multipliers are those of another program
     multipliers = read_multipliers(problem, raw.program, duals)
     try:
         best = bound(problem, multipliers)
@@ -74,61 +62,6 @@ def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
     achieved = achieved_by(problem, raw.repaired.mechanism)
     distance = best - achieved if problem.utility.sense == "gain" else achieved - best
     return relative_gap(problem, multipliers, best, distance)
-
-
-def _gap_in_floats(raw: RawSolution, problem: Problem) -> float | None:
-    """The method's own gap plus the cost of the repair; without the former, the gap of the multipliers."""
-    if raw.repaired is None or problem.prior is None:
-        return raw.gap
-    channel = raw.repaired.mechanism.channel
-    if raw.gap is None or raw.channel is None:
-        return gap_of_multipliers(raw, problem, channel)
-    with np.errstate(all="ignore"):
-        stake = float(problem.prior @ np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1))
-        before, after = value_of(problem, raw.channel), value_of(problem, channel)
-        lost = before - after if problem.utility.sense == "gain" else after - before
-        lost /= max(abs(before), stake) or LEAST_FLOAT
-    return raw.gap + max(0.0, lost)
-
-
-def gap_of_multipliers(raw: RawSolution, problem: Problem, channel: Float) -> float | None:
-    """Relative gap between a channel's expected value and the bound of the answer's multipliers, in floats.
-
-    None without multipliers, and nan if numbers are beyond floats.
-    """
-    duals, point = _duals(raw), raw.outcome.point
-    if duals is None or point is None or problem.prior is None:
-        return None
-    with np.errstate(all="ignore"):  # gains may be near the largest float
-        spread = np.ptp(problem.utility.matrix / STAKE_SHARE, axis=1)
-        stake = float(problem.prior @ spread) or float(spread.mean())
-        best, value = bound_in_floats(raw.program, duals, point), value_of(problem, channel)
-        distance = best - value if problem.utility.sense == "gain" else value - best
-        rounding = len(duals) * LEAST_FLOAT if np.any(np.ptp(problem.utility.matrix, axis=1)) else 0.0
-        return (distance + rounding) / (max(abs(best), stake) or LEAST_FLOAT)
-
-
-def bound_in_floats(program: LinearProgram, duals: Float, point: Float) -> float:
-    r"""Best value that is possible according to the multipliers ``y`` of the rows, in floats.
-
-    .. math:: \max_{l \le Ax \le u} y^T (A x) + \max_{l' \le x \le u'} (c - A^T y)^T x
-
-    for a program to be maximized. An infinite bound is replaced by the activity or entry at ``point`` and a margin;
-    certificates use instead that a channel's entries are at most 1.
-    """
-    sign = 1.0 if program.maximize else -1.0
-    with np.errstate(all="ignore"):
-        reduced = sign * (program.objective - program.adjoint(duals))
-        rows = _largest_sum(sign * duals, program.row_lower, program.row_upper, program.activity(point))
-        columns = _largest_sum(reduced, program.column_lower, program.column_upper, point)
-    return sign * (rows + columns)
-
-
-def _largest_sum(weights: Float, lower: Float, upper: Float, at: Float) -> float:
-    """Largest weighted sum of numbers between bounds; an infinite bound is replaced as in `bound_in_floats`."""
-    ends = np.where(weights > 0, upper, lower)
-    margin = np.abs(weights) * np.maximum(1.0, np.abs(at))
-    return float(np.where(weights == 0, 0.0, np.where(np.isfinite(ends), weights * ends, weights * at + margin)).sum())
 
 
 def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolution:

@@ -25,7 +25,7 @@ class Limits:
     graph_nonzeros : int
         Non-zeros of the privacy rows from which it does so with fewer entries, as for a metric.
     rays_entries : int
-        Entries from which rays beat that interior point.
+        Entries from which rays beat that interior point if losses are distances; for others two thirds more.
     graph_numbers : float
         Largest number of floats that the interior point by outputs stores (2 GB).
     rays_pivots : float

@@ -10,9 +10,10 @@ import numpy as np
 
 from ldpopt.certificate.program_bound import Form
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import Utility
 from ldpopt.solving.limits import Limits
 
 MAX_LOSS = 700.0  # largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows
@@ -30,6 +31,7 @@ class ProblemForm:
     ties: Ties | None  # the pairs of inputs that the notion ties output by output; None if the notion only has rows
     # whether the compact program is a relaxation, to which violated rows of the notion are added
     has_generated_rows: bool
+    utility: Utility | None = None
 
     @classmethod
     def of(cls, problem: Problem, deadline: Deadline = NO_LIMIT) -> ProblemForm:
@@ -38,12 +40,21 @@ class ProblemForm:
         ties = problem.ties(deadline)
         generated = problem.privacy.is_separated
         expected = problem.objective == "expected"
-        return cls(n, m, expected, bool(problem.constraints), ties, generated and ties is not None)
+        return cls(n, m, expected, bool(problem.constraints), ties, generated and ties is not None, problem.utility)
 
     @property
     def entries(self) -> int:
         """Number of entries of the channel."""
         return self.n * self.m
+
+    @cached_property
+    def has_distances_as_losses(self) -> bool:
+        """Whether losses are 0 for the truth and satisfy the triangle inequality; takes ``n**3`` operations."""
+        if self.utility is None or self.utility.sense != "loss" or self.n != self.m:
+            return False
+        loss, most = self.utility.matrix, 1e-9 * float(np.abs(self.utility.matrix).max())
+        is_metric = all(bool((loss <= loss[:, [k]] + loss[k] + most).all()) for k in range(self.n))
+        return is_metric and not loss.diagonal().any()
 
     @property
     def pair_nonzeros(self) -> float:

@@ -141,11 +141,7 @@ def value_of(problem: Problem, channel: Float) -> float:
 
 
 def with_constant_report(solution: Solution, problem: Problem) -> Solution:
-    """Add the best constant report to a solution that ended at a limit without a mechanism.
-
-    With row multipliers of 0, its certificate compares it with the best value without privacy. Nothing is added if the
-    problem has side constraints or a worst-case objective, or if the notion forbids that report.
-    """
+    """Add the best constant report to a solution that ended at a limit without a mechanism, if it is permitted."""
     if solution.status is not Status.LIMIT or problem.prior is None or problem.constraints:
         return solution
     best = int((problem.prior @ problem.utility.gain).argmax())

@@ -30,12 +30,9 @@ from ldpopt.tables.files import position_of, reading
 
 # Protocols of `ldpopt.mean` whose only parameter is the budget
 PROTOCOLS = ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave", "RandomCensoring")
-
 __all__ = ["Friedman", "MeanExperiment", "Run", "compare_means", "compare_means_grid", "friedman", "friedman_statistic"]
-
 Make = Callable[[float], Any]
 Data = Callable[[int, np.random.Generator], Any]
-
 # Number of users over whom a variance is averaged that is not a quadratic; a quadratic uses exact moments
 MAX_SAMPLED_USERS = 20_000
 
@@ -89,19 +86,12 @@ class MeanExperiment:
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return one row per budget and algorithm: mean and standard error over the sets, theory, seconds."""
-        rows = [
-            {
-                "epsilon": epsilon,
-                "algorithm": name,
-                "rmse": self.rmse[:, i, j].mean(),
-                "std_error": self.rmse[:, i, j].std(ddof=1) / math.sqrt(len(self.rmse)) if len(self.rmse) > 1 else 0.0,
-                "theory": self.theory[:, i, j].mean(),
-                "seconds": self.seconds[:, i, j].mean(),
-            }
-            for i, epsilon in enumerate(self.epsilons)
-            for j, name in enumerate(self.algorithms)
-        ]
-        return optional.pandas.DataFrame(rows)
+        sets = len(self.rmse)
+        spread = self.rmse.std(axis=0, ddof=1) / math.sqrt(sets) if sets > 1 else np.zeros(self.rmse.shape[1:])
+        rmse, theory, seconds = (table.mean(axis=0).ravel() for table in (self.rmse, self.theory, self.seconds))
+        epsilon, name = zip(*product(self.epsilons, self.algorithms), strict=True)
+        columns = {"epsilon": epsilon, "algorithm": name, "rmse": rmse, "std_error": spread.ravel()}
+        return optional.pandas.DataFrame({**columns, "theory": theory, "seconds": seconds})
 
 
 def compare_means(
@@ -221,13 +211,10 @@ def compare_means_grid(
     done = run(task, {key: key for key in keys}, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     runs = done.complete("runs", lambda key: f"{key.name}, epsilon = {key.epsilon!r}, data set {key.data_set}")
     shape = len(sizes), sets, len(budgets), len(algorithms)
-    rmse, theory, seconds = (
-        np.array([getattr(runs[key], field) for key in keys]).reshape(shape) for field in ("rmse", "theory", "seconds")
-    )
-    return {
-        size: MeanExperiment(tuple(algorithms), budgets, size, rmse[k], theory[k], seconds[k])
-        for k, size in enumerate(sizes)
-    }
+    fields = ("rmse", "theory", "seconds")
+    rmse, theory, seconds = (np.reshape([getattr(runs[key], field) for key in keys], shape) for field in fields)
+    found = zip(sizes, rmse, theory, seconds, strict=True)
+    return {size: MeanExperiment(tuple(algorithms), budgets, size, *numbers) for size, *numbers in found}
 
 
 class _Population:
@@ -415,10 +402,8 @@ class Resampled:
         require_memory(n_bytes, f"a data set of {users:,} people", do="take fewer people")
         return self._answers[rng.integers(0, len(self._answers), users)]
 
-    def _scaled(
-        self, batch: Sequence[optional.pyarrow.Array], where: Sequence[str], first_row: int
-    ) -> NDArray[np.float32]:
-        """The answers of a batch, scaled into [0, 1]."""
+    def _scaled(self, batch: Sequence[Any], where: Sequence[str], first_row: int) -> NDArray[np.float32]:
+        """The answers in the arrow arrays of a batch, scaled into [0, 1]."""
         columns = []
         for column, name in zip(batch, where, strict=True):
             answers = read_numbers(column, name, first_row, "answer")

@@ -12,10 +12,8 @@ from ldpopt.privacy.notion import read_labels, require_known
 from ldpopt.problem.problem import Problem
 from ldpopt.solving.solve import solve
 
-# Smallest weight of a group: at 0 its reports would be arbitrary, and far smaller weights are lost to rounding
-LEAST_WEIGHT = 1e-3
-# A point counts as a new corner if it lies beyond the known edge by this share of the range of the values
-TOLERANCE = 1e-7
+LEAST_WEIGHT = 1e-3  # smallest weight of a group: at 0 its reports would be arbitrary
+TOLERANCE = 1e-7  # a new corner lies beyond the known edge by this share of the range of the values
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +119,6 @@ def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int
         proved[edge] = True
     if scale <= TOLERANCE * float(np.abs(corners[0][0]).max()):
         corners = corners[:1]
-    values, weights, mechanisms = zip(*corners, strict=True)
-    return ParetoFront(
-        frozen(sign * np.array(values)), frozen(np.array(weights)), mechanisms, all(proved), members, problem
-    )
+    means, weights, mechanisms = zip(*corners, strict=True)
+    values = frozen(sign * np.array(means))
+    return ParetoFront(values, frozen(np.array(weights)), mechanisms, all(proved), members, problem)

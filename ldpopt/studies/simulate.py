@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from ldpopt.estimation.counts import MechanismSource
 from ldpopt.estimation.estimate import normal_quantile
 from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
 from ldpopt.foundation import optional
-from ldpopt.foundation.files import write_csv
+from ldpopt.foundation.files import FilePath, write_csv
 from ldpopt.foundation.numbers import Float, frozen, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
@@ -101,24 +100,16 @@ class SimulationResult:
 
     def __repr__(self) -> str:
         low, high = self.interval
-        return (
-            f"SimulationResult({self.repeats} surveys of {self.population}: {self.mean:.6g} +- {self.std_error:.2g} "
-            f"[{low:.6g}, {high:.6g}], expected {self.expected:.6g})"
-        )
+        found = f"{self.mean:.6g} +- {self.std_error:.2g} [{low:.6g}, {high:.6g}], expected {self.expected:.6g}"
+        return f"SimulationResult({self.repeats} surveys of {self.population}: {found})"
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table with one row per survey and answer: utility, true share, estimated share."""
         n = len(self.labels)
         estimates = np.full(self.frequencies.shape, np.nan) if self.estimates is None else self.estimates
-        return optional.pandas.DataFrame(
-            {
-                "repeat": np.repeat(np.arange(self.repeats), n),
-                "utility": np.repeat(self.utilities, n),
-                "answer": list(self.labels) * self.repeats,
-                "frequency": self.frequencies.reshape(-1),
-                "estimate": estimates.reshape(-1),
-            }
-        )
+        columns = {"repeat": np.repeat(np.arange(self.repeats), n), "utility": np.repeat(self.utilities, n)}
+        shares = {"frequency": self.frequencies.reshape(-1), "estimate": estimates.reshape(-1)}
+        return optional.pandas.DataFrame({**columns, "answer": list(self.labels) * self.repeats, **shares})
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +138,7 @@ class SimulationGrid:
         """The table as a DataFrame."""
         return optional.pandas.DataFrame(list(self.records()))
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_csv(self, path: FilePath | None = None) -> str:
         """Return the table as CSV with exact floats; with a path, also write it atomically."""
         return write_csv(self.records(), path)
 
@@ -163,7 +154,7 @@ def simulate(
     rng: np.random.Generator | int | None = None,
     jobs: int = 1,
     executor: Any = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint: FilePath | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
     r"""Run a survey many times: draw the answers from the prior, the reports with the mechanism's sampler.
@@ -219,9 +210,8 @@ def simulate(
     True
     """
     how: Any = {"repeats": repeats, "confidence": confidence, "rng": rng, "checkpoint": checkpoint}
-    grid = simulate_grid(
-        {"": Setting(mechanism, prior, utility)}, [population], **how, jobs=jobs, executor=executor, progress=progress
-    )
+    how |= {"jobs": jobs, "executor": executor, "progress": progress}
+    grid = simulate_grid({"": Setting(mechanism, prior, utility)}, [population], **how)
     return next(iter(grid.cells.values()))
 
 
@@ -234,7 +224,7 @@ def simulate_grid(
     rng: np.random.Generator | int | None = None,
     jobs: int = 1,
     executor: Any = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint: FilePath | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationGrid:
     """Run the surveys of several mechanisms, each with several numbers of people; see `simulate`.
@@ -288,9 +278,9 @@ def simulate_grid(
 
 
 class _Survey(NamedTuple):
-    """A simulated survey: its average utility, the shares of the true answers, the estimated shares."""
+    """A simulated survey: its average utility, if any, the shares of the true answers, the estimated shares."""
 
-    utility: float
+    utility: float | None
     frequencies: list[float]
     estimates: list[float] | None
 
@@ -349,7 +339,7 @@ class _Simulation:
         counts = generator.multinomial(key.population, model.weights / model.weights.sum())
         answers = np.repeat(np.arange(len(model.mechanism.inputs)), counts)
         reports = model.mechanism.sampler.draw(answers, rng=generator)
-        utility = np.nan if model.utilities is None else float(model.utilities[answers, reports].mean())
+        utility = None if model.utilities is None else float(model.utilities[answers, reports].mean())
         estimates = None
         if model.is_estimable:
             seen = MechanismSource(model.mechanism).counts_of_array(reports)
@@ -360,32 +350,15 @@ class _Simulation:
 def _result(model: _Model, population: int, confidence: float, surveys: list[_Survey]) -> SimulationResult:
     """Collect the surveys of a cell."""
     utilities, frequencies, estimates = zip(*surveys, strict=True)
-    return SimulationResult(
-        frozen(np.array(utilities)),
-        model.expected,
-        frozen(np.array(frequencies)),
-        frozen(np.array(estimates)) if model.is_estimable else None,
-        population,
-        float(confidence),
-        model.mechanism.inputs,
-    )
+    estimated = frozen(np.array(estimates)) if model.is_estimable else None
+    found = frozen(np.array(utilities, float)), model.expected, frozen(np.array(frequencies)), estimated
+    return SimulationResult(*found, population, float(confidence), model.mechanism.inputs)
 
 
-def _checkpoint(path: str | os.PathLike[str], rng: Any) -> Checkpoint:
+def _checkpoint(path: FilePath, rng: Any) -> Checkpoint:
     """Open the checkpoint of a simulation; its entries depend only on the seed, so other settings may share it."""
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
         what = "a checkpoint needs surveys that can be repeated"
         raise StatementError(what, where="simulate", do="pass a number as rng (--seed)")
-    return Checkpoint(path, {"surveys": int(rng)}, f"surveys, rng = {rng}", pack=_packed, unpack=_unpacked)
-
-
-def _packed(survey: _Survey) -> list[Any]:
-    """A survey as JSON data, in which nan is null."""
-    utility, *shares = survey
-    return [None if np.isnan(utility) else utility, *shares]
-
-
-def _unpacked(plain: list[Any]) -> _Survey:
-    """Read what `_packed` returned."""
-    utility, frequencies, estimates = plain
-    return _Survey(np.nan if utility is None else utility, frequencies, estimates)
+    title = f"surveys, rng = {rng}"
+    return Checkpoint(path, {"surveys": int(rng)}, title, pack=list, unpack=lambda plain: _Survey(*plain))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, fields, is_dataclass, replace
 from itertools import product
@@ -17,8 +16,8 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.display import Facts, HasFacts, Table, shown, thinned
-from ldpopt.foundation.files import write_csv
-from ldpopt.foundation.numbers import Float, frozen, short_repr
+from ldpopt.foundation.files import FilePath, write_csv
+from ldpopt.foundation.numbers import Float, frozen, require_kind, short_repr
 from ldpopt.mechanism.files import labels_of
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import with_epsilon
@@ -32,7 +31,6 @@ from ldpopt.solving.certify import certify
 from ldpopt.solving.solve import solve
 
 __all__ = ["MAX_POINTS", "Row", "SweepResult", "sweep"]
-
 MAX_POINTS = 1_000_000  # largest number of points of a grid; guards against typing errors
 
 
@@ -150,7 +148,7 @@ class SweepResult(HasFacts):
         """The table as a DataFrame."""
         return optional.pandas.DataFrame(list(self.records()), columns=self._header())
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_csv(self, path: FilePath | None = None) -> str:
         """Return the table as CSV with exact floats; with a path, also write it atomically."""
         return write_csv(self.records(), path, self._header())
 
@@ -175,7 +173,7 @@ def sweep(
     time_limit: float | None = None,
     jobs: int = 1,
     executor: Any = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint: FilePath | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SweepResult:
     """Solve and certify a problem, or several, at many budgets, deltas and priors.
@@ -232,6 +230,8 @@ def sweep(
         raise StatementError(f"epsilons = {short_repr(epsilons)} are not a list", do="pass a list, such as [0.5, 1.0]")
     budgets = tuple(Budget(epsilon) for epsilon in epsilons)
     problems = problem if isinstance(problem, Mapping) else {"": problem}
+    for one in problems.values():
+        require_kind(one, Problem, "sweep()", "pass a Problem, or {name: problem, ...}")
     cases = tuple(_cases(problems, deltas))
     first = cases[0].problem
     weights = None if priors is None else _priors(priors, [case.problem for case in cases])
@@ -248,19 +248,12 @@ def sweep(
     done = run(grid, points, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     positions = sorted(done.results)
     solved = [grid.solved_or_failed(points[position], done.results[position]) for position in positions]
-    return SweepResult(
-        tuple(each.row for each in solved),
-        frozen(np.array([float(budget) for budget in budgets])),
-        weights,
-        first.inputs,
-        first.utility.sense,
-        done.interrupted,
-        first.objective,
-        tuple(positions),
-        cases if deltas is not None or isinstance(problem, Mapping) else (),
-        tuple(each.mechanism for each in solved) if keep else (),
-        tuple(case.problem.privacy for case in cases),
-    )
+    epsilons = frozen(np.array([float(budget) for budget in budgets]))
+    about = first.inputs, first.utility.sense, done.interrupted, first.objective, tuple(positions)
+    varied = cases if deltas is not None or isinstance(problem, Mapping) else ()
+    kept = tuple(each.mechanism for each in solved) if keep else ()
+    notions = tuple(case.problem.privacy for case in cases)
+    return SweepResult(tuple(each.row for each in solved), epsilons, weights, *about, varied, kept, notions)
 
 
 def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> Iterator[Case]:
@@ -367,7 +360,7 @@ class Grid:
         fields: list[Any] = [float(self.budgets[point.budget]), point.prior, *numbers, model, delta]
         return Row(*fields)
 
-    def checkpoint(self, path: str | os.PathLike[str]) -> Checkpoint:
+    def checkpoint(self, path: FilePath) -> Checkpoint:
         """The checkpoint of the sweep; its statement is all that the rows depend on."""
         try:
             problems = [

@@ -154,7 +154,8 @@ def estimate_survey(
 
 def numbers_of(survey: Survey, name: str) -> Any:
     """What estimates the numbers of a question."""
-    found = survey.sources[name] if survey.joint is None else survey.joint.numbers_of(name)
+    column = survey.column_of(name)
+    found = survey.sources[column] if survey.joint is None else survey.joint.numbers_of(name)
     return found if isinstance(found, YesNoPatterns) else source_of(found, name)
 
 

@@ -49,8 +49,9 @@ def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
 
 def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Survey:
     """Read a survey; see `Survey.load`."""
-    name, do = os.fspath(path), "write one with `ldpopt survey solve SURVEY.toml -o FILE`"
+    do = "write one with `ldpopt survey solve SURVEY.toml -o FILE`"
     with reading_json(path, "a survey", do):
+        name = os.fspath(path)
         data = strict_object(path, MAX_FILE_BYTES)
         if data.get("format") != FORMAT:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")

@@ -22,6 +22,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import Float
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.questions import Question
@@ -110,6 +111,9 @@ def compare_schemes(
     budget, count = Budget(epsilon), len(questions)
     found: dict[str, dict[str, float]] = {scheme: {} for scheme in SCHEMES[:3]}
     parts, guesses, joint = {}, [], None
+    for name in priors or ():
+        if name not in questions:
+            raise StatementError(f"there is a prior for {name!r}, which is not a question", do=nearest(name, questions))
     for name, labels in questions.items():
         whole, part = SubsetSelection(labels, budget), SubsetSelection(labels, float(budget) / count)
         given = None if priors is None else priors.get(name)

@@ -20,6 +20,7 @@ from ldpopt.mechanism.questions import Question
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.modelfile.page import Page
 from ldpopt.problem.modelfile.schema import Label, OrderTable, Section, check, kinds_of
+from ldpopt.problem.prior import PRIOR_TOLERANCE
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import NAMED
 from ldpopt.problem.workload import Workload
@@ -161,7 +162,8 @@ class UnsolvedSurvey:
             limit = Budget(waves.epsilon)
 
         def solved(epsilon: float) -> Survey:
-            section = self.section.model_copy(update={"epsilon": epsilon, "waves": None})
+            form = self.section.form.model_copy(update={"waves": self.section.form.waves or waves.count})
+            section = self.section.model_copy(update={"epsilon": epsilon, "waves": None, "form": form})
             return _unsolved(self.page, section).solve(survey)
 
         low = round_down(limit.lower_nats / waves.count)
@@ -260,6 +262,9 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
     for kind, value, known in (("utility", question.utility, NAMED), ("workload", question.workload, WORKLOADS)):
         if value is not None and value not in known:
             raise page.error((*key, kind), f"unknown {kind} {value!r}", nearest(value, known))
+    if isinstance(question.prior, list) and abs(sum(question.prior) - 1) > PRIOR_TOLERANCE:
+        do = "divide it by its sum, or give weights by label: prior = { yes = 3, no = 1 }"
+        raise page.error((*key, "prior"), f"the prior sums to {sum(question.prior):.6g}, not 1", do)
     if question.values is not None and question.workload != "mean":
         raise page.error((*key, "values"), "values are those of a mean", 'set workload = "mean", or remove them')
 

@@ -107,6 +107,10 @@ class Survey:
             raise StatementError("a survey needs questions", do='pass {"name": mechanism, ...}')
         if scheme not in SCHEMES:
             raise StatementError(f"unknown scheme {short_repr(scheme)}", do=nearest(scheme, SCHEMES))
+        for what, text in (("title", title), ("weights", weights)):
+            if not isinstance(text, (str, type(None))):
+                do = "pass text" if what == "title" else "name the column of the weights"
+                raise StatementError(f"{what} = {short_repr(text)} is not text", do=do)
         self.title, self.scheme, self.weights = title, scheme, weights
         self.limit = None if epsilon is None else Budget(epsilon)
         self.joint: JointQuestion | None = None
@@ -325,7 +329,7 @@ class Survey:
         """
         if self.joint is not None:
             return self.joint.precision(name, confidence, prior)
-        found = precision(self.sources[name], confidence=confidence, prior=prior)
+        found = precision(self.sources[self.column_of(name)], confidence=confidence, prior=prior)
         if self.one_question is None or self.one_question.fake_data:
             return found
         return replace(found, variances=found.variances * self.one_question.count)
@@ -404,13 +408,13 @@ class Survey:
         if by is not None and by in self.asked and by in columns:
             do = "name another column, or estimate_pair for the table of two questions"
             raise StatementError(f"the column {by!r} has reports, not groups", do=do)
+        if isinstance(weights, str) and weights in columns:
+            raise StatementError(f"the column {weights!r} has reports, not weights", do="name another column")
         if isinstance(table, (str, os.PathLike)):
             if weights is not None and not isinstance(weights, str):
                 raise StatementError("weights of a file are a column of it", do="pass weights= by name")
             return count_file(os.fspath(table), columns, weights, by)
-        return {
-            name: count_frame(source, table, name, weights, missing, by) for name, (source, missing) in columns.items()
-        }
+        return {name: count_frame(one, table, name, weights, missing, by) for name, (one, missing) in columns.items()}
 
     def estimate(
         self,
@@ -469,6 +473,8 @@ class Survey:
 
     def column_of(self, name: str) -> str:
         """Return the column with the reports on a question."""
+        if name not in self.questions:
+            raise StatementError(f"unknown question {short_repr(name)}", do=nearest(name, self.questions))
         return name if self.joint is None else JOINT
 
     def estimate_question(

@@ -8,18 +8,16 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.labels import no_label, text_of
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import Int, short_repr
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Codes = NDArray[np.int64]
+Codes = Int
 Missing = Literal["refuse", "leave_out"]
-
 MISSING = -1  # code of a missing answer
 UNKNOWN = -2  # code of an entry that is neither a label nor missing
 # Texts that mean a missing answer in a file of text, except those that are labels

@@ -110,8 +110,7 @@ class _Body:
             data = self._stream.read(size)
             self.quotes += data.count(QUOTE)
             whole = self._held + data
-            # Without data this is the end: only line breaks are held back, and these are left out.
-            found = whole.rstrip(BREAKS)
+            found = whole.rstrip(BREAKS)  # only line breaks are held back; without data, at the end, they are left out
             self._held = whole[len(found) :] if data else b""
             if found or not data:
                 self.is_empty &= not found

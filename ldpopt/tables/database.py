@@ -41,7 +41,7 @@ def open_database(address: str, *, new: bool = False) -> sa.Engine:
     """Prepare connections to a database; a file of SQLite must exist, unless it may be ``new``."""
     from ldpopt.foundation.optional import sqlalchemy as sa
 
-    where = without_password(address)
+    where = without_password(str(address))
     try:
         url = sa.make_url(address)
     except (sa.exc.ArgumentError, ValueError):

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 Rows = CsvRows | ParquetRows | DatabaseRows
 Kind = Literal["csv", "parquet"]
-
 CSV_ENDINGS = ("", ".csv", ".txt")
 PARQUET_MARK = b"PAR1"  # first bytes of a Parquet file
 SPOOL = 1 << 24  # bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file

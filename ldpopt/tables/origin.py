@@ -87,22 +87,17 @@ def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, A
     # Reports of reports have the digests of both mechanisms, with + between them.
     if before is None:
         return origin
-    old = {
-        name: {"asked": before.get("asked"), "key": before.get("key"), **entry}
-        for name, entry in before["questions"].items()
-    }
+    known = {"asked": before.get("asked"), "key": before.get("key")}
+    old = {name: known | entry for name, entry in before["questions"].items()}
     copied = {name: old[name] for name in origin["unprotected"] if name in old}
     drawn = {
         name: {**entry, "digest": f"{old[name].get('digest')}+{entry['digest']}"} if name in old else entry
         for name, entry in origin["questions"].items()
     }
     spent = [origin["epsilon"], *([before.get("epsilon")] if copied else [])]
-    return {
-        **origin,
-        "epsilon": None if None in spent else round_up(sum(map(Fraction, spent), Fraction(0))),
-        "questions": {**drawn, **copied},
-        "unprotected": [name for name in origin["unprotected"] if name not in copied],
-    }
+    epsilon = None if None in spent else round_up(sum(map(Fraction, spent), Fraction(0)))
+    unprotected = [name for name in origin["unprotected"] if name not in copied]
+    return {**origin, "epsilon": epsilon, "questions": {**drawn, **copied}, "unprotected": unprotected}
 
 
 def lacks_origin(path: str) -> bool:

@@ -51,10 +51,8 @@ class ParquetRows:
         kinds = [None] * len(coded) + [field.type for field in self.fields(kept)]
         try:
             for batch in self._file.iter_batches(ROWS, columns=list(dict.fromkeys(names)), use_threads=False):
-                found = [batch.column(name) for name in names]
-                yield [
-                    one if kind in (None, one.type) else one.cast(kind) for one, kind in zip(found, kinds, strict=True)
-                ]
+                found = zip([batch.column(name) for name in names], kinds, strict=True)
+                yield [one if kind in (None, one.type) else one.cast(kind) for one, kind in found]
         except (pa.ArrowException, OSError) as error:
             raise _invalid(error, self.name) from None
 

@@ -1,8 +1,7 @@
-"""Conformance checks of plug-ins without a test framework, `check_solver` and `check_notion`; synthetic cities."""
+"""Conformance checks of plug-ins without a test framework, `check_solver` and `check_notion`."""
 
-from ldpopt.testing.cities import City, synthetic_city
 from ldpopt.testing.notions import check_notion
 from ldpopt.testing.programs import dense_program
 from ldpopt.testing.solvers import Tolerances, check_solver, checks
 
-__all__ = ["City", "Tolerances", "check_notion", "check_solver", "checks", "dense_program", "synthetic_city"]
+__all__ = ["Tolerances", "check_notion", "check_solver", "checks", "dense_program"]

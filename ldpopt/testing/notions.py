@@ -26,8 +26,7 @@ from ldpopt.solving.solve import solve
 from ldpopt.testing.conditions import chosen_checks, require, require_none
 
 EPSILON_STEP = 0.01  # reduction of epsilon in the test that a notion is not stricter than its epsilon
-# Largest probability mass that a repair may move, and largest difference between values that should be equal
-TOLERANCE = 1e-7
+TOLERANCE = 1e-7  # largest mass that a repair may move, and difference of values that should be equal
 CHANNELS = 12  # number of random channels on which rows and audit must agree
 
 

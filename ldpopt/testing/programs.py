@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.foundation.numbers import Float
 from ldpopt.solvers.program import LinearProgram, Span
 
 
@@ -47,22 +46,11 @@ def dense_program(
     row, index = np.nonzero(matrix)
     size, width = matrix.shape
 
-    def bound(side: ArrayLike, length: int) -> Float:
-        return np.array(np.broadcast_to(np.asarray(side, float), (length,)))
-
-    return LinearProgram(
-        costs,
-        maximize,
-        np.searchsorted(row, np.arange(size + 1)),
-        index,
-        matrix[row, index],
-        bound(row_lower, size),
-        bound(row_upper, size),
-        bound(column_lower, width),
-        bound(column_upper, width),
-        (Span("row", 0, size, (tuple(map(str, range(size))),)),),
-        (Span("v", 0, width, (tuple(map(str, range(width))),)),),
-    )
+    sides: Any = ((row_lower, size), (row_upper, size), (column_lower, width), (column_upper, width))
+    low, high, least, most = [np.array(np.broadcast_to(np.asarray(side, float), (length,))) for side, length in sides]
+    spans = [(Span(name, 0, k, (tuple(map(str, range(k))),)),) for name, k in (("row", size), ("v", width))]
+    start, value = np.searchsorted(row, np.arange(size + 1)), matrix[row, index]
+    return LinearProgram(costs, maximize, start, index, value, low, high, least, most, *spans)
 
 
 def factory() -> LinearProgram:

@@ -21,8 +21,7 @@ from ldpopt.solving.formulation import formulate
 from ldpopt.testing.conditions import chosen_checks, require, require_none
 from ldpopt.testing.programs import dense_program, diet, factory, mixed
 
-# Change of a bound when a dual is measured; the optimal values are linear over twice this distance
-BOUND_STEP = 2.0**-7
+BOUND_STEP = 2.0**-7  # change of a bound for a dual; optimal values are linear over twice this distance
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-import ldpopt.testing
+from cities import synthetic_city
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.solving.methods.rays import cluster, coarse, generation
 
@@ -39,7 +39,7 @@ def small_is_large(monkeypatch):
 
 
 def test_a_cluster_gives_the_same_channel(small_is_large):
-    problem = lo.testing.synthetic_city(90, rng=2).problem(1.0)
+    problem = synthetic_city(90, rng=2).problem(1.0)
     client = HereClient()
     here, spread = lo.solve(problem, gap=1e-3), lo.solve(problem, gap=1e-3, executor=client)
     assert client.done > 8
@@ -50,7 +50,7 @@ def test_a_cluster_gives_the_same_channel(small_is_large):
 
 def test_a_dask_client_prices(small_is_large):
     distributed = pytest.importorskip("distributed")
-    problem = lo.testing.synthetic_city(80, rng=1).problem(1.0)
+    problem = synthetic_city(80, rng=1).problem(1.0)
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as workers,
         distributed.Client(workers) as client,
@@ -67,7 +67,7 @@ def test_a_cluster_that_fails_is_told(small_is_large):
         client = HereClient()
         setattr(client, name, fails)
         with pytest.raises(LdpoptError, match="the cluster failed: RuntimeError: all workers died") as told:
-            lo.solve(lo.testing.synthetic_city(80, rng=1).problem(1.0), gap=1e-2, executor=client)
+            lo.solve(synthetic_city(80, rng=1).problem(1.0), gap=1e-2, executor=client)
         assert "at once" not in str(told.value)
 
 

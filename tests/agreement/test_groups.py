@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ldpopt as lo
-import ldpopt.testing
 from builders import cases
+from cities import synthetic_city
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.solving.methods.rays import coarse, generation
 from ldpopt.solving.methods.rays.coarse import coarse_start
@@ -64,7 +64,7 @@ def test_a_cover_raises_every_price_and_is_distributed_in_groups(n, m, has_group
 def test_rounds_with_groups_prove_a_bound_and_end_at_the_optimum(monkeypatch, epsilon):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     monkeypatch.setattr(coarse, "GROUPED", 20)
-    problem = lo.testing.synthetic_city(90, rng=2).problem(epsilon)
+    problem = synthetic_city(90, rng=2).problem(epsilon)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
     work = coarse_start(cone, costs, np.arange(90), scale, Deadline())
     assert work.groups is not None
@@ -84,7 +84,7 @@ def test_rounds_with_groups_prove_a_bound_and_end_at_the_optimum(monkeypatch, ep
 def test_levels_have_more_groups_and_better_channels(monkeypatch):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     monkeypatch.setattr(coarse, "GROUPED", 20)
-    problem = lo.testing.synthetic_city(90, rng=2).problem(1.0)
+    problem = synthetic_city(90, rng=2).problem(1.0)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
     work = coarse_start(cone, costs, np.arange(90), scale, Deadline())
     plain = Generation(cone, costs, np.arange(90), scale)
@@ -113,7 +113,7 @@ def test_levels_have_more_groups_and_better_channels(monkeypatch):
 def test_a_bound_is_proved_without_time_for_all_outputs(monkeypatch):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     monkeypatch.setattr(coarse, "GROUPED", 20)
-    problem = lo.testing.synthetic_city(90, rng=2).problem(0.1)
+    problem = synthetic_city(90, rng=2).problem(0.1)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
     work = coarse_start(cone, costs, np.arange(90), scale, Deadline())
     plain = Generation(cone, costs, np.arange(90), scale)
@@ -140,7 +140,7 @@ def test_a_level_starts_from_a_channel():
 
 
 def test_prices_of_some_outputs_agree_with_prices_of_all():
-    problem = lo.testing.synthetic_city(60, rng=4).problem(0.7)
+    problem = synthetic_city(60, rng=4).problem(0.7)
     cone, (costs, _, _) = Cone.of(problem.ties()), _normalized(problem)
     some, roots, sums = np.arange(3, 60, 4), np.arange(60), costs.mean(axis=0) / 4
     all_views = Views(Trees(cone, roots), np.ones(60))
@@ -210,7 +210,7 @@ def test_without_time_one_column_fills_the_rows():
 def test_rounds_with_groups_end_near_the_optimum(monkeypatch, seed):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 40)
     monkeypatch.setattr(coarse, "GROUPED", 40)
-    problem = lo.testing.synthetic_city(120, rng=seed).problem(0.8)
+    problem = synthetic_city(120, rng=seed).problem(0.8)
     plain = lo.solve(problem, gap=1e-3)
     values = []
     keep = Generation._keep

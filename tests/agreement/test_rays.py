@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import ldpopt as lo
-import ldpopt.testing
 from builders import cases
+from cities import synthetic_city
 from ldpopt.certificate import recheck
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import Deadline
+from ldpopt.native import improve_trees
 from ldpopt.privacy import Ties
 from ldpopt.solvers import Status
 from ldpopt.solving.methods.rays.coarse import coarse_start
@@ -244,7 +245,10 @@ def test_trees_that_are_not_optimal_prove_a_bound(statement, seed, most):
     prior, table, privacy, distance, epsilon = statement
     work, offset, unit = generation(prior, table, privacy, epsilon)
     sums = np.random.default_rng(seed).random(len(prior)) * work.costs.max()
-    work.trees.improve(work.costs, sums, most=most)
+    trees, is_best = work.trees, np.zeros(len(work.roots), bool)
+    if most:
+        outputs = np.arange(len(is_best))
+        improve_trees(outputs, *trees.forest, work.costs, sums, trees.cone.lengths, most, is_best)
     prices = work.trees.prices(work.costs, sums)
     proved = offset + unit * float((sums + prices.share).sum())
     assert proved <= plain_optimum(prior, table, distance, epsilon) + 1e-6
@@ -258,7 +262,7 @@ def test_trees_that_are_not_optimal_prove_a_bound(statement, seed, most):
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_clustered_points_do_not_stall(epsilon):
     """A first master of constant reports alone does not lead to a feasible one here."""
-    city = lo.testing.synthetic_city(50, rng=1)
+    city = synthetic_city(50, rng=1)
     distance = np.asarray(lo.MetricDP.of_points(1.0, city.points).distance)
     table = lo.utility.table(distance, sense="loss")
     answer = lo.solve(lo.Problem(city.prior, table, lo.MetricDP.of_points(epsilon, city.points)), gap=1e-2, limits=RAYS)
@@ -267,8 +271,9 @@ def test_clustered_points_do_not_stall(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
-def test_a_coarse_start_gives_private_rays_and_a_valid_bound(epsilon):
-    city = lo.testing.synthetic_city(90, rng=2)
+def test_a_coarse_start_gives_private_rays_and_a_valid_bound(monkeypatch, epsilon):
+    monkeypatch.setattr("ldpopt.solving.methods.rays.generation.VIEW_INPUTS", 20)
+    city = synthetic_city(90, rng=2)
     problem = city.problem(epsilon)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
     roots = np.arange(90)

@@ -13,8 +13,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 import ldpopt as lo
-import ldpopt.testing
 from builders import cli_json, cli_output, run_cli
+from cities import synthetic_city
 from ldpopt import Mechanism, PureLDP, Survey, Workload, design
 from ldpopt.cli import app, printing
 from ldpopt.cli.options import parse_grid
@@ -116,7 +116,7 @@ def test_a_large_gap_has_exit_code_1(folder: Path) -> None:
 
 
 def test_the_search_may_stop_at_a_given_gap(folder: Path) -> None:
-    lo.save_model(lo.testing.synthetic_city(40, rng=1).problem(1.0), "city.toml")
+    lo.save_model(synthetic_city(40, rng=1).problem(1.0), "city.toml")
     rough, fine = cli_json("solve", "city.toml", "--gap", "0.2"), cli_json("solve", "city.toml")
     assert 1e-6 < rough["certificate"]["relative_gap"] <= 0.2
     assert fine["certificate"]["relative_gap"] <= 1e-6
@@ -507,12 +507,13 @@ def test_a_survey_is_checked_audited_and_certified_as_a_whole(folder: Path, file
     assert [(one["question"], one["answers"], one["missing"]) for one in asked] == [
         *(("smokes", 2, "refuse"), ("age", 4, "answer"))
     ]  # fmt: skip
-    assert cli_json("audit", file)["questions"] == pytest.approx({"smokes": 1.0, "age": 1.0})
+    assert [one["epsilon"] for one in cli_json("audit", file)["questions"]] == pytest.approx([1.0, 1.0])
     assert run_cli("audit", file, "--epsilon", "2").exit_code == 0
     refused = run_cli("audit", file, "--epsilon", "1.9")
     assert (refused.exit_code, "a person spends 2 | do:" in refused.stderr) == (1, True)
     found = cli_json("certify", file)
-    assert (found["holds"], [one["certificate"] for one in found["questions"]]) == (True, ["holds", "holds"])
+    assert found["holds"]
+    assert all(one["relative_gap"] < 1e-6 for one in found["questions"])
     assert run_cli("certify", file, "--gap", "1e-16").exit_code == 1
     assert run_cli("certify", file, "-o", "proof.json").exit_code == 2
 

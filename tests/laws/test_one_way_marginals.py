@@ -221,6 +221,17 @@ def largest_found(d: int, s: float, starts: int) -> float:
     return best
 
 
+@pytest.mark.parametrize("d, epsilon", [(3, 2.0), (3, 4.5), pytest.param(4, 3.0, marks=pytest.mark.long)])
+def test_the_optimum_of_designs_is_that_of_the_stop_loss(d: int, epsilon: float) -> None:
+    slope = 1 / math.expm1(epsilon)  # b / (1 - b)
+    low, high = 0.0, math.sqrt(d)
+    for _ in range(40):
+        s = (low + high) / 2
+        low, high = (s, high) if largest_found(d, s, 20) > slope * s else (low, s)
+    found = design(Workload.marginals([2] * d, 1), PureLDP(epsilon))
+    assert found.value == pytest.approx(d * d / (2 * s * s) - d / 2, rel=1e-6)
+
+
 @pytest.mark.parametrize("d", [2, 5, 8, *MORE])
 @pytest.mark.parametrize("t", [1, 2, 3])
 def test_no_search_finds_more_than_the_lines_at_their_crossings(d: int, t: int) -> None:

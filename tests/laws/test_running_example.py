@@ -267,7 +267,7 @@ def test_blocks() -> None:
 
 def test_interior() -> None:
     path = CentralPath(np.eye(3) / 3, 1 / 3, 2 / 3, 0.0)
-    m, s, t = (rational(part.flat[0]) for part in (path.m, path.s, path.t))
+    m, s, t = (rational(part.flat[0]) for part in (path.at.m, path.at.s, path.at.t))
     floor, cap = THIRD * m, m
     shows(
         "interior",

@@ -206,6 +206,103 @@ REFUSED: dict[str, Callable[[], Any]] = {
 }
 
 
+SECRET = "zxqsecret"
+FLIP = lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
+HABITS = lo.Survey({"smokes": FLIP, "drinks": FLIP})
+PEOPLE = pd.DataFrame({"smokes": ["no", "yes"] * 10, "drinks": ["no", "no"] * 10})
+REPORTS = HABITS.privatize(PEOPLE, rng=1)
+JOINED = lo.Survey({"a": ["no", "yes"], "b": ["no", "yes"]}, epsilon=1.0, scheme="joint")
+HASH = lo.frequencies.LinearHash(1.0, 100)
+ONCE = lo.accounting.compose([FLIP])
+
+OF_SURVEYS: dict[str, tuple[Callable[[], Any], str]] = {
+    "no questions": (lambda: lo.Survey({}), "pass {"),
+    "a list of mechanisms": (lambda: lo.Survey([FLIP]), "pass {"),
+    "answers without a mechanism": (lambda: lo.Survey({"a": ["no", "yes"]}), "scheme='joint'"),
+    "a number for a question": (lambda: lo.Survey({"a": 3}), "pass a mechanism"),
+    "a number for a name": (lambda: lo.Survey({1: FLIP}), "name the column"),
+    "a scheme": (lambda: lo.Survey({"a": FLIP}, scheme="splt"), "'split'"),
+    "a small budget": (lambda: lo.Survey({"a": FLIP}, epsilon=0.5), "allow a larger budget"),
+    "a number for weights": (lambda: lo.Survey({"a": FLIP}, weights=3), "name the column of the weights"),
+    "a number for a title": (lambda: lo.Survey({"a": FLIP}, title=3), "pass text"),
+    "a joint report without a budget": (lambda: lo.Survey({"a": "xy", "b": "xy"}, scheme="joint"), "pass epsilon="),
+    "an unknown column": (lambda: HABITS.privatize(PEOPLE[["smokes"]]), "known: smokes"),
+    "no frame": (lambda: HABITS.privatize([["no", "no"]]), "pass a dataframe"),
+    "an unknown answer": (lambda: HABITS.privatize(PEOPLE.assign(smokes=SECRET)), "known: no, yes"),
+    "an answer of another type": (lambda: HABITS.privatize(PEOPLE.assign(smokes=1)), "of type int"),
+    "a missing answer": (lambda: FLIP.sample(["no", None]), "is missing"),
+    "a label of another type": (lambda: lo.Mechanism(np.eye(2), [1, 2]).sample(["1"]), "of type str"),
+    "unknown reports": (lambda: HABITS.estimate(REPORTS.assign(smokes=SECRET)), "known: no, yes"),
+    "weights that are reports": (lambda: HABITS.estimate(REPORTS, weights="drinks"), "another column"),
+    "negative weights": (lambda: HABITS.estimate(REPORTS, weights=[-1] * 20), "a weight >= 0"),
+    "no reports": (lambda: HABITS.estimate(REPORTS.iloc[:0]), "at least one"),
+    "counts of no question": (lambda: HABITS.estimate({"smoke": 1}), "did you mean 'smokes'"),
+    "precision of no question": (lambda: HABITS.precision("smoke"), "did you mean 'smokes'"),
+    "an estimate of no question": (lambda: HABITS.estimate_question("smoke", None), "did you mean 'smokes'"),
+    "a pair of one question": (lambda: JOINED.estimate_pair(REPORTS, "a", "a"), "name two questions"),
+    "half a wave": (lambda: HABITS.account(1.5), "a whole number"),
+    "wave 0": (lambda: HABITS.form(0), "from 1 to 1000"),
+    "a number for a file": (lambda: lo.Survey.load(3), "name a file"),
+    "a prior of no question": (lambda: lo.compare_schemes({"a": 2}, 1.0, priors={"b": HALF}), "known: a"),
+    "no channels": (lambda: lo.accounting.compose(None), "pass [mechanism, ...]"),
+    "a mechanism for channels": (lambda: lo.accounting.compose(FLIP), "pass [mechanism, ...]"),
+    "no pairs": (lambda: lo.accounting.compose([FLIP], pairs=[]), 'give [("yes", "no"), ...]'),
+    "an unknown pair": (lambda: lo.accounting.compose([FLIP], pairs=[("no", "maybe")]), "known: no, yes"),
+    "minus one report": (lambda: lo.accounting.compose([(FLIP, -1)]), "at least 0"),
+    "delta 2": (lambda: ONCE.epsilon(2), "from 0 to 1"),
+    "a certain prior": (lambda: ONCE.guess(0), "between 0 and 1"),
+    "a small order": (lambda: ONCE.renyi(0.5), "from 1 to inf"),
+    "nobody to shuffle with": (lambda: lo.accounting.shuffled(FLIP, 0), "from 1 to"),
+    "a family of coins": (lambda: lo.accounting.target(1000, 1.0, 1e-6, "coin"), "at least 2"),
+    "a page of a mechanism": (lambda: lo.fieldwork.page(FLIP), "pass a Survey"),
+    "a language": (lambda: lo.fieldwork.page(HABITS, language="xx"), "use de, en, fr"),
+    "a number for an address": (lambda: lo.fieldwork.page(HABITS, to=3), "pass the address"),
+    "a store of a mechanism": (lambda: lo.fieldwork.Store("sqlite:///x.db", FLIP), "pass a Survey"),
+    "no address": (lambda: lo.fieldwork.Store(None, HABITS), "sqlite:///FILE"),
+    "a folder that is missing": (lambda: lo.fieldwork.Store("sqlite:///nowhere/x.db", HABITS), "check the address"),
+    "a hash of one label": (lambda: lo.frequencies.LinearHash(1.0, 1), "pass more labels"),
+    "a hash without budget": (lambda: lo.frequencies.LinearHash(0, 100), "give epsilon > 0"),
+    "a hash of a billion labels": (lambda: lo.frequencies.LinearHash(1.0, 10**9), "join rare labels"),
+    "a label that is not hashed": (lambda: HASH.privatize([SECRET]), "pass a list"),
+    "a label beyond the hash": (lambda: HASH.privatize([100]), "more than 100 labels"),
+    "reports that are not hashes": (lambda: HASH.estimate([SECRET]), "what privatize returned"),
+    "a picture of a survey": (lambda: lo.plot(HABITS), "pass one of Audit"),
+    "a number for axes": (lambda: lo.plot(FLIP, 3), "pass ax="),
+    "a picture of a problem as a mechanism": (lambda: lo.plotting.mechanism(3), "pass a Mechanism"),
+    "a curve of a mechanism": (lambda: lo.plotting.privacy_curve(FLIP), "pass a PrivacyCurve"),
+    "a curve without points": (lambda: lo.plotting.privacy_curve(ONCE, points=0), "at least 2"),
+    "an audit of a mechanism": (lambda: lo.plotting.delta_curve(FLIP), "pass a Audit"),
+    "a picture of estimates": (lambda: lo.plotting.estimate({}), "pass a Estimate"),
+    "corners of a mechanism": (lambda: lo.plotting.corners(FLIP), "pass a ExtremePoints"),
+    "a design of a mechanism": (lambda: lo.plotting.design(FLIP), "Design or"),
+    "a budget for a sweep": (lambda: lo.sweep(lo.Problem(HALF, "identity", PURE), 1.0), "pass a list"),
+    "a text for a sweep": (lambda: lo.sweep(lo.Problem(HALF, "identity", PURE), "1.0"), "pass a list"),
+    "a mechanism for a sweep": (lambda: lo.sweep(FLIP, [1.0]), "pass a Problem"),
+    "a mechanism to certify": (lambda: lo.certify(FLIP), "audit(mechanism)"),
+    "a number for a workload": (lambda: lo.design(3, PURE), "pass a Workload"),
+    "a one-sided distance": (
+        lambda: lo.MetricDP(1.0, pd.DataFrame([[0, 1], [2, 0]], ["a", "b"], ["a", "b"])),
+        "distance['a', 'b'] = 1",
+    ),
+}
+"""Wrong calls about surveys, accounting, fieldwork, hashes and pictures, with a part of the message."""
+
+
+@pytest.mark.parametrize(("call", "words"), OF_SURVEYS.values(), ids=OF_SURVEYS)
+def test_surveys_refuse_with_what_to_do(call: Callable[[], Any], words: str) -> None:
+    with pytest.raises(LdpoptError) as caught:
+        call()
+    assert words in str(caught.value)
+    assert caught.value.do
+    assert SECRET not in str(caught.value)
+
+
+def test_weights_by_label_that_look_like_probabilities_are_questioned() -> None:
+    with pytest.warns(UserWarning, match=r"sums to 1\.1: its numbers are weights"):
+        lo.Problem({"a": 0.5, "b": 0.6}, "identity", PURE)
+    lo.Problem({"a": 3, "b": 1}, "identity", PURE)  # weights: no warning
+
+
 @pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
 def test_is_refused_cleanly(call: Callable[[], Any]) -> None:
     with pytest.raises(LdpoptError) as caught:

@@ -120,6 +120,47 @@ REFUSED = {
     "privatize questions.json answers.csv --missing leave_out -o out.csv": "--missing is for a mechanism or a design",
     "estimate questions.json answers.csv --method maximum_likelihood": "--method is for a mechanism or a design",
     "plan questions.json --people 10 --epsilon 1": "--epsilon is for a mechanism or a design",
+    "solve questions.json": "the survey is solved: go on with",
+    "design questions.toml": "ldpopt survey solve questions.toml",
+    "compare questions.toml": 'scheme = "best"',
+    "simulate questions.json --people 9": "ldpopt survey simulate questions.json",
+    "sweep questions.toml --epsilon 1": "ldpopt survey plan questions.toml",
+    "vertices questions.toml": "ldpopt survey --help",
+    "export questions.json -o out.lp": "ldpopt survey solve questions.json",
+    "check cut.json": "not a survey in JSON",
+    "survey solve questions.json": "the survey is solved: go on with",
+    "survey solve coin.toml": "it has no [question.NAME]",
+    "survey solve short.toml": "should be a list of at least 2 items",
+    "survey solve prior_sum.toml": "the prior sums to 1.1",
+    "survey solve split.toml": "'splt': should be 'split'",
+    "survey solve questions.toml -o .": "it is a folder",
+    "survey collect coin.json": "it has no [question.NAME]",
+    "survey collect questions.json --until soon": "is not a date such as",
+    "survey collect questions.json --to nothing": "use sqlite:///FILE",
+    "survey invite questions.json 0 -o out.csv --page https://x": "greater than or equal to 1",
+    "survey invite questions.json 3 -o out.csv --page x": "is not the address of a page",
+    "survey export nothing -o out.csv": "such as sqlite:///reports.db",
+    "survey form questions.json -o out.html --to ftp://x": "https://collect.example.org/reports",
+    "survey report questions.json": "Missing option '-o'",
+    "survey report questions.json -o nowhere/out.html": "name a file in an existing folder",
+    "survey report questions.json -o out.html --people 0": "greater than or equal to 1",
+    "survey report questions.json -o out.html --where cloud": "'cloud' is not one of",
+    "report questions.json -o out.html --no-budgets": "--no-budgets is for a model",
+    "report coin -o out.html --waves 3": "waves are those of a survey",
+    "report coin.json -o out.html": "this is JSON",
+    "certify questions.json --solver highs": "--solver is for a model",
+    "certify cut.json": "not a survey in JSON",
+    "audit questions.json --epsilon lots": "'lots' is not a number",
+    "audit questions.json --model coin.toml": "--model is for a mechanism or a design",
+    "audit coin.json --model questions.toml": "this is a survey of several questions",
+    "plan coin --people 10": "a model is solved first",
+    "account questions.json --waves 0": "greater than or equal to 1",
+    "account questions.json --delta 2": "less than or equal to 1",
+    "account coin.toml": "a model is solved first",
+    "estimate questions.json answers.csv --weights answer": "has reports, not weights",
+    "export coin -o out.foo": "use the ending .lp or .mps",
+    "export coin -o nowhere/out.lp": "name a file in an existing folder",
+    "vertices anes96_party": "take too long to list",
     # many runs
     "sweep coin.toml --epsilon a:b:c": "is not a grid",
     "sweep coin.toml --epsilon 1:2:0": "is not a grid",
@@ -173,6 +214,10 @@ def files(folder: Path, coin: str, questions: Path) -> None:
     Path("limit.toml").write_text(coin + "\n[solver]\ntime_limit = 3.0\n")
     Path("questions.toml").write_text('epsilon = 1\n[question.answer]\nlabels = ["no", "yes"]\n')
     Path("questions.json").write_bytes(questions.read_bytes())
+    Path("cut.json").write_bytes(questions.read_bytes()[:500])
+    Path("short.toml").write_text('epsilon = 1\n[question.answer]\nlabels = ["no"]\n')
+    Path("prior_sum.toml").write_text('epsilon = 1\n[question.a]\nlabels = ["no", "yes"]\nprior = [0.5, 0.6]\n')
+    Path("split.toml").write_text('epsilon = 1\nscheme = "splt"\n[question.a]\nlabels = ["no", "yes"]\n')
     Path("other.json").write_text('{"channel": 3}')
     Path("list.json").write_text("[1, 2]")
     Path("latin.csv").write_bytes(b"answer\nyes\nn\xf6\n")

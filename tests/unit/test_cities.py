@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from cities import synthetic_city
 from ldpopt import solve
 from ldpopt.errors import StatementError
-from ldpopt.testing import synthetic_city
 
 
 @pytest.mark.parametrize("n", [1, 2, 50, 400])

@@ -9,8 +9,7 @@ from ldpopt.designing.realize import raw_design
 from ldpopt.designing.worst_case import optimize_worst_case
 from ldpopt.privacy import PureLDP
 
-# Share of the time left in which columns that the value does not need are dropped; the rest is for the proof
-FEWER = 0.3
+FEWER = 0.3  # share of the time left in which unneeded columns are dropped; the rest is for the proof
 
 
 class BlockDesign(DesignMethod):
@@ -22,10 +21,8 @@ class BlockDesign(DesignMethod):
         """Pure privacy, every permutation a symmetry, a block design known."""
         if form.balanced is None:
             return None
-        return (
-            "no permutation of the answers changes the problem: "
-            f"{len(form.balanced.q)} sets of one size, every two answers together equally often"
-        )
+        sets = f"{len(form.balanced.q)} sets of one size, every two answers together equally often"
+        return f"no permutation of the answers changes the problem: {sets}"
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Report one of the sets, all equally likely."""

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
-from ldpopt.certificate.design_bound import LISTED, Bound
+from ldpopt.certificate.design_bound import Bound
 from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.designing.design_form import DesignForm
+from ldpopt.designing.private_columns import PRICED
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, real_number
 
@@ -28,7 +29,7 @@ class DesignLimits:
         Budget in nats from which rounding errors can make a design worse than randomized response.
     """
 
-    listed_answers: int = LISTED
+    listed_answers: int = PRICED
     product_answers: int = 4096
     second_answers: int = 50
     large_epsilon: float = 10.0
@@ -67,8 +68,7 @@ class DesignMethod(ABC):
     """A way to solve design problems."""
 
     name: ClassVar[str]
-    # Whether the optimum is known in closed form, so that no other method is planned after it
-    is_optimal: ClassVar[bool] = False
+    is_optimal: ClassVar[bool] = False  # whether the optimum is known in closed form: no other method is planned
     can_refine: ClassVar[bool] = False  # whether a second run with a smaller gap can end with a smaller gap
 
     @abstractmethod

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, read_size
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, read_size
 from ldpopt.mechanism.exact_draws import TOTAL, Source, geometric_draws, round_decay_up, uniform_below
 from ldpopt.mechanism.sampling import bit_source
 from ldpopt.noise.layers.words import Tail, WordMetric
@@ -180,10 +179,7 @@ class LatticeNoise:
 
     @cached_property
     def _acceptance_bound(self) -> int:
-        """A whole ``M`` with ``|R_t| <= M binom(t + n - 1, n - 1)`` for all t.
-
-        In the tail ``|R_t| = sum_k c_k binom(t + k, k)``, with the backward differences ``c_k`` at -1.
-        """
+        """A whole ``M`` with ``|R_t| <= M binom(t + n - 1, n - 1)`` for all t, by backward differences."""
         n = self.dimension
         heads = [-(-self.size(t) // comb(t + n - 1, n - 1)) for t in range(self.tail.start + 1)]
         before = [self._polynomial(-1 - j) for j in range(n)]

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from ldpopt import solvers
 from ldpopt.errors import LimitReachedError, StatementError
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.numbers import Float, frozen, real_array
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, frozen, real_array
 from ldpopt.solvers.program import LinearProgram, Span
 
 # Limit of Dinkelbach's iteration; its convergence is superlinear, three to six iterations are usual

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.foundation.labels import label_numbers
-from ldpopt.foundation.numbers import Float, frozen, real_array, short_repr
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, frozen, real_array, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair as repair_exactly
 from ldpopt.noise.layers.repairs import REPAIRS, EdgeLoss, RepairInput

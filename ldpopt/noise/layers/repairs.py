@@ -11,8 +11,7 @@ from scipy.optimize import linprog
 
 from ldpopt.closed_forms.kernel import hop_distances
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError
-from ldpopt.foundation.numbers import Float, is_whole
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, is_whole
 from ldpopt.privacy import GraphDP
 from ldpopt.privacy.graph_layers import Value, value_of
 from ldpopt.problem.problem import Problem
@@ -168,11 +167,7 @@ def window(case: RepairInput) -> Float:
 
 
 def layer_program(case: RepairInput) -> Float:
-    """Solve for the best mechanism that depends on an input through ``min(L(x, r), depth)`` only.
-
-    Inputs with the same layers are one node of a smaller graph, whose edges are those between them. The depth is the
-    largest for which the smaller graph's channel has at most `MAX_LAYER_ENTRIES` entries.
-    """
+    """Solve for the best mechanism that depends on an input through ``min(L(x, r), depth)`` only, for a large depth."""
     import networkx as nx
 
     problem, (n, m) = case.problem, case.levels.shape

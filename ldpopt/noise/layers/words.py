@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from ldpopt.errors import NotRepresentableError, StatementError
-from ldpopt.foundation.numbers import real_number
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int, real_number
 
 # A point ``(a, b, ...)`` is stored as ``a * base + b`` and so on; codes add like points while entries are small
 BASES = {1: 1 << 62, 2: 1 << 31, 3: 1 << 20}
@@ -81,9 +80,8 @@ class WordMetric:
 
     def __repr__(self) -> str:
         ball = f", widening={float(self.widening):g}, norm={self.norm:g}" if self.widening else ""
-        return (
-            f"WordMetric({len(self.columns)} columns in dimension {self.dimension}{ball}, {len(self._layers)} layers)"
-        )
+        size = f"{len(self.columns)} columns in dimension {self.dimension}"
+        return f"WordMetric({size}{ball}, {len(self._layers)} layers)"
 
     def layer(self, number: int) -> Int:
         """Return the points of a layer, shape ``(k, n)``, in lexicographic order."""
@@ -151,10 +149,7 @@ class WordMetric:
 
     @cached_property
     def _growth(self) -> int:
-        """Last difference of the layer sizes in the tail: ``n!`` times the volume of the hull of the columns.
-
-        In units of a lattice cell, times the number of cosets of the lattice that the ball meets.
-        """
+        """``n!`` times the volume of the columns' hull in lattice cells, times the lattice's cosets in the ball."""
         basis = _lattice_basis(self.columns)
         if len(basis) < self.dimension:
             if self.dimension > 2:
@@ -228,11 +223,8 @@ def _lattice_basis(columns: Int) -> list[list[int]]:
     for k in range(columns.shape[1]):
         while sum(row[k] != 0 for row in rows) > 1:
             pivot = min((row for row in rows if row[k]), key=lambda row: abs(row[k]))
-            rows = [row if row is pivot else _reduced(row, pivot, row[k] // pivot[k]) for row in rows]
+            others = [(row, row[k] // pivot[k]) for row in rows if row is not pivot]
+            rows = [pivot, *([a - t * b for a, b in zip(row, pivot, strict=True)] for row, t in others)]
         basis += [row for row in rows if row[k]]
         rows = [row for row in rows if not row[k] and any(row)]
     return basis
-
-
-def _reduced(row: list[int], pivot: list[int], times: int) -> list[int]:
-    return [a - times * b for a, b in zip(row, pivot, strict=True)]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from ldpopt.foundation.display import filled
 from ldpopt.foundation.numbers import short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.report.results import Precision, Result, solve_at
-from ldpopt.plotting.report.survey_page import Where, survey_page
-from ldpopt.plotting.report.words import MIN_HALF_WIDTH, gap_in_words, half_width_in_words, program
+from ldpopt.plotting.report.survey_page import survey_page
+from ldpopt.plotting.report.words import MIN_HALF_WIDTH, program
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.modelfile import Model
 from ldpopt.problem.problem import Problem
@@ -35,7 +35,7 @@ def report(
     title: str = "",
     people: int | None = None,
     waves: int | None = None,
-    where: Where | None = None,
+    where: Literal["device", "office"] | None = None,
     keep: Sequence[str] = (),
     budgets: bool = True,
     time_limit: float | None = None,
@@ -85,33 +85,25 @@ def report(
         raise StatementError(f"keep = {keep!r} is one text", do="pass a list of columns, such as ['region']")
     wanted = None if people is None else whole_number(people, "people", 1)
     sizes = list(PEOPLE) if wanted is None else sorted({max(1, wanted // 2), wanted, 2 * wanted})
-    title = title or "A private survey"
+    title = (isinstance(problem, Survey) and problem.title) or title or "A private survey"
+    words: dict[str, Any] = {"title": title, "source": source, "program": program()}
+    words |= {"where": where, "keep": keep, "wanted": wanted, "belief_ranges": belief_ranges}
     if isinstance(problem, Survey):
         times = (problem.words.waves or 1) if waves is None else whole_number(waves, "waves", 1)
-        about: Any = {"people": wanted, "waves": times, "where": where, "keep": keep, "belief_ranges": belief_ranges}
-        return survey_page(problem, source=source, title=title, sizes=sizes, **about)
+        return survey_page(problem, sizes, times, **words)
     if waves is not None:
         raise StatementError("waves are those of a survey", do="leave waves out, or pass a Survey")
     results, own = _results(problem, budgets, time_limit, progress)
+    found = {"problem": problem, "is_design": isinstance(problem, DesignProblem), "results": results, "own": own}
     return filled(
         Path(__file__).parent,
-        title=title,
-        problem=problem,
-        is_design=isinstance(problem, DesignProblem),
-        results=results,
-        own=own,
-        source=source,
-        program=program(),
-        where=where,
-        keep=keep,
         people=sizes,
-        wanted=wanted,
         most_likely_reports=most_likely_reports,
         precision_rows=lambda precision: precision_rows(precision, sizes),
-        belief_ranges=belief_ranges,
         guesses=guesses,
-        gap_in_words=gap_in_words,
         power=lambda privacy, distance: math.exp(min(float(privacy.epsilon) * distance, 700.0)),
+        **found,
+        **words,
     )
 
 
@@ -151,15 +143,15 @@ def most_likely_reports(mechanism: Mechanism, most: int) -> list[tuple[Any, list
     return rows
 
 
-def precision_rows(precision: Precision, sizes: Sequence[int]) -> list[tuple[str, list[str], float | None]]:
-    """Return some numbers that are not fixed, each with its half-widths, and how many times as many people it takes."""
+def precision_rows(precision: Precision, sizes: Sequence[int]) -> list[tuple[str, list[float], float | None, bool]]:
+    """Return some numbers that are not fixed: half-widths, how many times as many people, whether they are shares."""
     rows = []
-    for k in _spread(len(precision.names), MAX_LISTED_ESTIMATES):
+    for k in _spread(len(precision.words), MAX_LISTED_ESTIMATES):
         deviation, truthful = float(precision.deviation[k]), float(precision.truthful[k])
-        if NORMAL_QUANTILE * deviation < MIN_HALF_WIDTH:
-            continue
-        widths = [half_width_in_words(NORMAL_QUANTILE * deviation / n**0.5, bool(precision.is_share[k])) for n in sizes]
-        rows.append((precision.words[k], widths, (deviation / truthful) ** 2 if truthful > 0 else None))
+        if NORMAL_QUANTILE * deviation >= MIN_HALF_WIDTH:
+            times = (deviation / truthful) ** 2 if truthful > 0 else None
+            widths = [NORMAL_QUANTILE * deviation / n**0.5 for n in sizes]
+            rows.append((precision.words[k], widths, times, precision.is_share[k]))
     return rows
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import base64
 import math
 import tempfile
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ldpopt.designing import FrequencyDesign, QuestionsDesign, design
+from ldpopt.designing import design
 from ldpopt.designing.realize import left_inverse
+from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import CertificateError, StatementError
 from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.report.words import is_share, number_in_words
@@ -36,7 +38,6 @@ UNIFORM_TOLERANCE = 1e-12  # largest difference of two probabilities of a distri
 class Precision:
     """Standard deviations of one respondent's values, if true answers follow the assumed distribution."""
 
-    names: Sequence[Hashable]
     words: Sequence[str]  # what each number is
     is_share: Sequence[bool]
     deviation: Float  # shape (k,); that of the estimate from N people is 1 / sqrt(N) times it
@@ -44,22 +45,13 @@ class Precision:
     is_uniform: bool  # whether the assumed distribution is the uniform one
 
     @classmethod
-    def of(
-        cls,
-        channel: Float,
-        estimator: Float,
-        workload: Float,
-        prior: Float,
-        names: Sequence[Hashable],
-        inputs: Sequence[Hashable],
-    ) -> Precision:
+    def of(cls, channel: Float, estimator: Float, workload: Float, prior: Float, words: Sequence[str]) -> Precision:
         """Deviations of the estimates ``estimator[k, y]`` of the numbers ``workload @ prior``, shape (k,)."""
         mean = workload @ prior
         private = np.maximum(estimator**2 @ (prior @ channel) - mean**2, 0.0)
         truthful = np.maximum(workload**2 @ prior - mean**2, 0.0)
-        words = [number_in_words(name, row, inputs) for name, row in zip(names, workload, strict=True)]
         is_uniform = bool(np.ptp(prior) < UNIFORM_TOLERANCE)
-        return cls(names, words, list(map(is_share, workload)), np.sqrt(private), np.sqrt(truthful), is_uniform)
+        return cls(words, list(map(is_share, workload)), np.sqrt(private), np.sqrt(truthful), is_uniform)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +93,7 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
     precision = None
     if len(singular) == n and singular[-1] > MIN_SINGULAR_VALUE * singular[0]:
         inverse = left_inverse(mechanism.channel, np.full(n, 1 / n))
-        precision = Precision.of(mechanism.channel, inverse, np.eye(n), prior, problem.inputs, problem.inputs)
+        precision = Precision.of(mechanism.channel, inverse, np.eye(n), prior, list(map(text_of, problem.inputs)))
     aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
     factor = math.exp(certificate.audit.epsilon)
     text = _in_base64(certificate)
@@ -113,13 +105,14 @@ def _design(problem: DesignProblem, time_limit: float | None) -> Result:
     privacy, workload, weights = problem.privacy, problem.workload, problem.weights
     found: Any = design(workload, privacy, weights=weights, objective=problem.objective, time_limit=time_limit)
     aim = f"{'largest' if problem.objective == 'worst_case' else 'average'} variance"
-    if isinstance(found, (FrequencyDesign, QuestionsDesign)):
-        factor = math.exp(found.audit().epsilon)
+    if isinstance(found, FormulaDesign):
+        factor = math.exp(found.certificate.audit.epsilon)
         return Result(privacy, factor, None, found.value, aim, found.relative_gap, None, "")
     n = workload.shape[1]
     prior = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     matrix = np.asarray(workload.matrix)
-    precision = Precision.of(found.mechanism.channel, found.estimator, matrix, prior, workload.names, workload.inputs)
+    words = [number_in_words(*number, workload.inputs) for number in zip(workload.names, matrix, strict=True)]
+    precision = Precision.of(found.mechanism.channel, found.estimator, matrix, prior, words)
     factor = math.exp(found.certificate.audit.epsilon)
     text = _in_base64(found.certificate)
     return Result(privacy, factor, found.mechanism, found.value, aim, found.relative_gap, precision, text)

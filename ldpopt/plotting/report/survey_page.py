@@ -3,111 +3,58 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import LdpoptError
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.labels import text_of
-from ldpopt.plotting.report.words import (
-    MIN_HALF_WIDTH,
-    gap_in_words,
-    half_width_in_words,
-    is_share,
-    number_in_words,
-    odds_in_words,
-    program,
-)
+from ldpopt.plotting.report.words import MIN_HALF_WIDTH, is_share, number_in_words
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.survey import Survey
 
 MAX_ROWS = 12  # largest number of estimates of a question in its table
-CONFIDENCE = 0.95
-MOST_SHOWN = 1e6  # odds from which a picture shows nothing
-
-Where = Literal["device", "office"]
 
 
-def survey_page(
-    survey: Survey,
-    *,
-    source: str,
-    title: str,
-    sizes: Sequence[int],
-    people: int | None,
-    waves: int,
-    where: Where | None,
-    keep: Sequence[str],
-    belief_ranges: Callable[[float], Any],
-) -> str:
+def survey_page(survey: Survey, sizes: Sequence[int], waves: int, **words: Any) -> str:
     """The page of a survey as HTML; see `report`."""
-    questions = [_question(survey, name, sizes, people) for name in survey.questions]
-    is_bounded = not math.isinf(survey.odds)
-    factor = math.exp(min(waves * math.log(survey.odds), 700.0)) if is_bounded else math.inf
-    proofs = survey.certificates
-    points = [width for one in questions for width in one["points"]]
-    return filled(
-        Path(__file__).parent,
-        "survey",
-        title=survey.title or title,
-        questions=questions,
-        scheme="split" if survey.joint is None and survey.one_question is None else survey.scheme,
-        epsilon=survey.epsilon,
-        waves=waves,
-        after=[survey.account(times).in_words for times in sorted({1, waves})],
-        is_bounded=is_bounded,
-        factor=odds_in_words(factor) if is_bounded else "",
-        ranges=belief_ranges(factor) if factor < MOST_SHOWN else [],
-        where=where,
-        keep=[name for name in keep if name != survey.weights],
-        weights=survey.weights,
-        shows_missing=survey.unprotected,
-        sizes=sizes,
-        people=people,
-        coarse=[half_width_in_words(width, True) for width in (min(points), max(points))] if points else None,
-        confidence=round(100 * CONFIDENCE),
-        proved=list(proofs),
-        gap=gap_in_words(max((proof.relative_gap for proof in proofs.values()), default=0.0)),
-        unproved=[name for name in survey.asked if name not in proofs],
-        source=source,
-        program=program(),
-    )
+    questions = [_question(survey, name, sizes) for name in survey.questions]
+    factor = math.inf if math.isinf(survey.odds) else math.exp(min(waves * math.log(survey.odds), 700.0))
+    after = [survey.account(times).in_words for times in sorted({1, waves})]
+    found = {"survey": survey, "questions": questions, "sizes": sizes, "waves": waves, "factor": factor, "after": after}
+    return filled(Path(__file__).parent, "survey", **found, **words)
 
 
-def _question(survey: Survey, name: str, sizes: Sequence[int], people: int | None) -> dict[str, Any]:
-    """What the page has about a question; ``points`` are the half-widths of its shares for the number of people."""
+def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]:
+    """What the page has about a question; a row has words, half-widths by size, and how many open answers equal one."""
     question, words = survey.questions[name], survey.words.questions.get(name)
 
     def shown(label: Hashable) -> str:
-        text = text_of(label)
-        return words.answers.get(text, text) if words is not None else text
+        return text_of(label) if words is None else words.answers.get(text_of(label), text_of(label))
 
-    answer = None if question.missing_answer is None else shown(question.missing_answer)
-    found: dict[str, Any] = {"name": name, "text": words.text if words is not None else "", "missing_answer": answer}
-    found |= {"answers": list(map(shown, question.inputs)), "missing": question.missing}
-    found |= {"epsilon": survey.budgets[name], "rows": [], "points": [], "more": 0, "why_not": "", "has_shares": True}
+    source, missing = question.source, question.missing_answer
+    workload = source if isinstance(source, Workload) else getattr(source, "workload", None)
+    found: dict[str, Any] = {"name": name, "text": "" if words is None else words.text, "missing": question.missing}
+    ticks = getattr(question, "ticks", ())
+    found |= {
+        "answers": list(map(shown, ticks or question.inputs)),
+        "has_ticks": bool(ticks),
+        "missing_answer": missing and shown(missing),
+        "rows": [],
+    }
     try:
-        precision = survey.precision(name, confidence=CONFIDENCE)
+        precision = survey.precision(name)
     except LdpoptError as error:
         return found | {"why_not": error.what}
-    workload = question.source if isinstance(question.source, Workload) else getattr(question.source, "workload", None)
-    for place, number in enumerate(precision.names):
-        if precision.half_width(1)[place] < MIN_HALF_WIDTH:
-            continue
-        if len(found["rows"]) == MAX_ROWS:
-            found["more"] = len(precision.names) - place
-            break
+    kept = [place for place, width in enumerate(precision.half_width(1)) if width >= MIN_HALF_WIDTH]
+    for place in kept[:MAX_ROWS]:
         row = None if workload is None or precision.names == question.inputs else np.asarray(workload.matrix[place])
         widths = [float(precision.half_width(size)[place]) for size in sizes]
-        found["has_shares"] &= is_share(row)
-        if people is not None and is_share(row):
-            found["points"].append(widths[list(sizes).index(people)])
-        shown_widths = [half_width_in_words(width, is_share(row)) for width in widths]
-        openly = float(precision.spans[place]) ** 2 / 4 / float(precision.variances[place])  # largest open variance
-        found["rows"].append(
-            (number_in_words(number, row, question.inputs, shown), shown_widths, max(1, round(openly * (people or 0))))
-        )
-    return found
+        openly = float(precision.spans[place] ** 2 / 4 / precision.variances[place])  # of the largest open variance
+        number = precision.names[place]
+        text = shown(number) if ticks else number_in_words(number, row, question.inputs, shown)
+        found["rows"].append({"text": text, "in_points": is_share(row), "widths": widths, "openly": openly})
+    return found | {"why_not": "", "more": len(kept) - len(found["rows"])}

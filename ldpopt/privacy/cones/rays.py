@@ -9,14 +9,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.foundation.numbers import Float, Int, short_repr
 from ldpopt.privacy import TiedNotion
-from ldpopt.privacy.cones.vertices import MAX_RAYS, Int, lengths_of, vertices
+from ldpopt.privacy.cones.vertices import MAX_RAYS, lengths_of, vertices
 from ldpopt.privacy.ties import Ties
 
 ZERO = -1  # marks an entry that is 0: the answer never gives the report
@@ -133,7 +132,7 @@ class Columns:
         centered = self.shapes - (self.shapes @ r)[:, None]
         return np.asarray(centered * (self.spread / self.mass(r))[:, None])
 
-    def take(self, positions: NDArray[np.int64]) -> Columns:
+    def take(self, positions: Int) -> Columns:
         """The columns at some positions."""
         return Columns(self.shapes[positions], self.base, self.spread)
 

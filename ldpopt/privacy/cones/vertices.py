@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
+from ldpopt.foundation.numbers import Int
 from ldpopt.privacy.ties import Ties
 
-Int = NDArray[np.int64]
 BITS = 52  # bits of the longest length
 SAME = 38  # lengths are equal if they agree in so many leading bits
 FAR = np.int64(2**61)  # length between answers that no chain of ties connects

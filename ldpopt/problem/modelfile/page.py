@@ -17,9 +17,7 @@ from ldpopt.privacy.plain import MisstatedError
 # Largest size in bytes of a file that is read or written; a gain of 1000 x 1000 numbers takes a third of it
 LARGEST_FILE = 64 * 2**20
 MAX_DEPTH = 8  # largest nesting depth of a file; a matrix in a table has depth four
-
 Key = tuple[str | int, ...]
-
 _WORDS = {
     "prior": ("prior",),
     "utility": ("utility", "gain", "loss"),
@@ -67,7 +65,13 @@ class Page:
             at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", text)
             place: Key | int = (int(at[1]) if at[1] else self.text.rstrip().count("\n") + 1) if at else ()
             what = text[: at.start()] if at else text.split(";")[0]
-            raise self.error(place, f"not TOML: {what[:1].lower()}{what[1:]}", "correct the line") from None
+            is_json = self.text.lstrip()[:1] == "{"
+            do = (
+                "this is JSON: pass a model or a statement in TOML; `ldpopt audit` reads JSON"
+                if is_json
+                else "correct the line"
+            )
+            raise self.error(place, f"not TOML: {what[:1].lower()}{what[1:]}", do) from None
         self._require_plain(data)
         return data
 

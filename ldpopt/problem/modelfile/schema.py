@@ -349,6 +349,7 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
     same = [e["msg"] for e in found if _place(data, e["loc"])[0] == place and e["type"] != "missing"]
     wanted = " or ".join(dict.fromkeys(message.removeprefix("Input should be ") for message in same))
     wanted = re.sub("a valid dictionary( or object to extract fields from)?", "a table", wanted)
+    wanted = re.sub("List should have (at .* items?) after validation, not .*", r"a list of \1", wanted)
     what = f"{dotted((*key, *place))} = {_short(value)}: should be {wanted}"
     raise page.error((*key, *place), what, "see `Model files` in the documentation")
 

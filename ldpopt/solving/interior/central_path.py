@@ -10,8 +10,7 @@ from scipy.linalg.lapack import dpotrs
 
 from ldpopt.certificate.compact import Prices
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.solvers import Status
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 from ldpopt.solving.interior.pricing import best_bound, project_to_private
@@ -55,7 +54,7 @@ class PurePoint(CompactPoint):
 class CompactSystem(NewtonSystem[CompactPoint]):
     """The linear system of one iteration: all variables except ``y`` and ``M`` are eliminated entry by entry."""
 
-    corrections = 0
+    has_short_steps = True
 
     def __init__(self, path: "CentralPath", at: CompactPoint) -> None:
         self.path, self.at = path, at

@@ -18,11 +18,11 @@ import numpy as np
 
 from ldpopt.errors import NotRepresentableError, SolverOptionError
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int
 from ldpopt.foundation.threads import few_threads
 from ldpopt.solvers import Feature, Outcome, Solver, Status
 from ldpopt.solvers.program import LinearProgram
-from ldpopt.solving.channel_program import ChannelProgram, Structure
+from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.interior.central_path import CentralPath
 
 GAP = 1e-11  # relative gap at which to stop, between a valid bound and the value of a feasible channel
@@ -51,7 +51,10 @@ class Interior(Solver):
         # With kept, that outcome belongs to a program with other outputs: kept[j] is the position of output j in it, or
         # -1.
         _read_options(options, gap, steps)
-        structure = _structure(program)
+        if not (isinstance(program, ChannelProgram) and program.is_plain_compact):
+            what = "the interior point solves compact programs: one constraint for all pairs, an expected value"
+            raise NotRepresentableError(what, do='use solver="highs"')
+        structure = program.structure
         sign = 1.0 if structure.maximize else -1.0
         costs = sign * structure.weighted
         deadline = Deadline.after(time_limit)
@@ -80,11 +83,3 @@ def _read_options(unknown: dict[str, Any], gap: float, steps: int) -> None:
     if not (isinstance(gap, float) and gap > 0 and isinstance(steps, int) and steps > 0):
         do = "gap is a positive float, steps a positive integer"
         raise SolverOptionError(f"gap = {gap!r}, steps = {steps!r}: one of them is not valid", do=do)
-
-
-def _structure(program: LinearProgram) -> Structure:
-    """The numbers of a plain compact program; other programs are refused."""
-    if isinstance(program, ChannelProgram) and program.is_plain_compact:
-        return program.structure
-    what = "the interior point solves compact programs: one constraint for all pairs, an expected value, no side rows"
-    raise NotRepresentableError(what, do='use solver="highs"')

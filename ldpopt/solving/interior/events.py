@@ -197,9 +197,8 @@ class _EventSystem(NewtonSystem[EventPoint]):
         tie = aim_t / at.t - self.tie_weight * self.tie_residual
         share_side = tie + aim_s / at.s - self.share_residual
         pair = aim_f / at.pairs - self.pair_residual + (share_side / self.total_weight).sum(axis=0)
-        eliminated = self.events.adjoint(
-            tie - self.tie_fraction * share_side + self.tie_fraction * (pair / self.pair_pivot)
-        )
+        pairs = self.tie_fraction * (pair / self.pair_pivot)
+        eliminated = self.events.adjoint(tie - self.tie_fraction * share_side + pairs)
         return self.dual_residual + aim_p / at.p - eliminated, share_side, pair
 
     def _complete_step(

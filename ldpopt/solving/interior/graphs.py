@@ -14,8 +14,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import few_threads, over_rows
 from ldpopt.native import add_adjoint, add_multiplier_steps, add_weights, write_steps
 from ldpopt.privacy import Ties
@@ -31,7 +30,6 @@ STALLED_STEPS = 5  # iterations without a smaller gap before stopping
 NEGLIGIBLE = 1e-3  # share of the gap by which leaving out small multipliers may raise the bound
 # Largest error of a step's equations that is not corrected, relative to the largest cost; the predictor's error
 MAX_ERROR, MAX_PREDICTOR_ERROR = 1e-11, 1e-6
-CORRECTED_INPUTS = 300  # number of inputs from which further corrections of a step save time
 LEAST_ENTRY = 1e-150  # smallest entry by which a matrix is scaled, because entries may not be positive after rounding
 
 
@@ -206,12 +204,8 @@ class GraphPoint(Point):
 class GraphSystem(NewtonSystem[GraphPoint]):
     """The linear system of one iteration, factored at a point; ``workspace`` (m, numbers) is memory for the factors."""
 
-    reach = 0.3
-
     def __init__(self, data: GraphProgram, at: GraphPoint, workspace: Float) -> None:
         self.data, self.at = data, at
-        # On many inputs a factorization costs ten times as much as a correction, on few about the same.
-        self.corrections = 4 if data.shape[1] >= CORRECTED_INPUTS else 0
         self.sum_residual = 1 - at.p.sum(axis=0)
         self.dual_residual = data.priced(at.prior) - at.sums + data.adjoint(at.ties)
         self.prior_residual = 0.0 if data.gain is None else 1 - float(at.prior.sum())
@@ -242,9 +236,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
         """Solve the system of the rows that couple the outputs."""
         return np.asarray(self.schur_scale * dpotrs(self.schur_factor, self.schur_scale * right, lower=1)[0])
 
-    def _solve_coupled(
-        self, right: Float, sums: Float, worst: Float | None, prior: float
-    ) -> tuple[Float, Float, Float, Float]:
+    def _solve_coupled(self, right: Float, sums: Float, worst: Float | None, prior: float) -> tuple[Float, ...]:
         """Solve all outputs together with the row sums and, in the worst case, the expectations."""
         data = self.data
         uncoupled = self.factors.solve(right)
@@ -252,9 +244,8 @@ class GraphSystem(NewtonSystem[GraphPoint]):
             y = self._solve_schur(uncoupled.sum(axis=0) - sums)
             return uncoupled - self.factors.solve(np.broadcast_to(y, right.shape)), y, np.zeros(0), np.zeros(1)
         n = data.shape[1]
-        base = self._solve_schur(
-            np.concatenate([uncoupled.sum(axis=0) - sums, -(data.gain * uncoupled).sum(axis=0) + worst])
-        )
+        expected = -(data.gain * uncoupled).sum(axis=0) + worst
+        base = self._solve_schur(np.concatenate([uncoupled.sum(axis=0) - sums, expected]))
         unit_response = self._solve_schur(np.concatenate([np.zeros(n), np.ones(n)]))
         shift = (prior - base[n:].sum()) / unit_response[n:].sum()
         combined = base + shift * unit_response

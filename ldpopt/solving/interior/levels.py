@@ -6,8 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads, over_rows, parts_of
 from ldpopt.native import factor, matrix_product, solve_levels
 
@@ -32,11 +31,7 @@ class Levels:
 
     @classmethod
     def of(cls, n: int, first: Int, second: Int) -> "Levels":
-        """Breadth-first levels of a graph given by ordered pairs, in each component from a vertex far from all others.
-
-        That vertex is found by repeated searches, each from the vertex of the last level that has the fewest edges
-        (George and Liu 1979). Complexity: O(pairs log pairs).
-        """
+        """Breadth-first levels, in each component from a vertex far from all others (George and Liu 1979)."""
         graph = csr_array((np.ones(len(first)), (first, second)), shape=(n, n))
         level = _levels(graph)
         order = np.lexsort((np.arange(n), level))
@@ -125,9 +120,8 @@ class LevelFactors:
         plain = levels.unpacked(total[0], total[0])
         if len(total) == 1:
             return cls(levels, off, workspace, (plain,))
-        return cls(
-            levels, off, workspace, (plain, levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3]))
-        )
+        rest = levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3])
+        return cls(levels, off, workspace, (plain, *rest))
 
     def solve(self, right: Float) -> Float:
         """Solve every output's system; right-hand sides and solutions have the shape (m, n)."""

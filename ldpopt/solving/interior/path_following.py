@@ -1,7 +1,4 @@
-"""The common part of the interior-point methods: predictor and corrector, step lengths, Cholesky factor, main loop.
-
-Mehrotra (1992) for predictor and corrector, Gondzio (1996) for the further corrections.
-"""
+"""The common part of the interior-point methods: Mehrotra's predictor and corrector, Cholesky factor, main loop."""
 
 import math
 import time
@@ -16,9 +13,9 @@ from scipy.linalg.lapack import dpotrf
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
-STEP_TO_BOUNDARY = 0.995  # length of a step as a share of the distance to the boundary
-# Largest number of further corrections of a step; each corrects outlying products of slack and multiplier
-CORRECTIONS = 2
+STEP_TO_BOUNDARY = 0.995  # smallest length of a step as a share of the distance to the boundary
+# A step stops short of the boundary by this share, times the share of the products that the predictor leaves, or less
+STEP_BACKOFF = 0.03
 # Entries of one block of work, so that temporary arrays fit in the processor's cache and need little memory
 BLOCK = 1 << 15
 
@@ -68,8 +65,7 @@ class NewtonSystem(ABC, Generic[P]):
     """The linear system of one iteration, factored at the point ``at``."""
 
     at: P
-    corrections: int = CORRECTIONS  # largest number of further corrections of a step
-    reach: ClassVar[float] = 0.1  # length by which a correction aims beyond the longest step
+    has_short_steps: ClassVar[bool] = False  # second-order terms would spoil these, and are multiplied by their length
     centering: float = 0.0  # smallest target of the products, as a share of their mean
 
     @abstractmethod
@@ -82,36 +78,22 @@ class NewtonSystem(ABC, Generic[P]):
         count = sum(part.size for part in at.slacks)
         mean = at.products / count
         affine = self.direction(tuple(-x * u for x, u in at.complementary_pairs), refine=False)
-        reached = _products_after(at, affine, *at.lengths(affine)) / count
+        lengths = at.lengths(affine)
+        reached = _products_after(at, affine, *lengths) / count
         aim = mean * max((max(reached, 0.0) / mean) ** 3, self.centering)
         second_order = zip(at.complementary_pairs, affine.complementary_pairs, strict=True)
-        aims = tuple(np.ascontiguousarray(aim - x * u - dx * du) for (x, u), (dx, du) in second_order)
+        weight = min(lengths) if self.has_short_steps else 1.0
+        aims = tuple(np.ascontiguousarray(aim - x * u - weight * dx * du) for (x, u), (dx, du) in second_order)
         del affine, second_order  # frees large arrays
-        return self.moved(self._corrected(aims, aim))
+        return self.moved(self.direction(aims), max(reached, 0.0) / mean)
 
-    def moved(self, step: P) -> P | None:
+    def moved(self, step: P, share: float = 1.0) -> P | None:
         """The point after nearly the longest step from ``at``; None on numerical failure."""
         if not all(bool(np.isfinite(getattr(step, one.name)).all()) for one in fields(step)):
             return None
         primal, dual = self.at.lengths(step)
-        return self.at.moved(step, min(1.0, STEP_TO_BOUNDARY * primal), min(1.0, STEP_TO_BOUNDARY * dual))
-
-    def _corrected(self, aims: tuple[Float, ...], aim: float) -> P:
-        """Correct outlying products for as long as that lengthens the step; ``aims`` is overwritten."""
-        at, best = self.at, self.direction(aims)
-        for _ in range(self.corrections):
-            primal, dual = at.lengths(best)
-            further = min(1.0, 1.1 * primal + self.reach), min(1.0, 1.1 * dual + self.reach)
-            for change, *numbers in zip(aims, at.slacks, at.multipliers, best.slacks, best.multipliers, strict=True):
-                for wanted, x, u, dx, du in _blocks(change, *numbers):
-                    products = (x + further[0] * dx) * (u + further[1] * du)
-                    # Into [aim / 10, 10 aim], lowering none by more than 10 aim.
-                    wanted += np.maximum(np.clip(products, 0.1 * aim, 10 * aim) - products, -10 * aim)
-            other = self.direction(aims)
-            if sum(at.lengths(other)) < 1.01 * (primal + dual):
-                break
-            best = other
-        return best
+        length = max(STEP_TO_BOUNDARY, 1 - STEP_BACKOFF * share)
+        return self.at.moved(step, min(1.0, length * primal), min(1.0, length * dual))
 
 
 @dataclass(frozen=True)

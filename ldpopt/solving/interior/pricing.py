@@ -11,10 +11,7 @@ from ldpopt.foundation.numbers import Float
 
 
 def best_bound(costs: Float, duals: Float, b: float, beta: float, delta: float = 0.0) -> float:
-    r"""Upper bound :math:`\sum_x y_x + n t` with the best shift ``t``, plus the part of the slack; up to rounding.
-
-    ``costs`` have the shape (n, m), the multipliers ``duals`` (n,).
-    """
+    r"""Bound :math:`\sum_x y_x + n t` of costs (n, m), with the best shift ``t``, plus the part of the slack."""
     shift = float(least_shift(costs, duals, b, beta, may_fall=not delta))
     total = float(duals.sum()) + len(duals) * shift
     if delta:

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Solver, Status, find

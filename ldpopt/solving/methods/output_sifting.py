@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ldpopt.certificate.compact import Prices
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
 from ldpopt.solvers import Feature, Outcome, Solver, Status
@@ -40,10 +39,7 @@ QUANTILES = (1.0, 0.9, 0.75, 0.5)  # initial guesses of the multipliers: these q
 
 @dataclass(frozen=True)
 class OutputSifting(Method):
-    """Solve compact programs on few outputs, by any solver.
-
-    A solver that can stop at a gap solves each round only as accurately as needed, and starts from the last round.
-    """
+    """Solve compact programs on few outputs, by any solver; rounds are only as accurate as needed if it has a gap."""
 
     solver: str | Solver = "interior"
 

@@ -167,13 +167,9 @@ class Comparison(HasFacts):
         """Return what the command writes as JSON: the best value, the bound, and the rows; nan is None."""
         rows = [{name: getattr(row, name) for name in ("name", *COLUMNS, "applies")} for row in self.rows]
         rows = [{key: None if value != value else value for key, value in row.items()} for row in rows]
-        has_best = any(row.difference == 0.0 for row in self.methods)
-        return {
-            "sense": self.problem.utility.sense,
-            "best": self.best.value if has_best else None,
-            "bound": None if math.isnan(self.bound) else self.bound,
-            "rows": rows,
-        }
+        best = self.best.value if any(row.difference == 0.0 for row in self.methods) else None
+        bound = None if math.isnan(self.bound) else self.bound
+        return {"sense": self.problem.utility.sense, "best": best, "bound": bound, "rows": rows}
 
 
 def completed(problem: Problem, rows: Sequence[ComparisonRow], finished: int, planned: int) -> Comparison:
@@ -193,9 +189,8 @@ def completed(problem: Problem, rows: Sequence[ComparisonRow], finished: int, pl
             kept.append(replace(row, difference=row.value - best, ratio=ratio, relative_gap=gap))
     # Those equal up to rounding keep their order; nan, without a mechanism, comes last.
     order = {row.name: (-1 if is_gain else 1) * float(f"{row.value:.12g}") for row in kept}
-    literature = sorted(
-        (row for row in kept if row.kind == LITERATURE), key=lambda r: (math.isnan(r.value), order[r.name])
-    )
+    literature = [row for row in kept if row.kind == LITERATURE]
+    literature.sort(key=lambda row: (math.isnan(row.value), order[row.name]))
     methods = [row for row in kept if row.kind != LITERATURE]
     return Comparison(problem, (*methods, *literature), bound, finished, planned)
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.problem import Problem
 from ldpopt.studies.literature.problems import distances, exactly_private, read_problem, require_mutual_ties

@@ -25,8 +25,7 @@ from ldpopt.studies.literature.planar_laplace import planar_laplace
 
 REMAPPED = ", remapped"  # end of the name of a mechanism whose reports are replaced by what is best for the prior
 MAX_PAIRWISE_NONZEROS = 200_000  # largest number of non-zeros for which the pairwise form is solved too
-# Largest number of entries of a channel for the best extreme point, without and with delta
-MAX_ENTRIES = {False: 16, True: 9}
+MAX_ENTRIES = {False: 16, True: 9}  # largest channel for the best extreme point, without and with delta
 FIRST = ("highs", "cbc", "cvxpy")  # solvers in the order of the rows; others follow
 Method = Callable[[], dict[str, Any]]  # runs a method; returns the fields of its row, with a value and a mechanism
 

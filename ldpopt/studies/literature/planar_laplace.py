@@ -1,9 +1,8 @@
 r"""The planar Laplace mechanism for places: noise in the plane, then the nearest place.
 
-The density :math:`\frac{\epsilon^2}{2\pi} e^{-\epsilon r}` is minus the divergence of the field
-:math:`\frac{S(r)}{2 \pi r}` along the ray, :math:`S(r) = (1 + \epsilon r) e^{-\epsilon r}`. The mass of a cell is thus
-what flows in through its walls, and 1 more in the cell of the source. Walls lie on lines: at distance h from the
-source, with :math:`t = h \sinh u` along the line, the flow is :math:`\frac{1}{2\pi} \int S(h \cosh u) / \cosh u \, du`.
+The density is minus the divergence of the field :math:`\frac{S(r)}{2 \pi r}`, :math:`S(r) = (1 + \epsilon r)
+e^{-\epsilon r}`: the mass of a cell flows in through its walls, and 1 more in the cell of the source. Through a wall at
+distance h the flow is :math:`\frac{1}{2\pi} \int S(h \cosh u) / \cosh u \, du`, with :math:`t = h \sinh u` along it.
 """
 
 from collections.abc import Hashable, Iterator, Sequence

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import NoSolutionError, StatementError
-from ldpopt.foundation.numbers import Float, frozen, real_number, short_repr
+from ldpopt.foundation.numbers import Float, Int, frozen, real_number, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS, round_rows
 from ldpopt.problem.utility import Utility
@@ -132,22 +132,16 @@ def _program(source: Float, target: Float) -> LinearProgram:
     columns = m * k + n * k + 1
     sizes = {"reached": n * k, "distance": n, "row_sum": m}
     starts = np.cumsum([0, *sizes.values()]).tolist()
-    return LinearProgram(
-        np.eye(1, columns, columns - 1)[0],
-        False,
-        matrix.indptr.astype(np.int64),
-        matrix.indices.astype(np.int64),
-        matrix.data,
-        np.concatenate([target.ravel(), np.full(n, -np.inf), np.ones(m)]),
-        np.concatenate([np.full(n * k, np.inf), np.zeros(n), np.ones(m)]),
-        np.zeros(columns),
-        np.full(columns, np.inf),
-        tuple(Span(name, start, start + size) for (name, size), start in zip(sizes.items(), starts, strict=False)),
-        (Span("R", 0, m * k), Span("E", m * k, columns - 1), Span("s", columns - 1, columns)),
-    )
+    rows = tuple(Span(name, start, start + size) for (name, size), start in zip(sizes.items(), starts, strict=False))
+    spans = rows, (Span("R", 0, m * k), Span("E", m * k, columns - 1), Span("s", columns - 1, columns))
+    lower = np.concatenate([target.ravel(), np.full(n, -np.inf), np.ones(m)])
+    upper = np.concatenate([np.full(n * k, np.inf), np.zeros(n), np.ones(m)])
+    start, index = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    bounds = lower, upper, np.zeros(columns), np.full(columns, np.inf)
+    return LinearProgram(np.eye(1, columns, columns - 1)[0], False, start, index, matrix.data, *bounds, *spans)
 
 
-def _best_rule(source: NDArray[np.int64], target: NDArray[np.int64], found: Float) -> tuple[Fraction, NDArray[Any]]:
+def _best_rule(source: Int, target: Int, found: Float) -> tuple[Fraction, NDArray[Any]]:
     """Least exact distance of the rules near a float one, and the rule."""
     found = found / found.sum(axis=1, keepdims=True)
     counts = round_rows(found).astype(object)
@@ -161,15 +155,13 @@ def _best_rule(source: NDArray[np.int64], target: NDArray[np.int64], found: Floa
     return least, rules[place]
 
 
-def _distance(source: NDArray[np.int64], target: NDArray[np.int64], rule: NDArray[Any]) -> Fraction:
+def _distance(source: Int, target: Int, rule: NDArray[Any]) -> Fraction:
     """Total variation of the worst row, exactly."""
     excess = np.maximum(target.astype(object) - source.astype(object) @ rule, 0)
     return max(sum(row, Fraction(0)) for row in excess) / WHOLE
 
 
-def _witness(
-    source: NDArray[np.int64], target: NDArray[np.int64], duals: Float
-) -> tuple[Fraction, NDArray[np.float64], NDArray[np.float64]]:
+def _witness(source: Int, target: Int, duals: Float) -> tuple[Fraction, NDArray[np.float64], NDArray[np.float64]]:
     """Exact advantage of the second channel for a gain near the multipliers; prior and gain, rounded to floats."""
     scaled = np.maximum(duals, 0.0) / max(float(np.abs(duals).max()), 1e-300)
     whole = np.floor(scaled * 2.0**GAIN_BITS).astype(np.int64).astype(object)

@@ -99,6 +99,27 @@ def test_sets_are_listed_up_to_the_limit(monkeypatch):
         assert multipliers.holds(PREFIX, Fraction(1, 3)) == holds
 
 
+@pytest.mark.parametrize("kind", [np.int64, object])
+@pytest.mark.parametrize("n", range(1, 8))
+def test_values_of_all_sets_by_half_are_those_of_each_set(n, kind):
+    rng = np.random.default_rng(n)
+    upper, constant = np.triu(rng.integers(-99, 100, (n, n))).astype(kind), int(rng.integers(-99, 100))
+    every = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    value = constant + ((every @ upper) * every).sum(axis=1)
+    found, numbers = proof.least_by_half(constant, upper)
+    assert (found == value.reshape(-1, 2 ** (n // 2)).min(axis=1)).all()
+    assert (value[numbers] == found).all()
+
+
+def test_all_sets_of_24_answers_are_checked():
+    n, base = 24, Fraction(1, 3)
+    alike = Statement.of(np.eye(n), np.ones(n))
+    # A set of k answers costs v N v = 4 / 9 (k - k^2 / n), and is allowed (y.v)(r.v) = t ((n + 2 k) / 3 / n)^2
+    least = max(4 / 9 * (k - k * k / n) / ((n + 2 * k) / 3 / n) ** 2 for k in range(n + 1))
+    for share, holds in ((1 + 1e-12, True), (1 - 1e-12, False)):
+        assert FormBound(np.eye(n), np.full(n, share * least / n)).holds(alike, base) == holds
+
+
 CHANNEL = (np.eye(3) + 1) / 4
 
 
@@ -188,7 +209,7 @@ def test_a_value_of_zero_has_a_gap_of_zero(certificate):
 
 
 def test_a_form_of_more_answers_than_are_listed_needs_a_diagonal():
-    n = 21
+    n = proof.LISTED + 1
     alike = Statement.of(np.eye(n), np.ones(n))
     large = np.full(n, 1e6)
     assert not FormBound(np.eye(n), large).holds(alike, Fraction(1, 3))

@@ -343,17 +343,6 @@ def test_raising_returns_the_least_array_of_the_cone_above(total, delta, pairs):
     assert raised == pytest.approx(least, rel=1e-12, abs=3)
 
 
-@pytest.mark.parametrize("delta", [1e-9, 0.1, 1.0])
-def test_a_small_share_of_delta_is_enough_for_the_rounding(delta):
-    channel = response(4, 1.0)
-    first = next(module._by_slack(channel, delta, channel.mean(axis=0)))
-    assert first.sum(axis=1).tolist() == [ROW_TOTAL] * 4
-    assert (first == np.floor(first)).all()
-    moved = np.maximum(first - channel * ROW_TOTAL, 0).sum(axis=1).max()
-    assert moved <= 4 * 4 / delta + 2 * 4
-    assert audit(first / ROW_TOTAL, ApproximateLDP(1.0, delta)).verdict == "certified"
-
-
 def test_mixing_ends_with_the_mean_row():
     channel = np.array([[0.75, 0.25, 0.0], [0.25, 0.25, 0.5]])
     mean = channel.mean(axis=0)

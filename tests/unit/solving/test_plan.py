@@ -51,6 +51,8 @@ CHOICES = [
     (of_size(40, metric(40), "worst_case"), ["graph interior point", "direct"]),
     (of_size(20, metric(20)), ["direct"]),
     (of_size(70, metric(70)), ["rays", "graph interior point", "direct"]),
+    (of_size(50, metric(50)), ["graph interior point", "direct"]),
+    (lo.Problem(np.full(50, 0.02), "absolute_error", metric(50)), ["rays", "graph interior point", "direct"]),
     (of_size(40, lo.OneSided(1.0, sensitive=[0, 1])), ["direct"]),
     (of_size(40, lo.UtilityOptimizedLDP(1.0, sensitive=[0, 1])), ["direct"]),
     (of_size(40, lo.GraphDP(1.0, nx.complete_graph(40))), ["output sifting", "direct"]),

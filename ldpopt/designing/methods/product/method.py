@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.certificate.design_bound import Bound
 from ldpopt.certificate.design_bound_moments import Levels
@@ -21,7 +20,7 @@ from ldpopt.designing.methods.product.sets import LISTED, generators, lifted, ma
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 
 MASSES = 1 << 53  # sum of the masses of a row
 POINTS = 64  # largest number of combinations of attributes that a set may depend on, unless the workload needs more
@@ -105,9 +104,8 @@ class ReducedProgram:
             assert images is not None
             sizes.append(len(images) * len(placements(self.spaces[key[0]].places, self.classes)))
         scale = q @ information
-        found = linprog(
-            sizes, A_ub=-(information / scale).T, b_ub=-np.ones(len(scale)), A_eq=np.ones((1, len(q))), b_eq=[1.0]
-        )
+        weights, more = np.ones((1, len(q))), -(information / scale).T
+        found = linprog(sizes, A_ub=more, b_ub=-np.ones(len(scale)), A_eq=weights, b_eq=[1.0])
         return np.asarray(found.x) if found.status == 0 else q
 
     def _first(self) -> tuple[list[Key], Float]:
@@ -262,7 +260,7 @@ def best_bounds(spectrum: Spectrum, base: Fraction, gap: float, deadline: Deadli
     return (by_moments, closed) if is_larger else (closed, by_moments)
 
 
-def masses(orbits: Orbits, epsilon: Budget) -> NDArray[np.int64]:
+def masses(orbits: Orbits, epsilon: Budget) -> Int:
     """Integer masses, shape ``(n, m)``: two in each column, with a ratio of at most ``e**epsilon``."""
     # All rows have the same sum, whatever the masses are; a constant column brings it to `MASSES`.
     ratio = 1 / epsilon.enclosure()[0]
@@ -292,7 +290,7 @@ def left_inverse_of(scheme: Scheme, channel: Float, eigenvalues: Float) -> Float
     return np.asarray(scheme.matrix(inverse) @ scores + 1 / scheme.n)
 
 
-def information(scheme: Scheme, masses: NDArray[np.int64]) -> list[Fraction] | None:
+def information(scheme: Scheme, masses: Int) -> list[Fraction] | None:
     """Eigenvalues of the information of a channel with two masses in each column; None if it is not in the scheme."""
     # Columns with the same masses and sets of the same size are counted together.
     n = scheme.n

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.certificate.scheme import Permutation, Scheme
 from ldpopt.designing.private_columns import Price, indicators, local_search
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 
 LISTED = 16  # largest number of combinations whose sets are all listed
 STARTS = 200  # number of random sets that are improved
@@ -86,15 +85,13 @@ def spaces(sizes: Sequence[int], classes: Sequence[int], most: int) -> list[Spac
     for place, kind in enumerate(classes):
         members.setdefault(kind, []).append(place)
     counts = itertools.product(*(range(len(group) + 1) for group in members.values()))
-    chosen = [
-        tuple(sorted(itertools.chain(*(group[:count] for group, count in zip(members.values(), taken, strict=True)))))
-        for taken in counts
-    ]
+    parts = ([group[:count] for group, count in zip(members.values(), taken, strict=True)] for taken in counts)
+    chosen = [tuple(sorted(itertools.chain(*part))) for part in parts]
     sized = sorted((math.prod(sizes[place] for place in places), places) for places in chosen if places)
     return [Space.of(places, sizes) for size, places in sized if size <= most]
 
 
-def masks(space: Space, attributes: int) -> NDArray[np.int64]:
+def masks(space: Space, attributes: int) -> Int:
     """Flat index of every subset of the attributes of a space among the sets of all attributes."""
     found = np.zeros((), dtype=np.int64)
     for place in space.places:
@@ -105,11 +102,8 @@ def masks(space: Space, attributes: int) -> NDArray[np.int64]:
 def generators(scheme: Scheme, classes: Sequence[int]) -> list[Permutation]:
     """Permutations of all answers that generate the group: values of each attribute, and attributes of a class."""
     cube = np.arange(scheme.n, dtype=np.int64).reshape(scheme.sizes)
-    found = [
-        np.take(cube, order, axis=axis).ravel()
-        for axis, size in enumerate(scheme.sizes)
-        for order in value_generators(size)
-    ]
+    every = ((axis, order) for axis, size in enumerate(scheme.sizes) for order in value_generators(size))
+    found = [np.take(cube, order, axis=axis).ravel() for axis, order in every]
     last: dict[int, int] = {}
     for axis, kind in enumerate(classes):
         if kind in last:

@@ -1,10 +1,8 @@
 r"""Designs for many answers: the bound first, then sets drawn from its moments until the value is near it.
 
-Each round finds the probabilities of the columns, keeps the likeliest ones, and adds neighbors of sets drawn with these
-probabilities. The loop of `column_generation` takes 4 s in place of 0.2 s for a prefix workload of 24 answers, 67 s in
-place of 0.2 s for 40: near the relaxed optimum all sets cost nearly the same, so that costs select columns poorly.
-
-Sets are drawn as thresholds of normal variables, whose correlations follow from the shares of pairs (arcsine law).
+Each round keeps the likeliest columns, and adds neighbors of sets drawn with their probabilities. The loop of
+`column_generation` takes 67 s in place of 0.2 s for a prefix workload of 40 answers: near the relaxed optimum all sets
+cost nearly the same. Sets are drawn as thresholds of normal variables, with correlations by the arcsine law.
 
 The average master takes first-order steps, cheap for tens of thousands of columns. With ``q = w^2 / |w|^2`` the only
 constraint is the center. Its multipliers are updated a few times; L-BFGS minimises
@@ -19,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ldpopt.designing import symmetry
@@ -29,7 +26,7 @@ from ldpopt.designing.methods.relaxation.program import LEAST_GAP, descend, rela
 from ldpopt.designing.private_columns import Price, Staircases, local_search
 from ldpopt.designing.symmetry import Blocks
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 MASTER_STEPS = 100  # limit on steps of L-BFGS for each update of the multipliers
@@ -139,7 +136,7 @@ class _Task:
 def relaxed_average(
     contrasts: Contrasts,
     cone: Staircases,
-    hints: Sequence[NDArray[np.int64]] = (),
+    hints: Sequence[Int] = (),
     *,
     gap: float = 1e-3,
     deadline: Deadline,

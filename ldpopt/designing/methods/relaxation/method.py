@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ldpopt.certificate.design_bound import LISTED
+from ldpopt.designing.average import optimize_average
 from ldpopt.designing.column_generation import Optimum, gap_of
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.design_form import DesignForm
@@ -15,9 +16,9 @@ from ldpopt.designing.methods.relaxation.columns import relaxed_average
 from ldpopt.designing.private_columns import Staircases
 from ldpopt.designing.realize import raw_design
 from ldpopt.designing.symmetry import symmetry_group
-from ldpopt.designing.worst_case import least_weight, minimax_optimum, solve_minimax
+from ldpopt.designing.worst_case import least_weight, minimax_optimum, optimize_worst_case, solve_minimax
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 ROUNDS = 5  # limit on rounds for the worst case
@@ -39,7 +40,8 @@ class Relaxation(DesignMethod):
         """Pure privacy, more answers than are listed."""
         if form.staircases is None or form.n <= limits.listed_answers:
             return None
-        return f"the sets of {form.n} answers are too many to list: the bound is that of the elliptope"
+        end = ", then that of all sets" if form.n <= LISTED else ""
+        return f"the sets of {form.n} answers are too many to list: the bound is that of the elliptope{end}"
 
     def solve(self, task: DesignTask) -> RawDesign:
         """Compute the bound, then add columns until the value is near the bound."""
@@ -47,14 +49,27 @@ class Relaxation(DesignMethod):
         assert cone is not None
         how: dict[str, Any] = {"gap": task.gap, "deadline": task.deadline, "candidates": form.candidates}
         if form.is_worst_case:
-            return raw_design(task, relaxed_worst_case(form.gram, cone, form.hints, **how)[0])
-        return raw_design(task, relaxed_average(form.contrasts, cone, form.hints, **how))
+            found, value = relaxed_worst_case(form.gram, cone, form.hints, **how)
+            if form.n <= LISTED and gap_of(found.bound, value) > task.gap:
+                how = {"gap": task.gap / 2, "deadline": task.deadline, "start": found}
+                found = _tighter(found, optimize_worst_case(form.gram, cone, **how)[0])
+            return raw_design(task, found)
+        found = relaxed_average(form.contrasts, cone, form.hints, **how)
+        if form.n <= LISTED and gap_of(found.bound, found.value - form.contrasts.spread) > task.gap:
+            how = {"gap": task.gap / 2, "deadline": task.deadline, "start": found.columns}
+            found = _tighter(found, optimize_average(form.contrasts, cone, form.hints, **how))
+        return raw_design(task, found)
+
+
+def _tighter(relaxed: Optimum, listed: Optimum) -> Optimum:
+    """The design of column generation, with the multipliers of the relaxation if their bound is larger."""
+    return listed if listed.bound >= relaxed.bound else replace(listed, dual=relaxed.dual)
 
 
 def relaxed_worst_case(
     gram: Float,
     cone: Staircases,
-    hints: Sequence[NDArray[np.int64]] = (),
+    hints: Sequence[Int] = (),
     *,
     gap: float = 1e-3,
     deadline: Deadline = NO_LIMIT,
@@ -101,7 +116,7 @@ def _pool(cone: Staircases, found: Optimum, candidates: Float | None, deadline: 
     return cone.columns(np.unique(np.vstack(shapes), axis=0))
 
 
-def _symmetric(contrasts: Contrasts, cone: Staircases, r: Float, hints: Sequence[NDArray[np.int64]]) -> Float:
+def _symmetric(contrasts: Contrasts, cone: Staircases, r: Float, hints: Sequence[Int]) -> Float:
     """Positive weights, averaged over the symmetries of the workload."""
     n = len(r)
     plain = replace(contrasts, weights=np.full(n, 1.0 / n))

@@ -181,8 +181,7 @@ def pieces(k: Float, y: Float, r: Float, base: float) -> Pieces:
     square = k**2 - r * y
     hits = (square > 0) & ~flat
     root = np.sqrt(np.maximum(square, 0.0))
-    # The root of larger absolute value first, without cancellation.
-    far = k + np.copysign(root, k)
+    far = k + np.copysign(root, k)  # the root of larger absolute value first, without cancellation
     with np.errstate(divide="ignore", invalid="ignore"):
         first, second = far / r, np.where(far == 0, 0.0, y / far)
         alone = y / (2 * k)

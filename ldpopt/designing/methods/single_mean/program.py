@@ -14,17 +14,17 @@ remainder. Report values are integer multiples of a small step.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.certificate.integers import Rationals
-from ldpopt.designing.column_generation import CurvedPoint
+from ldpopt.designing.column_generation import CurvedPoint, follow
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.solving.interior.path_following import NewtonSystem, follow_path
+from ldpopt.foundation.numbers import Float, Int
+from ldpopt.solving.interior.path_following import NewtonSystem
 
 STEPS = 120  # limit on Newton steps; 15 to 40 are usual
 STALLED = 8  # steps without a smaller gap before the iteration ends
@@ -93,16 +93,9 @@ class MeanProgram:
         spare = np.ones(n if self.r is None else 0)
         begin = _MeanPoint(np.full(m, 2.0 / m), np.full((n, m), 1.0 / m), even, even, nu, spare, np.ones(1))
         with np.errstate(all="ignore"):
-            found = follow_path(
-                begin,
-                lambda point: (self._measured(point),) * 2,
-                lambda point: _MeanSystem(self, point),
-                gap=gap,
-                steps=STEPS,
-                stalled_steps=STALLED,
-                deadline=deadline,
-            )
-        return Randomizer(found.point.z, self._polished(found.point), found.point.nu)
+            how = {"gap": gap, "deadline": deadline}
+            at = follow(begin, self._measured, partial(_MeanSystem, self), (STEPS, STALLED), **how)
+        return Randomizer(at.z, self._polished(at), at.nu)
 
     def _polished(self, at: _MeanPoint) -> Float:
         """Probabilities that satisfy the equations better: residuals are moved to the entries with most room."""
@@ -191,7 +184,7 @@ class _MeanSystem(NewtonSystem[_MeanPoint]):
 class Exact:
     """A private channel with masses ``counts / 2**53`` and the report values whose mean is exact."""
 
-    counts: NDArray[np.int64]
+    counts: Int
     values: Float
 
 
@@ -248,7 +241,7 @@ def exact_channel(
     return exact
 
 
-def _common(steps: NDArray[np.int64], weight: Float) -> tuple[int, int]:
+def _common(steps: Int, weight: Float) -> tuple[int, int]:
     """Two reports that are common and whose values are far apart."""
     score = np.minimum.outer(weight, weight) * np.abs(np.subtract.outer(steps, steps))
     low, high = np.unravel_index(int(score.argmax()), score.shape)
@@ -282,7 +275,7 @@ class _Rare:
 
 def _rounded(
     numbers: Float,
-    steps: NDArray[np.int64],
+    steps: Int,
     bits: int,
     largest: Float,
     channel: Float,

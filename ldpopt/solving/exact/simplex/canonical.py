@@ -23,8 +23,15 @@ def basic_rows(form: StandardForm, chosen: Sequence[int]) -> list[Row]:
 def solve_rows(matrix: Sequence[Row], sides: Sequence[Sequence[Any]], simplify: Simplify | None) -> list[list[Any]]:
     """Solve ``matrix @ X = sides`` by sparse elimination and back substitution."""
     rows, right = [dict(row) for row in matrix], [list(side) for side in sides]
-    order = _triangularize(rows, right, simplify)
-    return _back_substitute(rows, right, order, simplify)
+    found: list[list[Any]] = [[]] * len(rows)
+    for r, pivot in reversed(_triangularize(rows, right, simplify)):
+        value = right[r]
+        for k, factor in rows[r].items():
+            if k != pivot:
+                value = [v - factor * x for v, x in zip(value, found[k], strict=True)]
+        value = [v / rows[r][pivot] for v in value]
+        found[pivot] = [simplify(v) for v in value] if simplify else value
+    return found
 
 
 def _triangularize(rows: list[Row], right: list[list[Any]], simplify: Simplify | None) -> list[tuple[int, int]]:
@@ -46,46 +53,18 @@ def _triangularize(rows: list[Row], right: list[list[Any]], simplify: Simplify |
         pivot = min(rows[r], key=lambda k: len(within[k]))
         order.append((r, pivot))
         for other in within[pivot].copy():
-            _eliminate(rows, right, within, other, r, pivot, simplify)
+            factor = rows[other][pivot] / rows[r][pivot]
+            for k, value in rows[r].items():
+                entry = rows[other].get(k, 0) - factor * value
+                entry = simplify(entry) if simplify else entry
+                if k == pivot or entry == 0:
+                    rows[other].pop(k, None)
+                    within[k].discard(other)
+                else:
+                    rows[other][k] = entry
+                    within[k].add(other)
+            right[other] = [a - factor * b for a, b in zip(right[other], right[r], strict=True)]
     return order
-
-
-def _back_substitute(
-    rows: list[Row], right: list[list[Any]], order: list[tuple[int, int]], simplify: Simplify | None
-) -> list[list[Any]]:
-    """Solve a triangular system, from the last pivot to the first."""
-    found: list[list[Any]] = [[]] * len(rows)
-    for r, pivot in reversed(order):
-        value = right[r]
-        for k, factor in rows[r].items():
-            if k != pivot:
-                value = [v - factor * x for v, x in zip(value, found[k], strict=True)]
-        value = [v / rows[r][pivot] for v in value]
-        found[pivot] = [simplify(v) for v in value] if simplify else value
-    return found
-
-
-def _eliminate(
-    rows: list[Row],
-    right: list[list[Any]],
-    within: list[set[int]],
-    other: int,
-    r: int,
-    pivot: int,
-    simplify: Simplify | None,
-) -> None:
-    """Subtract a multiple of row ``r`` from another row to eliminate its entry in the pivot column."""
-    factor = rows[other][pivot] / rows[r][pivot]
-    for k, value in rows[r].items():
-        entry = rows[other].get(k, 0) - factor * value
-        entry = simplify(entry) if simplify else entry
-        if k == pivot or entry == 0:
-            rows[other].pop(k, None)
-            within[k].discard(other)
-        else:
-            rows[other][k] = entry
-            within[k].add(other)
-    right[other] = [a - factor * b for a, b in zip(right[other], right[r], strict=True)]
 
 
 @dataclass(frozen=True)
@@ -295,9 +274,8 @@ def _leaving(table: CanonicalForm, entering: int) -> int:
     """Position in the basis whose variable reaches 0 first when the entering variable increases."""
     form, x = table.form, list(table.basic_solution.values())
     column = solve_rows(basic_rows(form, table.basis), [[row[entering]] for row in form.matrix], None)
-    ratios = [
-        (x[j] / step[0], j, k) for k, (j, step) in enumerate(zip(table.basis, column, strict=True)) if step[0] > 0
-    ]
+    steps = enumerate(zip(table.basis, column, strict=True))
+    ratios = [(x[j] / step[0], j, k) for k, (j, step) in steps if step[0] > 0]
     if not ratios:
         raise UnboundedError(f"the objective is unbounded along {form.names[entering]!r}", do="bound it")
     return min(ratios)[2]

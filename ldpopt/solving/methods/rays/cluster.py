@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float, short_repr
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int, short_repr
 from ldpopt.native import improve_views
 from ldpopt.privacy.ties import Mask
 
@@ -120,8 +119,6 @@ def _improved(data: SharedData, block: Block, sums: Float, enough: Float, until:
     roots, costs = data.roots[block.outputs], data.costs[block.outputs]
     for part in np.array_split(rows, max(1, len(rows) // AT_ONCE)):
         if time.time() < until:
-            losses = data.table, data.rough
-            pivots += improve_views(
-                part, roots, parent, side, costs, sums, *losses, *data.handover, seen, enough, price
-            )
+            losses = data.table, data.rough, *data.handover
+            pivots += improve_views(part, roots, parent, side, costs, sums, *losses, seen, enough, price)
     return Block(block.outputs, parent, side, seen, price, pivots)

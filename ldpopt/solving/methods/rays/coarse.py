@@ -1,4 +1,4 @@
-r"""A coarse start: the problem is solved for few inputs, whose rays, multipliers and trees are extended to the others.
+r"""A coarse start: the problem is solved for few inputs, whose rays and multipliers are extended to the others.
 
 A ray ``p`` of the chosen inputs ``r`` is extended to all inputs by the largest and the smallest column equal to it,
 
@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import max_product
 from ldpopt.native import kernel_tree
 from ldpopt.solving.log import LOG
@@ -24,7 +23,6 @@ from ldpopt.solving.methods.rays.grouped import GroupedGeneration
 from ldpopt.solving.methods.rays.master import Groups, Master
 from ldpopt.solving.methods.rays.views import COST_POWER
 
-MIN_INPUTS = 75  # number of inputs from which a coarse problem is solved first
 COARSENING = 3  # number of inputs per chosen input of the coarse problem
 # Relative gap to which the coarse problem is solved; smaller with groups, as rounds of all outputs take far longer
 COARSE_GAP, COARSE_GAP_GROUPED = 0.02, 0.01
@@ -34,7 +32,6 @@ GROUPED, GROUPED_COARSE = 600, 250
 # outputs
 MIN_FIRST_OUTPUTS = 300
 TIME_SHARE = 0.5  # largest share of the remaining time for the coarse problem
-ROUNDING = 1e-9  # error of a ray's logarithm, in nats, up to which it is in the cone
 
 
 def coarse_start(
@@ -47,12 +44,12 @@ def coarse_start(
     is_coarse: bool = False,
     client: Any = None,
 ) -> GroupedGeneration:
-    """A generation of rays, which starts from a coarse problem if ties are shortest chains, as in a metric."""
+    """A generation of rays, which starts from a coarse problem if it has views, as for a metric of many inputs."""
     work = GroupedGeneration(cone, costs, roots, scale, deadline)
-    if client is not None and work.views is not None and cone.n >= LEAST_INPUTS:
-        work.views.send_to(client, costs)
-    if cone.n <= MIN_INPUTS or not cone.has_shortest_ties:
+    if work.views is None:
         return work
+    if client is not None and cone.n >= LEAST_INPUTS:
+        work.views.send_to(client, costs)
     chosen, far = _spread_inputs(cone, costs.mean(axis=0))
     nearest = far.argmin(axis=0)
     distance = np.ascontiguousarray(far[:, chosen])
@@ -63,13 +60,8 @@ def coarse_start(
         return work
     LOG.info("rays: coarse problem of %d of %d inputs, gap %.2e", len(chosen), cone.n, coarse.gap)
     groups = Groups.of(nearest, work.weights)
-    sums = groups.distributed(unit * coarse.center + offset)
-    rays = _extended_rays(best, far)
-    none = np.zeros((0, cone.n), np.int64)
-    # With views, trees are built from few inputs, so that none of all inputs are needed.
-    trees = _extended_trees(coarse, cone, chosen, deadline) if work.views is None else (none, none)
-    work.start_from(rays, sums, *trees)
-    if work.views is not None and cone.n >= (GROUPED_COARSE if is_coarse else GROUPED):
+    work.start_from(_extended_rays(best, far), groups.distributed(unit * coarse.center + offset))
+    if cone.n >= (GROUPED_COARSE if is_coarse else GROUPED):
         fewer = outputs[coarse.outputs]
         work.group(groups, fewer if len(fewer) >= MIN_FIRST_OUTPUTS else outputs)
     return work
@@ -117,26 +109,3 @@ def _extended_rays(master: Master, far: Float) -> Float:
     rays, kernels = np.ascontiguousarray(master.rays[:, used].T), np.exp(-far)
     least, largest = max_product(rays, kernels), 1 / max_product(1 / rays, kernels)
     return np.concatenate([np.ones((1, far.shape[1])), least, largest])
-
-
-def _extended_trees(coarse: GroupedGeneration, cone: Cone, chosen: Int, deadline: Deadline) -> tuple[Int, Int]:
-    """Parents and sides, (t, n), of trees of all inputs, as many as time allows."""
-    # Every other input is a child of the chosen one whose tie gives it the largest lower bound. Trees with edges that
-    # are not tied, or whose ray is not in the cone, are left out.
-    table, trees = cone.lengths.table, coarse.trees
-    heights = np.log(trees.rays(np.arange(len(coarse.roots))))
-    tied, numbers = -table[chosen], np.arange(cone.n)
-    parents, sides = [], []
-    for tree, height in enumerate(heights):
-        if deadline.is_over:
-            break
-        reached = height[:, None] + tied
-        parent, entry = chosen[reached.argmax(axis=0)], reached.max(axis=0)
-        parent[chosen], entry[chosen] = chosen[trees.parent[tree]], height
-        side = np.full(cone.n, -1)
-        side[chosen] = trees.side[tree]
-        is_tied = np.isfinite(table[parent, numbers]) | (parent == numbers)
-        if is_tied.all() and not (entry[:, None] - table > entry + ROUNDING).any():
-            parents.append(parent)
-            sides.append(side)
-    return np.array(parents, np.int64).reshape(-1, cone.n), np.array(sides, np.int64).reshape(-1, cone.n)

@@ -10,8 +10,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads
 from ldpopt.native import Lengths, is_shortest, kernel_tree
 from ldpopt.privacy import Ties
@@ -50,7 +49,8 @@ class Cone:
     def lengths(self) -> Lengths:
         """The losses in the form that loops in C use."""
         table = self._table
-        start, neighbor, loss = self._start, self.second.astype(np.int32), self.loss
+        start = np.searchsorted(self.first, np.arange(self.n + 1))  # where the pairs of each first input start
+        neighbor, loss = self.second.astype(np.int32), self.loss
         if len(table):
             start, neighbor, loss = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0)
         return Lengths(start, neighbor, loss, table, table.astype(np.float32), self.is_metric)
@@ -67,11 +67,6 @@ class Cone:
             for x, k in missing:  # implied by chains, so that certificates may use them too
                 table[x, k] = (table[x] + table[k]).min()
         return table
-
-    @cached_property
-    def _start(self) -> Int:
-        """Where the pairs of each first input start, and where the last ones end."""
-        return np.searchsorted(self.first, np.arange(self.n + 1))
 
     def losses(self, first: Int, second: Int) -> Float:
         """Losses of some pairs, which are tied or in the table."""

@@ -9,8 +9,7 @@ of the cone above it and the largest one below it, until the sums are 1. Theory:
 import numpy as np
 
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import max_product
 from ldpopt.solving.methods.rays.master import Groups
 
@@ -89,18 +88,14 @@ def balanced(columns: Float, table: Float, deadline: Deadline) -> Float:
             if deadline.is_over or np.abs(lacking).max() <= MAX_ERROR:
                 return _with_missing_mass(columns, table)
             factor = np.clip(1 + lacking / some.sum(axis=1), 1 / MAX_FACTOR, MAX_FACTOR)
-            columns[:, part] = _in_cone(some * factor[:, None], kernel)
+            some *= factor[:, None]  # a copy, near which elements of the cone are found
+            columns[:, part] = np.sqrt(max_product(kernel, some)) / np.sqrt(max_product(kernel, 1 / some))
     return _with_missing_mass(columns, table)
 
 
 def balancing_seconds(n: int, columns: int) -> float:
     """How long balancing takes, about."""
     return 2 * ROUNDS * PRODUCT_SECONDS * n**2 * columns
-
-
-def _in_cone(columns: Float, kernel: Float) -> Float:
-    """Elements of the cone near some columns."""
-    return np.asarray(np.sqrt(max_product(kernel, columns)) / np.sqrt(max_product(kernel, 1 / columns)))
 
 
 def _with_missing_mass(columns: Float, table: Float) -> Float:

@@ -11,8 +11,7 @@ from math import inf
 import numpy as np
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cone import Cone
@@ -71,11 +70,7 @@ class RaysResult:
 
 
 class Generation:
-    """Column generation in rounds: costs, trees of all outputs, the best bound and the best channel so far.
-
-    ``costs``, shape (m, n), are those of the entries by output: not negative, and the largest is 1. ``roots``, shape
-    (m,), are the inputs whose entries are 1 in the outputs' rays.
-    """
+    """Column generation in rounds, for ``costs`` (m, n) from 0 to 1 and the inputs ``roots`` (m,) with the entry 1."""
 
     def __init__(self, cone: Cone, costs: Float, roots: Int, scale: Scale, deadline: Deadline = NO_LIMIT) -> None:
         self.costs, self.roots, self.scale = costs, roots, scale
@@ -102,12 +97,11 @@ class Generation:
         self.price_seconds = 0.0
         self.initial_rays = np.empty((0, cone.n))
 
-    def start_from(self, rays: Float, sums: Float, parents: Int, sides: Int) -> None:
-        """Start from some rays, (k, n), multipliers, (n,), and for each output the best of some trees, (t, n)."""
+    def start_from(self, rays: Float, sums: Float) -> None:
+        """Start from some rays, (k, n), and multipliers, (n,)."""
         scaled = rays / rays.max(axis=1, keepdims=True)
         self.initial_rays = np.concatenate([self._kernel_columns(), scaled])
         self.center, self.share = sums, 1.0
-        self.trees.adopt(self.costs - sums, parents, sides)
 
     @property
     def gap(self) -> float:

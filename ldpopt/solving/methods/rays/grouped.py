@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Int
 from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.feasibility import balanced, balancing_seconds

@@ -16,8 +16,7 @@ from scipy.linalg.lapack import dpotrs
 from scipy.sparse import csr_array
 
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
 
 STEPS = 100  # largest number of iterations; 4 to 12 are usual
@@ -35,14 +34,9 @@ MAX_SHARE = 0.99  # largest weight of feasible multipliers in the start of the n
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    r"""Groups of nearby inputs, whose row sums are 1 on average only: a relaxation with fewer rows for the master.
+    """Groups of nearby inputs, whose weighted row sums are 1 on average only: a relaxation with fewer rows.
 
-    With weights that sum to 1 in each group,
-
-    .. math:: \sum_{x \in g} W_{gx} \sum_y P(x, y) = 1 .
-
-    The multiplier of a group's row, distributed by these weights, gives multipliers of all inputs, which price outputs
-    and prove a bound like any others. Neighboring inputs have similar rows, so that the bound loses little.
+    The multiplier of a group's row, distributed by the weights, prices outputs and proves a bound like any others.
     """
 
     number: Int  # (n,): the group of every input; none is empty

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 GAP = 1e-9  # relative gap at which to stop, by default
 ACCEPTED_GAP = 1e-7  # relative gap accepted as optimal if it does not shrink any more
+TABLE_FACTOR = 5 / 3  # factor of ``rays_entries`` for losses that are not distances: their rays take more pivots
 STAKE_SHARE = 100  # the gap is relative to at least the range of values divided by this, as in a certificate
 MAX_LOSS = 600.0  # largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow
 # Seconds after the last round: per entry (rows), and per pair and output (repair, audit; on two cores half of it)
@@ -56,14 +57,17 @@ class Rays(Method):
         return is_plain and form.is_connected and form.losses[0] > 0 and form.losses[1] < MAX_LOSS
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
-        """First for a large channel."""
-        return 0.0 if form.entries >= limits.rays_entries else inf
+        """First for a large channel; for losses that are not distances, a larger one."""
+        is_large = form.entries >= TABLE_FACTOR * limits.rays_entries
+        return 0.0 if is_large or (form.entries >= limits.rays_entries and form.has_distances_as_losses) else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
-        """The reason names the size of the channel, and the memory."""
+        """The reason names the size of the channel, from which losses it is large, and the memory."""
+        is_large = form.entries >= (least := TABLE_FACTOR * limits.rays_entries)
+        size = f"from {least:.0f} on" if is_large else f"from {limits.rays_entries} on if losses are distances"
         return (
             f"the constraints tie neighbors output by output, and with {form.entries} entries "
-            f"(from {limits.rays_entries} on) few extreme rays of the cone of private columns are used; "
+            f"({size}) few extreme rays of the cone of private columns are used; "
             f"about {_bytes(form) / 2**30:.2g} GiB of memory with the certificate"
         )
 

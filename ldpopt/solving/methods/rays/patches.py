@@ -14,8 +14,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import few_threads, in_threads
 from ldpopt.native import raise_columns
 from ldpopt.solving.log import LOG
@@ -202,14 +201,14 @@ class _Stitched:
         parts = np.array_split(used, max(1, len(used) // COLUMNS))
         factor = np.ones(len(channel))
         for _ in range(ROUNDS):
-            in_threads(partial(self._move, factor), parts)
+            in_threads(partial(self._raise, factor), parts)
             total = channel.sum(axis=1)
             if deadline.is_over or np.abs(1 - total).max() <= error:
                 break
             factor = total**-POWER
         self._fill()
 
-    def _move(self, factor: Float, outputs: Int) -> None:
+    def _raise(self, factor: Float, outputs: Int) -> None:
         """Scale the rows of some columns, and raise these into the cone."""
         self.channel[:, outputs] = self._raised(self.channel[:, outputs] * factor[:, None])
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads
-from ldpopt.native import improve_trees, price_trees, reroot, write_multipliers, write_rays
+from ldpopt.native import improve_trees, price_trees, write_multipliers, write_rays
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.cone import Cone
 
@@ -63,22 +62,6 @@ class Trees:
         other.__dict__ |= self.__dict__
         other.parent, other.side = self.parent.copy(), self.side.copy()
         return other
-
-    def adopt(self, costs: Float, parents: Int, sides: Int) -> None:
-        """Replace each output's tree by the best of some trees, (t, n), if its ray has a smaller cost."""
-        if not len(parents):
-            return
-        m, n = self.parent.shape
-        tops = (parents == np.arange(n)).argmax(axis=1)
-        parents, sides = parents.astype(self.parent.dtype), sides.astype(np.int8)  # the types of loops in C
-        rays = np.empty((len(parents), n))
-        write_rays(np.arange(len(parents)), tops, parents, sides, self.cone.lengths, rays)
-        own = np.array([cost @ ray for cost, ray in zip(costs, self.rays(np.arange(m)), strict=True)])
-        others = (costs @ rays.T) / rays[:, self.roots].T
-        best = others.argmin(axis=1)
-        for y in np.flatnonzero(others[np.arange(m), best] < own):
-            self.parent[y], self.side[y] = parents[best[y]], sides[best[y]]
-            reroot(self.roots[y], self.parent[y], self.side[y])
 
     def rays(self, outputs: Int) -> Float:
         """Entries of the rays of some outputs, shape (len(outputs), n)."""

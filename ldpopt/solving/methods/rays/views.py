@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
-from ldpopt.foundation.rows import Int
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads
 from ldpopt.native import improve_views, write_extended_rays
 from ldpopt.solving.methods.rays.cluster import BLOCKS, Block, Cluster, Handover, SharedData
@@ -25,11 +24,7 @@ COST_POWER = 0.25  # power of an input's mean cost by which its distance is mult
 
 
 class Views:
-    """The inputs that each output sees.
-
-    ``trees`` must be those of the kernel columns, in a cone with a table of the losses of all pairs, all of them
-    shortest chains. ``weight``, shape (n,), is the importance of each input.
-    """
+    """The inputs that each output sees, of trees of kernel columns in a metric; ``weight`` (n,) is their importance."""
 
     def __init__(self, trees: Trees, weight: Float) -> None:
         self.trees, self.table = trees, trees.cone.lengths.table
@@ -104,10 +99,7 @@ class Views:
 
 
 def farthest_first(table: Float, factor: Float) -> tuple[Int, Int, Float]:
-    """Order inputs so that each is the farthest from the earlier ones, with distances multiplied by ``factor``, (n,).
-
-    Returns the order, and for each input the nearest earlier one and the loss to it; ``table`` has the shape (n, n).
-    """
+    """Inputs, each the farthest (times ``factor``) from earlier ones; the nearest earlier one, and the loss to it."""
     n = len(table)
     order, above = np.empty(n, np.int64), np.zeros(n, np.int64)
     near, nearest, waits = np.full(n, np.inf), np.zeros(n, np.int64), factor.copy()

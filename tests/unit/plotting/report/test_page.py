@@ -22,7 +22,7 @@ from ldpopt.errors import StatementError
 from ldpopt.mechanism.questions import Question
 from ldpopt.plotting.report import report
 from ldpopt.plotting.report.results import Precision
-from ldpopt.plotting.report.words import number_in_words, odds_in_words
+from ldpopt.plotting.report.words import number_in_words
 from ldpopt.problem.design_problem import DesignProblem
 
 VOID = {"meta", "input", "path", "rect"}
@@ -90,7 +90,7 @@ def test_precision_agrees_with_simulated_surveys() -> None:
     best = lo.design(lo.Workload.prefix(4), lo.PureLDP(1.0))
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     wanted = np.asarray(best.workload.matrix)
-    found = Precision.of(best.mechanism.channel, best.estimator, wanted, prior, best.workload.names, range(4))
+    found = Precision.of(best.mechanism.channel, best.estimator, wanted, prior, best.workload.names)
     rng = np.random.default_rng(1)
     people = rng.choice(4, size=200_000, p=prior)
     reports = np.asarray(best.mechanism.sample(people, rng=rng))
@@ -194,6 +194,13 @@ def test_page_of_a_survey_is_in_the_words_of_the_questions(tmp_path: Path) -> No
         ]  # fmt: skip
 
 
+def test_page_of_a_survey_has_the_ticks_of_a_question(tmp_path: Path) -> None:
+    (tmp_path / "survey.toml").write_text('epsilon = 2.0\n[question.used]\nticks = ["alcohol", "gaming"]\n')
+    text = " ".join(report(lo.Survey.from_toml(tmp_path / "survey.toml")).split())
+    assert "any number of: alcohol, gaming" in text
+    assert re.findall(r'<tr><th scope="row">([^<]*)</th> <td class="number', text) == ["alcohol", "gaming"]
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -209,10 +216,9 @@ def test_a_share_is_named_by_its_answers(row: Any, words: str) -> None:
     assert number_in_words("b", row, list("abcde")) == words
 
 
-@pytest.mark.parametrize(("odds", "words"), [(1, "1.00"), (3.0, "3.00"), (20.0855, "20.1"), (162754.8, "163,000")])
-def test_a_factor_is_rounded_up(odds: float, words: str) -> None:
-    assert odds_in_words(odds) == words
-    assert float(words.replace(",", "")) >= odds
+@pytest.mark.parametrize(("waves", "words"), [(1, "3.0"), (2, "9.0"), (9, "19,683"), (30, "1,000,000,000 or more")])
+def test_a_factor_is_rounded_up(waves: int, words: str) -> None:
+    assert f"a factor of at most {words}, whatever" in " ".join(report(lo.Survey({"a": COIN}), waves=waves).split())
 
 
 @pytest.mark.parametrize(

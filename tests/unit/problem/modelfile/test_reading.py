@@ -51,6 +51,7 @@ def test_every_form_of_prior(survey, write, prior, expected):
             '[privacy]\nkind = "pure"\nepsilon = 1',
             (1, 2.5),
         ),
+        ('[alphabet]\ninputs = 4\n[prior]\nuniform = true\n[privacy]\nkind = "pure"\nepsilon = 1', (0, 1, 2, 3)),
         ('objective = "worst_case"\n[utility]\ngain = [[1, 0], [0, 1]]\n[privacy]\nkind = "pure"\nepsilon = 1', (0, 1)),
     ],
 )

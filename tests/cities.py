@@ -17,15 +17,7 @@ SCATTERED = 0.2  # share of the places that do not belong to a center
 
 @dataclass(frozen=True, eq=False)
 class City:
-    """Places of a city.
-
-    Attributes
-    ----------
-    points : ndarray, shape (n, 2)
-        Kilometers east and north of the middle; distinct.
-    prior : ndarray, shape (n,)
-        Probability of each place; places near a center are more likely.
-    """
+    """Places of a city in kilometers east and north of the middle, shape (n, 2), and their prior, shape (n,)."""
 
     points: Float = field(repr=False)
     prior: Float = field(repr=False)
@@ -37,26 +29,7 @@ class City:
 
 
 def synthetic_city(n: int, rng: Any = None) -> City:
-    r"""Draw a city: places around centers of unequal weight, and some scattered ones.
-
-    Parameters
-    ----------
-    n : int
-        Number of places.
-    rng : numpy.random.Generator or int, optional
-        Makes the city repeatable; default: another city each time.
-
-    Returns
-    -------
-    City
-        Points in kilometers and their prior. There are about :math:`\sqrt{n} / 2` centers.
-
-    Examples
-    --------
-    >>> city = synthetic_city(100, rng=1)
-    >>> city.points.shape, city.problem(1.0)
-    ((100, 2), Problem(100 inputs, 100 outputs, expected loss, MetricDP(epsilon=1.0, distance=<100 x 100>)))
-    """
+    """Draw a city: places around about ``sqrt(n) / 2`` centers of unequal weight, and some scattered ones."""
     n, source = whole_number(n, "n", 1), np.random.default_rng(rng)
     count = max(1, round(n**0.5 / 2))
     angle, share = source.uniform(0, 2 * np.pi, count), np.sqrt(source.random(count))
