@@ -1,6 +1,6 @@
 """Find the closed forms that apply to a problem; nothing is solved."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,17 +50,20 @@ def recognize(problem: Problem) -> list[Match]:
     same = tuple(range(n))
     if ties is not None and ties.is_complete:
         return _all_pairs(problem, is_truth, ties.budget, ties.delta, same)
-    if problem.prior is None or not is_truth:
+    prior = problem.prior
+    if prior is None or not is_truth:
         return []
     if isinstance(privacy, GraphDP) and privacy.notes(problem.inputs):
         return []  # the families below are for connected graphs
     found = []
     line = _line(privacy, problem)
     if line:
-        found.append(Match("path_graph", lambda: path_graph(_in_order(problem, line), privacy.epsilon), line))
+        weights = {problem.inputs[code]: float(prior[code]) for code in line}  # the form then has labels too
+        found.append(Match("path_graph", lambda: path_graph(weights, privacy.epsilon), line))
     if isinstance(privacy, (GraphDP, MetricDP)):
-        prior, epsilon = problem.prior, privacy.epsilon
-        found.append(Match("kernel", lambda: kernel(_distance(privacy, problem), prior, epsilon), same))
+        is_metric, inputs = isinstance(privacy, MetricDP), problem.inputs
+        read = privacy.matrix if is_metric else lambda labels: hop_distances(privacy.graph, labels)
+        found.append(Match("kernel", lambda: kernel(read(inputs), prior, privacy.epsilon), same))
     return found
 
 
@@ -107,16 +110,3 @@ def _line(privacy: Any, problem: Problem) -> tuple[int, ...]:
         previous, node = node, others[0]
         walk.append(node)
     return tuple(codes[label] for label in walk)
-
-
-def _in_order(problem: Problem, order: Sequence[int]) -> dict[Any, float]:
-    """Return the weights by label along a path, so that the closed form has the labels too."""
-    assert problem.prior is not None
-    return {problem.inputs[code]: float(problem.prior[code]) for code in order}
-
-
-def _distance(privacy: GraphDP | MetricDP, problem: Problem) -> Any:
-    """Return the distances in the order of the inputs."""
-    if isinstance(privacy, MetricDP):
-        return privacy.matrix(problem.inputs)
-    return hop_distances(privacy.graph, problem.inputs)

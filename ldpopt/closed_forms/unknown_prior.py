@@ -115,7 +115,10 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
     >>> worst_prior([0, 0, 0.5], [1, 0.1, 1])
     array([0.4, 0.1, 0.5])
     """
-    low, high = _bounds(lower, upper)
+    below, above = read_labelled(lower, "list of lower bounds"), read_labelled(upper, "list of upper bounds")
+    if below.has_labels != above.has_labels:
+        raise StatementError("one of the bounds has labels and the other has none", do="label both, or neither")
+    low, high = below.values, above.to(below.axes[0])
     if low.ndim != 1 or not len(low) or low.shape != high.shape:
         what = f"the bounds have shapes {low.shape} and {high.shape}; expected one entry per answer"
         raise StatementError(what, do="give a lower and an upper bound for each answer")
@@ -131,14 +134,6 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
     levels = np.sort(np.concatenate([low, high]))
     level = np.interp(1.0, low.sum() + _excess(levels, low) - _excess(levels, high), levels)
     return np.asarray(np.clip(level, low, high))
-
-
-def _bounds(lower: Any, upper: Any) -> tuple[Float, Float]:
-    """Read both bounds, in the order of the lower ones."""
-    low, high = read_labelled(lower, "list of lower bounds"), read_labelled(upper, "list of upper bounds")
-    if low.has_labels != high.has_labels:
-        raise StatementError("one of the bounds has labels and the other has none", do="label both, or neither")
-    return low.values, high.to(low.axes[0])
 
 
 def worst_prior_in_ball(center: Any, radius: float) -> Float:

@@ -81,8 +81,8 @@ def test_what_is_no_client_is_refused_and_an_unused_one_is_told():
 
 def test_after_the_deadline_blocks_come_back_as_they_are():
     rng = np.random.default_rng(0)
-    block = cluster.Block.of(
-        np.arange(2), np.zeros((2, 3), np.int16), np.zeros((2, 3), np.int8), np.zeros((2, 3), bool)
+    block = cluster.Block(
+        np.arange(2), np.zeros((2, 3), np.int16), np.zeros((2, 3), np.int8), np.zeros((2, 3), bool), np.zeros(2)
     )
     handover = cluster.Handover(np.arange(3), np.zeros(3, int), np.ones(3))
     loss = np.array([[np.inf, 1, 1], [1, np.inf, 1], [1, 1, np.inf]])

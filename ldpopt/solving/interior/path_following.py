@@ -15,7 +15,7 @@ from ldpopt.foundation.numbers import Float
 
 STEP_TO_BOUNDARY = 0.995  # smallest length of a step as a share of the distance to the boundary
 # A step stops short of the boundary by this share, times the share of the products that the predictor leaves, or less
-STEP_BACKOFF = 0.03
+STEP_BACKOFF, LEAST_SHARE = 0.03, 1e-4
 # Entries of one block of work, so that temporary arrays fit in the processor's cache and need little memory
 BLOCK = 1 << 15
 
@@ -85,7 +85,7 @@ class NewtonSystem(ABC, Generic[P]):
         weight = min(lengths) if self.has_short_steps else 1.0
         aims = tuple(np.ascontiguousarray(aim - x * u - weight * dx * du) for (x, u), (dx, du) in second_order)
         del affine, second_order  # frees large arrays
-        return self.moved(self.direction(aims), max(reached, 0.0) / mean)
+        return self.moved(self.direction(aims), max(reached / mean, LEAST_SHARE))
 
     def moved(self, step: P, share: float = 1.0) -> P | None:
         """The point after nearly the longest step from ``at``; None on numerical failure."""

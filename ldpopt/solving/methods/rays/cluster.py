@@ -60,11 +60,6 @@ class Block:
     price: Float
     pivots: int = 0
 
-    @classmethod
-    def of(cls, outputs: Int, parent: NDArray[Any], side: NDArray[np.int8], seen: Mask) -> "Block":
-        """A block that is not priced yet."""
-        return cls(outputs, parent, side, seen, np.zeros(len(outputs)))
-
 
 class Cluster:
     """The workers of a Dask client, which must have the same version of this package; the data are sent to them now."""

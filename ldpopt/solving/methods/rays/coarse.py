@@ -23,6 +23,7 @@ from ldpopt.solving.methods.rays.grouped import GroupedGeneration
 from ldpopt.solving.methods.rays.master import Groups, Master
 from ldpopt.solving.methods.rays.views import COST_POWER
 
+MIN_INPUTS = 150  # number of inputs from which a coarse problem is solved first
 COARSENING = 3  # number of inputs per chosen input of the coarse problem
 # Relative gap to which the coarse problem is solved; smaller with groups, as rounds of all outputs take far longer
 COARSE_GAP, COARSE_GAP_GROUPED = 0.02, 0.01
@@ -44,12 +45,12 @@ def coarse_start(
     is_coarse: bool = False,
     client: Any = None,
 ) -> GroupedGeneration:
-    """A generation of rays, which starts from a coarse problem if it has views, as for a metric of many inputs."""
+    """A generation of rays, which starts from a coarse problem for a metric of many inputs."""
     work = GroupedGeneration(cone, costs, roots, scale, deadline)
-    if work.views is None:
-        return work
-    if client is not None and cone.n >= LEAST_INPUTS:
+    if client is not None and work.views is not None and cone.n >= LEAST_INPUTS:
         work.views.send_to(client, costs)
+    if work.views is None and (cone.n < MIN_INPUTS or not cone.has_shortest_ties):
+        return work
     chosen, far = _spread_inputs(cone, costs.mean(axis=0))
     nearest = far.argmin(axis=0)
     distance = np.ascontiguousarray(far[:, chosen])
@@ -61,7 +62,7 @@ def coarse_start(
     LOG.info("rays: coarse problem of %d of %d inputs, gap %.2e", len(chosen), cone.n, coarse.gap)
     groups = Groups.of(nearest, work.weights)
     work.start_from(_extended_rays(best, far), groups.distributed(unit * coarse.center + offset))
-    if cone.n >= (GROUPED_COARSE if is_coarse else GROUPED):
+    if work.views is not None and cone.n >= (GROUPED_COARSE if is_coarse else GROUPED):
         fewer = outputs[coarse.outputs]
         work.group(groups, fewer if len(fewer) >= MIN_FIRST_OUTPUTS else outputs)
     return work

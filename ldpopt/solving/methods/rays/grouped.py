@@ -56,10 +56,10 @@ class GroupedGeneration(Generation):
         last = self._first_level(first, before)
         for share in (*LEVELS, 1.0):
             channel = self._balanced(last, deadline)
-            ending = self._ending_of_levels(share, before if share < 1 else deadline)
-            if ending:
+            until = (before if share < 1 else deadline).before(Master.seconds(int(share * n), STEPS))
+            if self._has_requested_gap() or until.is_over:
                 self.groups = None
-                return ending
+                return "gap" if self._has_requested_gap() else "time"
             if share < 1:
                 self._regroup(int(share * n))
                 self._run_rounds(self._joined(channel, first, last), self._level_gap(share), before, inf)
@@ -120,12 +120,6 @@ class GroupedGeneration(Generation):
     def _has_requested_gap(self) -> bool:
         """Whether the best channel has the requested gap."""
         return (1 + UNPROVED_SHARE) * self._channel_gap <= self.requested_gap
-
-    def _ending_of_levels(self, share: float, before: Deadline) -> str:
-        """Why no further level is started: "gap" or "time"; empty if one is."""
-        if self._has_requested_gap():
-            return "gap"
-        return "time" if before.before(Master.seconds(int(share * len(self.center)), STEPS)).is_over else ""
 
     def _regroup(self, count: int) -> None:
         """Start a level with this many groups, around inputs that are far apart."""

@@ -77,7 +77,7 @@ class Views:
         trees, price = self.trees, np.zeros(len(enough))
         outputs = np.arange(len(enough)) if outputs is None else outputs
         parts = np.array_split(outputs, min(len(outputs), BLOCKS * cluster.threads))
-        blocks = [Block.of(part, trees.parent[part], trees.side[part], self.seen[part]) for part in parts]
+        blocks = [Block(part, trees.parent[part], trees.side[part], self.seen[part], price[part]) for part in parts]
         for block in cluster.improve(blocks, sums, enough, deadline):
             trees.parent[block.outputs], trees.side[block.outputs] = block.parent, block.side
             self.seen[block.outputs], price[block.outputs] = block.seen, block.price
