@@ -78,9 +78,8 @@ class MomentBound:
         table = entry.table("eigenvalues", "level", "factors")
         d = n.bit_length() - 1
         if n != 2**d or not 0 < d <= MOST:
-            raise table["eigenvalues"].error(
-                f"{n} answers are not those of 1 to {MOST} questions with two answers each"
-            )
+            what = f"{n} answers are not those of 1 to {MOST} questions with two answers each"
+            raise table["eigenvalues"].error(what)
         size = sum(block.entries for block in Moments.of(d).blocks)
         return cls(table["eigenvalues"].numbers(d + 1), table["level"].number(), table["factors"].numbers(size))
 

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from ldpopt.problem.problem import Problem
 
 
-def check(
-    file: options.ModelOrSurveyPath,
-    json: options.Json = None,
-) -> None:
+def check(file: options.ModelOrSurveyPath, json: options.Json = None) -> None:
     """Validate a model or a survey; show its size and the plan.
 
     For a utility: rows, columns, non-zeros and memory of each form of the linear program, and the methods that `solve`

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import (
     new_axes,
     progress_bar,
@@ -28,8 +29,7 @@ def estimate(
     reports: options.Reports,
     column: options.Columns = None,
     weights: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column with the weight of each respondent (default: that of a survey)."),
+        str | None, option("--weights COLUMN", "Column with the weight of each respondent (default: that of a survey).")
     ] = None,
     missing: options.Missing = None,
     method: Annotated[
@@ -44,15 +44,9 @@ def estimate(
             metavar="QUESTION QUESTION", help="The table of two questions of a survey (scheme joint or split)."
         ),
     ] = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Estimate for each group of people, such as a region.")
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="TABLE", help="The table as CSV or Parquet, by the ending.")
-    ] = None,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Picture of the estimates with their intervals.")
-    ] = None,
+    by: Annotated[str | None, option("--by COLUMN", "Estimate for each group of people, such as a region.")] = None,
+    output: Annotated[str | None, option("-o --output TABLE", "The table as CSV or Parquet, by the ending.")] = None,
+    plot: Annotated[str | None, option("--plot FILE", "Picture of the estimates with their intervals.")] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     show_values: options.ShowValues = False,

@@ -23,8 +23,7 @@ def plan(
     confidence: options.Confidence = 0.95,
     simultaneous: options.Simultaneous = False,
     effect: Annotated[
-        float,
-        typer.Option("--weights-effect", metavar="D", min=1.0, help="Design effect of weights: N sum w^2 / (sum w)^2."),
+        float, option("--weights-effect D", "Design effect of weights: N sum w^2 / (sum w)^2.", min=1.0)
     ] = 1.0,
     weights: Annotated[
         tuple[str, str] | None,

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import require_writable, show, working
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.foundation.files import replacing
@@ -15,11 +16,10 @@ def report(
     file: options.ModelOrSurveyPath,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The page, as HTML.")],
     people: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many people will answer: how precise the results are.")
+        int | None, option("--people N", "How many people will answer: how precise the results are.", min=1)
     ] = None,
     waves: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="How often the same people answer (default: as the survey says)."),
+        int | None, option("--waves N", "How often the same people answer (default: as the survey says).", min=1)
     ] = None,
     where: Annotated[
         Literal["device", "office"] | None,
@@ -27,13 +27,10 @@ def report(
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A column that is kept unprotected beside the reports; may be repeated."),
+        option("--keep NAME", "A column that is kept unprotected beside the reports; may be repeated."),
     ] = None,
     budgets: Annotated[
-        bool,
-        typer.Option(
-            "--budgets/--no-budgets", help="For a model: include other budgets, from a quarter to four times."
-        ),
+        bool, option("--budgets/--no-budgets", "For a model: include other budgets, from a quarter to four times.")
     ] = True,
     time_limit: options.TimeLimit = None,
     json: options.Json = None,

@@ -68,9 +68,8 @@ def solve(
         proof = found.joint.certificate
         data["certificate"] = {"achieved": float(proof.achieved), "bound": float(proof.bound)}
         data["certificate"]["relative_gap"] = proof.relative_gap
-        parts.append(
-            f"one report on all questions: variance {float(proof.achieved):.6g} of one person's numbers in all"
-        )
+        spread = f"variance {float(proof.achieved):.6g} of one person's numbers in all"
+        parts.append(f"one report on all questions: {spread}")
         parts.append(f"no private report has less than {float(proof.bound):.6g}, relative gap {proof.relative_gap:.2g}")
     show(Facts(found.title, parts), data, json)
     for warning in statement.warnings(found):
@@ -79,9 +78,7 @@ def solve(
 
 def export(
     database: Annotated[str, typer.Argument(metavar="URL", help="Database of `ldpopt survey collect`.")],
-    output: Annotated[
-        str, typer.Option("-o", "--output", metavar="TABLE", help="The reports as CSV or Parquet, by the ending.")
-    ],
+    output: Annotated[str, option("-o --output TABLE", "The reports as CSV or Parquet, by the ending.")],
     json: options.Json = None,
 ) -> None:
     """Write the reports of a database to a file, with their origin.
@@ -125,8 +122,7 @@ def simulate(
     path: options.QuestionsPath,
     people: Annotated[int, option("--people N", "How many people answer.", min=1)],
     shares: Annotated[
-        str | None,
-        option("--shares FILE", "TOML with the supposed shares: a table for each question, or each tick."),
+        str | None, option("--shares FILE", "TOML with the supposed shares: a table for each question, or each tick.")
     ] = None,
     repeats: Annotated[int, option("--repeats K", "Number of simulated surveys.", min=2)] = 200,
     confidence: options.Confidence = 0.95,

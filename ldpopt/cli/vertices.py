@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ldpopt.cli import options
+from ldpopt.cli.options import option
 from ldpopt.cli.printing import say, show, working
 from ldpopt.foundation.display import Facts, Part, Table, label
 
@@ -13,12 +14,10 @@ from ldpopt.foundation.display import Facts, Part, Table, label
 def vertices(
     model: options.ModelPath,
     list_all: Annotated[int, typer.Option("--list", metavar="N", min=0, help="Print the first N points.")] = 0,
-    fractions: Annotated[
-        bool, typer.Option("--fractions", help="Print exact fractions, not formulas (JSON has both).")
-    ] = False,
+    fractions: Annotated[bool, option("--fractions", "Print exact fractions, not formulas (JSON has both).")] = False,
     time_limit: Annotated[
         float | None,
-        typer.Option(metavar="S", min=1e-3, help="Seconds for a list that is too long: print what is found by then."),
+        option("--time-limit S", "Seconds for a list that is too long: print what is found by then.", min=1e-3),
     ] = None,
     json: options.Json = None,
 ) -> None:

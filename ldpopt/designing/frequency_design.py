@@ -153,9 +153,8 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         both[:, place] = both[own] = p * (k - 1) / (n - 1)
         both[place] = inside[place]
         scale = (self.workload.unit or 1.0) / (p - q)
-        squares, products = (
-            each - q * inside - q * other + q * q for each, other in ((inside, inside), (both, inside[place]))
-        )
+        pairs = ((inside, inside), (both, inside[place]))
+        squares, products = (each - q * inside - q * other + q * q for each, other in pairs)
         return scale**2 * squares, scale**2 * products
 
     def audit(self) -> Audit:

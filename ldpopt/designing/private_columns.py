@@ -193,9 +193,8 @@ class Staircases:
         if not PRICED < self.n <= LISTED:
             return np.zeros((0, self.n))
         form, linear, _ = _quadratic(price, at_least, self.base, self.spread)
-        values, numbers = least_by_half(
-            self.base**2 * at_least, -np.triu(2 * form, 1) - np.diag(linear + np.diag(form))
-        )
+        costs = -np.triu(2 * form, 1) - np.diag(linear + np.diag(form))
+        values, numbers = least_by_half(self.base**2 * at_least, costs)
         found = np.flatnonzero(values < -ROUNDING * at_least)
         return indicators(numbers[found[np.argsort(values[found])[:most]]], self.n)
 

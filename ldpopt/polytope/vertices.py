@@ -203,15 +203,12 @@ class ListedPoints(ExtremePoints):
         found = []
         while remaining:
             vertex = next(iter(remaining.values()))
-            images = {
-                tuple(vertex[list(rows)][:, columns].flat) for rows in relabelings for columns in staircase.orders(m)
-            }
+            images = {tuple(vertex[list(rows)][:, order].flat) for rows in relabelings for order in staircase.orders(m)}
             for image in images:
                 del remaining[image]
             columns = int((vertex.astype(float).max(axis=0) > 0).sum())
-            found.append(
-                Orbit(self._exact(vertex), len(images), columns, len(relabelings) * math.factorial(m) // len(images))
-            )
+            stabilizer = len(relabelings) * math.factorial(m) // len(images)
+            found.append(Orbit(self._exact(vertex), len(images), columns, stabilizer))
         return tuple(sorted(found, key=lambda orbit: orbit.columns))
 
     def _is_symmetry(self, order: tuple[int, ...]) -> bool:
@@ -289,9 +286,8 @@ def extreme_points(
     if ties.is_complete and not ties.delta:
         points, seconds = StaircasePoints(privacy, (n, m), labels), SECONDS.get((n, min(n, m)), 0.0)
         if time_limit is not None and time_limit < seconds:
-            what = (
-                f"the extreme points of {n} inputs and {m} outputs take about {seconds:g} s, more than {time_limit:g} s"
-            )
+            needed = f"about {seconds:g} s, more than {time_limit:g} s"
+            what = f"the extreme points of {n} inputs and {m} outputs take {needed}"
             raise StatementError(what, do="give more seconds, or take fewer inputs or outputs")
         points.forecast = f"the extreme points take about {seconds:g} s" if seconds else ""
     else:

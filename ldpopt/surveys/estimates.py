@@ -209,9 +209,8 @@ def estimate_pair(survey: Survey, table: Any, names: tuple[str, str], weights: A
     if min(by_code, default=0) < 0:
         raise StatementError(f"column {names[1]!r} has entries that are no reports", do="pass a table of reports")
     cells = [by_code.get(code, none) for code in range(len(two.outputs))]
-    values, squares = (
-        np.stack([cell[key] for cell in map(vars, cells)], axis=1).ravel() for key in ("values", "squares")
-    )
+    parts = ([cell[key] for cell in map(vars, cells)] for key in ("values", "squares"))
+    values, squares = (np.stack(part, axis=1).ravel() for part in parts)
     channel = np.kron(one.counts / one.denominator, two.counts / two.denominator)
     pairs = Mechanism(channel, list(product(one.inputs, two.inputs)), list(product(one.outputs, two.outputs)))
     sums = (float(values.sum()), float(squares.sum()), sum(cell.n_reports for cell in cells))

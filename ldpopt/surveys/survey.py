@@ -478,13 +478,7 @@ class Survey:
         return name if self.joint is None else JOINT
 
     def estimate_question(
-        self,
-        name: str,
-        counts: Counts,
-        confidence: float = 0.95,
-        *,
-        simultaneous: bool = False,
-        check_fit: bool = True,
+        self, name: str, counts: Counts, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True
     ) -> Estimate:
         """Estimate one question from the counts of its reports; see `estimate`."""
         return estimate_question(self, name, counts, confidence, simultaneous=simultaneous, check_fit=check_fit)

@@ -36,12 +36,8 @@ WHOLE = 3000  # number of inputs of a graph beyond which patches alone are solve
 # Seconds from which the slowness of a busy machine is measured, and its largest value
 MIN_MEASURED, MAX_SLOWNESS = 0.2, 4.0
 # Reasons to stop, in words
-ENDINGS = {
-    "gap": "the gap is reached",
-    "stalled": "the gap does not shrink any more",
-    "slow": "slow",
-    "time": "time limit",
-}
+ENDINGS = {"gap": "the gap is reached", "stalled": "the gap does not shrink any more"}
+ENDINGS |= {"slow": "slow", "time": "time limit"}
 
 
 @dataclass(frozen=True)
