@@ -13,7 +13,7 @@ from ldpopt.auditing.audits import Verdict, verdict_of_ratio
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Privacy, Protocol, uniform_floats
+from ldpopt.mean.protocol import Privacy, Protocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, uniform_below
 from ldpopt.mechanism.sampling import BITS
 
@@ -101,14 +101,6 @@ class Banded(Protocol):
         anywhere = (source(x.size) >> np.uint64(BITS - self.cell_bits)).view(np.int64)
         cell = np.where(coin_tosses(self.levels.mass, x.size, source), start, anywhere)
         return np.asarray(self.middle + (2 * cell - (self.cells - 1)) * self.half_cell)
-
-    def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
-        low, high = self.natural_domain
-        position, in_band = uniform_floats(source, x.size), coin_tosses(self.levels.mass, x.size, source)
-        fraction = self.band_cells / self.cells
-        start = (x - low) / (high - low) * (1 - fraction)
-        position = np.where(in_band, start + fraction * position, position)
-        return np.asarray(self.middle + (2 * position - 1) * (self.cells * self.half_cell))
 
     def _variance(self, x: Any) -> Any:
         # A uniform choice among n cells has variance (n**2 - 1) / 12, in squared cells.

@@ -1,7 +1,6 @@
 r"""The hybrid mechanism of Wang et al.: piecewise or two-point, by a coin that is independent of the answer."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -61,15 +60,9 @@ class Hybrid(Protocol, published=True):
         return math.isclose(self.piecewise._privacy()[0], self.duchi._privacy()[0], rel_tol=1e-12)
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        return self._mix(x, source, self.piecewise._randomize)
-
-    def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
-        return self._mix(x, source, self.piecewise._simulate)
-
-    def _mix(self, x: Float, source: Source, piecewise: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:
         coin = coin_tosses(self.mass, x.size, source)
         reports, first, second = np.empty(x.size), np.flatnonzero(coin), np.flatnonzero(~coin)
-        reports[first] = piecewise(x[first], source)
+        reports[first] = self.piecewise._randomize(x[first], source)
         reports[second] = self.duchi._randomize(x[second], source)
         return reports
 

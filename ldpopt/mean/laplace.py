@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import log_enclosure, round_up
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Privacy, Protocol, uniform_floats
+from ldpopt.mean.protocol import Privacy, Protocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, fair_bits, geometric_draws
 from ldpopt.mechanism.sampling import BITS
 
@@ -69,12 +69,6 @@ class Laplace(Protocol, published=True):
     def _nearest_point(self, x: Float) -> NDArray[np.int64]:
         # The number of points may exceed float precision; rounding must not move an answer beyond the last point.
         return np.asarray(np.minimum(np.rint((x + 1) * (self.points / 2)).astype(np.int64), self.points))
-
-    def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
-        # The middle of a word's interval is never 0, so the logarithm is finite.
-        uniform = uniform_floats(source, x.size) + 0.5 / TOTAL
-        tail = -np.log(np.minimum(uniform, 1 - uniform) * 2)
-        return np.asarray(x + 2 / float(self.epsilon) * np.where(uniform < 0.5, -tail, tail))
 
     def _variance(self, x: Any) -> Any:
         return np.full(np.shape(x), (2 * self.scale * (self.scale - 1) + 0.25) * 4 / self.points**2)

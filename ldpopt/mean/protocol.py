@@ -14,7 +14,7 @@ from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, quoted, real_array, whole_number
 from ldpopt.mechanism.exact_draws import Source
-from ldpopt.mechanism.sampling import BITS, CHUNK, bit_source, chunks
+from ldpopt.mechanism.sampling import CHUNK, bit_source, chunks
 
 Random = np.random.Generator | int | None
 # True epsilon, its witness (answer, other answer, event), and the verdict on the nominal budget
@@ -182,15 +182,7 @@ class Protocol(MeanProtocol):
         rng : numpy.random.Generator or int, optional
             Makes the draws repeatable (default: every bit from the operating system's generator).
         """
-        return self._draw(x, rng, self._randomize)
-
-    def simulate(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
-        """Draw from the continuous distribution of the literature, in floats: **for simulation only**.
-
-        The low bits of its floats reveal the answers. Arguments and reports are those of `privatize`; the draws differ
-        only if reports are real numbers.
-        """
-        return self._draw(x, rng, self._simulate)
+        return self._draw(x, rng)
 
     def estimate(self, reports: ArrayLike, confidence: float = 0.95) -> Estimate:
         r"""Estimate the mean answer from the reports, without bias.
@@ -263,22 +255,18 @@ class Protocol(MeanProtocol):
                 raise StatementError(what, where=f"entry {int(np.argmax(distance > slack))}", do=do)
         return array
 
-    def _draw(self, x: ArrayLike, rng: Random, draw: Callable[[Float, Source], NDArray[Any]]) -> NDArray[Any]:
+    def _draw(self, x: ArrayLike, rng: Random) -> NDArray[Any]:
         """Read answers, and draw their reports in parts that fit in the cache."""
         source, answers = bit_source(rng), self._read_answers(x)
         if answers.ndim != 1:
             raise StatementError(f"answers have shape {answers.shape}; expected a vector", do="pass a list")
         if not answers.size:
-            return draw(answers, source)
-        return np.concatenate([draw(answers[part], source) for part in chunks(len(answers))])
+            return self._randomize(answers, source)
+        return np.concatenate([self._randomize(answers[part], source) for part in chunks(len(answers))])
 
     @abstractmethod
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
         """Draw reports exactly."""
-
-    def _simulate(self, x: Float, source: Source) -> NDArray[Any]:
-        """Draw reports of the continuous distribution."""
-        return self._randomize(x, source)
 
     @abstractmethod
     def _privacy(self) -> Privacy:
@@ -359,8 +347,3 @@ def quadratic_maximum(function: Callable[[Any], Any], knots: tuple[float, ...]) 
     with np.errstate(divide="ignore", invalid="ignore"):
         vertex = np.where(bend < 0, np.clip(-rise / (2 * bend), 0.0, 1.0), 0.0)
     return float(max(start.max(), stop.max(), (start + rise * vertex + bend * vertex**2).max()))
-
-
-def uniform_floats(source: Source, size: int) -> Float:
-    """Draw floats in [0, 1) from whole words."""
-    return np.asarray(source(size) * 2.0**-BITS, np.float64)

@@ -1,5 +1,7 @@
 """Small programs with known answers, written by hand."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -134,15 +134,15 @@ def test_rounded_answers_stay_among_the_points():
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 @pytest.mark.parametrize("kind", [mean.Laplace, mean.Piecewise, mean.Hybrid, mean.SquareWave, mean.Duchi])
-def test_simulated_reports_have_the_same_moments(kind, epsilon):
+def test_reports_have_the_moments_of_the_formulas(kind, epsilon):
     protocol = kind(epsilon)
     low, high = protocol.domain
     x = low + 0.3 * (high - low)
-    values = (protocol.simulate(np.full(100_000, x), rng=5) - protocol.offset) / protocol.slope
+    values = (protocol.privatize(np.full(100_000, x), rng=5) - protocol.offset) / protocol.slope
     variance = protocol.variance(x)
     assert abs(values.mean() - x) < 5 * math.sqrt(variance / 1e5)
     assert values.var() == pytest.approx(variance, rel=0.05)
-    assert np.isfinite(protocol.estimate(protocol.simulate([x, x], rng=1)).values).all()
+    assert np.isfinite(protocol.estimate(protocol.privatize([x, x], rng=1)).values).all()
 
 
 def test_the_operating_systems_bits_serve():
