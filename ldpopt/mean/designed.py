@@ -11,9 +11,10 @@ from ldpopt.certificate import Certificate
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.numbers import Float, frozen, real_array
-from ldpopt.mean.protocol import Privacy, Protocol, uniform_floats
+from ldpopt.mean.protocol import Privacy, Protocol
 from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.mechanism import Mechanism
+from ldpopt.mechanism.sampling import BITS
 from ldpopt.privacy import PureLDP
 from ldpopt.problem.constraints import unbiased
 from ldpopt.problem.prior import read_prior
@@ -93,7 +94,7 @@ class Designed(Protocol):
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
         left = cells(self.values, x)
         share = (x - self.values[left]) / (self.values[left + 1] - self.values[left])
-        rows = left + (uniform_floats(source, len(x)) < share)
+        rows = left + (source(len(x)) * 2.0**-BITS < share)
         return np.asarray(self.outputs[self.mechanism.sampler.choose(rows, source(len(x)))])
 
     def _variance(self, x: Any) -> Any:
