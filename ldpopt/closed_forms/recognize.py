@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,8 @@ def recognize(problem: Problem) -> list[Match]:
         weights = {problem.inputs[code]: float(prior[code]) for code in line}  # the form then has labels too
         found.append(Match("path_graph", lambda: path_graph(weights, privacy.epsilon), line))
     if isinstance(privacy, (GraphDP, MetricDP)):
-        is_metric, inputs = isinstance(privacy, MetricDP), problem.inputs
-        read = privacy.matrix if is_metric else lambda labels: hop_distances(privacy.graph, labels)
-        found.append(Match("kernel", lambda: kernel(read(inputs), prior, privacy.epsilon), same))
+        read: Any = privacy.matrix if isinstance(privacy, MetricDP) else partial(hop_distances, privacy.graph)
+        found.append(Match("kernel", lambda: kernel(read(problem.inputs), prior, privacy.epsilon), same))
     return found
 
 
