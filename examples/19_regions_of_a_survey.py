@@ -82,10 +82,9 @@ print(bad.round(3))
 import sys
 from pathlib import Path
 
-for name, own in found.groups.items():
-    estimate = own["health"]
-    assert abs(estimate.values[0] - bad[name]) < 5 * estimate.std_error[0]
-    assert estimate.labels == ("<= bad", "<= fair", "no answer")
+health = {name: own["health"] for name, own in found.groups.items()}
+assert all(abs(one.values[0] - bad[name]) < 5 * one.std_error[0] for name, one in health.items())
+assert {one.labels for one in health.values()} == {("<= bad", "<= fair", "no answer")}
 
 target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 target.mkdir(parents=True, exist_ok=True)
