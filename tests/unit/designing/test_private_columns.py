@@ -22,6 +22,7 @@ from ldpopt import (
     design,
 )
 from ldpopt.designing.literature import variance_of
+from ldpopt.designing.private_columns import Price, Staircases, costs_of_all_sets
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy.cones.rays import rays_of
@@ -151,3 +152,17 @@ def test_a_time_limit_is_kept_while_rays_are_listed():
     privacy = MetricDP(1.0, np.sqrt(((places[:, None] - places) ** 2).sum(2)))
     with pytest.raises(NotRepresentableError, match="time limit"):
         design(Workload.prefix(10), privacy, time_limit=0.05)
+
+
+def test_the_costliest_set_of_21_answers_is_found_without_a_list():
+    rng = np.random.default_rng(0)
+    rows, weights = rng.standard_normal((4, 21)), rng.dirichlet(np.full(21, 5.0))
+    price, cone = Price(rows.T @ rows, rng.standard_normal(21), weights), Staircases(21, 0.3, 0.7)
+    costs = costs_of_all_sets(price, 0.3, 0.7)
+    most = costs.max()
+    assert not len(cone.costlier(price, most * (1 + 1e-9), 10))
+    found = cone.costlier(price, most * (1 - 1e-9), 10)
+    assert price.costs(cone.columns(found)) == pytest.approx([most], rel=1e-12)
+    many = cone.costlier(price, float(np.quantile(costs, 1 - 1e-4)), 50)
+    assert len(many) == 50
+    assert price.costs(cone.columns(many)).min() > np.quantile(costs, 1 - 1e-4) * (1 - 1e-9)

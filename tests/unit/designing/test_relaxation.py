@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import ldpopt_check
 from builders import thorough_or
 from ldpopt import PureLDP, Workload, design
+from ldpopt.designing import column_generation
 
 N = thorough_or(24, 40)
 """Answers: more than can be listed."""
@@ -65,3 +67,20 @@ def test_the_worst_case_of_many_answers_is_the_largest_average():
     assert made.variance().max() == pytest.approx(made.value, rel=1e-9)
     assert made.bound <= design(Workload.prefix(22), PureLDP(1.0), weights=made.weights, gap=2e-2).value
     rechecked(made)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("objective", ["average", "worst_case"])
+def test_up_to_32_answers_the_gap_asked_for_is_reached(objective, tmp_path):
+    made = rechecked(design(Workload.prefix(21), PureLDP(2.0), objective=objective, gap=1e-6, time_limit=150))
+    assert made.relative_gap <= 1e-6
+    assert made.certificate.multipliers.shift is None
+    made.save(tmp_path / "design.json")
+    assert ldpopt_check.main([tmp_path / "design.json"]) == 0
+
+
+def test_column_generation_that_ends_early_leaves_the_bound_of_the_relaxation(monkeypatch):
+    monkeypatch.setattr(column_generation, "ROUNDS", 2)
+    made = rechecked(design(Workload.prefix(22), PureLDP(1.0)))
+    assert 1e-6 < made.relative_gap <= 5e-3
+    assert made.certificate.multipliers.shift is not None
