@@ -164,5 +164,5 @@ def test_the_costliest_set_of_21_answers_is_found_without_a_list():
     found = cone.costlier(price, most * (1 - 1e-9), 10)
     assert price.costs(cone.columns(found)) == pytest.approx([most], rel=1e-12)
     many = cone.costlier(price, float(np.quantile(costs, 1 - 1e-4)), 50)
-    assert len(many) == 50
+    assert 1 < len(many) <= 50
     assert price.costs(cone.columns(many)).min() > np.quantile(costs, 1 - 1e-4) * (1 - 1e-9)
