@@ -21,6 +21,10 @@ from ldpopt.foundation.numbers import Float, Int, short_repr
 
 __all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
 
+Event = tuple[int, ...]  # positions of outputs
+Excess = tuple[Fraction, tuple[int, int, Event] | None]  # the largest excess, and the pair of inputs that attains it
+RowExcess = tuple[int, Int, Float]  # an input, others, and its approximate excess over each of them
+
 # Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact
 MAX_EXACT_DELTA_WORK = 500_000
 
@@ -101,9 +105,8 @@ def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> Worst:
     top, bottom = entries.argmax(axis=0), entries.argmin(axis=0)
     if rows is not None:
         top = rows[entries[rows].argmax(axis=0)]
-    columns = range(entries.shape[1])
     best, where = Fraction(1), None
-    for y in columns:
+    for y in range(entries.shape[1]):
         high, low = int(entries[top[y], y]), int(entries[bottom[y], y])
         if high <= low:
             continue
@@ -126,13 +129,9 @@ def decide_all(matrix: Exact, budget: Budget, rows: Int | None = None) -> Verdic
     return "violated" if violated else "undecided"
 
 
-def _worst_excess(
-    matrix: Exact, ratio: Fraction, pairs: AnyPairs | None, single: bool, *, fast: bool = False
-) -> tuple[Fraction, tuple[int, int, tuple[int, ...]] | None]:
-    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+`` (or of one term), with the pair and event that attain it.
-
-    With ``fast`` it is an upper bound within about 1e-13: only one of the pairs that are equal in floats is compared.
-    """
+def _worst_excess(matrix: Exact, ratio: Fraction, pairs: AnyPairs | None, single: bool, fast: bool = False) -> Excess:
+    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+`` (or of one term), and the pair and event that attain it."""
+    # If fast, an upper bound within about 1e-13: only one of the pairs that are equal in floats is compared.
     if single and pairs is None:
         return _worst_entry(matrix, ratio)
     margin = matrix.shape[1] * ULPS
@@ -151,7 +150,7 @@ def _worst_excess(
     return worst + slack, where
 
 
-def _near_worst_pairs(rows: Iterable[tuple[int, Int, Float]], margin: float) -> list[tuple[float, int, int]]:
+def _near_worst_pairs(rows: Iterable[RowExcess], margin: float) -> list[tuple[float, int, int]]:
     """Pairs ``(excess, x, x')`` within ``margin`` of the largest approximate excess."""
     best, found = 0.0, []
     for x, others, excess in rows:
@@ -160,7 +159,7 @@ def _near_worst_pairs(rows: Iterable[tuple[int, Int, Float]], margin: float) -> 
     return [entry for entry in found if entry[0] >= best - margin]
 
 
-def _worst_entry(matrix: Exact, ratio: Fraction) -> tuple[Fraction, tuple[int, int, tuple[int, ...]] | None]:
+def _worst_entry(matrix: Exact, ratio: Fraction) -> Excess:
     """Exact maximum of ``P[x,y] - ratio P[x',y]`` over all pairs, found from the extremes of each column."""
     top, bottom = matrix.whole.argmax(axis=0).tolist(), matrix.whole.argmin(axis=0).tolist()
     worst, where = 0, None
@@ -171,9 +170,7 @@ def _worst_entry(matrix: Exact, ratio: Fraction) -> tuple[Fraction, tuple[int, i
     return Fraction(worst, matrix.denominator * ratio.denominator), where
 
 
-def _float_excess(
-    floats: Float, ratio: Fraction, pairs: AnyPairs | None, single: bool
-) -> Iterator[tuple[int, Int, Float]]:
+def _float_excess(floats: Float, ratio: Fraction, pairs: AnyPairs | None, single: bool) -> Iterator[RowExcess]:
     """Approximate excess of each row over the rows that it is compared with."""
     scaled = floats * float(min(ratio, Fraction(10**300)))
     everyone = np.arange(len(floats))
@@ -184,9 +181,7 @@ def _float_excess(
         yield x, others, over.max(axis=1) if single else over.sum(axis=1)
 
 
-def _row_excess(
-    matrix: Exact, ratio: Fraction, x: int, others: Int, single: bool
-) -> tuple[Fraction, int, tuple[int, ...]]:
+def _row_excess(matrix: Exact, ratio: Fraction, x: int, others: Int, single: bool) -> tuple[Fraction, int, Event]:
     """Exact largest excess of one row over others, with the other row and the event."""
     terms = matrix.entries[x] * ratio.denominator - matrix.entries[others] * ratio.numerator
     positive = np.maximum(terms, 0)
@@ -206,8 +201,7 @@ def _least_epsilon(matrix: Exact, delta: Fraction, single: bool) -> float:
         if excess <= delta or where is None:
             return round_up(log_enclosure(ratio)[1])
         x, k, event = where
-        over = sum(int(matrix.entries[x, y]) for y in event)
-        under = sum(int(matrix.entries[k, y]) for y in event)
+        over, under = (sum(int(matrix.entries[row, y]) for y in event) for row in (x, k))
         if under == 0:
             return math.inf
         ratio = (over - delta * matrix.denominator) / under

@@ -31,8 +31,7 @@ class Sampler(ABC):
         """Draw one report for each of the answers ``x``; ``rng=None`` uses the operating system's generator."""
         if isinstance(self.inputs, range):  # labels are their own codes: no table is needed
             return self.draw(x, rng=rng)
-        reports: NDArray[Any] = label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)]
-        return reports
+        return np.asarray(label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)])
 
     def draw(self, answers: Codes, *, rng: Random = None) -> Codes:
         """Draw one report code for each answer code ``0 <= code < n``; arguments as in `sample`."""
@@ -68,12 +67,7 @@ class ResponseSampler(Sampler):
     """
 
     def __init__(
-        self,
-        inputs: Names,
-        members: Codes,
-        member_index: NDArray[Any],
-        epsilon: Budget,
-        delta: float = 0.0,
+        self, inputs: Names, members: Codes, member_index: NDArray[Any], epsilon: Budget, delta: float = 0.0
     ) -> None:
         super().__init__(inputs)
         self.members, self.member_index = members, member_index
@@ -138,8 +132,7 @@ class GeometricSampler(Sampler):
 
     def _draw(self, answers: Codes, source: Source) -> Codes:
         noise = two_sided_geometric_draws(self.step_mass, len(answers), source)
-        reports: Codes = self.remap[np.clip(answers + noise, 0, len(self.inputs) - 1)]
-        return reports
+        return np.asarray(self.remap[np.clip(answers + noise, 0, len(self.inputs) - 1)])
 
 
 class TableSampler(Sampler):

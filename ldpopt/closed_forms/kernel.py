@@ -130,16 +130,8 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     if not gap <= MAX_GAP:
         what = f"float accuracy is too low for the kernel theorem: relative gap {gap:.3g} at epsilon = {budget!r}"
         raise NotRepresentableError(what, do="use solve, or a larger epsilon")
-    return Kernel(
-        value=float(dual.sum()),
-        inputs=inputs,
-        epsilon=budget,
-        distance=frozen(metric),
-        column_weights=frozen(columns),
-        dual=frozen(dual),
-        gap=gap,
-        prior=weights,
-    )
+    common: Any = {"value": float(dual.sum()), "inputs": inputs, "epsilon": budget, "prior": weights}
+    return Kernel(**common, distance=frozen(metric), column_weights=frozen(columns), dual=frozen(dual), gap=gap)
 
 
 def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:

@@ -11,7 +11,7 @@ from ldpopt.closed_forms.form import ClosedForm, GeometricSampler
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.exact_draws import Codes
-from ldpopt.privacy import Notion
+from ldpopt.privacy import GraphDP, Notion
 from ldpopt.problem.prior import prior_and_inputs
 
 
@@ -32,8 +32,6 @@ class PathGraph(ClosedForm):
     def privacy(self) -> Notion:
         """Pure privacy along the edges of the path, in the order of the answers."""
         import networkx as nx
-
-        from ldpopt.privacy import GraphDP
 
         return GraphDP(self.epsilon, nx.path_graph(list(self.inputs)))
 
@@ -62,10 +60,8 @@ class PathGraph(ClosedForm):
     def channel(self) -> Float:
         """The formula in floats, shape ``(n, n)``: geometric columns; columns with the same report are added."""
         positions = np.arange(len(self.prior))
-        geometric = np.exp(-float(self.epsilon) * np.abs(np.subtract.outer(positions, positions))) * _weights(
-            len(positions), self.epsilon
-        )
-        channel = np.zeros_like(geometric)
+        decay = np.exp(-float(self.epsilon) * np.abs(np.subtract.outer(positions, positions)))
+        geometric, channel = decay * _weights(len(positions), self.epsilon), np.zeros_like(decay)
         np.add.at(channel.T, self.remap, geometric.T)
         return channel
 

@@ -96,8 +96,7 @@ class LocalHashing(FrequencyProtocol, published=True):
         array = loose_array(reports, "list of reports")
         if array.ndim != 1 or array.dtype.names is None or set(array.dtype.names) != {"a", "b", "bucket"}:
             raise StatementError("the reports need the fields a, b and bucket", do="pass what privatize returned")
-        a, bucket = array["a"].astype(np.uint64), array["bucket"]
-        value = array["b"].astype(np.uint64)
+        a, value, bucket = array["a"].astype(np.uint64), array["b"].astype(np.uint64), array["bucket"]
         is_possible = (a < PRIME) & (value < PRIME) & (bucket >= 0) & (bucket < self.buckets)
         if not is_possible.all():
             where, do = f"entry {int(is_possible.argmin())}", "pass the reports of this protocol"

@@ -13,7 +13,7 @@ from ldpopt.auditing.audits import Verdict, verdict_of_ratio
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Privacy, Protocol
+from ldpopt.mean.protocol import Domain, Privacy, Protocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, uniform_below
 from ldpopt.mechanism.sampling import BITS
 
@@ -75,7 +75,7 @@ class Banded(Protocol):
     cell_bits: int = 40  # binary digits of `N`
     _has_three_losses = True
 
-    def __init__(self, epsilon: float | str, fraction: float, domain: tuple[float, float] | None = None) -> None:
+    def __init__(self, epsilon: float | str, fraction: float, domain: Domain = None) -> None:
         super().__init__(epsilon, domain)
         self.cells = 1 << self.cell_bits
         self.band_cells = min(max(round(fraction * self.cells), 1), self.cells // 2)
@@ -147,7 +147,7 @@ class Piecewise(Banded, published=True):
     5.223597452
     """
 
-    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
+    def __init__(self, epsilon: float | str, *, domain: Domain = None) -> None:
         inverse = math.exp(-Budget(epsilon) / 2)
         super().__init__(epsilon, inverse / (1 + inverse), domain)
         self._scale(1 / self.band)

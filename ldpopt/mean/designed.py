@@ -55,10 +55,8 @@ class Designed(Protocol):
         self.values, self.outputs, self.solution, self._scale = frozen(values), frozen(outputs), solution, scale
         self.natural_domain = float(values[0]), float(values[-1])
         self.report_range, self._report_values = (float(outputs.min()), float(outputs.max())), np.sort(outputs)
-        found = solution.mechanism
-        self.mechanism = Mechanism(found.channel, values.tolist(), outputs.tolist())
-        self._means = self.mechanism.channel @ outputs
-        self._squares = self.mechanism.channel @ outputs**2
+        self.mechanism = Mechanism(solution.mechanism.channel, values.tolist(), outputs.tolist())
+        self._means, self._squares = (self.mechanism.channel @ moment for moment in (outputs, outputs**2))
         self._natural_bias = float(np.abs(self._means - values).max())  # caused by rounding to masses of 2**-53
 
     def __repr__(self) -> str:
@@ -199,6 +197,6 @@ def designed(
     inputs, targets = answers / scale, reports / scale
     loss = Utility(targets[None, :] ** 2 - inputs[:, None] ** 2, "loss")
     labels: Any = {"inputs": range(len(inputs)), "outputs": range(len(targets))}
-    constraints = unbiased(inputs, targets)
-    problem = Problem(weights, loss, PureLDP(epsilon), **labels, objective=objective, constraints=constraints)
+    labels |= {"objective": objective, "constraints": unbiased(inputs, targets)}
+    problem = Problem(weights, loss, PureLDP(epsilon), **labels)
     return Designed(epsilon, answers, reports, scale, solve(problem))

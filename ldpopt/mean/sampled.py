@@ -89,8 +89,7 @@ class Sampled(VectorProtocol):
         else:
             read = np.take_along_axis(x, attributes, axis=1)
         reports["attribute"] = attributes.reshape(reports.shape)
-        drawn = self.protocol._randomize(self._read_answers(read.ravel()), source)
-        reports["report"] = drawn.reshape(reports.shape)
+        reports["report"] = self.protocol._randomize(self._read_answers(read.ravel()), source).reshape(reports.shape)
 
     def _choose(self, users: int, source: Source) -> NDArray[np.int64]:
         """Choose distinct attributes, all sets equally likely (Floyd's algorithm)."""

@@ -108,8 +108,7 @@ class LevelNoise(Noise):
         n, eps = self.partition.steps, float(self.epsilon)
         start = np.exp(-eps * (n + 1 + blocks)) / self.normalizer
         beyond = start * (self.sensitivity / -np.expm1(-eps) - rest)
-        half = np.where(size >= end, 0.5 - beyond, half)
-        return np.asarray(0.5 + np.sign(r) * half)
+        return np.asarray(0.5 + np.sign(r) * np.where(size >= end, 0.5 - beyond, half))
 
     @property
     def _pieces(self) -> tuple[Float, Float, Int]:
@@ -133,8 +132,7 @@ class LevelNoise(Noise):
         piece = np.searchsorted(before, u / 2, side="right") - 1
         in_tail = piece >= len(left)
         piece = np.minimum(piece, len(left) - 1)
-        jumps = np.floor(np.log(tail) / -float(self.epsilon))
-        far = end + self.sensitivity * (jumps + point)
+        far = end + self.sensitivity * (np.floor(np.log(tail) / -float(self.epsilon)) + point)
         inner = left[piece] + point * length[piece]
         return np.where(sign < 0.5, -1.0, 1.0) * np.where(in_tail, far, inner)
 
@@ -179,8 +177,7 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
         table = self._layers.table
         c, eps = int(self.sensitivity), float(self.epsilon)
         mass = np.exp(-eps * table) / self.normalizer
-        period = mass[len(table) - c :]
-        beyond = float(period.sum()) * np.exp(-eps) / -np.expm1(-eps)
+        beyond = float(mass[len(table) - c :].sum()) * np.exp(-eps) / -np.expm1(-eps)
         tail = np.concatenate((np.cumsum(mass[::-1])[::-1], [0.0])) + beyond  # P(noise >= k), k >= 0
         k = np.floor(read_points(r))
         # P(noise <= k) = 1 - P(>= k+1) for k >= 0, and P(>= -k) below: both are tails at a positive number.

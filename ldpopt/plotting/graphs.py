@@ -12,7 +12,7 @@ from ldpopt.foundation.labels import Names, label_numbers
 from ldpopt.noise import NeighborPartition, Noise
 from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.noise.noise import IntegerNoise
-from ldpopt.plotting.axes import axes_or_new, name_privacy, shorten
+from ldpopt.plotting.axes import axes_or_new, finish, name_privacy, shorten
 from ldpopt.plotting.geometry import polytope
 from ldpopt.plotting.mechanisms import heat_map
 from ldpopt.privacy import GraphDP, MetricDP, Notion
@@ -49,8 +49,7 @@ def layers(graph: nx.Graph[Any], source: Hashable, value: Value | None = None, a
     number = {reached: t for t, layer in enumerate(partition) for reached in layer}
     values = {node: value_of(node, value) for node in graph}
     ax = _draw(graph, [number.get(values[node], np.nan) for node in graph], list(values.values()), source, ax)
-    ax.set_title(f"layers around {shorten(source)}" + ("" if value is None else ", by query value"), fontsize=10)
-    return ax
+    return finish(ax, f"layers around {shorten(source)}" + ("" if value is None else ", by query value"))
 
 
 def layered(result: Layered, ax: Axes | None = None) -> Axes:
@@ -60,16 +59,13 @@ def layered(result: Layered, ax: Axes | None = None) -> Axes:
     values = {node: problem.outputs[y] for node, y in zip(problem.inputs, own, strict=True)}
     ax = layers(problem.privacy.graph, source, values, ax)
     outcome = f"{problem.utility.sense} {result.value:.4g}, repair '{result.repair}'"
-    ax.set_title(f"{name_privacy(problem.privacy)}: {outcome}\nlayers around {shorten(source)}", fontsize=10)
-    return ax
+    return finish(ax, f"{name_privacy(problem.privacy)}: {outcome}\nlayers around {shorten(source)}")
 
 
 def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
     """Draw a notion: the private mechanisms for two answers, its graph, or the budget of each pair of answers."""
     if isinstance(privacy, GraphDP):
-        ax = _draw(privacy.graph, None, list(privacy.graph), None, ax)
-        ax.set_title(name_privacy(privacy), fontsize=10)
-        return ax
+        return finish(_draw(privacy.graph, None, list(privacy.graph), None, ax), name_privacy(privacy))
     inputs: Names
     if isinstance(privacy, MetricDP):
         if callable(privacy.distance):
@@ -84,9 +80,8 @@ def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
     budgets = np.full((ties.n, ties.n), np.nan)
     budgets[ties.pairs()] = float(ties.budget) * (1.0 if ties.distance is None else ties.distance)
     ax = heat_map(budgets, inputs, inputs, "largest log ratio (nats)", ax)
-    ax.set(xlabel="than under this answer $x'$", ylabel="a report is likelier under $x$")
-    ax.set_title(name_privacy(privacy), fontsize=10)
-    return ax
+    labels = {"xlabel": "than under this answer $x'$", "ylabel": "a report is likelier under $x$"}
+    return finish(ax, name_privacy(privacy), **labels)
 
 
 def noise(noise: Noise, ax: Axes | None = None) -> Axes:
@@ -109,9 +104,7 @@ def noise(noise: Noise, ax: Axes | None = None) -> Axes:
         ax.axvline(side * noise.expected_abs, color="#cb181d", linestyle="--", linewidth=1, label=label)
     ax.set_ylim(0, None)
     title = rf"{type(noise).__name__}, sensitivity {noise.sensitivity:.4g}, $\varepsilon$ = {float(noise.epsilon):.4g}"
-    ax.set_title(title, fontsize=10)
-    ax.legend(frameon=False, fontsize=8)
-    return ax
+    return finish(ax, title, legend={"frameon": False})
 
 
 def partition(partition: NeighborPartition, ax: Axes | None = None) -> Axes:
@@ -130,10 +123,9 @@ def partition(partition: NeighborPartition, ax: Axes | None = None) -> Axes:
             ax.plot(ends, [0, 0], color="#cb181d", linewidth=4, marker="|", solid_capstyle="butt", zorder=4)
     ax.plot([], [], color="#cb181d", linewidth=4, label="neighbor set")
     ax.set(xlabel="noise $r$ (unit of the answer)", ylabel=r"level: the density is $e^{-\varepsilon L(r)} / Z$")
-    ax.set_title(f"layers of the neighbor set, widening {float(partition.widening):.4g}", fontsize=10)
     ax.set_ylim(None, 1.3 * float(level.max()))
-    ax.legend(fontsize=8, loc="upper center", ncol=2)
-    return ax
+    title = f"layers of the neighbor set, widening {float(partition.widening):.4g}"
+    return finish(ax, title, legend={"loc": "upper center", "ncol": 2})
 
 
 def lattice(noise: LatticeNoise, ax: Axes | None = None) -> Axes:
@@ -143,7 +135,6 @@ def lattice(noise: LatticeNoise, ax: Axes | None = None) -> Axes:
     points = np.concatenate(listed)
     level = np.repeat(np.arange(last + 1), [len(layer) for layer in listed])
     is_drawn = (points[:, 2:] == 0).all(axis=1)
-    title = rf"noise by {last + 1} layers of the lattice, $\varepsilon$ = {float(noise.epsilon):.4g}"
     if noise.dimension == 1:
         ax = axes_or_new(ax)
         ax.vlines(points[:, 0], 0, np.exp(-float(noise.epsilon) * level) / noise.normalizer, color="#08519c")
@@ -156,8 +147,7 @@ def lattice(noise: LatticeNoise, ax: Axes | None = None) -> Axes:
         ax.figure.colorbar(dots, ax=ax, label=r"level: the probability is $e^{-\varepsilon L} / Z$")
         ax.set(xlabel="noise of the first number", ylabel="noise of the second number")
         ax.set_aspect("equal", adjustable="datalim")
-    ax.set_title(title, fontsize=10)
-    return ax
+    return finish(ax, rf"noise by {last + 1} layers of the lattice, $\varepsilon$ = {float(noise.epsilon):.4g}")
 
 
 def levels(levels: Levels, ax: Axes | None = None) -> Axes:
@@ -167,10 +157,8 @@ def levels(levels: Levels, ax: Axes | None = None) -> Axes:
     ax.plot(t, -t, "s--", color="#969696", label=f"$-t$: loss {levels.descending_value:.4g}")
     ax.plot(t, levels.levels, "o-", color="#08519c", label=f"optimal: loss {levels.value:.4g}")
     ax.locator_params(integer=True)
-    ax.set(xlabel="layer $t$", ylabel=r"level $z_t$: the weight is $e^{\varepsilon z_t}$")
-    ax.grid(alpha=0.3)
-    ax.legend(fontsize=8)
-    return ax
+    labels = {"xlabel": "layer $t$", "ylabel": r"level $z_t$: the weight is $e^{\varepsilon z_t}$"}
+    return finish(ax, grid=True, legend={}, **labels)
 
 
 def _draw(graph: nx.Graph[Any], numbers: Any, names: Names, source: Hashable, ax: Axes | None) -> Axes:

@@ -10,7 +10,7 @@ import numpy as np
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.plotting.axes import axes_or_new, name_privacy, shorten
+from ldpopt.plotting.axes import axes_or_new, finish, name_privacy, shorten
 from ldpopt.privacy import Notion
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
@@ -82,10 +82,8 @@ def places(
     label = "prior" if color == "prior" else f"expected loss ({unit})" if loss is None else "expected loss"
     ax.figure.colorbar(disks, ax=ax, label=label)
     ax.set_aspect("equal", adjustable="datalim")
-    ax.set(xlabel=f"east ({unit})", ylabel=f"north ({unit})")
-    if privacy is not None:
-        ax.set_title(name_privacy(privacy, unit), fontsize=10)
-    return ax
+    title = "" if privacy is None else name_privacy(privacy, unit)
+    return finish(ax, title, xlabel=f"east ({unit})", ylabel=f"north ({unit})")
 
 
 def _inputs_of_reports(mechanism: Mechanism) -> list[int]:

@@ -146,17 +146,11 @@ def prior_regions(
     is_top_k = is_identity and points.ties.is_complete  # the cells are those of the n-ary theorem
     vertices = _by_gains(points, sign * utility.matrix)
     cells = _cells(list(vertices))
-    regions = [
-        Region(
-            vertex=vertices[gains][0],
-            merged=vertices[gains][1],
-            utilities=tuple(sign * gain for gain in gains),
-            corners=_counterclockwise(corners),
-            inequalities=_facets(gains, cells),
-            members=tuple(x for x, gain in enumerate(gains) if gain == max(gains)) if is_top_k else None,
-        )
-        for gains, corners in cells.items()
-    ]
+    regions = []
+    for gains, corners in cells.items():
+        members = tuple(x for x, gain in enumerate(gains) if gain == max(gains)) if is_top_k else None
+        utilities, outline = tuple(sign * gain for gain in gains), _counterclockwise(corners)
+        regions.append(Region(*vertices[gains], utilities, outline, _facets(gains, cells), members))
     return tuple(sorted(regions, key=lambda region: (len(region.reported), region.reported)))
 
 

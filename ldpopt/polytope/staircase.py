@@ -24,7 +24,6 @@ Pattern = tuple[tuple[int, ...], ...]
 
 Exact = NDArray[np.object_]
 
-
 MAX_POINTS = 8  # largest ground set; orbits are found by all permutations of its points
 MAX_FAMILIES = 50_000_000  # largest number of families of sets to try: some minutes
 _CHUNK = 200_000
@@ -177,8 +176,7 @@ def orders(size: int) -> Int:
 
 def _images_of(pattern: Pattern, n: int) -> Int:
     """Return the columns as base-3 numbers, sorted, under every order of the rows; shape (n!, u)."""
-    powers = 3 ** np.arange(n)[::-1]
-    codes = np.array(pattern)[:, orders(n)] @ powers
+    codes = np.array(pattern)[:, orders(n)] @ 3 ** np.arange(n)[::-1]
     return np.sort(codes.T, axis=1)
 
 

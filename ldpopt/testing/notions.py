@@ -312,12 +312,6 @@ def _post_processing(checked: _Checked) -> None:
 
 
 _CHECKS: dict[str, Callable[[_Checked], None]] = {
-    "results": _results,
-    "rows and audit": _rows_and_audit,
-    "tightness": _tightness,
-    "ties": _ties,
-    "events": _events,
-    "table": _table,
-    "certificate": _certificate,
-    "post-processing": _post_processing,
-}
+    "results": _results, "rows and audit": _rows_and_audit, "tightness": _tightness, "ties": _ties, "events": _events,
+    "table": _table, "certificate": _certificate, "post-processing": _post_processing,
+}  # fmt: skip

@@ -271,18 +271,9 @@ def _near(found: float, expected: float, solver: _Checked) -> bool:
 
 _CHECKS: dict[str, Callable[[_Checked], object]] = {
     "optimum of a maximum": lambda solver: solver.value(factory(), 36.0),
-    "optimum of a minimum": lambda solver: solver.value(diet(), 9.0),
-    "infeasible": _infeasible,
-    "unbounded": _unbounded,
-    "degenerate": _degenerate,
-    "badly scaled": _badly_scaled,
-    "free columns": _free,
-    "two-sided rows": _two_sided,
-    "equations": _equalities,
-    "empty rows and columns": _empty,
-    "channel programs": _channel,
-    "time limit": _time_limit,
-    "unknown option": _unknown_option,
-    "signs of duals": _duals,
-    "reduced costs": _reduced_costs,
-}
+    "optimum of a minimum": lambda solver: solver.value(diet(), 9.0), "infeasible": _infeasible,
+    "unbounded": _unbounded, "degenerate": _degenerate, "badly scaled": _badly_scaled, "free columns": _free,
+    "two-sided rows": _two_sided, "equations": _equalities, "empty rows and columns": _empty,
+    "channel programs": _channel, "time limit": _time_limit, "unknown option": _unknown_option,
+    "signs of duals": _duals, "reduced costs": _reduced_costs,
+}  # fmt: skip

@@ -196,13 +196,9 @@ def layer_program(case: RepairInput) -> Float:
 
 
 REPAIRS: dict[str, Callable[[RepairInput], Float]] = {
-    "none": normalize,
-    "budget": reduce_budget,
-    "columns": column_weights,
-    "balls": balls,
-    "window": window,
+    "none": normalize, "budget": reduce_budget, "columns": column_weights, "balls": balls, "window": window,
     "layers": layer_program,
-}
+}  # fmt: skip
 """In order of preference; among equal values the first wins."""
 
 

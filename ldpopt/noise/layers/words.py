@@ -169,11 +169,9 @@ class WordMetric:
             before = self._layers[-2] if len(self._layers) > 1 else last
             reach = float(self.widening) + (number + 1) * int(np.abs(self.columns).max())
             if self._points > MAX_POINTS or reach >= BASES[self.dimension] // 2:
-                raise NotRepresentableError(
-                    f"{self._points} points in {len(self._layers)} layers: no polynomial tail found",
-                    do="divide the columns by their common factor, or use fewer; a point that is not a sum of columns "
-                    "is in no layer",
-                )
+                what = f"{self._points} points in {len(self._layers)} layers: no polynomial tail found"
+                do = "divide the columns by their common factor, or use fewer"
+                raise NotRepresentableError(what, do=f"{do}; a point that is not a sum of columns is in no layer")
             fresh = np.unique(last[:, None] + self._steps)
             fresh = fresh[~np.isin(fresh, last) & ~np.isin(fresh, before)]
             self._layers.append(fresh)
