@@ -87,13 +87,9 @@ class _NoPrivacy(Notion):
 
 
 def check_notion(
-    notion: Any,
-    inputs: Sequence[Hashable] | None = None,
-    outputs: Sequence[Hashable] | None = None,
-    *,
-    post_processing: bool = False,
-    only: Sequence[str] | None = None,
-) -> None:
+    notion: Any, inputs: Sequence[Hashable] | None = None, outputs: Sequence[Hashable] | None = None, *,
+    post_processing: bool = False, only: Sequence[str] | None = None
+) -> None:  # fmt: skip
     """Run every check on a privacy notion.
 
     Parameters

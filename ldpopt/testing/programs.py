@@ -9,15 +9,9 @@ from ldpopt.solvers.program import LinearProgram, Span
 
 
 def dense_program(
-    objective: ArrayLike,
-    rows: ArrayLike,
-    row_lower: ArrayLike,
-    row_upper: ArrayLike,
-    *,
-    column_lower: ArrayLike = 0.0,
-    column_upper: ArrayLike = np.inf,
-    maximize: bool = True,
-) -> LinearProgram:
+    objective: ArrayLike, rows: ArrayLike, row_lower: ArrayLike, row_upper: ArrayLike, *,
+    column_lower: ArrayLike = 0.0, column_upper: ArrayLike = np.inf, maximize: bool = True
+) -> LinearProgram:  # fmt: skip
     r"""Small program from dense arrays: optimize ``objective @ v`` over ``row_lower <= rows @ v <= row_upper``.
 
     Parameters

@@ -64,12 +64,9 @@ class LatticeNoise:
     """
 
     def __init__(
-        self,
-        columns: Sequence[Any] | ArrayLike,
-        epsilon: float | str,
-        widening: float | Fraction | int = 0,
-        norm: float = 2,
-    ) -> None:
+        self, columns: Sequence[Any] | ArrayLike, epsilon: float | str, widening: float | Fraction | int = 0,
+        norm: float = 2
+    ) -> None:  # fmt: skip
         self.epsilon = Budget(epsilon)
         self._decay_numerator = round_decay_up(self.epsilon)
         if self._decay_numerator >= TOTAL:
