@@ -66,8 +66,7 @@ def audit_sampler(
     draws, confidence = read_size(draws), inner_share(confidence, "confidence")
     generator = np.random.default_rng(rng)
     reports = [_reports(randomize, answer, draws, generator) for answer in (x, x_prime)]
-    codes = _value_codes(*reports)
-    half = draws // 2
+    codes, half = _value_codes(*reports), draws // 2
     cells = int(max(code.max() for code in codes)) + 1
     seen = [np.bincount(code[:half], minlength=cells) for code in codes]
     held = [np.bincount(code[half:], minlength=cells) for code in codes]
@@ -114,7 +113,7 @@ def _best_event(seen: list[NDArray[np.int64]], size: int, risk: float) -> tuple[
     return best[1], best[2]
 
 
-def lower_limit(hits: Any, size: int, risk: float) -> Any:
+def lower_limit(hits: Any, size: float, risk: float) -> Any:
     """Clopper and Pearson's lower limit of a probability, from hits in ``size`` trials."""
     from scipy.special import betaincinv
 
@@ -122,6 +121,6 @@ def lower_limit(hits: Any, size: int, risk: float) -> Any:
     return np.where(count > 0, betaincinv(np.maximum(count, 1), size - count + 1, risk), 0.0)
 
 
-def upper_limit(hits: Any, size: int, risk: float) -> Any:
+def upper_limit(hits: Any, size: float, risk: float) -> Any:
     """Clopper and Pearson's upper limit of a probability."""
     return 1.0 - lower_limit(size - np.asarray(hits, float), size, risk)

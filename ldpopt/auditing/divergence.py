@@ -65,8 +65,7 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     """
     matrix = exact(channel)
     low, high = budget.enclosure()
-    slack = Fraction(delta)
-    single = form == "entry"
+    slack, single = Fraction(delta), form == "entry"
     upper, where = _worst_excess(matrix, low, None, single)
     found, witness = _rounded_up(matrix, upper, where, single)
     verdict: Verdict = "certified" if upper <= slack else "undecided"

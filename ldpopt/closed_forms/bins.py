@@ -133,8 +133,7 @@ def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float,
 def _segment_costs(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
     """Return the cost of answers before the first bin (n,), between bins ``s < t`` (n, n), and after the last (n,)."""
     n = len(prior)
-    summed = np.cumsum(prior[:, None] * loss, axis=0)
-    positions = np.arange(n)
+    summed, positions = np.cumsum(prior[:, None] * loss, axis=0), np.arange(n)
     head, tail = summed[positions, positions], summed[-1] - summed[positions, positions]
     between = np.zeros((n, n))
     for s in range(n - 1):

@@ -73,8 +73,7 @@ class ResponseSampler(Sampler):
         self.members, self.member_index = members, member_index
         k, alpha = len(members), epsilon.enclosure()[0]
         self.truth_mass = int(alpha * TOTAL / (alpha + k - 1))
-        self.is_uniform = self.truth_mass * k < TOTAL
-        self.delta_mass = int(Fraction(delta) * TOTAL)
+        self.is_uniform, self.delta_mass = self.truth_mass * k < TOTAL, int(Fraction(delta) * TOTAL)
 
     def probabilities(self, code: int) -> dict[int, Fraction]:
         """See `Sampler.probabilities`."""
@@ -94,8 +93,7 @@ class ResponseSampler(Sampler):
         k, size = len(self.members), len(answers)
         position = uniform_below(k, size, source)
         if not self.is_uniform and k > 1:
-            index = self.member_index[answers].astype(np.int64)
-            other = uniform_below(k - 1, size, source)
+            index, other = self.member_index[answers].astype(np.int64), uniform_below(k - 1, size, source)
             other += other >= index
             keeps = source(size) < np.uint64(self.truth_mass)
             position = np.where(index >= 0, np.where(keeps, index, other), position)
@@ -116,8 +114,7 @@ class GeometricSampler(Sampler):
 
     def __init__(self, inputs: Names, remap: Codes, epsilon: Budget) -> None:
         super().__init__(inputs)
-        self.remap = remap
-        self.step_mass = round_decay_up(epsilon)
+        self.remap, self.step_mass = remap, round_decay_up(epsilon)
 
     def probabilities(self, code: int) -> dict[int, Fraction]:
         """See `Sampler.probabilities`."""

@@ -61,9 +61,9 @@ def recognize(problem: Problem) -> list[Match]:
         weights = {problem.inputs[code]: float(prior[code]) for code in line}  # the form then has labels too
         found.append(Match("path_graph", lambda: path_graph(weights, privacy.epsilon), line))
     if isinstance(privacy, (GraphDP, MetricDP)):
-        is_metric, inputs = isinstance(privacy, MetricDP), problem.inputs
-        read = privacy.matrix if is_metric else lambda labels: hop_distances(privacy.graph, labels)
-        found.append(Match("kernel", lambda: kernel(read(inputs), prior, privacy.epsilon), same))
+        graph: Any = getattr(privacy, "graph", None)
+        read = privacy.matrix if isinstance(privacy, MetricDP) else lambda labels: hop_distances(graph, labels)
+        found.append(Match("kernel", lambda: kernel(read(problem.inputs), prior, privacy.epsilon), same))
     return found
 
 

@@ -223,8 +223,7 @@ def robust_value(
         [budget.beta * eye_array(n), csr_array(np.full((n, 1), budget.b)), None],
     ]
     total: Any = csr_array(np.concatenate([np.ones(n), [-1.0, 0.0]])[None, :])
-    limits = np.concatenate([np.zeros(count), np.ones(n)])
-    cost = np.concatenate([np.zeros(n + 1), [-1.0]])
+    limits, cost = np.concatenate([np.zeros(count), np.ones(n)]), np.concatenate([np.zeros(n + 1), [-1.0]])
     matrix: Any = block_array(blocks)
     result: Any = linprog(cost, A_ub=matrix, b_ub=limits, A_eq=total, b_eq=np.zeros(1), method="highs")
     if result.status != 0:
@@ -236,7 +235,7 @@ def robust_value(
     common: Any = {"value": float(share + (1 - share) * (rows @ truth).min()), "epsilon": budget, "delta": share}
     common["inputs"] = check_labels(names if inputs is None else inputs, n, "input")
     parts = {"worst_prior": mixing @ rows, "diagonal": truth, "vertices": rows, "mixing": mixing}
-    return Robust(**common, **{name: frozen(part) for name, part in parts.items()})
+    return Robust(**common | {name: frozen(part) for name, part in parts.items()})
 
 
 def _dot(weights: Iterable[Fraction], values: Iterable[Fraction]) -> Fraction:

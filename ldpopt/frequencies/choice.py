@@ -70,8 +70,7 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
     >>> best(["no", "yes"], 1.0, 1000).protocol
     RandomizedResponse(2 labels, epsilon=1.0)
     """
-    size = whole_number(people, "people", 1)
-    count = len(RandomizedResponse(inputs, epsilon).inputs)
+    size, count = whole_number(people, "people", 1), len(RandomizedResponse(inputs, epsilon).inputs)
     kinds = [kind for kind in FrequencyProtocol.PUBLISHED if count <= MOST_LABELS or not kind.draws_each_label]
     made: dict[str, FrequencyProtocol] = {kind.__name__: kind(inputs, epsilon) for kind in kinds}
     with suppress(StatementError):  # too many labels for it

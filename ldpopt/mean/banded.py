@@ -90,8 +90,7 @@ class Banded(Protocol):
         low, high = self.natural_domain
         self.middle, self.half_cell = (low + high) / 2, gain * (high - low) / (2 * self.steps)
         self.slope = self.band * gain
-        self.offset = self.middle * (1 - self.slope)
-        reach = (self.cells - 1) * self.half_cell
+        self.offset, reach = self.middle * (1 - self.slope), (self.cells - 1) * self.half_cell
         self.report_range = (self.middle - reach, self.middle + reach)
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:

@@ -61,8 +61,7 @@ class Laplace(Protocol, published=True):
         self._natural_bias = 1 / self.points
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        point = self._nearest_point(x)
-        minus = fair_bits(x.size, source).astype(np.int64)
+        point, minus = self._nearest_point(x), fair_bits(x.size, source).astype(np.int64)
         point += geometric_draws(TOTAL - (TOTAL >> self.bits), x.size, source) ^ -minus  # z, or its complement -1 - z
         return np.asarray((point + 0.5) * (2 / self.points) - 1)
 

@@ -286,8 +286,7 @@ class VectorProtocol(MeanProtocol):
     _rows_at_a_time = CHUNK
 
     def __init__(self, attributes: int, domain: Domain = None) -> None:
-        self.attributes = whole_number(attributes, "attributes", 1)
-        self._data_domain = read_domain(domain)
+        self.attributes, self._data_domain = whole_number(attributes, "attributes", 1), read_domain(domain)
 
     def privatize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
         """Draw the report of each user; see the class for the type of reports.

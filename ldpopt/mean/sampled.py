@@ -158,8 +158,7 @@ class Sampled(VectorProtocol):
         if not self.protocol._has_three_losses:
             return -math.expm1(k * math.log1p(-alone.delta_at(epsilon / k)))
         likely = alone.delta_at(0.0) / -math.expm1(-alone.epsilon)
-        rare = likely * math.exp(-alone.epsilon)
-        loss = np.array([1.0])
+        rare, loss = likely * math.exp(-alone.epsilon), np.array([1.0])
         for _ in range(k):
             loss = np.convolve(loss, [rare, max(0.0, 1 - likely - rare), likely])
         gains = -np.expm1(np.minimum(epsilon - alone.epsilon * np.arange(-k, k + 1), 0.0))

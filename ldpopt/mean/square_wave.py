@@ -90,8 +90,7 @@ class SquareWave(Banded, published=True):
         """
         bins = whole_number(bins, "bins", 2, 512)
         w, q = self.width, self.low_density
-        edges = np.linspace(-w, 1 + w, 2 * bins + 1)
-        cuts = np.arange(bins + 1) / bins
+        edges, cuts = np.linspace(-w, 1 + w, 2 * bins + 1), np.arange(bins + 1) / bins
         # The likely part is a uniform answer plus uniform noise; this is its distribution function at the edges.
         # It integrates a ramp that rises from 0 to 1 over 2 w.
         u = edges[None, :] - cuts[:, None] + w

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 MAX_AXIS_LABELS = 30  # largest number of labels along an axis; of more, every second, third, ... is written
 # Names of notions in titles; for others the name is made of the kind
 NOTION_NAMES = {"graph": "privacy along a graph", "utility_optimized": "utility-optimized privacy"}
-BESIDE = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}  # a legend at the right of the axes
+# A legend at the right of the axes
+BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
 MAX_LABEL_LENGTH = 18  # largest number of characters of a label along an axis
 
 

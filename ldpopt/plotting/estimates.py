@@ -119,5 +119,5 @@ def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None 
     else:
         ax.set_ylim(0, 1.08 * largest)
     label_axis(ax, "x", answers)
-    labels = {"xlabel": "true answer", "ylabel": "variance of a respondent's values"}
+    labels: dict[str, Any] = {"xlabel": "true answer", "ylabel": "variance of a respondent's values"}
     return finish(ax, name_privacy(best.privacy), grid=True, legend=BESIDE, **labels)

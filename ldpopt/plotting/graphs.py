@@ -80,14 +80,13 @@ def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
     budgets = np.full((ties.n, ties.n), np.nan)
     budgets[ties.pairs()] = float(ties.budget) * (1.0 if ties.distance is None else ties.distance)
     ax = heat_map(budgets, inputs, inputs, "largest log ratio (nats)", ax)
-    labels = {"xlabel": "than under this answer $x'$", "ylabel": "a report is likelier under $x$"}
+    labels: dict[str, Any] = {"xlabel": "than under this answer $x'$", "ylabel": "a report is likelier under $x$"}
     return finish(ax, name_privacy(privacy), **labels)
 
 
 def noise(noise: Noise, ax: Axes | None = None) -> Axes:
     """Draw the density of noise, or the probabilities of noise on the integers, with the mean absolute noise."""
-    ax = axes_or_new(ax)
-    reach = DRAWN_DEVIATIONS * float(noise.variance) ** 0.5
+    ax, reach = axes_or_new(ax), DRAWN_DEVIATIONS * float(noise.variance) ** 0.5
     if isinstance(noise, IntegerNoise):
         last = max(3, min(int(reach), 2000))
         k = np.arange(-last, last + 1)
@@ -109,8 +108,7 @@ def noise(noise: Noise, ax: Axes | None = None) -> Axes:
 
 def partition(partition: NeighborPartition, ax: Axes | None = None) -> Axes:
     """Draw the level of each noise value: how many steps of the neighbor set reach it; the set itself is red."""
-    ax = axes_or_new(ax, size=(7.0, 4.0))
-    reach = 2.5 * partition.sensitivity + float(partition.widening)
+    ax, reach = axes_or_new(ax, size=(7.0, 4.0)), 2.5 * partition.sensitivity + float(partition.widening)
     r = np.linspace(-reach, reach, 8001)
     if partition.is_discrete:
         r = np.arange(-int(reach), int(reach) + 1.0)
@@ -132,8 +130,7 @@ def lattice(noise: LatticeNoise, ax: Axes | None = None) -> Axes:
     """Draw the layers of the integer lattice around 0: integers with their probabilities, triples that end in 0."""
     last = max(2, min(int(DRAWN_NATS / float(noise.epsilon)), 12))
     listed = [noise.words.layer(t) for t in range(last + 1)]
-    points = np.concatenate(listed)
-    level = np.repeat(np.arange(last + 1), [len(layer) for layer in listed])
+    points, level = np.concatenate(listed), np.repeat(np.arange(last + 1), [len(layer) for layer in listed])
     is_drawn = (points[:, 2:] == 0).all(axis=1)
     if noise.dimension == 1:
         ax = axes_or_new(ax)
@@ -152,12 +149,11 @@ def lattice(noise: LatticeNoise, ax: Axes | None = None) -> Axes:
 
 def levels(levels: Levels, ax: Axes | None = None) -> Axes:
     """Draw the optimal level of each layer beside the levels of Theorem 1, which descend."""
-    ax = axes_or_new(ax)
-    t = np.arange(len(levels.levels))
+    ax, t = axes_or_new(ax), np.arange(len(levels.levels))
     ax.plot(t, -t, "s--", color="#969696", label=f"$-t$: loss {levels.descending_value:.4g}")
     ax.plot(t, levels.levels, "o-", color="#08519c", label=f"optimal: loss {levels.value:.4g}")
     ax.locator_params(integer=True)
-    labels = {"xlabel": "layer $t$", "ylabel": r"level $z_t$: the weight is $e^{\varepsilon z_t}$"}
+    labels: dict[str, Any] = {"xlabel": "layer $t$", "ylabel": r"level $z_t$: the weight is $e^{\varepsilon z_t}$"}
     return finish(ax, grid=True, legend={}, **labels)
 
 

@@ -59,8 +59,7 @@ def places(
     xy = coordinates(points, mechanism.inputs)
     n = len(xy)
     weights = np.full(n, 1.0 / n) if prior is None else read_prior(prior, mechanism.inputs)[0]
-    ax = axes_or_new(ax, size=(6.4, 5.2))
-    reports = xy[_inputs_of_reports(mechanism)]
+    ax, reports = axes_or_new(ax, size=(6.4, 5.2)), xy[_inputs_of_reports(mechanism)]
     if origin is None:
         step = mechanism.channel @ reports - xy  # an arrow from each place to the mean of its reports
         how: Any = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.0025, "headwidth": 4.5}
@@ -107,8 +106,7 @@ def _draw_lines(ax: Axes, xy: Float, reports: Float, mechanism: Mechanism, origi
     x = mechanism.inputs.index(origin)
     share = mechanism.channel[x]
     is_drawn = share >= MIN_PROBABILITY
-    ends = [(xy[x], report) for report in reports[is_drawn]]
-    widths = 0.4 + 9.0 * np.sqrt(share[is_drawn])
+    ends, widths = [(xy[x], report) for report in reports[is_drawn]], 0.4 + 9.0 * np.sqrt(share[is_drawn])
     ax.add_collection(LineCollection(ends, linewidths=widths.tolist(), color="#737373", alpha=0.6, zorder=2))
     ax.scatter(xy[x, 0], xy[x, 1], s=330, facecolor="none", edgecolor="black", linewidth=2.0, zorder=5)
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}

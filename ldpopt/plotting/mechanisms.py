@@ -130,8 +130,7 @@ def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
         Axes to draw on (default: new ones).
     """
     rows, problem = (replace(comparison.best, name="optimum"), *comparison.literature), comparison.problem
-    ax = axes_or_new(ax, size=(7.0, 1.5 + 0.36 * len(rows)))
-    values = np.array([row.value for row in rows])
+    ax, values = axes_or_new(ax, size=(7.0, 1.5 + 0.36 * len(rows))), np.array([row.value for row in rows])
     bars = ax.barh(np.arange(len(rows)), values, color="#9ecae1", edgecolor="#08306b", height=0.7)
     bars[0].set_facecolor("#08306b")
     for bar, row in zip(bars, rows, strict=True):

@@ -45,7 +45,7 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
             name = "closed form" if k == drawn[-1] else None
             ax.plot(epsilons, formulas[order, k], ":", color="black", linewidth=1.0, label=name)
     legend = {"title": None if result.priors is None else "prior"} if len(ax.get_lines()) > 1 else None
-    labels = {"xlabel": r"$\varepsilon$ (nats)", "ylabel": result.aim}
+    labels: dict[str, Any] = {"xlabel": r"$\varepsilon$ (nats)", "ylabel": result.aim}
     return finish(ax, name_sweep(result), grid=True, legend=legend, **labels)
 
 
@@ -99,7 +99,7 @@ def front(front: ParetoFront, ax: Axes | None = None) -> Axes:
     ax.plot(*front.values.T, "o-", color="#08519c", markersize=3.5, linewidth=1.2, label="Pareto front")
     sense = front.problem.utility.sense
     shown = ", ".join(shorten(name) for name in front.group[:4]) + (", …" if len(front.group) > 4 else "")
-    labels = {"xlabel": f"mean {sense} of the group: {shown}", "ylabel": f"mean {sense} of the others"}
+    labels: dict[str, Any] = {"xlabel": f"mean {sense} of the group: {shown}", "ylabel": f"mean {sense} of the others"}
     return finish(ax, name_privacy(front.problem.privacy), grid=True, **labels)
 
 

@@ -206,8 +206,7 @@ def entries_of(pattern: Pattern, alpha: Fraction) -> Exact:
     collection = balance(len(bound), sets)
     assert collection is not None
     weights, growth = collection.weights, alpha - 1
-    unit = 1 / (sum(weights) + growth * collection.total)
-    entries = np.empty((n, u), dtype=object)
+    unit, entries = 1 / (sum(weights) + growth * collection.total), np.empty((n, u), dtype=object)
     for x in range(n):
         high = sum(w for w, level in zip(weights, levels[x], strict=True) if level == HIGH)
         for j in range(u):

@@ -183,8 +183,7 @@ def _two_sided(solver: _Checked) -> None:
 
 def _equalities(solver: _Checked) -> None:
     # Ship 3 and 4 units to shops that need 2 and 5; one of the four equations is redundant.
-    rows = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
-    supply = [3, 4, 2, 5]
+    rows, supply = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]], [3, 4, 2, 5]
     solver.value(dense_program([8, 6, 9, 5], rows, supply, supply, maximize=False), 42.0)
 
 

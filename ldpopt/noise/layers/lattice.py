@@ -157,8 +157,7 @@ class LatticeNoise:
         if (TOTAL - self._decay_numerator) * (MAX_MEAN_LEVEL >> 5 * (self.dimension - 1)) < TOTAL:
             what = f"the average level of a draw is {TOTAL / (TOTAL - self._decay_numerator):.3g}, too many points"
             raise StatementError(what, do="state a larger epsilon")
-        source = bit_source(rng)
-        levels = np.zeros(size, dtype=np.int64)
+        source, levels = bit_source(rng), np.zeros(size, dtype=np.int64)
         waiting = np.arange(size)
         while len(waiting):
             levels[waiting], kept = self._propose(len(waiting), source)
@@ -185,8 +184,7 @@ class LatticeNoise:
 
     def _propose(self, size: int, source: Source) -> tuple[Int, Any]:
         draws = (geometric_draws(self._decay_numerator, size, source) for _ in range(self.dimension))
-        levels = np.sum(list(draws), axis=0)
-        n = self.dimension
+        levels, n = np.sum(list(draws), axis=0), self.dimension
         numbers, index = np.unique(levels, return_inverse=True)
         sizes = np.array([self.size(t) for t in numbers.tolist()], dtype=np.int64)
         bounds = np.array([self._acceptance_bound * comb(t + n - 1, n - 1) for t in numbers.tolist()], dtype=np.int64)

@@ -184,8 +184,7 @@ def layer_program(case: RepairInput) -> Float:
     if not count:
         what = f"the query has {m} values: too many for the linear program of layers"
         raise NotRepresentableError(what, do="choose another repair, or group the values")
-    weights = np.bincount(classes, case.prior)
-    gain = np.zeros((count, m))
+    weights, gain = np.bincount(classes, case.prior), np.zeros((count, m))
     np.add.at(gain, classes, case.prior[:, None] * problem.utility.gain)
     gain[weights > 0] /= weights[weights > 0, None]
     graph = nx.empty_graph(count)

@@ -110,8 +110,7 @@ class WordMetric:
             Sums of columns; in one dimension also shape (N,).
         """
         wanted = self._code(np.asarray(points, dtype=np.int64).reshape(-1, self.dimension))
-        found = np.full(len(wanted), -1, dtype=np.int64)
-        number = 0
+        found, number = np.full(len(wanted), -1, dtype=np.int64), 0
         while (found < 0).any():
             found[np.isin(wanted, self._codes(number)) & (found < 0)] = number
             number += 1
