@@ -18,7 +18,6 @@ from ldpopt.foundation.numbers import short_repr
 Verdict = Literal["certified", "violated", "undecided"]
 Witness = tuple[Any, Any, Any]  # two inputs, and an output or an event
 Worst = tuple[float, Witness | None]  # the largest number of all pairs, and what attains it
-
 BLOCK = 1 << 17  # number of entries that are compared at once; a megabyte of floats stays near the processor
 
 

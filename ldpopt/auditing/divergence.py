@@ -20,11 +20,9 @@ from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 from ldpopt.foundation.numbers import Float, Int, short_repr
 
 __all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
-
 Event = tuple[int, ...]  # positions of outputs
 Excess = tuple[Fraction, tuple[int, int, Event] | None]  # the largest excess, and the pair of inputs that attains it
 RowExcess = tuple[int, Int, Float]  # an input, others, and its approximate excess over each of them
-
 # Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact
 MAX_EXACT_DELTA_WORK = 500_000
 

@@ -15,7 +15,6 @@ from ldpopt.problem.prior import prior_and_inputs
 
 RegionName = Literal["first", "middle", "last"]
 Point = tuple[Fraction, Fraction]
-
 TIE_TOLERANCE = Fraction(1, 2**50)  # utilities this close count as a tie: a float prior is not exactly on a boundary
 
 

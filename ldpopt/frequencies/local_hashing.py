@@ -19,7 +19,6 @@ PRIME_BITS = 61
 PRIME = (1 << PRIME_BITS) - 1  # the field of the hash family, a Mersenne prime: reduction takes only shifts
 MAX_BUCKETS = 1 << 20
 MAX_LABELS = 1 << 30
-
 REPORT = np.dtype([("a", np.uint64), ("b", np.uint64), ("bucket", np.int64)])
 
 

@@ -33,7 +33,6 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
 
 Positions = NDArray[np.int64]
-
 BLOCK_CELLS = 1 << 20  # cells (reports times labels) per block of work
 
 

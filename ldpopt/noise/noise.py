@@ -17,7 +17,6 @@ from ldpopt.mechanism.exact_draws import TOTAL, round_decay_up
 from ldpopt.mechanism.sampling import BITS, bit_source
 
 Random = np.random.Generator | int | None
-
 MIN_EPSILON = 1e-100  # smallest budget: below it the third power of ``1 - exp(-epsilon)`` underflows
 
 

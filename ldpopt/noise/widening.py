@@ -19,7 +19,6 @@ from ldpopt.noise.partition import NeighborPartition
 from ldpopt.noise.two_blocks import TwoBlocks
 
 Blocks = tuple[tuple[Fraction, Fraction], ...]
-
 GRID_POINTS = 41  # widenings tried before the local searches
 # The search ignores layers with density below ``exp(-45)`` of the peak; the result includes them
 DENSITY_CUTOFF_NATS = 45.0

@@ -27,7 +27,6 @@ from ldpopt.problem.prior import read_prior
 MAX_INPUTS = 10  # largest number of inputs; the linear program has ``2**n`` columns
 EQUAL_TOLERANCE = 1e-9  # relative difference below which values count as equal, for regimes and ties
 BATCH_CHANNELS = 4096
-
 Regime = Literal["binary", "randomized response", "between"]
 Divergence = Literal["kl", "total_variation", "chi_square", "squared_hellinger"]
 

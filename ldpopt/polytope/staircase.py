@@ -23,7 +23,6 @@ Pattern = tuple[tuple[int, ...], ...]
 """Columns of levels, sorted: an extreme point up to the order of its columns."""
 
 Exact = NDArray[np.object_]
-
 MAX_POINTS = 8  # largest ground set; orbits are found by all permutations of its points
 MAX_FAMILIES = 50_000_000  # largest number of families of sets to try: some minutes
 _CHUNK = 200_000

@@ -14,7 +14,6 @@ from ldpopt.solvers.program import LinearProgram, Span
 
 # Limit of Dinkelbach's iteration; its convergence is superlinear, three to six iterations are usual
 MAX_ITERATIONS = 100
-
 MAX_DIGITS = 5000  # largest precision; beyond ``epsilon T = 5500`` it may be too low for levels that only increase
 
 

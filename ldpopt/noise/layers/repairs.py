@@ -20,7 +20,6 @@ from ldpopt.solving.solve import solve
 
 # Budgets tried between epsilon / 2 and epsilon before the bisection; the privacy loss need not be monotone
 BUDGETS_TRIED = 64
-
 MAX_WINDOW_POINTS = 20_000  # largest number of points of the group on which the noise of a window is defined
 MAX_BALL_ENTRIES = 2_000_000  # entries of the program of ball columns above which some sets are left out
 MAX_LAYER_ENTRIES = 3000  # largest number of probabilities in the program of `layer_program`: one to a few seconds

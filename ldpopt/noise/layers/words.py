@@ -16,7 +16,6 @@ from ldpopt.foundation.numbers import Int, real_number
 
 # A point ``(a, b, ...)`` is stored as ``a * base + b`` and so on; codes add like points while entries are small
 BASES = {1: 1 << 62, 2: 1 << 31, 3: 1 << 20}
-
 MAX_POINTS = 2_000_000  # largest number of lattice points to list
 STEADY_LAYERS = 12  # number of consecutive layers that must follow the polynomial of the tail
 
