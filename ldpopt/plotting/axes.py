@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
 
     from ldpopt.studies.sweep import SweepResult
+else:
+    Axes = Any  # matplotlib is imported when a picture is drawn
 
 MAX_AXIS_LABELS = 30  # largest number of labels along an axis; of more, every second, third, ... is written
 # Names of notions in titles; for others the name is made of the kind

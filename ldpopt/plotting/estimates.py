@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +13,9 @@ from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.display import label
 from ldpopt.foundation.labels import Names, text_of
 from ldpopt.foundation.numbers import require_kind
-from ldpopt.plotting.axes import BESIDE, axes_or_new, finish, label_axis, name_privacy
+from ldpopt.plotting.axes import BESIDE, Axes, axes_or_new, finish, label_axis, name_privacy
 from ldpopt.surveys.estimates import SurveyEstimate
 from ldpopt.surveys.schemes import SchemeComparison
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_OTHERS = 6  # largest number of other mechanisms in the picture of a design: the best ones
 MAX_MARKED_ANSWERS = 40  # largest number of answers at which the curves of variances have marks

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, require_kind
-from ldpopt.plotting.axes import axes_or_new, finish, name_privacy
+from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy
 from ldpopt.plotting.mechanisms import heat_map
 from ldpopt.polytope.points import ExtremePoints
+from ldpopt.polytope.regions import Region
 from ldpopt.polytope.vertices import extreme_points
 from ldpopt.problem.problem import Problem
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ldpopt.polytope.regions import Region
 
 # Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners are close
 NAME_DIRECTIONS = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))

@@ -12,7 +12,7 @@ from ldpopt.foundation.labels import Names, label_numbers
 from ldpopt.noise import NeighborPartition, Noise
 from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.noise.noise import IntegerNoise
-from ldpopt.plotting.axes import axes_or_new, finish, name_privacy, shorten
+from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy, shorten
 from ldpopt.plotting.geometry import polytope
 from ldpopt.plotting.mechanisms import heat_map
 from ldpopt.privacy import GraphDP, MetricDP, Notion
@@ -20,7 +20,6 @@ from ldpopt.privacy.graph_layers import Value, bfs_partition, value_of
 
 if TYPE_CHECKING:
     import networkx as nx
-    from matplotlib.axes import Axes
 
 MAX_DRAWN_NODES = 2000  # largest number of nodes of a picture; the layout of a larger graph takes a minute
 MAX_NAMED_NODES = 60  # largest number of nodes with names

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.plotting.axes import axes_or_new, finish, name_privacy, shorten
+from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy, shorten
 from ldpopt.privacy import Notion
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 from ldpopt.studies.literature.planar_laplace import coordinates
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 DARK = "#08306b"  # color of arrows and outlines: the dark end of the color map
 MIN_PROBABILITY = 1e-3  # smallest probability of a report that has a line

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +14,8 @@ from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, require_kind, whole_number
 from ldpopt.mechanism.channels import probability_text
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.plotting.axes import axes_or_new, finish, label_axis, name_privacy
+from ldpopt.plotting.axes import Axes, axes_or_new, finish, label_axis, name_privacy
 from ldpopt.studies.literature import Comparison
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_NUMBERED_SIDE = 12  # largest side of a heat map with numbers in its cells
 MIN_DELTA = 1e-30  # smallest delta of a picture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
@@ -16,7 +16,7 @@ from ldpopt.estimation.estimate import Estimate
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.noise import NeighborPartition, Noise
 from ldpopt.noise.layers import LatticeNoise, Layered, Levels
-from ldpopt.plotting.axes import finish, name_privacy
+from ldpopt.plotting.axes import Axes, finish, name_privacy
 from ldpopt.plotting.estimates import counts, design, estimate, schemes, survey
 from ldpopt.plotting.geometry import corners, polytope, regions
 from ldpopt.plotting.graphs import lattice, layered, levels, noise, notion, partition
@@ -35,9 +35,6 @@ from ldpopt.studies.simulate import SimulationResult
 from ldpopt.studies.sweep import SweepResult
 from ldpopt.surveys.estimates import SurveyEstimate
 from ldpopt.surveys.schemes import SchemeComparison
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def binary(form: Binary, ax: Axes | None = None) -> Axes:

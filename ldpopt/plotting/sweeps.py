@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import require_kind
-from ldpopt.plotting.axes import axes_or_new, finish, name_privacy, name_sweep, shorten
+from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy, name_sweep, shorten
 from ldpopt.studies.experiment import MeanExperiment
 from ldpopt.studies.pareto import ParetoFront
 from ldpopt.studies.simulate import SimulationResult
 from ldpopt.studies.sweep import SweepResult
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
