@@ -5,7 +5,7 @@ of privacy notions: it is an independent check.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +22,7 @@ from ldpopt.foundation.numbers import Float, Int, short_repr
 __all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
 Event = tuple[int, ...]  # positions of outputs
 Excess = tuple[Fraction, tuple[int, int, Event] | None]  # the largest excess, and the pair of inputs that attains it
+Decide = Callable[[Budget], Verdict]
 RowExcess = tuple[int, Int, Float]  # an input, others, and its approximate excess over each of them
 # Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact
 MAX_EXACT_DELTA_WORK = 500_000
@@ -38,20 +39,29 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs |
     """
     matrix = exact(channel)
     ratios = None if pairs is None else row_ratios(matrix, pairs)
-    epsilon, witness = least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs, ratios)
+    worst = least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs, ratios)
+
+    def decide(at: Budget) -> Verdict:
+        return decide_all(matrix, at) if pairs is None else decide_pairs(matrix, at, pairs, ratios)
+
+    claim = claim or ("pure" if budget is None else f"epsilon = {budget!r}")
+    return pure_audit(matrix, worst, decide, budget, pairs, claim)
+
+
+def pure_audit(
+    matrix: Exact, worst: Worst, decide: Decide, budget: Budget | None, pairs: AnyPairs | None, claim: str
+) -> Audit:
+    """Audit of a pure claim, from the least epsilon with its witness and the decision at any budget."""
 
     def curve(at: Budget) -> float:
-        return 0.0 if _decide(matrix, at, pairs) == "certified" else hockey_stick(matrix, at, pairs)[0]
+        return 0.0 if decide(at) == "certified" else hockey_stick(matrix, at, pairs)[0]
 
+    epsilon, witness = worst
     if budget is None:
-        verdict: Verdict = "certified" if math.isfinite(epsilon) else "violated"
-        return Audit(epsilon, 0.0, witness, verdict, claim or "pure", curve)
-    verdict, delta = _decide(matrix, budget, pairs, ratios), 0.0
-    if verdict == "certified":
-        epsilon = min(epsilon, budget.rounded_up)
-    else:
-        delta = hockey_stick(matrix, budget, pairs)[0]
-    return Audit(epsilon, delta, witness, verdict, claim or f"epsilon = {budget!r}", curve)
+        return Audit(epsilon, 0.0, witness, "certified" if math.isfinite(epsilon) else "violated", claim, curve)
+    if (verdict := decide(budget)) == "certified":
+        return Audit(min(epsilon, budget.rounded_up), 0.0, witness, verdict, claim, curve)
+    return Audit(epsilon, hockey_stick(matrix, budget, pairs)[0], witness, verdict, claim, curve)
 
 
 def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str) -> Audit:
@@ -89,11 +99,6 @@ def _rounded_up(matrix: Exact, excess: Fraction, where: tuple[int, int, tuple[in
     x, k, event = where
     outputs = tuple(matrix.outputs[y] for y in event)
     return round_up(excess), (matrix.inputs[x], matrix.inputs[k], outputs[0] if single else outputs)
-
-
-def _decide(matrix: Exact, budget: Budget, pairs: AnyPairs | None, ratios: Float | None = None) -> Verdict:
-    """Whether a pure claim holds for all (or the given) ordered pairs."""
-    return decide_all(matrix, budget) if pairs is None else decide_pairs(matrix, budget, pairs, ratios)
 
 
 def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> Worst:

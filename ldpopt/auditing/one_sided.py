@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import Audit, Pairs, Witness
-from ldpopt.auditing.divergence import decide_all, hockey_stick, least_epsilon_all
+from ldpopt.auditing.divergence import decide_all, least_epsilon_all, pure_audit
 from ldpopt.auditing.exact_matrices import Exact, exact
 from ldpopt.foundation.budget import Budget, round_up
 
@@ -42,15 +42,8 @@ def _columns_audit(matrix: Exact, budget: Budget, rows: NDArray[np.int64], pairs
     """Compare the largest entry of some rows with the smallest entry of all rows, column by column."""
     if not len(rows) or not matrix.shape[1]:
         return Audit(0.0, 0.0, None, "certified", claim, lambda _: 0.0)
-    epsilon, witness = least_epsilon_all(matrix, rows)
-    verdict = decide_all(matrix, budget, rows)
-    if verdict == "certified":
-        epsilon = min(epsilon, budget.rounded_up)
-
-    def curve(at: Budget) -> float:
-        return 0.0 if decide_all(matrix, at, rows) == "certified" else hockey_stick(matrix, at, pairs)[0]
-
-    return Audit(epsilon, 0.0 if verdict == "certified" else curve(budget), witness, verdict, claim, curve)
+    worst = least_epsilon_all(matrix, rows)
+    return pure_audit(matrix, worst, lambda at: decide_all(matrix, at, rows), budget, pairs, claim)
 
 
 def _without_owned(matrix: Exact, owners: Mapping[Hashable, int]) -> tuple[Exact, tuple[float, Witness] | None]:

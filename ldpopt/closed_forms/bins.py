@@ -161,15 +161,13 @@ def _cheapest_chain(each: Float, head: Float, between: Float, tail: Float) -> li
 def _loss_matrix(values: Float, loss: Loss) -> Float:
     """Return the loss of each report for each answer."""
     require_memory(40 * len(values) ** 2, f"the {len(values)} x {len(values)} losses")
-    if isinstance(loss, str) and loss == "absolute":
-        return np.array(absolute_error(values).matrix)
-    if isinstance(loss, str) and loss == "squared":
-        return np.array(squared_error(values).matrix)
+    named = {"absolute": absolute_error, "squared": squared_error}
+    if isinstance(loss, str) and loss in named:
+        return np.array(named[loss](values).matrix)
     if not callable(loss):
         what = f"unknown loss {short_repr(loss)}"
         raise StatementError(what, do="name 'absolute' or 'squared', or pass loss(value, report)")
-    rows: Any = [[loss(v, w) for w in values.tolist()] for v in values.tolist()]
-    return np.array(Utility(rows, "loss").matrix)
+    return np.array(Utility([[loss(v, w) for w in values.tolist()] for v in values.tolist()], "loss").matrix)
 
 
 def _check_monotone(loss: Float, values: Float) -> None:

@@ -1,10 +1,8 @@
 """Graphs and metrics for which the inverse of the kernel ``exp(-epsilon d)`` gives the optimum."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +14,6 @@ from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.privacy import MetricDP, Notion
 from ldpopt.privacy.metric import read_distance
 from ldpopt.problem.prior import read_prior
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 MAX_GAP = 1e-9  # largest relative gap between the channel's value and the bound that the multipliers prove
 
@@ -147,7 +142,7 @@ def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
     return _closed(table.values), weights, table.axes[0] or labels or range(n)
 
 
-def _read_graph(graph: nx.Graph[Any]) -> Labelled:
+def _read_graph(graph: Any) -> Labelled:
     """Read the hop distances of a graph, in the order of its nodes."""
     if graph.is_directed():
         raise StatementError("the graph is directed; neighbors are mutual", do="pass graph.to_undirected()")
@@ -155,7 +150,7 @@ def _read_graph(graph: nx.Graph[Any]) -> Labelled:
     return Labelled(hop_distances(graph, nodes), (nodes, nodes), "graph", ("input", "input"))
 
 
-def hop_distances(graph: nx.Graph[Any], nodes: Sequence[Hashable]) -> Float:
+def hop_distances(graph: Any, nodes: Sequence[Hashable]) -> Float:
     """Return the number of edges between all pairs of nodes, infinite between parts of the graph."""
     import networkx as nx
     from scipy.sparse.csgraph import shortest_path

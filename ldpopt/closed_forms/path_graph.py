@@ -43,8 +43,7 @@ class PathGraph(ClosedForm):
         prior = [Fraction(float(weight)) for weight in self.prior]
         ends = []
         for alpha, is_high in zip(self.epsilon.enclosure(), (False, True), strict=True):
-            # The upper bound takes the larger end of both factors: the weights increase with alpha, the decay
-            # decreases.
+            # The upper bound has the larger end of both factors: weights increase with alpha, the decay decreases.
             decay = 1 / (self.epsilon.enclosure()[0] if is_high else self.epsilon.enclosure()[1])
             best = list(prior)
             for positions in (range(1, len(best)), range(len(best) - 2, -1, -1)):
@@ -52,8 +51,7 @@ class PathGraph(ClosedForm):
                 for position in positions:
                     best[position] = max(best[position], _round_outward(best[position + step] * decay, is_high))
             inner = sum(best[1:-1], Fraction(0)) * (alpha - 1) / (alpha + 1)
-            outer = (best[0] + best[-1]) * alpha / (alpha + 1)
-            ends.append(inner + outer if len(best) > 1 else best[0])
+            ends.append(inner + (best[0] + best[-1]) * alpha / (alpha + 1) if len(best) > 1 else best[0])
         return ends[0], ends[1]
 
     @property

@@ -59,6 +59,8 @@ class LocalHashing(FrequencyProtocol, published=True):
     (4, 3.0, 'certified')
     """
 
+    _shown = ("buckets",)
+
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, buckets: int | None = None) -> None:
         super().__init__(inputs, epsilon)
         if len(self.inputs) > MAX_LABELS:
@@ -73,9 +75,6 @@ class LocalHashing(FrequencyProtocol, published=True):
         self._collision = collision_probability(PRIME, self.buckets)
         self.p, self.q = self._keep, self._collision * self._keep + (1 - self._collision) * self._other
         self._require_distinguishable()
-
-    def __repr__(self) -> str:
-        return f"LocalHashing({len(self.inputs)} labels, epsilon={self.epsilon!r}, buckets={self.buckets})"
 
     @property
     def bits(self) -> int:

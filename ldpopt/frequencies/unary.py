@@ -57,7 +57,7 @@ class UnaryEncoding(FrequencyProtocol, published=True):
     (0.5, 0.25, 3.0)
     """
 
-    draws_each_label = True
+    draws_each_label, _shown = True, ("kind",)
 
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, kind: Kind = "optimized") -> None:
         super().__init__(inputs, epsilon)
@@ -70,9 +70,6 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         self._masses = (TOTAL // 2 if kind == "optimized" else TOTAL - rare), rare
         self.p, self.q = Fraction(self._masses[0], TOTAL), Fraction(rare, TOTAL)
         self._require_distinguishable()
-
-    def __repr__(self) -> str:
-        return f"UnaryEncoding({len(self.inputs)} labels, epsilon={self.epsilon!r}, kind={self.kind!r})"
 
     @cached_property
     def mechanism(self) -> Mechanism:

@@ -190,5 +190,4 @@ def designed(
     loss = Utility(targets[None, :] ** 2 - inputs[:, None] ** 2, "loss")
     labels: Any = {"inputs": range(len(inputs)), "outputs": range(len(targets))}
     labels |= {"objective": objective, "constraints": unbiased(inputs, targets)}
-    problem = Problem(weights, loss, PureLDP(epsilon), **labels)
-    return Designed(epsilon, answers, reports, scale, solve(problem))
+    return Designed(epsilon, answers, reports, scale, solve(Problem(weights, loss, PureLDP(epsilon), **labels)))

@@ -161,8 +161,7 @@ class Sampled(VectorProtocol):
         rare, loss = likely * math.exp(-alone.epsilon), np.array([1.0])
         for _ in range(k):
             loss = np.convolve(loss, [rare, max(0.0, 1 - likely - rare), likely])
-        gains = -np.expm1(np.minimum(epsilon - alone.epsilon * np.arange(-k, k + 1), 0.0))
-        return float(loss @ gains)
+        return float(loss @ -np.expm1(np.minimum(epsilon - alone.epsilon * np.arange(-k, k + 1), 0.0)))
 
     def _variance(self, x: Any) -> Any:
         alone: Float = self.protocol._variance(x)

@@ -44,8 +44,7 @@ def layers(graph: nx.Graph[Any], source: Hashable, value: Value | None = None, a
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
-    partition = bfs_partition(graph, source, value)
-    number = {reached: t for t, layer in enumerate(partition) for reached in layer}
+    number = {reached: t for t, layer in enumerate(bfs_partition(graph, source, value)) for reached in layer}
     values = {node: value_of(node, value) for node in graph}
     ax = _draw(graph, [number.get(values[node], np.nan) for node in graph], list(values.values()), source, ax)
     return finish(ax, f"layers around {shorten(source)}" + ("" if value is None else ", by query value"))

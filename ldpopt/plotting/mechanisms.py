@@ -141,5 +141,4 @@ def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     better = "more" if problem.utility.sense == "gain" else "less"
     ax.grid(axis="x", alpha=0.3)
     ax.set_axisbelow(True)
-    along = f"{kind} {problem.utility.sense} ({better} is better)"
-    return finish(ax, name_privacy(problem.privacy), xlabel=along)
+    return finish(ax, name_privacy(problem.privacy), xlabel=f"{kind} {problem.utility.sense} ({better} is better)")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import require_kind
 from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy, name_sweep, shorten
 from ldpopt.studies.experiment import MeanExperiment
@@ -27,8 +28,6 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
     """
     require_kind(result, SweepResult, "plotting.sweep()")
     ax = axes_or_new(ax)
-    import matplotlib as mpl
-
     order = np.argsort(result.epsilons, kind="stable")
     epsilons, values, formulas = result.epsilons[order], _curves(result, "value"), _curves(result, "closed_form")
     count = values.shape[1]
@@ -36,7 +35,7 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
     has_formula = np.isfinite(formulas).any()
     style: dict[str, Any] = {"linewidth": 2.6} if has_formula else {"marker": "o", "markersize": 3}
     for shade, k in zip(np.linspace(0, 0.9, len(drawn)), drawn, strict=True):
-        color = mpl.colormaps["viridis"](shade) if len(drawn) > 1 else "#6baed6"
+        color = optional.matplotlib.colormaps["viridis"](shade) if len(drawn) > 1 else "#6baed6"
         ax.plot(epsilons, values[order, k], color=color, label=_curve_name(result, k), **style)
         if np.isfinite(formulas[:, k]).any():
             name = "closed form" if k == drawn[-1] else None
@@ -84,8 +83,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
         drawn.set_box_aspect(None, zoom=0.88)
         return ax
     filled = ax.pcolormesh(along, across, height, cmap="viridis", shading="gouraud")
-    lines = ax.contour(along, across, height, levels=8, colors="white", linewidths=0.7)
-    ax.clabel(lines, fontsize=7)
+    ax.clabel(ax.contour(along, across, height, levels=8, colors="white", linewidths=0.7), fontsize=7)
     ax.figure.colorbar(filled, ax=ax, label=label)
     return ax
 

@@ -120,8 +120,7 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     divergence = _DIVERGENCES[kind]
 
     def columns(channel: Float) -> Float:
-        reports = [np.einsum("x,...xy->...y", weights, channel) for weights in (p, q)]
-        return divergence(*reports)
+        return divergence(*(np.einsum("x,...xy->...y", weights, channel) for weights in (p, q)))
 
     return ConvexUtility(kind, len(p), columns, labels)
 

@@ -260,9 +260,9 @@ class ExtremePoints(HasFacts, ABC):
     @property
     def counts_by_columns(self) -> dict[int, int]:
         """Number of extreme points with one output in use, two outputs, ..."""
-        counts: dict[int, int] = {}
+        counts: Counter[int] = Counter()
         for orbit in self.orbits:
-            counts[orbit.columns] = counts.get(orbit.columns, 0) + orbit.size
+            counts[orbit.columns] += orbit.size
         return dict(sorted(counts.items()))
 
     @property
@@ -300,8 +300,7 @@ class ExtremePoints(HasFacts, ABC):
             what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
             raise StatementError(what, do="list the extreme points of the problem's size")
         self.require_complete()
-        prior = require_extreme_optimum(problem)
-        rows = zip(prior.tolist(), problem.utility.matrix.tolist(), strict=True)
+        rows = zip(require_extreme_optimum(problem).tolist(), problem.utility.matrix.tolist(), strict=True)
         weights = np.array([[Fraction(p) * Fraction(g) for g in row] for p, row in rows])
         sign = 1 if problem.utility.sense == "gain" else -1
         value, vertices = self._best(weights * sign)
@@ -339,8 +338,7 @@ def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Ex
         is_exact = False
     if not is_exact:
         return "[" + "; ".join(" ".join(f"{float(v):.4g}" for v in row) for row in point.tolist()) + "]"
-    rows = "; ".join(" ".join(map(_text, row)) for row in numerators.tolist())
-    divisor = _text(below)
+    rows, divisor = "; ".join(" ".join(map(_text, row)) for row in numerators.tolist()), _text(below)
     return f"[{rows}]" + ("" if divisor == "1" else f" / ({divisor})" if len(below) > 1 else f" / {divisor}")
 
 

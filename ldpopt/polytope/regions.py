@@ -214,11 +214,9 @@ def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, .
         thresholds.append(total / weights[x] - (k - 2))
         total += weights[x]
     ends: list[Fraction | None] = [*thresholds[1:], None]
-    return tuple(
-        EpsilonRange(k, tuple(order[:k]), (low, high))
-        for k, (low, high) in enumerate(zip(thresholds, ends, strict=True), start=1)
-        if high is None or low < high
-    )
+    pairs = enumerate(zip(thresholds, ends, strict=True), start=1)
+    used = [(k, low, high) for k, (low, high) in pairs if high is None or low < high]
+    return tuple(EpsilonRange(k, tuple(order[:k]), (low, high)) for k, low, high in used)
 
 
 def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[ExtremePoints, Utility]:
@@ -268,11 +266,8 @@ def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:
 def _facets(gains: Point, cells: Mapping[Point, list[Point]]) -> tuple[tuple[int, ...], ...]:
     """Return the inequalities of a cell: one for each cell that shares a facet, and those of the simplex."""
     n, corners = len(gains), cells[gains]
-    rows = [
-        tuple(primitive_integers([a - b for a, b in zip(gains, other, strict=True)]))
-        for other, others in cells.items()
-        if other != gains and _spans(list(set(corners) & set(others)), n - 1)
-    ]
+    near = [other for other, spots in cells.items() if other != gains and _spans([*set(corners) & set(spots)], n - 1)]
+    rows = [tuple(primitive_integers([a - b for a, b in zip(gains, other, strict=True)])) for other in near]
     sides = [x for x in range(n) if _spans([corner for corner in corners if not corner[x]], n - 1)]
     return (*rows, *(tuple(int(k == x) for k in range(n)) for x in sides))
 

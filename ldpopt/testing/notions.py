@@ -145,8 +145,7 @@ def _results(checked: _Checked) -> None:
     audit = _result(notion, "audit", lambda: notion.audit(uniform))
     require(isinstance(audit, Audit), f"{_returned(notion, 'audit', audit)}, not an Audit")
     for method in ("ties", "definition"):
-        describe = getattr(notion, method)
-        ties = _result(notion, method, partial(describe, checked.inputs, checked.outputs))
+        ties = _result(notion, method, partial(getattr(notion, method), checked.inputs, checked.outputs))
         if ties is not None or isinstance(notion, TiedNotion):
             _require_ties(notion, method, ties, n, m)
     if checked.inputs == checked.outputs:

@@ -161,8 +161,7 @@ def _degenerate(solver: _Checked) -> None:
 
 def _badly_scaled(solver: _Checked) -> None:
     rows, columns = np.array([1e3, 1.0, 1e-3]), np.array([1e2, 1e-2])
-    plain = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 2.0]])
-    scaled = rows[:, None] * plain * columns
+    scaled = rows[:, None] * np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 2.0]]) * columns
     solver.value(dense_program(columns * [3, 5], scaled, -np.inf, rows * [4, 12, 18]), 36.0)
 
 

@@ -158,8 +158,7 @@ class WordMetric:
         corners = self.layer(0)
         for k, row in enumerate(basis):
             corners = corners - np.outer(corners[:, k] // row[k], row)
-        cosets = len(np.unique(corners, axis=0))
-        return round(hull.volume * factorial(self.dimension)) * cosets // cells
+        return round(hull.volume * factorial(self.dimension)) * len(np.unique(corners, axis=0)) // cells
 
     def _codes(self, number: int) -> Int:
         while len(self._layers) <= number:
