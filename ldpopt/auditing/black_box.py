@@ -23,8 +23,7 @@ def audit_sampler(
 
     .. math:: \epsilon \ge \ln \frac{\underline{P}(S \mid x)}{\overline{P}(S \mid x')}
 
-    An event ``S`` is chosen on one half of the reports; on the other half Clopper and Pearson's limits bound its two
-    probabilities.
+    An event ``S`` is chosen on half of the reports; Clopper and Pearson's limits bound its probabilities on the others.
 
     Parameters
     ----------

@@ -92,7 +92,8 @@ def _least_epsilon_of_rationals(matrix: Exact, pairs: AnyPairs) -> Worst:
 
 def _candidates(matrix: Exact, x: int, k: int, distance: float, lower: float, rounding: float) -> Iterator[_Candidate]:
     """Entries of a pair of inputs whose loss per unit of distance may be at least ``lower``, and is positive."""
-    at_most = (_losses(matrix.floats[x], matrix.floats[k]) * (1 + 4 * ULPS) + rounding) / distance
+    loss = _losses(matrix.floats[x], matrix.floats[k])
+    at_most = (loss * (1 + 4 * ULPS) + rounding) / distance
     for y in np.flatnonzero((at_most >= lower) & (matrix.whole[x] > matrix.whole[k])):
         yield _Candidate(float(at_most[y]), x, k, int(y), distance)
 

@@ -78,14 +78,12 @@ class ResponseSampler(Sampler):
     def probabilities(self, code: int) -> dict[int, Fraction]:
         """See `Sampler.probabilities`."""
         k, index = len(self.members), int(self.member_index[code])
-        own, rest = Fraction(self.delta_mass, TOTAL), 1 - Fraction(self.delta_mass, TOTAL)
-        if index < 0 or self.is_uniform:
-            found = {int(member): rest / k for member in self.members}
+        own, truth = Fraction(self.delta_mass, TOTAL), Fraction(self.truth_mass, TOTAL)
+        if index < 0 or self.is_uniform or k == 1:
+            found = {int(member): (1 - own) / k for member in self.members}
         else:
-            truth = Fraction(self.truth_mass, TOTAL)
-            other = rest * (1 - truth) / (k - 1) if k > 1 else Fraction(0)
-            found = {int(member): other for member in self.members}
-            found[int(self.members[index])] = rest * truth
+            found = {int(member): (1 - own) * (1 - truth) / (k - 1) for member in self.members}
+            found[int(self.members[index])] = (1 - own) * truth
         found[code] = found.get(code, Fraction(0)) + own
         return {report: mass for report, mass in found.items() if mass}
 
@@ -233,8 +231,7 @@ def read_delta(delta: Any) -> float:
 
 def exact_sum(values: Float) -> Fraction:
     """Sum floats without rounding; O(n), vectorized."""
-    # Mantissas are split into halves of 27 and 26 bits and added by exponent: a float64 holds such sums of up to 2**26
-    # terms exactly.
+    # Mantissas are split into halves of 27 and 26 bits and added by exponent: floats hold sums of 2**26 terms exactly.
     mantissas, exponents = np.frexp(np.asarray(values, dtype=np.float64))
     whole = np.ldexp(mantissas, 53).astype(np.int64)
     if not len(whole):

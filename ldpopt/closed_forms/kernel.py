@@ -139,7 +139,10 @@ def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
         raise StatementError(what, do="give a distance for each pair of answers")
     if np.isinf(table.values).any():
         raise StatementError("some answers are infinitely far apart", do="solve each connected part as its own problem")
-    return _closed(table.values), weights, table.axes[0] or labels or range(n)
+    metric = table.values
+    for middle in range(n):  # the private channels are the same, and the triangle inequality holds
+        metric = np.minimum(metric, metric[:, [middle]] + metric[[middle], :])
+    return metric, weights, table.axes[0] or labels or range(n)
 
 
 def _read_graph(graph: Any) -> Labelled:
@@ -156,10 +159,3 @@ def hop_distances(graph: Any, nodes: Sequence[Hashable]) -> Float:
     from scipy.sparse.csgraph import shortest_path
 
     return np.asarray(shortest_path(nx.to_scipy_sparse_array(graph, nodes, weight=None), unweighted=True))
-
-
-def _closed(metric: Float) -> Float:
-    """Return the lengths of shortest paths: the private channels are the same, and the triangle inequality holds."""
-    for middle in range(len(metric)):
-        metric = np.minimum(metric, metric[:, [middle]] + metric[[middle], :])
-    return metric

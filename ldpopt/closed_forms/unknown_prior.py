@@ -218,18 +218,19 @@ def robust_value(
     rows, names = read_priors(vertices, inputs)
     count, n = rows.shape
     # Variables q, their sum, and the value.
-    blocks: Any = [
-        [csr_array(-rows), None, csr_array(np.ones((count, 1)))],
-        [budget.beta * eye_array(n), csr_array(np.full((n, 1), budget.b)), None],
-    ]
+    worst: Any = [csr_array(-rows), None, csr_array(np.ones((count, 1)))]
+    private: Any = [budget.beta * eye_array(n), csr_array(np.full((n, 1), budget.b)), None]
     total: Any = csr_array(np.concatenate([np.ones(n), [-1.0, 0.0]])[None, :])
     limits, cost = np.concatenate([np.zeros(count), np.ones(n)]), np.concatenate([np.zeros(n + 1), [-1.0]])
-    matrix: Any = block_array(blocks)
+    matrix: Any = block_array([worst, private])
     result: Any = linprog(cost, A_ub=matrix, b_ub=limits, A_eq=total, b_eq=np.zeros(1), method="highs")
     if result.status != 0:
         what = f"the linear program of the diagonal failed: {result.message}"
         raise NoSolutionError(what, do="solve the worst case: Problem(None, 'identity', ...)")
-    truth = _attainable(np.asarray(result.x[:n]), budget)
+    truth = np.clip(result.x[:n], 0, 1)
+    truth /= max(1.0, float((budget.beta * truth + budget.b * truth.sum()).max()))
+    room = 1 - truth  # the sum is raised to at least 1, so that rows can be filled
+    truth += max(0.0, 1 - truth.sum()) * room / (room.sum() or 1.0)
     mixing = np.maximum(-result.ineqlin.marginals[:count], 0)
     mixing /= mixing.sum()
     common: Any = {"value": float(share + (1 - share) * (rows @ truth).min()), "epsilon": budget, "delta": share}
@@ -240,14 +241,6 @@ def robust_value(
 
 def _dot(weights: Iterable[Fraction], values: Iterable[Fraction]) -> Fraction:
     return sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0))
-
-
-def _attainable(truth: Float, epsilon: Budget) -> Float:
-    """Scale a diagonal to feasibility and raise its sum to at least 1, so that rows can be filled."""
-    truth = np.clip(truth, 0, 1)
-    truth /= max(1.0, float((epsilon.beta * truth + epsilon.b * truth.sum()).max()))
-    room = 1 - truth
-    return np.asarray(truth + max(0.0, 1 - truth.sum()) * room / (room.sum() or 1.0))
 
 
 def _excess(levels: Float, values: Float) -> Float:

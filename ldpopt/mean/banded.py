@@ -68,8 +68,7 @@ class Banded(Protocol):
               \frac{p N}{(1 - p) W} \le e^\epsilon - 1
 
     with ``p`` the largest multiple of ``2**-53`` that satisfies the inequality, which is privacy for every two answers.
-    The answer is rounded to the nearest of ``N - W + 1`` points ``i`` of its domain; the band's share ``W / N`` is at
-    most 1/2.
+    The answer is rounded to the nearest of ``N - W + 1`` points ``i`` of its domain; the band's share ``W / N <= 1/2``.
     """
 
     cell_bits: int = 40  # binary digits of `N`

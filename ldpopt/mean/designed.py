@@ -11,7 +11,7 @@ from ldpopt.certificate import Certificate
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.numbers import Float, frozen, real_array
-from ldpopt.mean.protocol import Privacy, Protocol
+from ldpopt.mean.protocol import MAX_REPORT, Privacy, Protocol
 from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS
@@ -23,8 +23,6 @@ from ldpopt.problem.utility import Utility
 from ldpopt.solving.certify import certify
 from ldpopt.solving.solution import Solution
 from ldpopt.solving.solve import solve
-
-MAX_NUMBER = 1e150  # largest answer or output; squares and their differences do not overflow
 
 
 class Designed(Protocol):
@@ -180,8 +178,8 @@ def designed(
         if array.ndim != 1 or len(array) < least or not np.isfinite(array).all() or len(set(array)) < len(array):
             what = f"the {name}, of shape {array.shape}, are not at least {least} distinct finite numbers"
             raise StatementError(what, do="give a list of numbers, each once")
-    if max(np.abs(answers).max(), np.abs(reports).max()) > MAX_NUMBER:
-        raise StatementError(f"squares of numbers above {MAX_NUMBER:g} overflow", do="use another unit")
+    if max(np.abs(answers).max(), np.abs(reports).max()) > MAX_REPORT:
+        raise StatementError(f"squares of numbers above {MAX_REPORT:g} overflow", do="use another unit")
     order = np.argsort(answers)
     weights = None if prior is None else read_prior(prior, given.axes[0] or answers.tolist())[0][order]
     answers = answers[order]

@@ -47,8 +47,7 @@ class DuchiVector(VectorProtocol):
     Notes
     -----
     With one attribute it is `Duchi`. Two opposite corners are the worst pair. For even ``m`` the mechanism as first
-    published is **not** epsilon-LDP, because of the corners on the border. This is the correction of Nguyen et al.
-    Theory: docs, "Means".
+    published is **not** epsilon-LDP, because of border corners. Corrected by Nguyen et al. Theory: docs, "Means".
 
     `privatize` returns an int8 array of signs, shape ``(N, m)``. O(m) random words per user, drawn exactly.
 

@@ -69,8 +69,7 @@ class Hybrid(Protocol, published=True):
         return self.weight * self.piecewise._variance(x) + self._duchi_weight * self.duchi._variance(x)
 
     def _privacy(self) -> Privacy:
-        # The two parts have different reports, so the larger epsilon of the parts with positive probability is
-        # attained.
+        # The two parts have different reports, so the larger epsilon of those with positive probability is attained.
         parts = [part for part, mass in ((self.piecewise, self.mass), (self.duchi, TOTAL - self.mass)) if mass]
         return max((part._privacy() for part in parts), key=lambda found: found[0])
 

@@ -94,8 +94,7 @@ class NeighborPartition:
         Parameters
         ----------
         r : array_like
-            Finite noise values; whole numbers for a discrete set. On a border the level is the inner one, up to
-            rounding.
+            Finite noise values; whole numbers for a discrete set. A border has the inner level, up to rounding.
         """
         size = np.abs(read_points(r))
         if not np.isfinite(size).all():

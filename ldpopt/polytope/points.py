@@ -281,8 +281,7 @@ class ExtremePoints(HasFacts, ABC):
         Parameters
         ----------
         problem : Problem
-            A problem of the same notion and size, with an expected objective and without side constraints, so that an
-            extreme point is optimal.
+            Of the same notion and size, with an expected objective, no side constraints: an extreme point is optimal.
 
         Returns
         -------

@@ -1,6 +1,5 @@
 """Additive noise for linear queries with one to three integer answers, by the word metric of the query's columns."""
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import comb
@@ -64,9 +63,8 @@ class LatticeNoise:
     """
 
     def __init__(
-        self, columns: Sequence[Any] | ArrayLike, epsilon: float | str, widening: float | Fraction | int = 0,
-        norm: float = 2
-    ) -> None:  # fmt: skip
+        self, columns: ArrayLike, epsilon: float | str, widening: float | Fraction = 0, norm: float = 2
+    ) -> None:
         self.epsilon = Budget(epsilon)
         self._decay_numerator = round_decay_up(self.epsilon)
         if self._decay_numerator >= TOTAL:

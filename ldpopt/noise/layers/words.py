@@ -1,6 +1,5 @@
 """The word metric of integer steps: how many additions and subtractions of columns lead from a ball to a point."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -67,9 +66,7 @@ class WordMetric:
     array([[-6], [-5], [-4], [-1], [ 1], [ 4], [ 5], [ 6]])
     """
 
-    def __init__(
-        self, columns: Sequence[Any] | ArrayLike, widening: float | Fraction | int = 0, norm: float = 2
-    ) -> None:
+    def __init__(self, columns: ArrayLike, widening: float | Fraction = 0, norm: float = 2) -> None:
         self.columns, self.dimension = _read_columns(columns)
         self.widening, self.norm = widening, norm
         steps = self._code(self.columns)
