@@ -41,27 +41,30 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs |
     ratios = None if pairs is None else row_ratios(matrix, pairs)
     worst = least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs, ratios)
 
-    def decide(at: Budget) -> Verdict:
-        return decide_all(matrix, at) if pairs is None else decide_pairs(matrix, at, pairs, ratios)
+    def decide(at: Budget, known: Float | None = None) -> Verdict:
+        return decide_all(matrix, at) if pairs is None else decide_pairs(matrix, at, pairs, known)
 
-    claim = claim or ("pure" if budget is None else f"epsilon = {budget!r}")
-    return pure_audit(matrix, worst, decide, budget, pairs, claim)
+    if budget is None:
+        verdict: Verdict = "certified" if math.isfinite(worst[0]) else "violated"
+        return pure_audit(matrix, worst, decide, pairs, None, verdict, claim or "pure")
+    return pure_audit(matrix, worst, decide, pairs, budget, decide(budget, ratios), claim or f"epsilon = {budget!r}")
 
 
 def pure_audit(
-    matrix: Exact, worst: Worst, decide: Decide, budget: Budget | None, pairs: AnyPairs | None, claim: str
-) -> Audit:
-    """Audit of a pure claim, from the least epsilon with its witness and the decision at any budget."""
+    matrix: Exact, worst: Worst, decide: Decide, pairs: AnyPairs | None,
+    budget: Budget | None, verdict: Verdict, claim: str
+) -> Audit:  # fmt: skip
+    """Audit of a pure claim, from the least epsilon with its witness, the verdict, and the decision at any budget."""
 
     def curve(at: Budget) -> float:
         return 0.0 if decide(at) == "certified" else hockey_stick(matrix, at, pairs)[0]
 
-    epsilon, witness = worst
-    if budget is None:
-        return Audit(epsilon, 0.0, witness, "certified" if math.isfinite(epsilon) else "violated", claim, curve)
-    if (verdict := decide(budget)) == "certified":
-        return Audit(min(epsilon, budget.rounded_up), 0.0, witness, verdict, claim, curve)
-    return Audit(epsilon, hockey_stick(matrix, budget, pairs)[0], witness, verdict, claim, curve)
+    epsilon, delta = worst[0], 0.0
+    if budget is not None and verdict == "certified":
+        epsilon = min(epsilon, budget.rounded_up)
+    elif budget is not None:
+        delta = hockey_stick(matrix, budget, pairs)[0]
+    return Audit(epsilon, delta, worst[1], verdict, claim, curve)
 
 
 def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str) -> Audit:

@@ -42,8 +42,8 @@ def _columns_audit(matrix: Exact, budget: Budget, rows: NDArray[np.int64], pairs
     """Compare the largest entry of some rows with the smallest entry of all rows, column by column."""
     if not len(rows) or not matrix.shape[1]:
         return Audit(0.0, 0.0, None, "certified", claim, lambda _: 0.0)
-    worst = least_epsilon_all(matrix, rows)
-    return pure_audit(matrix, worst, lambda at: decide_all(matrix, at, rows), budget, pairs, claim)
+    worst, verdict = least_epsilon_all(matrix, rows), decide_all(matrix, budget, rows)
+    return pure_audit(matrix, worst, lambda at: decide_all(matrix, at, rows), pairs, budget, verdict, claim)
 
 
 def _without_owned(matrix: Exact, owners: Mapping[Hashable, int]) -> tuple[Exact, tuple[float, Witness] | None]:

@@ -126,7 +126,7 @@ class FrequencyProtocol(ReportSource):
         return digest(type(self).__name__, (self.inputs,), (self.p, self.q, self._ratio()))
 
     @cached_property
-    def names(self) -> tuple[Hashable, ...]:  # type: ignore[override]
+    def names(self) -> tuple[Hashable, ...]:
         """The labels, whose frequencies are estimated."""
         return tuple(self.inputs)
 
