@@ -167,7 +167,8 @@ def _loss_matrix(values: Float, loss: Loss) -> Float:
     if not callable(loss):
         what = f"unknown loss {short_repr(loss)}"
         raise StatementError(what, do="name 'absolute' or 'squared', or pass loss(value, report)")
-    return np.array(Utility([[loss(v, w) for w in values.tolist()] for v in values.tolist()], "loss").matrix)
+    rows: Any = [[loss(v, w) for w in values.tolist()] for v in values.tolist()]
+    return np.array(Utility(rows, "loss").matrix)
 
 
 def _check_monotone(loss: Float, values: Float) -> None:

@@ -32,8 +32,7 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
     epsilons, values, formulas = result.epsilons[order], _curves(result, "value"), _curves(result, "closed_form")
     count = values.shape[1]
     drawn = np.unique(np.linspace(0, count - 1, min(count, 9)).round().astype(int)).tolist()
-    has_formula = np.isfinite(formulas).any()
-    style: dict[str, Any] = {"linewidth": 2.6} if has_formula else {"marker": "o", "markersize": 3}
+    style: dict[str, Any] = {"linewidth": 2.6} if np.isfinite(formulas).any() else {"marker": "o", "markersize": 3}
     for shade, k in zip(np.linspace(0, 0.9, len(drawn)), drawn, strict=True):
         color = optional.matplotlib.colormaps["viridis"](shade) if len(drawn) > 1 else "#6baed6"
         ax.plot(epsilons, values[order, k], color=color, label=_curve_name(result, k), **style)

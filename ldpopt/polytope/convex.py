@@ -290,8 +290,7 @@ def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, f
     # With w_A = b + beta 1_A: sum theta_A 1_A is a constant c, and b sum theta + beta c = 1; well conditioned.
     from scipy.optimize import linprog
 
-    n, count = members.shape
-    b, beta = budget.b, budget.beta
+    (n, count), b, beta = members.shape, budget.b, budget.beta
     scale = float(np.abs(column_values).max()) or 1.0
     rows = np.vstack([np.hstack([members, -np.ones((n, 1))]), np.append(np.full(count, b), beta)])
     sides = np.append(np.zeros(n), 1.0)

@@ -348,8 +348,7 @@ def _polynomials(entries: Exact, base: int) -> tuple[Exact, tuple[int, ...]] | N
     for place, value in np.ndenumerate(entries):
         table[place] = _digits(int(value * below), base)
     every = [*table.flat, _digits(below, base)]
-    is_small = all(abs(digit) ** 3 < base for digits in every for digit in digits)
-    return (table, every[-1]) if is_small else None
+    return (table, every[-1]) if all(abs(digit) ** 3 < base for digits in every for digit in digits) else None
 
 
 def _digits(value: int, base: int) -> tuple[int, ...]:

@@ -160,11 +160,9 @@ def _free_rows(collection: Collection) -> list[tuple[int, ...]]:
 
 def _pattern(collection: Collection, rows: Sequence[tuple[int, ...]]) -> Pattern:
     """Return the columns of levels: the collection's points first, the free rows after them."""
-    columns = []
-    for j, mask in enumerate(collection.sets):
-        bound = tuple(mask >> point & 1 for point in range(collection.points))
-        columns.append(bound + tuple(row[j] for row in rows))
-    return tuple(columns)
+    points = range(collection.points)
+    columns = enumerate(collection.sets)
+    return tuple((*(mask >> point & 1 for point in points), *(row[j] for row in rows)) for j, mask in columns)
 
 
 @lru_cache(maxsize=16)
