@@ -201,7 +201,8 @@ class FrequencyProtocol(ReportSource):
         reports : Counts, or array_like, N rows
             What `count` or `privatize` returned, ``N >= 1``.
         confidence, simultaneous, check_fit, weights
-            As in `estimate_frequencies`, for score intervals; default: ``0.95``, ``False``, ``True`` and ``None``.
+            As in `estimate_frequencies`, for score intervals; default: ``0.95`` and ``False`` and ``True`` and
+            ``None``.
 
         Returns
         -------
