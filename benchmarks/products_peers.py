@@ -247,7 +247,7 @@ PARTS: dict[str, tuple[str, str, str]] = {
         "InpHT: Cormode, Kulkarni and Srivastava 2018, one parity of equal shares; one table sampled: sets "
         "of the best size inside; joint table: subset selection of the best size on all combinations; Hadamard "
         "response with the best number of blocks, local hashing with the best number of buckets; factorization: "
-        "McKenna, Maity, Mazumdar and Miklau 2020, one start of this library's descent, 256 reports; "
+        "McKenna, Maity, Mazumdar and Miklau 2020, one start of this library's descent, of six questions only; "
         "budget split: every table with its part of the budget.",
     ),
     "frequencies": (

@@ -35,7 +35,7 @@ def vertices(
     with working("extreme points"):
         points = extreme_points(problem.privacy, *problem.utility.shape, inputs=problem.inputs, time_limit=time_limit)
         if points.forecast:
-            say(points.forecast)
+            say(f"note: {points.forecast}")
         facts, listed = points.facts(fractions=fractions), list(islice(points, list_all))
         orbits = points.orbits if points.is_complete else ()
     parts: list[Part] = list(facts.parts)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,7 @@ def recognize(problem: Problem) -> list[Match]:
         weights = {problem.inputs[code]: float(prior[code]) for code in line}  # the form then has labels too
         found.append(Match("path_graph", lambda: path_graph(weights, privacy.epsilon), line))
     if isinstance(privacy, (GraphDP, MetricDP)):
-        graph: Any = getattr(privacy, "graph", None)
-        read = privacy.matrix if isinstance(privacy, MetricDP) else lambda labels: hop_distances(graph, labels)
+        read: Any = privacy.matrix if isinstance(privacy, MetricDP) else partial(hop_distances, privacy.graph)
         found.append(Match("kernel", lambda: kernel(read(problem.inputs), prior, privacy.epsilon), same))
     return found
 

@@ -103,10 +103,9 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
 
     def facts(self) -> Facts:
         """Those of every design, and the short protocol."""
-        found = super().facts()
-        if not self.short_reports:
-            return found
-        return replace(found, parts=[*found.parts[:-1], ("shorter reports", self.short_reports), found.parts[-1]])
+        found, short = super().facts(), self.short_reports
+        parts = [*found.parts[:-1], ("shorter reports", short), found.parts[-1]]
+        return replace(found, parts=parts) if short else found
 
     def __repr__(self) -> str:
         sets = f"{self.workload.shape[1]} answers, sets of {self.protocol.size}"

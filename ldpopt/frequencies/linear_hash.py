@@ -213,7 +213,7 @@ class LinearHash(FrequencyProtocol):
         else:
             numbers, place = np.unique(numbers, return_inverse=True)
             sums = np.bincount(place, weights, minlength=len(numbers))
-        found = self._decoded(numbers, sums) + empty
+        found = self._decoded(numbers, sums.astype(float)) + empty
         return np.rint(found) if weights is None else found, len(array)
 
     def _checked(self, array: NDArray[Any]) -> Int:

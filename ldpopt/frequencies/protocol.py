@@ -278,8 +278,7 @@ class FrequencyProtocol(ReportSource):
         chosen = chosen[np.lexsort((chosen, -counts.values[chosen]))]
         p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
         seen, risk = counts.values[chosen] / counts.total, (1 - share) / 2
-        # With weights, hits among the effective number of reports (Kish).
-        hits, number = seen / counts.scale, 1 / counts.scale
+        hits, number = seen / counts.scale, 1 / counts.scale  # with weights, of the effective number of reports (Kish)
         ends = (lower_limit(hits, number, risk / len(self.inputs)), upper_limit(hits, number, risk / size))
         error = np.sqrt(self.variance_at_support(np.clip(seen, q, p)) * counts.scale)
         labels = tuple(self.inputs[place] for place in chosen.tolist())

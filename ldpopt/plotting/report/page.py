@@ -39,7 +39,7 @@ def report(
     keep: Sequence[str] = (),
     budgets: bool = True,
     time_limit: float | None = None,
-    progress: Callable[[str], None] = lambda message: None,
+    progress: Callable[[str], None] | None = None,
 ) -> str:
     r"""Write a page of HTML about a problem's mechanism or a survey, for people who decide about a survey.
 
@@ -51,7 +51,7 @@ def report(
     problem : Problem, DesignProblem, Model or Survey
         What the page is about.
     source, title : str
-        The text of its file, and a title for one that has none; default: none.
+        The text of its file, and a title for one that has none; default: ``""``.
     people : int, optional
         Number of people who will answer; default: only the precision of some round numbers is shown.
     waves : int, optional
@@ -60,12 +60,12 @@ def report(
         Where reports are drawn: on the respondents' devices, or on the machine of those who ask. Default: the page has
         both, to tick one.
     keep : sequence of str
-        Columns that are kept unprotected beside the reports; default: none.
+        Columns that are kept unprotected beside the reports; default: ``()``.
     budgets : bool
         Whether the page of a problem has other budgets to choose from; default: ``True``.
     time_limit : float, optional
         Seconds for each budget; default: none.
-    progress : callable
+    progress : callable, optional
         Called with a message before each budget is solved; default: nothing is shown.
 
     Raises
@@ -93,7 +93,7 @@ def report(
         return survey_page(problem, sizes, times, **words)
     if waves is not None:
         raise StatementError("waves are those of a survey", do="leave waves out, or pass a Survey")
-    results, own = _results(problem, budgets, time_limit, progress)
+    results, own = _results(problem, budgets, time_limit, progress or (lambda message: None))
     found = {"problem": problem, "is_design": isinstance(problem, DesignProblem), "results": results, "own": own}
     return filled(
         Path(__file__).parent,
