@@ -18,7 +18,6 @@ from ldpopt.foundation.numbers import short_repr
 Verdict = Literal["certified", "violated", "undecided"]
 Witness = tuple[Any, Any, Any]  # two inputs, and an output or an event
 Worst = tuple[float, Witness | None]  # the largest number of all pairs, and what attains it
-
 BLOCK = 1 << 17  # number of entries that are compared at once; a megabyte of floats stays near the processor
 
 
@@ -109,8 +108,7 @@ class Pairs(NamedTuple):
         """Yield an input, some inputs that it is tied to and their distances, in parts for channels of m outputs."""
         order = np.argsort(self.first, kind="stable")
         first, second, distance = self.first[order], self.second[order], self.distance[order]
-        starts = np.flatnonzero(np.diff(first, prepend=-1))
-        size = max(1, BLOCK // m)
+        starts, size = np.flatnonzero(np.diff(first, prepend=-1)), max(1, BLOCK // m)
         for start, stop in pairwise([*starts.tolist(), len(first)]):
             for low in range(start, stop, size):
                 part = slice(low, min(low + size, stop))

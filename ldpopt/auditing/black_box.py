@@ -16,20 +16,14 @@ Randomizer = Callable[[Any, int, np.random.Generator], Any]
 
 
 def audit_sampler(
-    randomize: Randomizer,
-    x: Any,
-    x_prime: Any,
-    *,
-    draws: int,
-    confidence: float = 0.99,
-    rng: np.random.Generator | int | None = None,
-) -> float:
+    randomize: Randomizer, x: Any, x_prime: Any, *, draws: int, confidence: float = 0.99,
+    rng: np.random.Generator | int | None = None
+) -> float:  # fmt: skip
     r"""Lower confidence bound on the true epsilon of a black box.
 
     .. math:: \epsilon \ge \ln \frac{\underline{P}(S \mid x)}{\overline{P}(S \mid x')}
 
-    An event ``S`` is chosen on one half of the reports; on the other half Clopper and Pearson's limits bound its two
-    probabilities.
+    An event ``S`` is chosen on half of the reports; Clopper and Pearson's limits bound its probabilities on the others.
 
     Parameters
     ----------
@@ -71,8 +65,7 @@ def audit_sampler(
     draws, confidence = read_size(draws), inner_share(confidence, "confidence")
     generator = np.random.default_rng(rng)
     reports = [_reports(randomize, answer, draws, generator) for answer in (x, x_prime)]
-    codes = _value_codes(*reports)
-    half = draws // 2
+    codes, half = _value_codes(*reports), draws // 2
     cells = int(max(code.max() for code in codes)) + 1
     seen = [np.bincount(code[:half], minlength=cells) for code in codes]
     held = [np.bincount(code[half:], minlength=cells) for code in codes]

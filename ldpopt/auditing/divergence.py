@@ -5,7 +5,7 @@ of privacy notions: it is an independent check.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +20,10 @@ from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 from ldpopt.foundation.numbers import Float, Int, short_repr
 
 __all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
-
+Event = tuple[int, ...]  # positions of outputs
+Excess = tuple[Fraction, tuple[int, int, Event] | None]  # the largest excess, and the pair of inputs that attains it
+Decide = Callable[[Budget], Verdict]
+RowExcess = tuple[int, Int, Float]  # an input, others, and its approximate excess over each of them
 # Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact
 MAX_EXACT_DELTA_WORK = 500_000
 
@@ -36,20 +39,32 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs |
     """
     matrix = exact(channel)
     ratios = None if pairs is None else row_ratios(matrix, pairs)
-    epsilon, witness = least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs, ratios)
+    worst = least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs, ratios)
 
-    def curve(at: Budget) -> float:
-        return 0.0 if _decide(matrix, at, pairs) == "certified" else hockey_stick(matrix, at, pairs)[0]
+    def decide(at: Budget, known: Float | None = None) -> Verdict:
+        return decide_all(matrix, at) if pairs is None else decide_pairs(matrix, at, pairs, known)
 
     if budget is None:
-        verdict: Verdict = "certified" if math.isfinite(epsilon) else "violated"
-        return Audit(epsilon, 0.0, witness, verdict, claim or "pure", curve)
-    verdict, delta = _decide(matrix, budget, pairs, ratios), 0.0
-    if verdict == "certified":
+        verdict: Verdict = "certified" if math.isfinite(worst[0]) else "violated"
+        return pure_audit(matrix, worst, decide, pairs, None, verdict, claim or "pure")
+    return pure_audit(matrix, worst, decide, pairs, budget, decide(budget, ratios), claim or f"epsilon = {budget!r}")
+
+
+def pure_audit(
+    matrix: Exact, worst: Worst, decide: Decide, pairs: AnyPairs | None,
+    budget: Budget | None, verdict: Verdict, claim: str
+) -> Audit:  # fmt: skip
+    """Audit of a pure claim, from the least epsilon with its witness, the verdict, and the decision at any budget."""
+
+    def curve(at: Budget) -> float:
+        return 0.0 if decide(at) == "certified" else hockey_stick(matrix, at, pairs)[0]
+
+    epsilon, delta = worst[0], 0.0
+    if budget is not None and verdict == "certified":
         epsilon = min(epsilon, budget.rounded_up)
-    else:
+    elif budget is not None:
         delta = hockey_stick(matrix, budget, pairs)[0]
-    return Audit(epsilon, delta, witness, verdict, claim or f"epsilon = {budget!r}", curve)
+    return Audit(epsilon, delta, worst[1], verdict, claim, curve)
 
 
 def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str) -> Audit:
@@ -61,8 +76,7 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     """
     matrix = exact(channel)
     low, high = budget.enclosure()
-    slack = Fraction(delta)
-    single = form == "entry"
+    slack, single = Fraction(delta), form == "entry"
     upper, where = _worst_excess(matrix, low, None, single)
     found, witness = _rounded_up(matrix, upper, where, single)
     verdict: Verdict = "certified" if upper <= slack else "undecided"
@@ -90,20 +104,14 @@ def _rounded_up(matrix: Exact, excess: Fraction, where: tuple[int, int, tuple[in
     return round_up(excess), (matrix.inputs[x], matrix.inputs[k], outputs[0] if single else outputs)
 
 
-def _decide(matrix: Exact, budget: Budget, pairs: AnyPairs | None, ratios: Float | None = None) -> Verdict:
-    """Whether a pure claim holds for all (or the given) ordered pairs."""
-    return decide_all(matrix, budget) if pairs is None else decide_pairs(matrix, budget, pairs, ratios)
-
-
 def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> Worst:
     """Smallest pure epsilon over all pairs (or those from some rows): only the extremes of each column matter."""
     entries = matrix.whole
     top, bottom = entries.argmax(axis=0), entries.argmin(axis=0)
     if rows is not None:
         top = rows[entries[rows].argmax(axis=0)]
-    columns = range(entries.shape[1])
     best, where = Fraction(1), None
-    for y in columns:
+    for y in range(entries.shape[1]):
         high, low = int(entries[top[y], y]), int(entries[bottom[y], y])
         if high <= low:
             continue
@@ -126,13 +134,9 @@ def decide_all(matrix: Exact, budget: Budget, rows: Int | None = None) -> Verdic
     return "violated" if violated else "undecided"
 
 
-def _worst_excess(
-    matrix: Exact, ratio: Fraction, pairs: AnyPairs | None, single: bool, *, fast: bool = False
-) -> tuple[Fraction, tuple[int, int, tuple[int, ...]] | None]:
-    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+`` (or of one term), with the pair and event that attain it.
-
-    With ``fast`` it is an upper bound within about 1e-13: only one of the pairs that are equal in floats is compared.
-    """
+def _worst_excess(matrix: Exact, ratio: Fraction, pairs: AnyPairs | None, single: bool, fast: bool = False) -> Excess:
+    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+`` (or of one term), and the pair and event that attain it."""
+    # If fast, an upper bound within about 1e-13: only one of the pairs that are equal in floats is compared.
     if single and pairs is None:
         return _worst_entry(matrix, ratio)
     margin = matrix.shape[1] * ULPS
@@ -151,7 +155,7 @@ def _worst_excess(
     return worst + slack, where
 
 
-def _near_worst_pairs(rows: Iterable[tuple[int, Int, Float]], margin: float) -> list[tuple[float, int, int]]:
+def _near_worst_pairs(rows: Iterable[RowExcess], margin: float) -> list[tuple[float, int, int]]:
     """Pairs ``(excess, x, x')`` within ``margin`` of the largest approximate excess."""
     best, found = 0.0, []
     for x, others, excess in rows:
@@ -160,7 +164,7 @@ def _near_worst_pairs(rows: Iterable[tuple[int, Int, Float]], margin: float) -> 
     return [entry for entry in found if entry[0] >= best - margin]
 
 
-def _worst_entry(matrix: Exact, ratio: Fraction) -> tuple[Fraction, tuple[int, int, tuple[int, ...]] | None]:
+def _worst_entry(matrix: Exact, ratio: Fraction) -> Excess:
     """Exact maximum of ``P[x,y] - ratio P[x',y]`` over all pairs, found from the extremes of each column."""
     top, bottom = matrix.whole.argmax(axis=0).tolist(), matrix.whole.argmin(axis=0).tolist()
     worst, where = 0, None
@@ -171,9 +175,7 @@ def _worst_entry(matrix: Exact, ratio: Fraction) -> tuple[Fraction, tuple[int, i
     return Fraction(worst, matrix.denominator * ratio.denominator), where
 
 
-def _float_excess(
-    floats: Float, ratio: Fraction, pairs: AnyPairs | None, single: bool
-) -> Iterator[tuple[int, Int, Float]]:
+def _float_excess(floats: Float, ratio: Fraction, pairs: AnyPairs | None, single: bool) -> Iterator[RowExcess]:
     """Approximate excess of each row over the rows that it is compared with."""
     scaled = floats * float(min(ratio, Fraction(10**300)))
     everyone = np.arange(len(floats))
@@ -184,9 +186,7 @@ def _float_excess(
         yield x, others, over.max(axis=1) if single else over.sum(axis=1)
 
 
-def _row_excess(
-    matrix: Exact, ratio: Fraction, x: int, others: Int, single: bool
-) -> tuple[Fraction, int, tuple[int, ...]]:
+def _row_excess(matrix: Exact, ratio: Fraction, x: int, others: Int, single: bool) -> tuple[Fraction, int, Event]:
     """Exact largest excess of one row over others, with the other row and the event."""
     terms = matrix.entries[x] * ratio.denominator - matrix.entries[others] * ratio.numerator
     positive = np.maximum(terms, 0)
@@ -206,8 +206,7 @@ def _least_epsilon(matrix: Exact, delta: Fraction, single: bool) -> float:
         if excess <= delta or where is None:
             return round_up(log_enclosure(ratio)[1])
         x, k, event = where
-        over = sum(int(matrix.entries[x, y]) for y in event)
-        under = sum(int(matrix.entries[k, y]) for y in event)
+        over, under = (sum(int(matrix.entries[row, y]) for y in event) for row in (x, k))
         if under == 0:
             return math.inf
         ratio = (over - delta * matrix.denominator) / under

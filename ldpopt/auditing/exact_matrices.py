@@ -67,8 +67,7 @@ def _masses(mechanism: Any) -> Exact:
     """Integer masses of a mechanism."""
     used = mechanism.counts.any(axis=0)
     counts = mechanism.counts if used.all() else mechanism.counts[:, used]
-    names = tuple(mechanism.outputs[y] for y in np.flatnonzero(used))
-    denominator = mechanism.denominator
+    names, denominator = tuple(mechanism.outputs[y] for y in np.flatnonzero(used)), mechanism.denominator
     is_rounded = denominator > 2**53 or bool(denominator & (denominator - 1))
     return Exact(counts, denominator, counts / float(denominator), mechanism.inputs, names, is_rounded)
 

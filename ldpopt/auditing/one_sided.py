@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.audits import Audit, Pairs
-from ldpopt.auditing.divergence import decide_all, hockey_stick, least_epsilon_all
+from ldpopt.auditing.audits import Audit, Pairs, Witness
+from ldpopt.auditing.divergence import decide_all, least_epsilon_all, pure_audit
 from ldpopt.auditing.exact_matrices import Exact, exact
 from ldpopt.foundation.budget import Budget, round_up
 
@@ -42,29 +42,16 @@ def _columns_audit(matrix: Exact, budget: Budget, rows: NDArray[np.int64], pairs
     """Compare the largest entry of some rows with the smallest entry of all rows, column by column."""
     if not len(rows) or not matrix.shape[1]:
         return Audit(0.0, 0.0, None, "certified", claim, lambda _: 0.0)
-    epsilon, witness = least_epsilon_all(matrix, rows)
-    verdict = decide_all(matrix, budget, rows)
-    if verdict == "certified":
-        epsilon = min(epsilon, budget.rounded_up)
-
-    def curve(at: Budget) -> float:
-        return 0.0 if decide_all(matrix, at, rows) == "certified" else hockey_stick(matrix, at, pairs)[0]
-
-    return Audit(epsilon, 0.0 if verdict == "certified" else curve(budget), witness, verdict, claim, curve)
+    worst, verdict = least_epsilon_all(matrix, rows), decide_all(matrix, budget, rows)
+    return pure_audit(matrix, worst, lambda at: decide_all(matrix, at, rows), pairs, budget, verdict, claim)
 
 
-def _without_owned(
-    matrix: Exact, owners: Mapping[Hashable, int]
-) -> tuple[Exact, tuple[float, tuple[Any, Any, Any]] | None]:
+def _without_owned(matrix: Exact, owners: Mapping[Hashable, int]) -> tuple[Exact, tuple[float, Witness] | None]:
     """Leave out the outputs with owners; also return their largest mass at other inputs, with a witness."""
     owned = [y for y, label in enumerate(matrix.outputs) if label in owners]
     kept = [y for y, label in enumerate(matrix.outputs) if label not in owners]
-    rest = replace(
-        matrix,
-        whole=matrix.whole[:, kept],
-        floats=matrix.floats[:, kept],
-        outputs=tuple(matrix.outputs[y] for y in kept),
-    )
+    names = tuple(matrix.outputs[y] for y in kept)
+    rest = replace(matrix, whole=matrix.whole[:, kept], floats=matrix.floats[:, kept], outputs=names)
     worst, where = 0, None
     by_input = np.zeros(matrix.shape[0], dtype=object)
     for y in owned:

@@ -79,9 +79,7 @@ def _losses(ratios: Float, pairs: AnyPairs, rounding: float) -> Iterator[tuple[i
 
 def _joined(parts: list[tuple[int, Int, Float]]) -> Pairs:
     """Pairs from parts ``(x, others, distance)``."""
-    empty = np.zeros(0, np.int64)
-    return Pairs(
-        np.concatenate([empty, *(np.full(len(others), x) for x, others, _ in parts)]),
-        np.concatenate([empty, *(others for _, others, _ in parts)]),
-        np.concatenate([np.zeros(0), *(distance for _, _, distance in parts)]),
-    )
+    parts = [(0, np.zeros(0, np.int64), np.zeros(0)), *parts]
+    first = np.concatenate([np.full(len(others), x) for x, others, _ in parts])
+    second, distance = np.concatenate([part[1] for part in parts]), np.concatenate([part[2] for part in parts])
+    return Pairs(first, second, distance)

@@ -15,7 +15,6 @@ from ldpopt.problem.prior import prior_and_inputs
 
 RegionName = Literal["first", "middle", "last"]
 Point = tuple[Fraction, Fraction]
-
 TIE_TOLERANCE = Fraction(1, 2**50)  # utilities this close count as a tie: a float prior is not exactly on a boundary
 
 
@@ -113,15 +112,9 @@ def binary(prior: Any, epsilon: float | str, delta: float = 0.0) -> Binary:
     values = {region: _utility(exact, point) for region, point in _optimal_points(alpha, Fraction(delta)).items()}
     best = max(values.values())
     ties = tuple(region for region, value in values.items() if value >= best - TIE_TOLERANCE)
-    return Binary(
-        value=float(best),
-        inputs=inputs,
-        epsilon=budget,
-        delta=delta,
-        region="middle" if "middle" in ties else ties[0],
-        ties=ties,
-        prior=weights,
-    )
+    region: RegionName = "middle" if "middle" in ties else ties[0]
+    common: Any = {"value": float(best), "inputs": inputs, "epsilon": budget, "delta": delta}
+    return Binary(**common, region=region, ties=ties, prior=weights)
 
 
 def _exact(prior: Float) -> Point:
@@ -136,8 +129,7 @@ def _utility(weights: Point, point: Point) -> Fraction:
 
 def _optimal_points(alpha: Fraction, delta: Fraction) -> dict[RegionName, Point]:
     """Return the optimal ``(p00, p11)`` of each region."""
-    truth = (alpha + delta) / (alpha + 1)
-    one = Fraction(1)
+    truth, one = (alpha + delta) / (alpha + 1), Fraction(1)
     return {"first": (one, delta), "middle": (truth, truth), "last": (delta, one)}
 
 

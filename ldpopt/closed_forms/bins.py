@@ -108,17 +108,9 @@ def bins(prior: Any, values: ArrayLike, epsilon: float | str, loss: Loss = "abso
     sorted_table = np.ldexp(table[np.ix_(order, order)], -unit)
     _check_monotone(sorted_table, numbers[order])
     value, chosen = _best_bins(weights[order], sorted_table, budget.b, budget.beta)
-    codes = order[chosen]
-    bin_index = np.argmin(table[:, codes], axis=1)
-    return Bins(
-        value=math.ldexp(value, unit),
-        inputs=inputs,
-        epsilon=budget,
-        bins=frozen(codes),
-        bin_index=frozen(bin_index),
-        loss=frozen(table),
-        prior=weights,
-    )
+    common: Any = {"value": math.ldexp(value, unit), "inputs": inputs, "epsilon": budget, "prior": weights}
+    codes, loss_matrix = frozen(order[chosen]), frozen(table)
+    return Bins(**common, bins=codes, bin_index=frozen(np.argmin(table[:, codes], axis=1)), loss=loss_matrix)
 
 
 def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float, list[int]]:
@@ -141,8 +133,7 @@ def _best_bins(prior: Float, loss: Float, b: float, beta: float) -> tuple[float,
 def _segment_costs(prior: Float, loss: Float) -> tuple[Float, Float, Float]:
     """Return the cost of answers before the first bin (n,), between bins ``s < t`` (n, n), and after the last (n,)."""
     n = len(prior)
-    summed = np.cumsum(prior[:, None] * loss, axis=0)
-    positions = np.arange(n)
+    summed, positions = np.cumsum(prior[:, None] * loss, axis=0), np.arange(n)
     head, tail = summed[positions, positions], summed[-1] - summed[positions, positions]
     between = np.zeros((n, n))
     for s in range(n - 1):
@@ -170,10 +161,9 @@ def _cheapest_chain(each: Float, head: Float, between: Float, tail: Float) -> li
 def _loss_matrix(values: Float, loss: Loss) -> Float:
     """Return the loss of each report for each answer."""
     require_memory(40 * len(values) ** 2, f"the {len(values)} x {len(values)} losses")
-    if isinstance(loss, str) and loss == "absolute":
-        return np.array(absolute_error(values).matrix)
-    if isinstance(loss, str) and loss == "squared":
-        return np.array(squared_error(values).matrix)
+    named = {"absolute": absolute_error, "squared": squared_error}
+    if isinstance(loss, str) and loss in named:
+        return np.array(named[loss](values).matrix)
     if not callable(loss):
         what = f"unknown loss {short_repr(loss)}"
         raise StatementError(what, do="name 'absolute' or 'squared', or pass loss(value, report)")
@@ -183,13 +173,11 @@ def _loss_matrix(values: Float, loss: Loss) -> Float:
 
 def _check_monotone(loss: Float, values: Float) -> None:
     """Check that the loss does not decrease as the report moves away from the truth."""
-    steps = np.diff(loss, axis=1)
-    positions = np.arange(len(loss))
+    steps, positions = np.diff(loss, axis=1), np.arange(len(loss))
     rightward = positions[None, :-1] >= positions[:, None]
     bad = np.argwhere(np.where(rightward, steps, -steps) < 0)
     if len(bad):
         x, y = map(int, bad[0])
-        raise StatementError(
-            f"the loss of the truth {values[x]:g} is not monotone between reports {values[y]:g} and {values[y + 1]:g}",
-            do="use solve(Problem(prior, Utility(matrix, 'loss'), PureLDP(epsilon)))",
-        )
+        where = f"between reports {values[y]:g} and {values[y + 1]:g}"
+        what = f"the loss of the truth {values[x]:g} is not monotone {where}"
+        raise StatementError(what, do="use solve(Problem(prior, Utility(matrix, 'loss'), PureLDP(epsilon)))")

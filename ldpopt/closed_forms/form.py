@@ -31,8 +31,7 @@ class Sampler(ABC):
         """Draw one report for each of the answers ``x``; ``rng=None`` uses the operating system's generator."""
         if isinstance(self.inputs, range):  # labels are their own codes: no table is needed
             return self.draw(x, rng=rng)
-        reports: NDArray[Any] = label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)]
-        return reports
+        return np.asarray(label_array(self.inputs)[self.draw(codes(x, self.inputs, "answer"), rng=rng)])
 
     def draw(self, answers: Codes, *, rng: Random = None) -> Codes:
         """Draw one report code for each answer code ``0 <= code < n``; arguments as in `sample`."""
@@ -68,31 +67,23 @@ class ResponseSampler(Sampler):
     """
 
     def __init__(
-        self,
-        inputs: Names,
-        members: Codes,
-        member_index: NDArray[Any],
-        epsilon: Budget,
-        delta: float = 0.0,
+        self, inputs: Names, members: Codes, member_index: NDArray[Any], epsilon: Budget, delta: float = 0.0
     ) -> None:
         super().__init__(inputs)
         self.members, self.member_index = members, member_index
         k, alpha = len(members), epsilon.enclosure()[0]
         self.truth_mass = int(alpha * TOTAL / (alpha + k - 1))
-        self.is_uniform = self.truth_mass * k < TOTAL
-        self.delta_mass = int(Fraction(delta) * TOTAL)
+        self.is_uniform, self.delta_mass = self.truth_mass * k < TOTAL, int(Fraction(delta) * TOTAL)
 
     def probabilities(self, code: int) -> dict[int, Fraction]:
         """See `Sampler.probabilities`."""
         k, index = len(self.members), int(self.member_index[code])
-        own, rest = Fraction(self.delta_mass, TOTAL), 1 - Fraction(self.delta_mass, TOTAL)
-        if index < 0 or self.is_uniform:
-            found = {int(member): rest / k for member in self.members}
+        own, truth = Fraction(self.delta_mass, TOTAL), Fraction(self.truth_mass, TOTAL)
+        if index < 0 or self.is_uniform or k == 1:
+            found = {int(member): (1 - own) / k for member in self.members}
         else:
-            truth = Fraction(self.truth_mass, TOTAL)
-            other = rest * (1 - truth) / (k - 1) if k > 1 else Fraction(0)
-            found = {int(member): other for member in self.members}
-            found[int(self.members[index])] = rest * truth
+            found = {int(member): (1 - own) * (1 - truth) / (k - 1) for member in self.members}
+            found[int(self.members[index])] = (1 - own) * truth
         found[code] = found.get(code, Fraction(0)) + own
         return {report: mass for report, mass in found.items() if mass}
 
@@ -100,8 +91,7 @@ class ResponseSampler(Sampler):
         k, size = len(self.members), len(answers)
         position = uniform_below(k, size, source)
         if not self.is_uniform and k > 1:
-            index = self.member_index[answers].astype(np.int64)
-            other = uniform_below(k - 1, size, source)
+            index, other = self.member_index[answers].astype(np.int64), uniform_below(k - 1, size, source)
             other += other >= index
             keeps = source(size) < np.uint64(self.truth_mass)
             position = np.where(index >= 0, np.where(keeps, index, other), position)
@@ -122,8 +112,7 @@ class GeometricSampler(Sampler):
 
     def __init__(self, inputs: Names, remap: Codes, epsilon: Budget) -> None:
         super().__init__(inputs)
-        self.remap = remap
-        self.step_mass = round_decay_up(epsilon)
+        self.remap, self.step_mass = remap, round_decay_up(epsilon)
 
     def probabilities(self, code: int) -> dict[int, Fraction]:
         """See `Sampler.probabilities`."""
@@ -138,8 +127,7 @@ class GeometricSampler(Sampler):
 
     def _draw(self, answers: Codes, source: Source) -> Codes:
         noise = two_sided_geometric_draws(self.step_mass, len(answers), source)
-        reports: Codes = self.remap[np.clip(answers + noise, 0, len(self.inputs) - 1)]
-        return reports
+        return np.asarray(self.remap[np.clip(answers + noise, 0, len(self.inputs) - 1)])
 
 
 class TableSampler(Sampler):
@@ -243,8 +231,7 @@ def read_delta(delta: Any) -> float:
 
 def exact_sum(values: Float) -> Fraction:
     """Sum floats without rounding; O(n), vectorized."""
-    # Mantissas are split into halves of 27 and 26 bits and added by exponent: a float64 holds such sums of up to 2**26
-    # terms exactly.
+    # Mantissas are split into halves of 27 and 26 bits and added by exponent: floats hold sums of 2**26 terms exactly.
     mantissas, exponents = np.frexp(np.asarray(values, dtype=np.float64))
     whole = np.ldexp(mantissas, 53).astype(np.int64)
     if not len(whole):

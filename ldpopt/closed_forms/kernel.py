@@ -1,10 +1,8 @@
 """Graphs and metrics for which the inverse of the kernel ``exp(-epsilon d)`` gives the optimum."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +14,6 @@ from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.privacy import MetricDP, Notion
 from ldpopt.privacy.metric import read_distance
 from ldpopt.problem.prior import read_prior
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 MAX_GAP = 1e-9  # largest relative gap between the channel's value and the bound that the multipliers prove
 
@@ -130,16 +125,8 @@ def kernel(distance: Any, prior: Any, epsilon: float | str) -> Kernel:
     if not gap <= MAX_GAP:
         what = f"float accuracy is too low for the kernel theorem: relative gap {gap:.3g} at epsilon = {budget!r}"
         raise NotRepresentableError(what, do="use solve, or a larger epsilon")
-    return Kernel(
-        value=float(dual.sum()),
-        inputs=inputs,
-        epsilon=budget,
-        distance=frozen(metric),
-        column_weights=frozen(columns),
-        dual=frozen(dual),
-        gap=gap,
-        prior=weights,
-    )
+    common: Any = {"value": float(dual.sum()), "inputs": inputs, "epsilon": budget, "prior": weights}
+    return Kernel(**common, distance=frozen(metric), column_weights=frozen(columns), dual=frozen(dual), gap=gap)
 
 
 def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
@@ -152,10 +139,13 @@ def _read(distance: Any, prior: Any) -> tuple[Float, Float, Any]:
         raise StatementError(what, do="give a distance for each pair of answers")
     if np.isinf(table.values).any():
         raise StatementError("some answers are infinitely far apart", do="solve each connected part as its own problem")
-    return _closed(table.values), weights, table.axes[0] or labels or range(n)
+    metric = table.values
+    for middle in range(n):  # the private channels are the same, and the triangle inequality holds
+        metric = np.minimum(metric, metric[:, [middle]] + metric[[middle], :])
+    return metric, weights, table.axes[0] or labels or range(n)
 
 
-def _read_graph(graph: nx.Graph[Any]) -> Labelled:
+def _read_graph(graph: Any) -> Labelled:
     """Read the hop distances of a graph, in the order of its nodes."""
     if graph.is_directed():
         raise StatementError("the graph is directed; neighbors are mutual", do="pass graph.to_undirected()")
@@ -163,16 +153,9 @@ def _read_graph(graph: nx.Graph[Any]) -> Labelled:
     return Labelled(hop_distances(graph, nodes), (nodes, nodes), "graph", ("input", "input"))
 
 
-def hop_distances(graph: nx.Graph[Any], nodes: Sequence[Hashable]) -> Float:
+def hop_distances(graph: Any, nodes: Sequence[Hashable]) -> Float:
     """Return the number of edges between all pairs of nodes, infinite between parts of the graph."""
     import networkx as nx
     from scipy.sparse.csgraph import shortest_path
 
     return np.asarray(shortest_path(nx.to_scipy_sparse_array(graph, nodes, weight=None), unweighted=True))
-
-
-def _closed(metric: Float) -> Float:
-    """Return the lengths of shortest paths: the private channels are the same, and the triangle inequality holds."""
-    for middle in range(len(metric)):
-        metric = np.minimum(metric, metric[:, [middle]] + metric[[middle], :])
-    return metric

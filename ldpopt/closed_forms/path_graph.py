@@ -11,7 +11,7 @@ from ldpopt.closed_forms.form import ClosedForm, GeometricSampler
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, frozen
 from ldpopt.mechanism.exact_draws import Codes
-from ldpopt.privacy import Notion
+from ldpopt.privacy import GraphDP, Notion
 from ldpopt.problem.prior import prior_and_inputs
 
 
@@ -33,8 +33,6 @@ class PathGraph(ClosedForm):
         """Pure privacy along the edges of the path, in the order of the answers."""
         import networkx as nx
 
-        from ldpopt.privacy import GraphDP
-
         return GraphDP(self.epsilon, nx.path_graph(list(self.inputs)))
 
     def exact_value(self) -> tuple[Fraction, Fraction]:
@@ -45,8 +43,7 @@ class PathGraph(ClosedForm):
         prior = [Fraction(float(weight)) for weight in self.prior]
         ends = []
         for alpha, is_high in zip(self.epsilon.enclosure(), (False, True), strict=True):
-            # The upper bound takes the larger end of both factors: the weights increase with alpha, the decay
-            # decreases.
+            # The upper bound has the larger end of both factors: weights increase with alpha, the decay decreases.
             decay = 1 / (self.epsilon.enclosure()[0] if is_high else self.epsilon.enclosure()[1])
             best = list(prior)
             for positions in (range(1, len(best)), range(len(best) - 2, -1, -1)):
@@ -54,18 +51,15 @@ class PathGraph(ClosedForm):
                 for position in positions:
                     best[position] = max(best[position], _round_outward(best[position + step] * decay, is_high))
             inner = sum(best[1:-1], Fraction(0)) * (alpha - 1) / (alpha + 1)
-            outer = (best[0] + best[-1]) * alpha / (alpha + 1)
-            ends.append(inner + outer if len(best) > 1 else best[0])
+            ends.append(inner + (best[0] + best[-1]) * alpha / (alpha + 1) if len(best) > 1 else best[0])
         return ends[0], ends[1]
 
     @property
     def channel(self) -> Float:
         """The formula in floats, shape ``(n, n)``: geometric columns; columns with the same report are added."""
         positions = np.arange(len(self.prior))
-        geometric = np.exp(-float(self.epsilon) * np.abs(np.subtract.outer(positions, positions))) * _weights(
-            len(positions), self.epsilon
-        )
-        channel = np.zeros_like(geometric)
+        decay = np.exp(-float(self.epsilon) * np.abs(np.subtract.outer(positions, positions)))
+        geometric, channel = decay * _weights(len(positions), self.epsilon), np.zeros_like(decay)
         np.add.at(channel.T, self.remap, geometric.T)
         return channel
 

@@ -1,6 +1,7 @@
 """Find the closed forms that apply to a problem; nothing is solved."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -70,10 +71,8 @@ def recognize(problem: Problem) -> list[Match]:
 def closed_form(problem: Problem) -> ClosedForm | None:
     """Return the first closed form whose condition holds, or None."""
     for candidate in recognize(problem):
-        try:
+        with suppress(NotRepresentableError, StatementError):
             return candidate.build()
-        except (NotRepresentableError, StatementError):
-            continue
     return None
 
 

@@ -61,8 +61,7 @@ class Ranking:
 
     def _block(self, index: int) -> tuple[int, int]:
         """Return the start and end of the block of weights equal to the one at ``index``."""
-        weight = -self.sorted[index]
-        ascending = -self.sorted
+        weight, ascending = -self.sorted[index], -self.sorted
         return int(np.searchsorted(ascending, weight, "left")), int(np.searchsorted(ascending, weight, "right"))
 
 
@@ -129,8 +128,7 @@ class TopK(ResponseForm):
         """
         alpha = self.epsilon.enclosure()[1] if alpha is None else rational(alpha, "alpha", "ratio", 1)
         k, total = self.ranking.largest_k(alpha)
-        pure = alpha * total / (alpha + k - 1)
-        found = [Fraction(0)] * len(self.prior)
+        pure, found = alpha * total / (alpha + k - 1), [Fraction(0)] * len(self.prior)
         for code in self.ranking.order[:k].tolist():
             weight = Fraction(float(self.prior[code]))
             found[code] = (alpha * weight - pure) / (alpha - 1) if alpha > 1 else weight

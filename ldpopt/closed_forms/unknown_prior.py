@@ -1,6 +1,6 @@
 """Unknown priors: the worst prior of a box or a ball, and the best mechanism for a polytope of priors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -50,22 +50,14 @@ class Robust(ClosedForm):
         truth = [Fraction(float(q)) for q in self.diagonal]
         scale = max((alpha - 1) * max(truth) + sum(truth), alpha) / alpha
         rows = [[Fraction(float(weight)) for weight in row] for row in self.vertices]
-        low = min(
-            sum((w * (share + (1 - share) * q / scale) for w, q in zip(row, truth, strict=True)), Fraction(0))
-            for row in rows
-        )
-        mixture = [Fraction(float(weight)) for weight in self.worst_prior]
-        # The mixture was rounded: its entrywise deficit from an exact mixture is added to the bound.
-        true = self._mixture()
-        slack = sum((max(Fraction(0), t - m) for t, m in zip(true, mixture, strict=True)), Fraction(0))
-        return low, top_k(self.worst_prior, self.epsilon, self.delta).exact_value()[1] + slack
-
-    def _mixture(self) -> list[Fraction]:
-        """Return the exact convex combination of the priors with the normalized weights `mixing`."""
+        reached = [share + (1 - share) * q / scale for q in truth]
+        low = min(_dot(row, reached) for row in rows)
+        # The mixture was rounded: its entrywise deficit from the exact mixture is added to the bound.
         weights = [Fraction(float(weight)) for weight in self.mixing]
-        total = sum(weights)
-        columns = self.vertices.T.tolist()
-        return [sum((w * Fraction(v) for w, v in zip(weights, c, strict=True)), Fraction(0)) / total for c in columns]
+        true = [_dot(weights, column) / sum(weights) for column in zip(*rows, strict=True)]
+        pairs = zip(true, self.worst_prior.tolist(), strict=True)
+        slack = sum((max(Fraction(0), t - Fraction(m)) for t, m in pairs), Fraction(0))
+        return low, top_k(self.worst_prior, self.epsilon, self.delta).exact_value()[1] + slack
 
     @property
     def channel(self) -> Float:
@@ -107,8 +99,7 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
 
     Notes
     -----
-    The value of `top_k` is Schur-convex in the prior, and all priors in the box majorize this one.
-    O(n log n).
+    The value of `top_k` is Schur-convex in the prior, and all priors in the box majorize this one. O(n log n).
 
     Examples
     --------
@@ -227,42 +218,29 @@ def robust_value(
     rows, names = read_priors(vertices, inputs)
     count, n = rows.shape
     # Variables q, their sum, and the value.
-    blocks: Any = [
-        [csr_array(-rows), None, csr_array(np.ones((count, 1)))],
-        [budget.beta * eye_array(n), csr_array(np.full((n, 1), budget.b)), None],
-    ]
+    worst: Any = [csr_array(-rows), None, csr_array(np.ones((count, 1)))]
+    private: Any = [budget.beta * eye_array(n), csr_array(np.full((n, 1), budget.b)), None]
     total: Any = csr_array(np.concatenate([np.ones(n), [-1.0, 0.0]])[None, :])
-    limits = np.concatenate([np.zeros(count), np.ones(n)])
-    cost = np.concatenate([np.zeros(n + 1), [-1.0]])
-    matrix: Any = block_array(blocks)
+    limits, cost = np.concatenate([np.zeros(count), np.ones(n)]), np.concatenate([np.zeros(n + 1), [-1.0]])
+    matrix: Any = block_array([worst, private])
     result: Any = linprog(cost, A_ub=matrix, b_ub=limits, A_eq=total, b_eq=np.zeros(1), method="highs")
     if result.status != 0:
         what = f"the linear program of the diagonal failed: {result.message}"
         raise NoSolutionError(what, do="solve the worst case: Problem(None, 'identity', ...)")
-    truth = _attainable(np.asarray(result.x[:n]), budget)
+    truth = np.clip(result.x[:n], 0, 1)
+    truth /= max(1.0, float((budget.beta * truth + budget.b * truth.sum()).max()))
+    room = 1 - truth  # the sum is raised to at least 1, so that rows can be filled
+    truth += max(0.0, 1 - truth.sum()) * room / (room.sum() or 1.0)
     mixing = np.maximum(-result.ineqlin.marginals[:count], 0)
     mixing /= mixing.sum()
-    return Robust(
-        value=float(share + (1 - share) * (rows @ truth).min()),
-        inputs=check_labels(names if inputs is None else inputs, n, "input"),
-        epsilon=budget,
-        delta=share,
-        worst_prior=frozen(mixing @ rows),
-        diagonal=frozen(truth),
-        vertices=frozen(rows),
-        mixing=frozen(mixing),
-    )
+    common: Any = {"value": float(share + (1 - share) * (rows @ truth).min()), "epsilon": budget, "delta": share}
+    common["inputs"] = check_labels(names if inputs is None else inputs, n, "input")
+    parts = {"worst_prior": mixing @ rows, "diagonal": truth, "vertices": rows, "mixing": mixing}
+    return Robust(**common | {name: frozen(part) for name, part in parts.items()})
 
 
-def _attainable(truth: Float, epsilon: Budget) -> Float:
-    """Scale a diagonal to feasibility and raise its sum to at least 1, so that rows can be filled."""
-    truth = np.clip(truth, 0, 1)
-    truth /= max(1.0, float((epsilon.beta * truth + epsilon.b * truth.sum()).max()))
-    missing = 1 - truth.sum()
-    if missing > 0:
-        room = 1 - truth
-        truth = truth + missing * room / room.sum()
-    return np.asarray(truth)
+def _dot(weights: Iterable[Fraction], values: Iterable[Fraction]) -> Fraction:
+    return sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0))
 
 
 def _excess(levels: Float, values: Float) -> Float:

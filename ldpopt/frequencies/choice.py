@@ -70,23 +70,17 @@ def best(inputs: int | Sequence[Hashable], epsilon: float | str, people: int) ->
     >>> best(["no", "yes"], 1.0, 1000).protocol
     RandomizedResponse(2 labels, epsilon=1.0)
     """
-    size = whole_number(people, "people", 1)
-    count = len(RandomizedResponse(inputs, epsilon).inputs)
-    made: dict[str, FrequencyProtocol] = {
-        kind.__name__: kind(inputs, epsilon)
-        for kind in FrequencyProtocol.PUBLISHED
-        if count <= MOST_LABELS or not kind.draws_each_label
-    }
+    size, count = whole_number(people, "people", 1), len(RandomizedResponse(inputs, epsilon).inputs)
+    kinds = [kind for kind in FrequencyProtocol.PUBLISHED if count <= MOST_LABELS or not kind.draws_each_label]
+    made: dict[str, FrequencyProtocol] = {kind.__name__: kind(inputs, epsilon) for kind in kinds}
     with suppress(StatementError):  # too many labels for it
         made[LinearHash.__name__] = LinearHash(epsilon, inputs)
     variances = {name: one.total_variance for name, one in made.items()}
     bits = {name: float(one.bits) for name, one in made.items()}
-    least = min(variances.values())
-    near = [name for name in made if variances[name] <= NEAR * least]
+    near = [name for name in made if variances[name] <= NEAR * min(variances.values())]
     chosen = min(near, key=lambda name: (bits[name], variances[name]))
     error = math.sqrt(variances[chosen] / (count * size))
     ratios = {name: math.sqrt(variances[name] / variances[chosen]) for name in made if name != chosen}
     others = ", ".join(f"{name} {ratio:.3g} times" for name, ratio in ratios.items())
     what = f"{size:,} people give a standard error of {error:.2g} a label with {bits[chosen]:.0f} bits each"
-    why = f"{chosen}: {what}; {others}"
-    return Choice(made[chosen], why, variances, bits)
+    return Choice(made[chosen], f"{chosen}: {what}; {others}", variances, bits)

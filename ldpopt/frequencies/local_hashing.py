@@ -19,7 +19,6 @@ PRIME_BITS = 61
 PRIME = (1 << PRIME_BITS) - 1  # the field of the hash family, a Mersenne prime: reduction takes only shifts
 MAX_BUCKETS = 1 << 20
 MAX_LABELS = 1 << 30
-
 REPORT = np.dtype([("a", np.uint64), ("b", np.uint64), ("bucket", np.int64)])
 
 
@@ -60,6 +59,8 @@ class LocalHashing(FrequencyProtocol, published=True):
     (4, 3.0, 'certified')
     """
 
+    _shown = ("buckets",)
+
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, buckets: int | None = None) -> None:
         super().__init__(inputs, epsilon)
         if len(self.inputs) > MAX_LABELS:
@@ -74,9 +75,6 @@ class LocalHashing(FrequencyProtocol, published=True):
         self._collision = collision_probability(PRIME, self.buckets)
         self.p, self.q = self._keep, self._collision * self._keep + (1 - self._collision) * self._other
         self._require_distinguishable()
-
-    def __repr__(self) -> str:
-        return f"LocalHashing({len(self.inputs)} labels, epsilon={self.epsilon!r}, buckets={self.buckets})"
 
     @property
     def bits(self) -> int:
@@ -96,8 +94,7 @@ class LocalHashing(FrequencyProtocol, published=True):
         array = loose_array(reports, "list of reports")
         if array.ndim != 1 or array.dtype.names is None or set(array.dtype.names) != {"a", "b", "bucket"}:
             raise StatementError("the reports need the fields a, b and bucket", do="pass what privatize returned")
-        a, bucket = array["a"].astype(np.uint64), array["bucket"]
-        value = array["b"].astype(np.uint64)
+        a, value, bucket = array["a"].astype(np.uint64), array["b"].astype(np.uint64), array["bucket"]
         is_possible = (a < PRIME) & (value < PRIME) & (bucket >= 0) & (bucket < self.buckets)
         if not is_possible.all():
             where, do = f"entry {int(is_possible.argmin())}", "pass the reports of this protocol"

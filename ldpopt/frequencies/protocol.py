@@ -33,7 +33,6 @@ from ldpopt.problem.prior import read_prior
 from ldpopt.tables.coding import Missing
 
 Positions = NDArray[np.int64]
-
 BLOCK_CELLS = 1 << 20  # cells (reports times labels) per block of work
 
 
@@ -84,6 +83,7 @@ class FrequencyProtocol(ReportSource):
     # Protocols of the literature, each of which is constructed from labels and a budget
     PUBLISHED: ClassVar[list[type[FrequencyProtocol]]] = []
     draws_each_label: ClassVar[bool] = False  # whether a report takes one random word for each label
+    _shown: ClassVar[tuple[str, ...]] = ()  # attributes in the text of a protocol, beside labels and budget
     inputs: Sequence[Hashable]
     p: Fraction
     q: Fraction
@@ -105,7 +105,8 @@ class FrequencyProtocol(ReportSource):
         self.inputs = range(size) if whole else check_labels(inputs, size, "input")  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.inputs)} labels, epsilon={self.epsilon!r})"
+        more = "".join(f", {name}={getattr(self, name)!r}" for name in self._shown)
+        return f"{type(self).__name__}({len(self.inputs)} labels, epsilon={self.epsilon!r}{more})"
 
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report for each answer.
@@ -188,14 +189,9 @@ class FrequencyProtocol(ReportSource):
         return chernoff(counts.values / counts.total, counts.n_reports, float(self.q), float(self.p))
 
     def estimate(
-        self,
-        reports: Any,
-        confidence: float = 0.95,
-        *,
-        simultaneous: bool = False,
-        check_fit: bool = True,
-        weights: Any = None,
-    ) -> Estimate:
+        self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True,
+        weights: Any = None
+    ) -> Estimate:  # fmt: skip
         r"""Estimate the frequency of each label from the reports, without bias.
 
         .. math:: \mathrm{se}_x^2 = \frac{s_x (1 - s_x)}{N (p - q)^2}, \qquad s_x = c_x / N \text{ within } [q, p]
@@ -338,8 +334,7 @@ class FrequencyProtocol(ReportSource):
         """Round a channel to integer masses that keep the budget."""
         from ldpopt.mechanism.repair import repair
 
-        found: Mechanism = repair(channel, PureLDP(self.epsilon), inputs=self.inputs, outputs=outputs).mechanism
-        return found
+        return repair(channel, PureLDP(self.epsilon), inputs=self.inputs, outputs=outputs).mechanism
 
     def _require_distinguishable(self) -> None:
         """Refuse a budget so small that ``p`` and ``q`` are equal in 53-bit words."""

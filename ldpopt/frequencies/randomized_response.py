@@ -61,8 +61,7 @@ class RandomizedResponse(FrequencyProtocol, published=True):
         """The channel, ``(d, d)``: the optimum that `solve` finds for ``identity`` utility and a uniform prior."""
         size = len(self.inputs)
         require_memory(40 * size * size, f"the {size} x {size} channel")
-        form = randomized_response(size, self.epsilon)
-        return self._channel(form.channel, self.inputs)
+        return self._channel(randomized_response(size, self.epsilon).channel, self.inputs)
 
     @property
     def bits(self) -> int:

@@ -65,7 +65,7 @@ class SubsetSelection(FrequencyProtocol, published=True):
     (0.75, (4, 6), 'certified')
     """
 
-    draws_each_label = True
+    draws_each_label, _shown = True, ("size",)
 
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, size: int | None = None) -> None:
         super().__init__(inputs, epsilon)
@@ -80,9 +80,6 @@ class SubsetSelection(FrequencyProtocol, published=True):
         self.distribution = min(usable, key=lambda one: one.total_variance, default=found[0])
         self.size, self.p, self.q = self.distribution.size, self.distribution.p, self.distribution.q
         self._require_distinguishable()
-
-    def __repr__(self) -> str:
-        return f"SubsetSelection({len(self.inputs)} labels, epsilon={self.epsilon!r}, size={self.size})"
 
     @cached_property
     def mechanism(self) -> Mechanism:

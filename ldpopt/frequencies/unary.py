@@ -18,6 +18,7 @@ from ldpopt.mechanism.exact_draws import TOTAL, coin_tosses, toss_lazily
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import CHUNK, Random, bit_source, chunks, generator_of, whole_words
 
+Kind = Literal["optimized", "symmetric"]
 MAX_LISTED_LABELS = 12  # largest number of labels for which the channel with ``2**d`` reports is listed
 
 
@@ -56,15 +57,9 @@ class UnaryEncoding(FrequencyProtocol, published=True):
     (0.5, 0.25, 3.0)
     """
 
-    draws_each_label = True
+    draws_each_label, _shown = True, ("kind",)
 
-    def __init__(
-        self,
-        inputs: int | Sequence[Hashable],
-        epsilon: float | str,
-        *,
-        kind: Literal["optimized", "symmetric"] = "optimized",
-    ) -> None:
+    def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, kind: Kind = "optimized") -> None:
         super().__init__(inputs, epsilon)
         if not isinstance(kind, str) or kind not in ("optimized", "symmetric"):
             raise StatementError(f"kind {short_repr(kind)} is unknown", do="use 'optimized' or 'symmetric'")
@@ -75,9 +70,6 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         self._masses = (TOTAL // 2 if kind == "optimized" else TOTAL - rare), rare
         self.p, self.q = Fraction(self._masses[0], TOTAL), Fraction(rare, TOTAL)
         self._require_distinguishable()
-
-    def __repr__(self) -> str:
-        return f"UnaryEncoding({len(self.inputs)} labels, epsilon={self.epsilon!r}, kind={self.kind!r})"
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -106,22 +98,17 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         return reports
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
-        array = loose_array(self._columns(reports), "list of reports")
+        if hasattr(reports, "columns"):  # a DataFrame has the bits by label
+            labels = distinct_labels(reports.columns, "reports", "input")
+            reports = reports.to_numpy()[:, positions_of(labels, self.inputs, "reports", "input")]
+        array = loose_array(reports, "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
             what = f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})"
             raise StatementError(what, do="pass what privatize returned")
-        if array.dtype.kind != "b" and not ((array == 0) | (array == 1)).all():
-            where = f"report {int(((array == 0) | (array == 1)).all(axis=1).argmin())}"
-            what = "a report contains a number that is neither 0 nor 1"
+        if array.dtype.kind != "b" and not (is_bits := ((array == 0) | (array == 1)).all(axis=1)).all():
+            what, where = "a report contains a number that is neither 0 nor 1", f"report {int(is_bits.argmin())}"
             raise StatementError(what, where=where, do="pass what privatize returned")
         return array.sum(axis=0) if weights is None else weights @ array, len(array)
-
-    def _columns(self, reports: Any) -> Any:
-        """Bits in the order of the inputs: a DataFrame has them by label."""
-        if not hasattr(reports, "columns"):
-            return reports
-        labels = distinct_labels(reports.columns, "reports", "input")
-        return reports.to_numpy()[:, positions_of(labels, self.inputs, "reports", "input")]
 
     def _ratio(self) -> Fraction:
         return self.p * (1 - self.q) / (self.q * (1 - self.p))

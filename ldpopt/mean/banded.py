@@ -13,7 +13,7 @@ from ldpopt.auditing.audits import Verdict, verdict_of_ratio
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Privacy, Protocol
+from ldpopt.mean.protocol import Domain, Privacy, Protocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, uniform_below
 from ldpopt.mechanism.sampling import BITS
 
@@ -68,14 +68,13 @@ class Banded(Protocol):
               \frac{p N}{(1 - p) W} \le e^\epsilon - 1
 
     with ``p`` the largest multiple of ``2**-53`` that satisfies the inequality, which is privacy for every two answers.
-    The answer is rounded to the nearest of ``N - W + 1`` points ``i`` of its domain; the band's share ``W / N`` is at
-    most 1/2.
+    The answer is rounded to the nearest of ``N - W + 1`` points ``i`` of its domain; the band's share ``W / N <= 1/2``.
     """
 
     cell_bits: int = 40  # binary digits of `N`
     _has_three_losses = True
 
-    def __init__(self, epsilon: float | str, fraction: float, domain: tuple[float, float] | None = None) -> None:
+    def __init__(self, epsilon: float | str, fraction: float, domain: Domain = None) -> None:
         super().__init__(epsilon, domain)
         self.cells = 1 << self.cell_bits
         self.band_cells = min(max(round(fraction * self.cells), 1), self.cells // 2)
@@ -90,8 +89,7 @@ class Banded(Protocol):
         low, high = self.natural_domain
         self.middle, self.half_cell = (low + high) / 2, gain * (high - low) / (2 * self.steps)
         self.slope = self.band * gain
-        self.offset = self.middle * (1 - self.slope)
-        reach = (self.cells - 1) * self.half_cell
+        self.offset, reach = self.middle * (1 - self.slope), (self.cells - 1) * self.half_cell
         self.report_range = (self.middle - reach, self.middle + reach)
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
@@ -147,7 +145,7 @@ class Piecewise(Banded, published=True):
     5.223597452
     """
 
-    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
+    def __init__(self, epsilon: float | str, *, domain: Domain = None) -> None:
         inverse = math.exp(-Budget(epsilon) / 2)
         super().__init__(epsilon, inverse / (1 + inverse), domain)
         self._scale(1 / self.band)

@@ -11,7 +11,7 @@ from ldpopt.certificate import Certificate
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import read_labelled
 from ldpopt.foundation.numbers import Float, frozen, real_array
-from ldpopt.mean.protocol import Privacy, Protocol
+from ldpopt.mean.protocol import MAX_REPORT, Privacy, Protocol
 from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.sampling import BITS
@@ -23,8 +23,6 @@ from ldpopt.problem.utility import Utility
 from ldpopt.solving.certify import certify
 from ldpopt.solving.solution import Solution
 from ldpopt.solving.solve import solve
-
-MAX_NUMBER = 1e150  # largest answer or output; squares and their differences do not overflow
 
 
 class Designed(Protocol):
@@ -41,13 +39,9 @@ class Designed(Protocol):
     """
 
     def __init__(
-        self,
-        epsilon: float | str,
-        values: Float | None = None,
-        outputs: Float | None = None,
-        scale: float = 1.0,
-        solution: Solution | None = None,
-    ) -> None:
+        self, epsilon: float | str, values: Float | None = None, outputs: Float | None = None, scale: float = 1.0,
+        solution: Solution | None = None
+    ) -> None:  # fmt: skip
         if values is None or outputs is None or solution is None:
             do = "call mean.designed(values, outputs, epsilon), with the grids of answers and of reports"
             raise StatementError("a designed protocol cannot be constructed directly: it is computed for a grid", do=do)
@@ -55,10 +49,8 @@ class Designed(Protocol):
         self.values, self.outputs, self.solution, self._scale = frozen(values), frozen(outputs), solution, scale
         self.natural_domain = float(values[0]), float(values[-1])
         self.report_range, self._report_values = (float(outputs.min()), float(outputs.max())), np.sort(outputs)
-        found = solution.mechanism
-        self.mechanism = Mechanism(found.channel, values.tolist(), outputs.tolist())
-        self._means = self.mechanism.channel @ outputs
-        self._squares = self.mechanism.channel @ outputs**2
+        self.mechanism = Mechanism(solution.mechanism.channel, values.tolist(), outputs.tolist())
+        self._means, self._squares = (self.mechanism.channel @ moment for moment in (outputs, outputs**2))
         self._natural_bias = float(np.abs(self._means - values).max())  # caused by rounding to masses of 2**-53
 
     def __repr__(self) -> str:
@@ -123,13 +115,9 @@ def cells(grid: Float, x: Float) -> NDArray[np.int64]:
 
 
 def designed(
-    values: ArrayLike,
-    outputs: ArrayLike,
-    epsilon: float | str,
-    *,
-    prior: Any = None,
-    objective: Literal["worst_case", "expected"] = "worst_case",
-) -> Designed:
+    values: ArrayLike, outputs: ArrayLike, epsilon: float | str, *, prior: Any = None,
+    objective: Literal["worst_case", "expected"] = "worst_case"
+) -> Designed:  # fmt: skip
     r"""Design the unbiased epsilon-LDP randomizer of least variance on a grid.
 
     .. math:: \min_P \max_x \sum_y v_y^2 P(y \mid x) - t_x^2 \quad \text{subject to} \quad \sum_y v_y P(y \mid x) = t_x
@@ -190,8 +178,8 @@ def designed(
         if array.ndim != 1 or len(array) < least or not np.isfinite(array).all() or len(set(array)) < len(array):
             what = f"the {name}, of shape {array.shape}, are not at least {least} distinct finite numbers"
             raise StatementError(what, do="give a list of numbers, each once")
-    if max(np.abs(answers).max(), np.abs(reports).max()) > MAX_NUMBER:
-        raise StatementError(f"squares of numbers above {MAX_NUMBER:g} overflow", do="use another unit")
+    if max(np.abs(answers).max(), np.abs(reports).max()) > MAX_REPORT:
+        raise StatementError(f"squares of numbers above {MAX_REPORT:g} overflow", do="use another unit")
     order = np.argsort(answers)
     weights = None if prior is None else read_prior(prior, given.axes[0] or answers.tolist())[0][order]
     answers = answers[order]
@@ -199,6 +187,5 @@ def designed(
     inputs, targets = answers / scale, reports / scale
     loss = Utility(targets[None, :] ** 2 - inputs[:, None] ** 2, "loss")
     labels: Any = {"inputs": range(len(inputs)), "outputs": range(len(targets))}
-    constraints = unbiased(inputs, targets)
-    problem = Problem(weights, loss, PureLDP(epsilon), **labels, objective=objective, constraints=constraints)
-    return Designed(epsilon, answers, reports, scale, solve(problem))
+    labels |= {"objective": objective, "constraints": unbiased(inputs, targets)}
+    return Designed(epsilon, answers, reports, scale, solve(Problem(weights, loss, PureLDP(epsilon), **labels)))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Privacy, Protocol
+from ldpopt.mean.protocol import Domain, Privacy, Protocol
 from ldpopt.mean.random_censoring import RandomCensoring
 from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.mechanism import Mechanism
@@ -46,7 +46,7 @@ class Duchi(Protocol, published=True):
 
     _has_three_losses = True
 
-    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
+    def __init__(self, epsilon: float | str, *, domain: Domain = None) -> None:
         super().__init__(epsilon, domain)
         self.bit = RandomCensoring(self.epsilon)
         self.size = 1 / self.bit.slope

@@ -13,7 +13,7 @@ from ldpopt.estimation.estimate import Estimate, normal_quantile
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float, whole_number
 from ldpopt.mean.banded import TwoLevel
-from ldpopt.mean.protocol import VectorProtocol
+from ldpopt.mean.protocol import Domain, VectorProtocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses, fair_bits
 from ldpopt.mechanism.sampling import CHUNK
 
@@ -47,8 +47,7 @@ class DuchiVector(VectorProtocol):
     Notes
     -----
     With one attribute it is `Duchi`. Two opposite corners are the worst pair. For even ``m`` the mechanism as first
-    published is **not** epsilon-LDP, because of the corners on the border. This is the correction of Nguyen et al.
-    Theory: docs, "Means".
+    published is **not** epsilon-LDP, because of border corners. Corrected by Nguyen et al. Theory: docs, "Means".
 
     `privatize` returns an int8 array of signs, shape ``(N, m)``. O(m) random words per user, drawn exactly.
 
@@ -63,9 +62,10 @@ class DuchiVector(VectorProtocol):
     (3.0, 'certified')
     """
 
-    def __init__(self, epsilon: float | str, attributes: int, *, domain: tuple[float, float] | None = None) -> None:
+    def __init__(self, epsilon: float | str, attributes: int, *, domain: Domain = None) -> None:
         super().__init__(whole_number(attributes, "attributes", 1, MAX_ATTRIBUTES), domain)
         budget, m = Budget.positive(epsilon), self.attributes
+        self._rows_at_a_time = max(1, 4 * CHUNK // m)
         # m / E|sum of m fair signs| as a product, without large numbers.
         growth = math.prod(2 * i / (2 * i - 1) for i in range(1, m // 2 + 1))
         border = 0 if m % 2 else math.comb(m, m // 2)
@@ -100,16 +100,11 @@ class DuchiVector(VectorProtocol):
         witness, claim = ((high,) * self.attributes, (low,) * self.attributes, ones), f"{float(self.epsilon):.6g}-LDP"
         return Audit(epsilon, 0.0, witness, verdict, claim, curve=lambda budget: self.levels.delta(float(budget)))
 
-    @property
-    def _rows_at_a_time(self) -> int:
-        return max(1, 4 * CHUNK // self.attributes)
-
     def _empty(self, users: int) -> NDArray[Any]:
         return np.empty((users, self.attributes), dtype=np.int8)
 
     def _fill(self, reports: NDArray[Any], x: NDArray[Any], source: Source) -> None:
-        answers = self._read_answers(x)
-        threshold = np.rint((answers + 1) * (TOTAL / 2)).astype(np.int64)
+        threshold = np.rint((self._read_answers(x) + 1) * (TOTAL / 2)).astype(np.int64)
         rounded = source(x.size).view(np.int64).reshape(x.shape) < threshold
         agrees = fair_bits(x.size, source).reshape(x.shape).astype(bool)
         wanted = np.flatnonzero(coin_tosses(self.levels.mass, len(x), source))

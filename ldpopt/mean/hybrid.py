@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ldpopt.foundation.numbers import Float
 from ldpopt.mean.banded import Piecewise
 from ldpopt.mean.duchi import Duchi
-from ldpopt.mean.protocol import Privacy, Protocol
+from ldpopt.mean.protocol import Domain, Privacy, Protocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, coin_tosses
 
 # Budget below which the two-point mechanism alone has the least worst case: about 0.6093525
@@ -45,14 +45,13 @@ class Hybrid(Protocol, published=True):
     0.0
     """
 
-    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
+    def __init__(self, epsilon: float | str, *, domain: Domain = None) -> None:
         super().__init__(epsilon, domain)
         self.piecewise, self.duchi = Piecewise(self.epsilon), Duchi(self.epsilon)
         self.mass = round(TOTAL * -math.expm1(-self.epsilon / 2)) if self.epsilon > THRESHOLD else 0
         self.weight, self._duchi_weight = self.mass / TOTAL, (TOTAL - self.mass) / TOTAL
         size = self.piecewise.size if self.mass else self.duchi.size
-        self.report_range = (-size, size)
-        self._natural_bias = max(self.piecewise.bias, self.duchi.bias)
+        self.report_range, self._natural_bias = (-size, size), max(self.piecewise.bias, self.duchi.bias)
 
     @property
     def _has_three_losses(self) -> bool:  # type: ignore[override]
@@ -70,8 +69,7 @@ class Hybrid(Protocol, published=True):
         return self.weight * self.piecewise._variance(x) + self._duchi_weight * self.duchi._variance(x)
 
     def _privacy(self) -> Privacy:
-        # The two parts have different reports, so the larger epsilon of the parts with positive probability is
-        # attained.
+        # The two parts have different reports, so the larger epsilon of those with positive probability is attained.
         parts = [part for part, mass in ((self.piecewise, self.mass), (self.duchi, TOTAL - self.mass)) if mass]
         return max((part._privacy() for part in parts), key=lambda found: found[0])
 

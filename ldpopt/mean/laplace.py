@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import log_enclosure, round_up
 from ldpopt.foundation.numbers import Float
-from ldpopt.mean.protocol import Privacy, Protocol
+from ldpopt.mean.protocol import Domain, Privacy, Protocol
 from ldpopt.mechanism.exact_draws import TOTAL, Source, fair_bits, geometric_draws
 from ldpopt.mechanism.sampling import BITS
 
@@ -49,7 +49,7 @@ class Laplace(Protocol, published=True):
 
     bits: int = BITS  # binary digits of `T`; fewer if there would be more than `2**61` points
 
-    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
+    def __init__(self, epsilon: float | str, *, domain: Domain = None) -> None:
         super().__init__(epsilon, domain)
         self.bits = min(self.bits, 61 - math.ceil(math.log2(max(self.epsilon, 1.0))))
         self.scale = 1 << self.bits
@@ -61,8 +61,7 @@ class Laplace(Protocol, published=True):
         self._natural_bias = 1 / self.points
 
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
-        point = self._nearest_point(x)
-        minus = fair_bits(x.size, source).astype(np.int64)
+        point, minus = self._nearest_point(x), fair_bits(x.size, source).astype(np.int64)
         point += geometric_draws(TOTAL - (TOTAL >> self.bits), x.size, source) ^ -minus  # z, or its complement -1 - z
         return np.asarray((point + 0.5) * (2 / self.points) - 1)
 

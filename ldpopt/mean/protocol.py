@@ -17,6 +17,7 @@ from ldpopt.mechanism.exact_draws import Source
 from ldpopt.mechanism.sampling import CHUNK, bit_source, chunks
 
 Random = np.random.Generator | int | None
+Domain = tuple[float, float] | None  # least and largest answer; None is the natural domain
 # True epsilon, its witness (answer, other answer, event), and the verdict on the nominal budget
 Privacy = tuple[float, Witness | None, Verdict]
 MAX_REPORT = 1e150  # largest report; its square does not overflow
@@ -32,7 +33,7 @@ class MeanProtocol(ABC):
     """
 
     natural_domain: tuple[float, float] = (-1.0, 1.0)
-    _data_domain: tuple[float, float] | None = None
+    _data_domain: Domain = None
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -160,7 +161,7 @@ class Protocol(MeanProtocol):
         if published:
             cls.PUBLISHED.append(cls)
 
-    def __init__(self, epsilon: float | str, domain: tuple[float, float] | None = None) -> None:
+    def __init__(self, epsilon: float | str, domain: Domain = None) -> None:
         self.epsilon, self._data_domain = Budget.positive(epsilon), read_domain(domain)
 
     def __repr__(self) -> str:
@@ -182,7 +183,11 @@ class Protocol(MeanProtocol):
         rng : numpy.random.Generator or int, optional
             Makes the draws repeatable (default: every bit from the operating system's generator).
         """
-        return self._draw(x, rng)
+        source, answers = bit_source(rng), self._read_answers(x)
+        if answers.ndim != 1:
+            raise StatementError(f"answers have shape {answers.shape}; expected a vector", do="pass a list")
+        parts = [answers[part] for part in chunks(len(answers))] or [answers]
+        return np.concatenate([self._randomize(part, source) for part in parts])
 
     def estimate(self, reports: ArrayLike, confidence: float = 0.95) -> Estimate:
         r"""Estimate the mean answer from the reports, without bias.
@@ -209,9 +214,8 @@ class Protocol(MeanProtocol):
         """
         normal_quantile(confidence)
         array = self._read_reports(reports)
-        scale = self._unit / self.slope
-        sample_variance = float(array.var(ddof=1)) * scale**2 if len(array) > 1 else 0.0
-        error = math.sqrt((sample_variance if sample_variance > 0 else self.worst_case_variance) / len(array))
+        sample_variance = float(array.var(ddof=1)) * (self._unit / self.slope) ** 2 if len(array) > 1 else 0.0
+        error = math.sqrt((sample_variance or self.worst_case_variance) / len(array))
         value = self._to_data_unit((float(array.mean()) - self.offset) / self.slope)
         return Estimate(np.array([value]), np.array([error]), len(array), float(confidence), type(self).__name__)
 
@@ -255,15 +259,6 @@ class Protocol(MeanProtocol):
                 raise StatementError(what, where=f"entry {int(np.argmax(distance > slack))}", do=do)
         return array
 
-    def _draw(self, x: ArrayLike, rng: Random) -> NDArray[Any]:
-        """Read answers, and draw their reports in parts that fit in the cache."""
-        source, answers = bit_source(rng), self._read_answers(x)
-        if answers.ndim != 1:
-            raise StatementError(f"answers have shape {answers.shape}; expected a vector", do="pass a list")
-        if not answers.size:
-            return self._randomize(answers, source)
-        return np.concatenate([self._randomize(answers[part], source) for part in chunks(len(answers))])
-
     @abstractmethod
     def _randomize(self, x: Float, source: Source) -> NDArray[Any]:
         """Draw reports exactly."""
@@ -288,9 +283,10 @@ class VectorProtocol(MeanProtocol):
         Least and largest answer of every attribute; default: the natural domain.
     """
 
-    def __init__(self, attributes: int, domain: tuple[float, float] | None = None) -> None:
-        self.attributes = whole_number(attributes, "attributes", 1)
-        self._data_domain = read_domain(domain)
+    _rows_at_a_time = CHUNK
+
+    def __init__(self, attributes: int, domain: Domain = None) -> None:
+        self.attributes, self._data_domain = whole_number(attributes, "attributes", 1), read_domain(domain)
 
     def privatize(self, x: ArrayLike, *, rng: Random = None) -> NDArray[Any]:
         """Draw the report of each user; see the class for the type of reports.
@@ -313,10 +309,6 @@ class VectorProtocol(MeanProtocol):
             self._fill(reports[part], answers[part], source)
         return reports
 
-    @property
-    def _rows_at_a_time(self) -> int:
-        return CHUNK
-
     @abstractmethod
     def _empty(self, users: int) -> NDArray[Any]:
         """Return an array for the reports."""
@@ -326,7 +318,7 @@ class VectorProtocol(MeanProtocol):
         """Write the reports of some users."""
 
 
-def read_domain(domain: Any) -> tuple[float, float] | None:
+def read_domain(domain: Any) -> Domain:
     """Read the domain of the data; None if there is none."""
     if domain is None:
         return None

@@ -11,7 +11,7 @@ from ldpopt.auditing.audits import verdict_of_ratio
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import PrivacyViolationError, StatementError
 from ldpopt.foundation.numbers import Float, real_number, short_repr
-from ldpopt.mean.protocol import Privacy, Protocol, read_domain
+from ldpopt.mean.protocol import Domain, Privacy, Protocol, read_domain
 from ldpopt.mechanism.exact_draws import TOTAL, Source
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy import PureLDP
@@ -72,12 +72,7 @@ class RandomCensoring(Protocol, published=True):
     _report_values = np.array([0.0, 1.0])
 
     def __init__(
-        self,
-        epsilon: float | str,
-        delta1: float = 0.0,
-        delta2: float = 0.0,
-        *,
-        domain: tuple[float, float] | None = None,
+        self, epsilon: float | str, delta1: float = 0.0, delta2: float = 0.0, *, domain: Domain = None
     ) -> None:
         super().__init__(epsilon, domain)
         self.delta1, self.delta2 = _shift(delta1, "delta1"), _shift(delta2, "delta2")
@@ -168,7 +163,7 @@ class NoPrivacy(RandomCensoring):
     (0.25, 1.0)
     """
 
-    def __init__(self, *, domain: tuple[float, float] | None = None) -> None:
+    def __init__(self, *, domain: Domain = None) -> None:
         """Set the domain: there is no budget."""
         self._data_domain = read_domain(domain)
         self._set_masses(0, TOTAL)

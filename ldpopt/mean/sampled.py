@@ -89,8 +89,7 @@ class Sampled(VectorProtocol):
         else:
             read = np.take_along_axis(x, attributes, axis=1)
         reports["attribute"] = attributes.reshape(reports.shape)
-        drawn = self.protocol._randomize(self._read_answers(read.ravel()), source)
-        reports["report"] = drawn.reshape(reports.shape)
+        reports["report"] = self.protocol._randomize(self._read_answers(read.ravel()), source).reshape(reports.shape)
 
     def _choose(self, users: int, source: Source) -> NDArray[np.int64]:
         """Choose distinct attributes, all sets equally likely (Floyd's algorithm)."""
@@ -159,12 +158,10 @@ class Sampled(VectorProtocol):
         if not self.protocol._has_three_losses:
             return -math.expm1(k * math.log1p(-alone.delta_at(epsilon / k)))
         likely = alone.delta_at(0.0) / -math.expm1(-alone.epsilon)
-        rare = likely * math.exp(-alone.epsilon)
-        loss = np.array([1.0])
+        rare, loss = likely * math.exp(-alone.epsilon), np.array([1.0])
         for _ in range(k):
             loss = np.convolve(loss, [rare, max(0.0, 1 - likely - rare), likely])
-        gains = -np.expm1(np.minimum(epsilon - alone.epsilon * np.arange(-k, k + 1), 0.0))
-        return float(loss @ gains)
+        return float(loss @ -np.expm1(np.minimum(epsilon - alone.epsilon * np.arange(-k, k + 1), 0.0)))
 
     def _variance(self, x: Any) -> Any:
         alone: Float = self.protocol._variance(x)

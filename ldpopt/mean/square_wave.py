@@ -12,6 +12,7 @@ from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import whole_number
 from ldpopt.mean.banded import Banded
+from ldpopt.mean.protocol import Domain
 from ldpopt.mechanism.mechanism import Mechanism
 
 SERIES_BELOW = 0.005  # budget below which the half-width is computed by a series: differences cancel
@@ -47,7 +48,7 @@ class SquareWave(Banded, published=True):
 
     natural_domain = (0.0, 1.0)
 
-    def __init__(self, epsilon: float | str, *, domain: tuple[float, float] | None = None) -> None:
+    def __init__(self, epsilon: float | str, *, domain: Domain = None) -> None:
         width = half_width(float(Budget(epsilon)))
         super().__init__(epsilon, 2 * width / (1 + 2 * width), domain)
         self._scale(1.0)
@@ -89,8 +90,7 @@ class SquareWave(Banded, published=True):
         """
         bins = whole_number(bins, "bins", 2, 512)
         w, q = self.width, self.low_density
-        edges = np.linspace(-w, 1 + w, 2 * bins + 1)
-        cuts = np.arange(bins + 1) / bins
+        edges, cuts = np.linspace(-w, 1 + w, 2 * bins + 1), np.arange(bins + 1) / bins
         # The likely part is a uniform answer plus uniform noise; this is its distribution function at the edges.
         # It integrates a ramp that rises from 0 to 1 over 2 w.
         u = edges[None, :] - cuts[:, None] + w

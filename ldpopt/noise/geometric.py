@@ -108,10 +108,8 @@ class Geometric(IntegerNoise):
         n = whole_number(n, "n", 2)
         require_memory(40 * n * n, f"the {n} x {n} matrix of this noise")
         points = np.arange(n)
-        distance = np.subtract.outer(-points, -points)
-        channel = np.exp(-self._rate * np.abs(distance)) / self.normalizer
+        channel = np.exp(-self._rate * np.abs(np.subtract.outer(points, points))) / self.normalizer
         outer = np.exp(-self._rate * points) / (1 + math.exp(-self._rate))
         channel[:, 0], channel[:, -1] = outer, outer[::-1]
-        labels = range(n)
-        graph = within(labels, lambda x, y: abs(x - y), self.sensitivity)
-        return repair(channel, GraphDP(self.epsilon, graph), inputs=labels, outputs=labels).mechanism
+        graph = within(range(n), lambda x, y: abs(x - y), self.sensitivity)
+        return repair(channel, GraphDP(self.epsilon, graph), inputs=range(n), outputs=range(n)).mechanism

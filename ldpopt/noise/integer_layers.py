@@ -36,8 +36,7 @@ class IntegerLayers:
         _require_table(c + d)
         start = (c - 1) * (values[-2] if len(values) > 1 else 0) + d
         full = start + 2 * c + d  # a shortest path can be reordered to overshoot by less than one step
-        widest = int(np.diff([0, *values]).max())
-        steps = np.array([*values, *(-v for v in values)])
+        widest, steps = int(np.diff([0, *values]).max()), np.array([*values, *(-v for v in values)])
         levels = np.full(d + 1, 0, dtype=np.int64)
         # No step from a smaller integer leaves 0 .. d.
         frontier, t, work = np.arange(max(d + 1 - c, 0), d + 1), 0, 0

@@ -95,12 +95,7 @@ def _read_entries(intervals: Any) -> list[Any]:
 def _read_interval(entry: Any) -> tuple[Fraction, Fraction]:
     """Return the absolute values of the numbers in an interval ``(low, high)``."""
     try:
-        low, high = (
-            Fraction(v)
-            if isinstance(v, (int, Fraction)) and not isinstance(v, bool)
-            else Fraction(real_number(v, "end"))
-            for v in entry
-        )
+        low, high = (Fraction(v if type(v) in (int, Fraction) else real_number(v, "end")) for v in entry)
     except (TypeError, ValueError, OverflowError):
         what = f"{short_repr(entry)} is not an interval (low, high) of finite numbers"
         raise StatementError(what, do="pass intervals such as [(0, 1), (20, 21)], or a set of whole numbers") from None

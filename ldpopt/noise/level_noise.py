@@ -86,8 +86,7 @@ class LevelNoise(Noise):
         x, y = float(np.exp(-eps)), float(-np.expm1(-eps))
         weights, far = np.exp(-eps * np.arange(n)), float(np.exp(-eps * n))
         once, twice, thrice = 1 / y, x / y**2, x * (1 + x) / y**3
-        mass = far * m[n] * once
-        first = far * (q[n] * once + c * m[n] * twice)
+        mass, first = far * m[n] * once, far * (q[n] * once + c * m[n] * twice)
         second = far * (s[n] * once + 2 * c * q[n] * twice + c * c * m[n] * thrice)
         return float(weights @ m[:n] + mass), float(weights @ q[:n] + first), float(weights @ s[:n] + second)
 
@@ -108,8 +107,7 @@ class LevelNoise(Noise):
         n, eps = self.partition.steps, float(self.epsilon)
         start = np.exp(-eps * (n + 1 + blocks)) / self.normalizer
         beyond = start * (self.sensitivity / -np.expm1(-eps) - rest)
-        half = np.where(size >= end, 0.5 - beyond, half)
-        return np.asarray(0.5 + np.sign(r) * half)
+        return np.asarray(0.5 + np.sign(r) * np.where(size >= end, 0.5 - beyond, half))
 
     @property
     def _pieces(self) -> tuple[Float, Float, Int]:
@@ -131,10 +129,8 @@ class LevelNoise(Noise):
         before, end = self._cumulative_half_mass
         u, point, sign, tail = uniforms(4 * read_size(size), rng).reshape(4, -1)
         piece = np.searchsorted(before, u / 2, side="right") - 1
-        in_tail = piece >= len(left)
-        piece = np.minimum(piece, len(left) - 1)
-        jumps = np.floor(np.log(tail) / -float(self.epsilon))
-        far = end + self.sensitivity * (jumps + point)
+        in_tail, piece = piece >= len(left), np.minimum(piece, len(left) - 1)
+        far = end + self.sensitivity * (np.floor(np.log(tail) / -float(self.epsilon)) + point)
         inner = left[piece] + point * length[piece]
         return np.where(sign < 0.5, -1.0, 1.0) * np.where(in_tail, far, inner)
 
@@ -179,8 +175,7 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
         table = self._layers.table
         c, eps = int(self.sensitivity), float(self.epsilon)
         mass = np.exp(-eps * table) / self.normalizer
-        period = mass[len(table) - c :]
-        beyond = float(period.sum()) * np.exp(-eps) / -np.expm1(-eps)
+        beyond = float(mass[len(table) - c :].sum()) * np.exp(-eps) / -np.expm1(-eps)
         tail = np.concatenate((np.cumsum(mass[::-1])[::-1], [0.0])) + beyond  # P(noise >= k), k >= 0
         k = np.floor(read_points(r))
         # P(noise <= k) = 1 - P(>= k+1) for k >= 0, and P(>= -k) below: both are tails at a positive number.
@@ -198,12 +193,10 @@ class IntegerLevelNoise(IntegerNoise, LevelNoise):
         numerator, largest = self._decay_numerator, int(sizes.max())
         if c * TOTAL > (TOTAL - numerator) << 53:
             raise StatementError("draws would exceed 64-bit integers", do="state a larger epsilon, or a coarser grid")
-        drawn = np.zeros(read_size(size), dtype=np.int64)
-        waiting = np.arange(size)
+        drawn, waiting = np.zeros(read_size(size), dtype=np.int64), np.arange(size)
         while len(waiting):
             level = geometric_draws(numerator, len(waiting), source)
-            layer = np.minimum(level, n)
-            number = uniform_below(largest, len(waiting), source)
+            layer, number = np.minimum(level, n), uniform_below(largest, len(waiting), source)
             kept = number < sizes[layer]
             layer, number, level = layer[kept], number[kept], level[kept]
             # Numbers 0 .. count-1 are the members >= 0 of the layer, later ones their mirror images; 0 has none.

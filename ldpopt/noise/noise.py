@@ -17,7 +17,6 @@ from ldpopt.mechanism.exact_draws import TOTAL, round_decay_up
 from ldpopt.mechanism.sampling import BITS, bit_source
 
 Random = np.random.Generator | int | None
-
 MIN_EPSILON = 1e-100  # smallest budget: below it the third power of ``1 - exp(-epsilon)`` underflows
 
 
@@ -135,8 +134,7 @@ class IntegerNoise(Noise):
 
 def uniforms(size: int, rng: Random) -> Float:
     """Return floats strictly between 0 and 1, from 53-bit words; for simulation."""
-    words = bit_source(rng, BITS - 1)(read_size(size))
-    return np.asarray((words + 0.5) * 2.0 ** (1 - BITS))
+    return np.asarray((bit_source(rng, BITS - 1)(read_size(size)) + 0.5) * 2.0 ** (1 - BITS))
 
 
 # Largest sensitivity, step or radius; the smallest is ``1 / MAX_LENGTH``. Sums of 20 000 third powers stay finite.

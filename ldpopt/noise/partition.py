@@ -94,8 +94,7 @@ class NeighborPartition:
         Parameters
         ----------
         r : array_like
-            Finite noise values; whole numbers for a discrete set. On a border the level is the inner one, up to
-            rounding.
+            Finite noise values; whole numbers for a discrete set. A border has the inner level, up to rounding.
         """
         size = np.abs(read_points(r))
         if not np.isfinite(size).all():
@@ -192,11 +191,9 @@ def layers_of(blocks: Blocks, d: Fraction, is_discrete: bool) -> UnionLayers | T
     if is_discrete:
         return IntegerLayers(blocks, d)
     if not converges(blocks, d):
-        raise StatementError(
-            f"the layers never become intervals: the farthest block is the point {float(c):g}, and the gap below "
-            f"each multiple of it stays open",
-            do=f"widen the point to an interval, use [(0, {float(c):g})], or pass a set of whole numbers",
-        )
+        point = f"the farthest block is the point {float(c):g}, and the gap below each multiple of it stays open"
+        do = f"widen the point to an interval, use [(0, {float(c):g})], or pass a set of whole numbers"
+        raise StatementError(f"the layers never become intervals: {point}", do=do)
     if len(blocks) > 2:
         return UnionLayers(blocks, d)
     return TwoBlocks(blocks[0][1], blocks[1][0] if len(blocks) == 2 else c, c, d)

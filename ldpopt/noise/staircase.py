@@ -50,9 +50,7 @@ class Staircase(LevelNoise):
         size, budget = read_positive(sensitivity, "sensitivity"), read_noise_budget(epsilon)
         if not isinstance(loss, str) or loss not in ("l1", "l2"):
             raise StatementError(f"loss = {short_repr(loss)} is unknown", do='use "l1" or "l2"')
-        if gamma is None:
-            gamma = best_gamma(float(budget), loss)
-        self.gamma = real_number(gamma, "gamma")
+        self.gamma = real_number(best_gamma(float(budget), loss) if gamma is None else gamma, "gamma")
         if not MIN_GAMMA <= self.gamma < 1:
             what = f"gamma = {self.gamma} is not in [{MIN_GAMMA:g}, 1)"
             raise StatementError(what, do="leave gamma out for the best one, or give a share of the step")

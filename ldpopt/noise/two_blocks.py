@@ -93,8 +93,7 @@ class TwoBlocks(IntervalLayers):
             left, right = growth[t - 1 : 0 : -1], growth[t - 2 :: -1][: t - 1]
             if not shrinks.all():
                 left = np.where(shrinks, left, np.maximum(before, 0.0))
-                right = np.where(shrinks, right, 0.0)
-                keep = before > 0
+                right, keep = np.where(shrinks, right, 0.0), before > 0
                 low, high, left, right = low[keep], high[keep], left[keep], right[keep]
             if b - (t - 1) * w - both[0] - 2 * d > 0 and not is_closed:
                 outer = np.array([(t - 1) * c + d, t * b - d]), np.array([a, t * w + 2 * d])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -18,7 +19,6 @@ from ldpopt.noise.partition import NeighborPartition
 from ldpopt.noise.two_blocks import TwoBlocks
 
 Blocks = tuple[tuple[Fraction, Fraction], ...]
-
 GRID_POINTS = 41  # widenings tried before the local searches
 # The search ignores layers with density below ``exp(-45)`` of the peak; the result includes them
 DENSITY_CUTOFF_NATS = 45.0
@@ -96,27 +96,22 @@ def _search(blocks: Blocks, budget: Budget) -> tuple[float, NeighborPartition]:
     analytic = [d for d in (*(gap / 2 for gap in gaps), staircase, limit) if d > 0]
     # Very narrow innermost layers are never best: start below the narrowest block, scaled by the budget.
     narrow = min([float(high - low) for low, high in blocks if high > low] + [c]) * min(1.0, math.exp(-eps / 2)) / 50
-    grid = np.unique(
-        np.concatenate((np.geomspace(max(narrow, c * 1e-4 * math.exp(-eps / 2), c * 1e-150), c, GRID_POINTS), analytic))
-    )
+    least = max(narrow, c * 1e-4 * math.exp(-eps / 2), c * 1e-150)
+    grid = np.unique(np.concatenate((np.geomspace(least, c, GRID_POINTS), analytic)))
     values = np.array([_objective(blocks, d, eps) for d in grid])
     candidates = [(values[i], grid[i]) for i in range(len(grid))]
     inner = [i for i in range(len(grid)) if values[i] == values[max(i - 1, 0) : i + 2].min()]
     for i in sorted(inner, key=lambda i: values[i])[:3]:
         for low, high in pairwise(grid[max(i - 1, 0) : i + 2]):  # each side separately: the point may be the kink
-            result = minimize_scalar(
-                lambda d: _objective(blocks, d, eps), bounds=(low, high), method="bounded", options={"xatol": 1e-7 * c}
-            )
+            how: Any = {"bounds": (low, high), "method": "bounded", "options": {"xatol": 1e-7 * c}}
+            result = minimize_scalar(lambda d: _objective(blocks, d, eps), **how)
             candidates.append((float(result.fun), float(result.x)))
-    best = None
+    best: tuple[float, NeighborPartition] | None = None
     for _, d in sorted(candidates)[:1] + [(math.inf, d) for d in analytic]:
-        try:
+        with suppress(StatementError):
             part = NeighborPartition(blocks, d)
-            pair = part.noise(budget).expected_abs, part
-        except StatementError:
-            continue
-        if best is None or pair[0] < best[0]:
-            best = pair
+            value = part.noise(budget).expected_abs
+            best = (value, part) if best is None or value < best[0] else best
     if best is None:
         NeighborPartition(blocks, min(analytic))  # raises an error with the reason
         raise StatementError(f"no widening gives finite noise at epsilon = {budget!r}", do="choose a larger epsilon")
@@ -157,8 +152,7 @@ def _mean_over_layers(closed: TwoBlocks, last: int, n: int, eps: float) -> float
 def _supersets(blocks: Blocks, eps: float) -> list[Blocks]:
     """Return ``[0, c]``, and for each gap the set with this gap only and the two best sets with a narrower gap."""
     c = blocks[-1][1]
-    whole: Blocks = ((Fraction(0), c),)
-    found: list[Blocks] = [whole]
+    found: list[Blocks] = [((Fraction(0), c),)]
     for low, high in pairwise(blocks):
         a, b = low[1], high[0]
         found.append(((Fraction(0), a), (b, c)))

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.errors import StatementError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
 
     from ldpopt.studies.sweep import SweepResult
+else:
+    Axes = Any  # matplotlib is imported when a picture is drawn
 
 MAX_AXIS_LABELS = 30  # largest number of labels along an axis; of more, every second, third, ... is written
 # Names of notions in titles; for others the name is made of the kind
 NOTION_NAMES = {"graph": "privacy along a graph", "utility_optimized": "utility-optimized privacy"}
+# A legend at the right of the axes
+BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
 MAX_LABEL_LENGTH = 18  # largest number of characters of a label along an axis
 
 
@@ -35,6 +39,20 @@ def new_axes(size: tuple[float, float], projection: str | None = None, *, has_wi
         from matplotlib.figure import Figure as figure  # type: ignore[assignment] # noqa: N813
     axes: Axes = figure(figsize=size, layout="constrained").add_subplot(projection=projection)
     return axes
+
+
+def finish(
+    ax: Axes, title: str = "", *, grid: bool = False, legend: dict[str, Any] | None = None, **labels: Any
+) -> Axes:
+    """Write the title and the labels of the axes, draw a grid and a legend on request, and return the axes."""
+    ax.set(**labels)
+    if title:
+        ax.set_title(title, fontsize=10)
+    if grid:
+        ax.grid(alpha=0.3)
+    if legend is not None:
+        ax.legend(**{"fontsize": 8, **legend})
+    return ax
 
 
 def name_privacy(privacy: Any, unit: str = "unit of distance") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +13,9 @@ from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.display import label
 from ldpopt.foundation.labels import Names, text_of
 from ldpopt.foundation.numbers import require_kind
-from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
+from ldpopt.plotting.axes import BESIDE, Axes, axes_or_new, finish, label_axis, name_privacy
 from ldpopt.surveys.estimates import SurveyEstimate
 from ldpopt.surveys.schemes import SchemeComparison
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_OTHERS = 6  # largest number of other mechanisms in the picture of a design: the best ones
 MAX_MARKED_ANSWERS = 40  # largest number of answers at which the curves of variances have marks
@@ -40,8 +37,8 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     below, above = estimate.values - estimate.interval[:, 0], estimate.interval[:, 1] - estimate.values
     # Maximum likelihood clips its intervals: an end may equal the estimate, or cross it by rounding.
     ax.bar(positions, estimate.values, color="#9ecae1", width=0.7)
-    spread = np.maximum([below, above], 0.0)
-    ax.errorbar(positions, estimate.values, spread, fmt="o", color="#08306b", markersize=3, capsize=3)
+    look: dict[str, Any] = {"fmt": "o", "color": "#08306b", "markersize": 3, "capsize": 3}
+    ax.errorbar(positions, estimate.values, np.maximum([below, above], 0.0), **look)
     ax.axhline(0.0, color="black", linewidth=0.8)
     label_axis(ax, "x", positions.tolist() if estimate.labels is None else estimate.labels)
     along, across = ("number", "estimate") if estimate.method == "design" else ("answer", "estimated share")
@@ -67,23 +64,21 @@ def survey(found: SurveyEstimate, ax: Axes | None = None) -> Axes:
     ax.grid(axis="x", alpha=0.3)
     ax.set_xlabel(f"estimate, {100 * next(iter(found.values())).confidence:g} % intervals")
     if found.by is not None:
-        ax.legend(title=found.by, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        ax.legend(title=found.by, fontsize=8, **BESIDE)
     return ax
 
 
 def counts(counts: Counts, ax: Axes | None = None) -> Axes:
     """Draw how often each report was seen."""
     ax = bars(counts.labels, counts.values, ax)
-    ax.set(xlabel=f"report ({counts.n_reports:,} in all)", ylabel="count")
-    return ax
+    return finish(ax, xlabel=f"report ({counts.n_reports:,} in all)", ylabel="count")
 
 
 def schemes(comparison: SchemeComparison, ax: Axes | None = None) -> Axes:
     """Draw the average variance of each scheme of a survey."""
     ax = bars(list(comparison.average), list(comparison.average.values()), ax)
-    ax.set_xlabel(rf"scheme, $\varepsilon$ = {float(comparison.epsilon):.4g} a person")
-    ax.set_ylabel("average variance, one person")
-    return ax
+    along = rf"scheme, $\varepsilon$ = {float(comparison.epsilon):.4g} a person"
+    return finish(ax, xlabel=along, ylabel="average variance, one person")
 
 
 def bars(names: Names, values: ArrayLike, ax: Axes | None) -> Axes:
@@ -121,8 +116,5 @@ def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None 
     else:
         ax.set_ylim(0, 1.08 * largest)
     label_axis(ax, "x", answers)
-    ax.set(xlabel="true answer", ylabel="variance of a respondent's values")
-    ax.set_title(name_privacy(best.privacy), fontsize=10)
-    ax.grid(alpha=0.3)
-    ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    return ax
+    labels: dict[str, Any] = {"xlabel": "true answer", "ylabel": "variance of a respondent's values"}
+    return finish(ax, name_privacy(best.privacy), grid=True, legend=BESIDE, **labels)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, require_kind
-from ldpopt.plotting.axes import axes_or_new, name_privacy
+from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy
 from ldpopt.plotting.mechanisms import heat_map
 from ldpopt.polytope.points import ExtremePoints
+from ldpopt.polytope.regions import Region
 from ldpopt.polytope.vertices import extreme_points
 from ldpopt.problem.problem import Problem
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ldpopt.polytope.regions import Region
 
 # Directions of the names of the corners A to H of a binary polytope; they do not overlap if corners are close
 NAME_DIRECTIONS = ((-1, -1), (-1, 1), (1, 1), (1, 1), (1, 1), (1, -1), (-1, -1), (-1, -1))
@@ -79,10 +75,9 @@ def corners(points: ExtremePoints, ax: Axes | None = None, *, problem: Problem |
     table = np.array([column for column, _ in shown], dtype=float).T
     times = [f"{count:,}" for _, count in shown]
     ax = heat_map(table, points.inputs, times, "entry / largest entry of the column", ax)
-    ax.set(xlabel="number of extreme points with this column", ylabel="true answer")
     more = f", the {MAX_COLUMNS} most frequent of {len(counts)} columns" if len(counts) > MAX_COLUMNS else ""
-    ax.set_title(f"{points.count:,} extreme points, {name_privacy(points.privacy)}{more}", fontsize=10)
-    return ax
+    title = f"{points.count:,} extreme points, {name_privacy(points.privacy)}{more}"
+    return finish(ax, title, xlabel="number of extreme points with this column", ylabel="true answer")
 
 
 def _polygon(points: ExtremePoints, ax: Axes | None, problem: Problem | None) -> Axes:
@@ -100,15 +95,12 @@ def _polygon(points: ExtremePoints, ax: Axes | None, problem: Problem | None) ->
         _name_corner(ax, name, point, x, y)
     if problem is not None:
         _level_lines(ax, points, problem)
-    ax.set(xlim=(-0.46, 1.46), ylim=(-0.22, 1.22))
-    ax.set_xticks(np.linspace(0, 1, 6))
-    ax.set_yticks(np.linspace(0, 1, 6))
-    ax.set_aspect("equal")
+    marks = np.linspace(0, 1, 6)
+    ax.set(xlim=(-0.46, 1.46), ylim=(-0.22, 1.22), xticks=marks, yticks=marks, aspect="equal")
     ax.set_xlabel("$p_{00}$: probability that the first answer is reported truthfully")
     ax.set_ylabel("$p_{11}$: probability that the second answer is reported truthfully")
-    ties = points.ties
-    delta = rf", $\delta = {float(ties.delta):.4g}$" if ties.delta else ""
-    ax.set_title(rf"Private mechanisms, $\varepsilon = {float(ties.budget):.4g}${delta}")
+    delta = rf", $\delta = {float(points.ties.delta):.4g}$" if points.ties.delta else ""
+    ax.set_title(rf"Private mechanisms, $\varepsilon = {float(points.ties.budget):.4g}${delta}")
     return ax
 
 
@@ -134,8 +126,7 @@ def regions(regions: Sequence[Region], ax: Axes | None = None) -> Axes:
         _name_cell(ax, region, outline)
     for x, (side, lift) in enumerate((("top", -0.03), ("top", -0.03), ("bottom", 0.03))):
         ax.text(APEXES[x, 0], APEXES[x, 1] + lift, rf"$\pi_{x} = 1$", ha="center", va=side)
-    ax.set(xlim=(-0.25, 1.25), ylim=(-0.2, 1.0))
-    ax.set_aspect("equal")
+    ax.set(xlim=(-0.25, 1.25), ylim=(-0.2, 1.0), aspect="equal")
     ax.set_axis_off()
     return ax
 

@@ -12,7 +12,7 @@ from ldpopt.foundation.labels import Names, label_numbers
 from ldpopt.noise import NeighborPartition, Noise
 from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.noise.noise import IntegerNoise
-from ldpopt.plotting.axes import axes_or_new, name_privacy, shorten
+from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy, shorten
 from ldpopt.plotting.geometry import polytope
 from ldpopt.plotting.mechanisms import heat_map
 from ldpopt.privacy import GraphDP, MetricDP, Notion
@@ -20,7 +20,6 @@ from ldpopt.privacy.graph_layers import Value, bfs_partition, value_of
 
 if TYPE_CHECKING:
     import networkx as nx
-    from matplotlib.axes import Axes
 
 MAX_DRAWN_NODES = 2000  # largest number of nodes of a picture; the layout of a larger graph takes a minute
 MAX_NAMED_NODES = 60  # largest number of nodes with names
@@ -45,12 +44,10 @@ def layers(graph: nx.Graph[Any], source: Hashable, value: Value | None = None, a
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
-    partition = bfs_partition(graph, source, value)
-    number = {reached: t for t, layer in enumerate(partition) for reached in layer}
+    number = {reached: t for t, layer in enumerate(bfs_partition(graph, source, value)) for reached in layer}
     values = {node: value_of(node, value) for node in graph}
     ax = _draw(graph, [number.get(values[node], np.nan) for node in graph], list(values.values()), source, ax)
-    ax.set_title(f"layers around {shorten(source)}" + ("" if value is None else ", by query value"), fontsize=10)
-    return ax
+    return finish(ax, f"layers around {shorten(source)}" + ("" if value is None else ", by query value"))
 
 
 def layered(result: Layered, ax: Axes | None = None) -> Axes:
@@ -60,16 +57,13 @@ def layered(result: Layered, ax: Axes | None = None) -> Axes:
     values = {node: problem.outputs[y] for node, y in zip(problem.inputs, own, strict=True)}
     ax = layers(problem.privacy.graph, source, values, ax)
     outcome = f"{problem.utility.sense} {result.value:.4g}, repair '{result.repair}'"
-    ax.set_title(f"{name_privacy(problem.privacy)}: {outcome}\nlayers around {shorten(source)}", fontsize=10)
-    return ax
+    return finish(ax, f"{name_privacy(problem.privacy)}: {outcome}\nlayers around {shorten(source)}")
 
 
 def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
     """Draw a notion: the private mechanisms for two answers, its graph, or the budget of each pair of answers."""
     if isinstance(privacy, GraphDP):
-        ax = _draw(privacy.graph, None, list(privacy.graph), None, ax)
-        ax.set_title(name_privacy(privacy), fontsize=10)
-        return ax
+        return finish(_draw(privacy.graph, None, list(privacy.graph), None, ax), name_privacy(privacy))
     inputs: Names
     if isinstance(privacy, MetricDP):
         if callable(privacy.distance):
@@ -84,15 +78,13 @@ def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
     budgets = np.full((ties.n, ties.n), np.nan)
     budgets[ties.pairs()] = float(ties.budget) * (1.0 if ties.distance is None else ties.distance)
     ax = heat_map(budgets, inputs, inputs, "largest log ratio (nats)", ax)
-    ax.set(xlabel="than under this answer $x'$", ylabel="a report is likelier under $x$")
-    ax.set_title(name_privacy(privacy), fontsize=10)
-    return ax
+    labels: dict[str, Any] = {"xlabel": "than under this answer $x'$", "ylabel": "a report is likelier under $x$"}
+    return finish(ax, name_privacy(privacy), **labels)
 
 
 def noise(noise: Noise, ax: Axes | None = None) -> Axes:
     """Draw the density of noise, or the probabilities of noise on the integers, with the mean absolute noise."""
-    ax = axes_or_new(ax)
-    reach = DRAWN_DEVIATIONS * float(noise.variance) ** 0.5
+    ax, reach = axes_or_new(ax), DRAWN_DEVIATIONS * float(noise.variance) ** 0.5
     if isinstance(noise, IntegerNoise):
         last = max(3, min(int(reach), 2000))
         k = np.arange(-last, last + 1)
@@ -109,15 +101,12 @@ def noise(noise: Noise, ax: Axes | None = None) -> Axes:
         ax.axvline(side * noise.expected_abs, color="#cb181d", linestyle="--", linewidth=1, label=label)
     ax.set_ylim(0, None)
     title = rf"{type(noise).__name__}, sensitivity {noise.sensitivity:.4g}, $\varepsilon$ = {float(noise.epsilon):.4g}"
-    ax.set_title(title, fontsize=10)
-    ax.legend(frameon=False, fontsize=8)
-    return ax
+    return finish(ax, title, legend={"frameon": False})
 
 
 def partition(partition: NeighborPartition, ax: Axes | None = None) -> Axes:
     """Draw the level of each noise value: how many steps of the neighbor set reach it; the set itself is red."""
-    ax = axes_or_new(ax, size=(7.0, 4.0))
-    reach = 2.5 * partition.sensitivity + float(partition.widening)
+    ax, reach = axes_or_new(ax, size=(7.0, 4.0)), 2.5 * partition.sensitivity + float(partition.widening)
     r = np.linspace(-reach, reach, 8001)
     if partition.is_discrete:
         r = np.arange(-int(reach), int(reach) + 1.0)
@@ -130,20 +119,17 @@ def partition(partition: NeighborPartition, ax: Axes | None = None) -> Axes:
             ax.plot(ends, [0, 0], color="#cb181d", linewidth=4, marker="|", solid_capstyle="butt", zorder=4)
     ax.plot([], [], color="#cb181d", linewidth=4, label="neighbor set")
     ax.set(xlabel="noise $r$ (unit of the answer)", ylabel=r"level: the density is $e^{-\varepsilon L(r)} / Z$")
-    ax.set_title(f"layers of the neighbor set, widening {float(partition.widening):.4g}", fontsize=10)
     ax.set_ylim(None, 1.3 * float(level.max()))
-    ax.legend(fontsize=8, loc="upper center", ncol=2)
-    return ax
+    title = f"layers of the neighbor set, widening {float(partition.widening):.4g}"
+    return finish(ax, title, legend={"loc": "upper center", "ncol": 2})
 
 
 def lattice(noise: LatticeNoise, ax: Axes | None = None) -> Axes:
     """Draw the layers of the integer lattice around 0: integers with their probabilities, triples that end in 0."""
     last = max(2, min(int(DRAWN_NATS / float(noise.epsilon)), 12))
     listed = [noise.words.layer(t) for t in range(last + 1)]
-    points = np.concatenate(listed)
-    level = np.repeat(np.arange(last + 1), [len(layer) for layer in listed])
+    points, level = np.concatenate(listed), np.repeat(np.arange(last + 1), [len(layer) for layer in listed])
     is_drawn = (points[:, 2:] == 0).all(axis=1)
-    title = rf"noise by {last + 1} layers of the lattice, $\varepsilon$ = {float(noise.epsilon):.4g}"
     if noise.dimension == 1:
         ax = axes_or_new(ax)
         ax.vlines(points[:, 0], 0, np.exp(-float(noise.epsilon) * level) / noise.normalizer, color="#08519c")
@@ -156,21 +142,17 @@ def lattice(noise: LatticeNoise, ax: Axes | None = None) -> Axes:
         ax.figure.colorbar(dots, ax=ax, label=r"level: the probability is $e^{-\varepsilon L} / Z$")
         ax.set(xlabel="noise of the first number", ylabel="noise of the second number")
         ax.set_aspect("equal", adjustable="datalim")
-    ax.set_title(title, fontsize=10)
-    return ax
+    return finish(ax, rf"noise by {last + 1} layers of the lattice, $\varepsilon$ = {float(noise.epsilon):.4g}")
 
 
 def levels(levels: Levels, ax: Axes | None = None) -> Axes:
     """Draw the optimal level of each layer beside the levels of Theorem 1, which descend."""
-    ax = axes_or_new(ax)
-    t = np.arange(len(levels.levels))
+    ax, t = axes_or_new(ax), np.arange(len(levels.levels))
     ax.plot(t, -t, "s--", color="#969696", label=f"$-t$: loss {levels.descending_value:.4g}")
     ax.plot(t, levels.levels, "o-", color="#08519c", label=f"optimal: loss {levels.value:.4g}")
     ax.locator_params(integer=True)
-    ax.set(xlabel="layer $t$", ylabel=r"level $z_t$: the weight is $e^{\varepsilon z_t}$")
-    ax.grid(alpha=0.3)
-    ax.legend(fontsize=8)
-    return ax
+    labels: dict[str, Any] = {"xlabel": "layer $t$", "ylabel": r"level $z_t$: the weight is $e^{\varepsilon z_t}$"}
+    return finish(ax, grid=True, legend={}, **labels)
 
 
 def _draw(graph: nx.Graph[Any], numbers: Any, names: Names, source: Hashable, ax: Axes | None) -> Axes:

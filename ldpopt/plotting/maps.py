@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.plotting.axes import axes_or_new, name_privacy, shorten
+from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy, shorten
 from ldpopt.privacy import Notion
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 from ldpopt.studies.literature.planar_laplace import coordinates
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 DARK = "#08306b"  # color of arrows and outlines: the dark end of the color map
 MIN_PROBABILITY = 1e-3  # smallest probability of a report that has a line
 
 
 def places(
-    mechanism: Mechanism,
-    points: Any,
-    ax: Axes | None = None,
-    *,
-    prior: Any = None,
-    color: Literal["prior", "loss"] = "prior",
-    loss: Any = None,
-    origin: Hashable | None = None,
-    privacy: Notion | None = None,
-    unit: str = "km",
-) -> Axes:
+    mechanism: Mechanism, points: Any, ax: Axes | None = None, *, prior: Any = None,
+    color: Literal["prior", "loss"] = "prior", loss: Any = None, origin: Hashable | None = None,
+    privacy: Notion | None = None, unit: str = "km"
+) -> Axes:  # fmt: skip
     """Draw places in the plane, and the places that they are reported as.
 
     Every place is a disk; a darker one has a larger prior or expected loss. An arrow points from a place to the mean of
@@ -66,8 +56,7 @@ def places(
     xy = coordinates(points, mechanism.inputs)
     n = len(xy)
     weights = np.full(n, 1.0 / n) if prior is None else read_prior(prior, mechanism.inputs)[0]
-    ax = axes_or_new(ax, size=(6.4, 5.2))
-    reports = xy[_inputs_of_reports(mechanism)]
+    ax, reports = axes_or_new(ax, size=(6.4, 5.2)), xy[_inputs_of_reports(mechanism)]
     if origin is None:
         step = mechanism.channel @ reports - xy  # an arrow from each place to the mean of its reports
         how: Any = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.0025, "headwidth": 4.5}
@@ -82,10 +71,8 @@ def places(
     label = "prior" if color == "prior" else f"expected loss ({unit})" if loss is None else "expected loss"
     ax.figure.colorbar(disks, ax=ax, label=label)
     ax.set_aspect("equal", adjustable="datalim")
-    ax.set(xlabel=f"east ({unit})", ylabel=f"north ({unit})")
-    if privacy is not None:
-        ax.set_title(name_privacy(privacy, unit), fontsize=10)
-    return ax
+    title = "" if privacy is None else name_privacy(privacy, unit)
+    return finish(ax, title, xlabel=f"east ({unit})", ylabel=f"north ({unit})")
 
 
 def _inputs_of_reports(mechanism: Mechanism) -> list[int]:
@@ -116,8 +103,7 @@ def _draw_lines(ax: Axes, xy: Float, reports: Float, mechanism: Mechanism, origi
     x = mechanism.inputs.index(origin)
     share = mechanism.channel[x]
     is_drawn = share >= MIN_PROBABILITY
-    ends = [(xy[x], report) for report in reports[is_drawn]]
-    widths = 0.4 + 9.0 * np.sqrt(share[is_drawn])
+    ends, widths = [(xy[x], report) for report in reports[is_drawn]], 0.4 + 9.0 * np.sqrt(share[is_drawn])
     ax.add_collection(LineCollection(ends, linewidths=widths.tolist(), color="#737373", alpha=0.6, zorder=2))
     ax.scatter(xy[x, 0], xy[x, 1], s=330, facecolor="none", edgecolor="black", linewidth=2.0, zorder=5)
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
+from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, require_kind, whole_number
 from ldpopt.mechanism.channels import probability_text
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.plotting.axes import axes_or_new, label_axis, name_privacy
+from ldpopt.plotting.axes import Axes, axes_or_new, finish, label_axis, name_privacy
 from ldpopt.studies.literature import Comparison
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_NUMBERED_SIDE = 12  # largest side of a heat map with numbers in its cells
 MIN_DELTA = 1e-30  # smallest delta of a picture
@@ -37,18 +34,13 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
     require_kind(mechanism, Mechanism, "plotting.mechanism()")
     axes, write = (mechanism.inputs, mechanism.outputs), partial(probability_text, digits=3)
     ax = heat_map(mechanism.channel, *axes, "P(report | answer)", ax, write=write)
-    ax.set(xlabel="report", ylabel="true answer")
-    return ax
+    return finish(ax, xlabel="report", ylabel="true answer")
 
 
 def heat_map(
-    matrix: Float,
-    rows: Sequence[Hashable],
-    columns: Sequence[Hashable],
-    label: str,
-    ax: Axes | None,
-    write: Callable[[float], str] = "{:.3g}".format,
-) -> Axes:
+    matrix: Float, rows: Names, columns: Names, label: str, ax: Axes | None,
+    write: Callable[[float], str] = "{:.3g}".format
+) -> Axes:  # fmt: skip
     """Draw a matrix with labelled rows and columns, and numbers in the cells of a small one; nan is blank."""
     n, m = matrix.shape
     side = (max(4.0, min(12.0, 1.6 + 0.62 * m)), max(3.2, min(12.0, 1.2 + 0.52 * n)))
@@ -92,10 +84,8 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
         behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         ax.text(*place, text, transform=ax.get_xaxis_transform(), ha="right", fontsize=9, bbox=behind)
     ax.set(xlim=(0, end), ylim=(0, max(1e-12, float(deltas.max())) * 1.08))
-    ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
-    ax.set_title(rf"Audit over all pairs of answers: true $\varepsilon$ = {audit.epsilon:.4g}", fontsize=10)
-    ax.grid(alpha=0.3)
-    return ax
+    title = rf"Audit over all pairs of answers: true $\varepsilon$ = {audit.epsilon:.4g}"
+    return finish(ax, title, grid=True, xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
 
 
 def privacy_curve(curve: PrivacyCurve, ax: Axes | None = None, *, points: int = 40) -> Axes:
@@ -118,11 +108,9 @@ def privacy_curve(curve: PrivacyCurve, ax: Axes | None = None, *, points: int = 
     ax = axes_or_new(ax)
     shown = deltas > MIN_DELTA
     ax.semilogy(epsilons[shown], deltas[shown], color="#08519c")
-    ax.set(xlim=(0, end * 1.02), xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
-    reports = sum(times for _, times in curve.sources)
-    ax.set_title(rf"{reports} reports: $\varepsilon$ = {end:.4g} at $\delta$ = 0", fontsize=10)
-    ax.grid(alpha=0.3)
-    return ax
+    ax.set_xlim(0, end * 1.02)
+    title = rf"{sum(times for _, times in curve.sources)} reports: $\varepsilon$ = {end:.4g} at $\delta$ = 0"
+    return finish(ax, title, grid=True, xlabel=r"$\varepsilon$ (nats)", ylabel=r"least $\delta$")
 
 
 def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
@@ -138,8 +126,7 @@ def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
         Axes to draw on (default: new ones).
     """
     rows, problem = (replace(comparison.best, name="optimum"), *comparison.literature), comparison.problem
-    ax = axes_or_new(ax, size=(7.0, 1.5 + 0.36 * len(rows)))
-    values = np.array([row.value for row in rows])
+    ax, values = axes_or_new(ax, size=(7.0, 1.5 + 0.36 * len(rows))), np.array([row.value for row in rows])
     bars = ax.barh(np.arange(len(rows)), values, color="#9ecae1", edgecolor="#08306b", height=0.7)
     bars[0].set_facecolor("#08306b")
     for bar, row in zip(bars, rows, strict=True):
@@ -152,8 +139,6 @@ def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ax.set_xlim(min(0.0, 1.25 * values.min()), max(1.25 * values.max(), 1e-12))
     kind = "worst-case" if problem.objective == "worst_case" else "expected"
     better = "more" if problem.utility.sense == "gain" else "less"
-    ax.set_xlabel(f"{kind} {problem.utility.sense} ({better} is better)")
-    ax.set_title(name_privacy(problem.privacy), fontsize=10)
     ax.grid(axis="x", alpha=0.3)
     ax.set_axisbelow(True)
-    return ax
+    return finish(ax, name_privacy(problem.privacy), xlabel=f"{kind} {problem.utility.sense} ({better} is better)")

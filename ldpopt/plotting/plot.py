@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldpopt.accounting import PrivacyCurve
 from ldpopt.auditing.divergence import Audit
@@ -16,7 +16,7 @@ from ldpopt.estimation.estimate import Estimate
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.noise import NeighborPartition, Noise
 from ldpopt.noise.layers import LatticeNoise, Layered, Levels
-from ldpopt.plotting.axes import name_privacy
+from ldpopt.plotting.axes import Axes, finish, name_privacy
 from ldpopt.plotting.estimates import counts, design, estimate, schemes, survey
 from ldpopt.plotting.geometry import corners, polytope, regions
 from ldpopt.plotting.graphs import lattice, layered, levels, noise, notion, partition
@@ -36,9 +36,6 @@ from ldpopt.studies.sweep import SweepResult
 from ldpopt.surveys.estimates import SurveyEstimate
 from ldpopt.surveys.schemes import SchemeComparison
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 def binary(form: Binary, ax: Axes | None = None) -> Axes:
     """Draw the private mechanisms for two answers, with the optimal ones."""
@@ -47,58 +44,31 @@ def binary(form: Binary, ax: Axes | None = None) -> Axes:
 
 def mechanism_of(thing: Any, ax: Axes | None = None) -> Axes:
     """Draw the mechanism of a solution, a closed form or another result, with its notion as the title."""
-    ax = mechanism(thing.mechanism, ax)
     privacy = getattr(thing, "privacy", None) or getattr(getattr(thing, "problem", None), "privacy", None)
-    if privacy is not None:
-        ax.set_title(name_privacy(privacy), fontsize=10)
-    return ax
+    return finish(mechanism(thing.mechanism, ax), "" if privacy is None else name_privacy(privacy))
 
 
 def utility(utility: Utility, ax: Axes | None = None) -> Axes:
     """Draw the gain or loss of every answer and report."""
     n, m = utility.shape
     ax = heat_map(utility.matrix, utility.inputs or range(n), utility.outputs or range(m), utility.sense, ax)
-    ax.set(xlabel="report", ylabel="true answer")
-    return ax
+    return finish(ax, xlabel="report", ylabel="true answer")
 
 
 def problem(problem: Problem, ax: Axes | None = None) -> Axes:
     """Draw the utility of a problem, with its notion as the title."""
     labelled = Utility(problem.utility.matrix, problem.utility.sense, problem.inputs, problem.outputs)
-    ax = utility(labelled, ax)
-    ax.set_title(name_privacy(problem.privacy), fontsize=10)
-    return ax
+    return finish(utility(labelled, ax), name_privacy(problem.privacy))
 
 
 PICTURES: dict[type, Callable[..., Any]] = {
-    Mechanism: mechanism,
-    Solution: mechanism_of,
-    Audit: delta_curve,
-    PrivacyCurve: privacy_curve,
-    SweepResult: sweep,
-    ParetoFront: front,
-    MeanExperiment: experiment,
-    SimulationResult: simulation,
-    SchemeComparison: schemes,
-    Counts: counts,
-    Estimate: estimate,
-    SurveyEstimate: survey,
-    Comparison: comparison,
-    Design: design,
-    FrequencyDesign: design,
-    QuestionsDesign: design,
-    DesignComparison: design,
-    Layered: layered,
-    NeighborPartition: partition,
-    Noise: noise,
-    LatticeNoise: lattice,
-    Levels: levels,
-    Notion: notion,
-    Binary: binary,
-    Utility: utility,
-    Problem: problem,
-    ExtremePoints: corners,
-}
+    Mechanism: mechanism, Solution: mechanism_of, Audit: delta_curve, PrivacyCurve: privacy_curve, SweepResult: sweep,
+    ParetoFront: front, MeanExperiment: experiment, SimulationResult: simulation, SchemeComparison: schemes,
+    Counts: counts, Estimate: estimate, SurveyEstimate: survey, Comparison: comparison, Design: design,
+    FrequencyDesign: design, QuestionsDesign: design, DesignComparison: design, Layered: layered,
+    NeighborPartition: partition, Noise: noise, LatticeNoise: lattice, Levels: levels, Notion: notion, Binary: binary,
+    Utility: utility, Problem: problem, ExtremePoints: corners,
+}  # fmt: skip
 
 
 def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:

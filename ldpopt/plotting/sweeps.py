@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.numbers import require_kind
-from ldpopt.plotting.axes import axes_or_new, name_privacy, name_sweep, shorten
+from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy, name_sweep, shorten
 from ldpopt.studies.experiment import MeanExperiment
 from ldpopt.studies.pareto import ParetoFront
 from ldpopt.studies.simulate import SimulationResult
 from ldpopt.studies.sweep import SweepResult
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
@@ -30,26 +28,20 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
     """
     require_kind(result, SweepResult, "plotting.sweep()")
     ax = axes_or_new(ax)
-    import matplotlib as mpl
-
     order = np.argsort(result.epsilons, kind="stable")
     epsilons, values, formulas = result.epsilons[order], _curves(result, "value"), _curves(result, "closed_form")
     count = values.shape[1]
     drawn = np.unique(np.linspace(0, count - 1, min(count, 9)).round().astype(int)).tolist()
-    has_formula = np.isfinite(formulas).any()
-    style: dict[str, Any] = {"linewidth": 2.6} if has_formula else {"marker": "o", "markersize": 3}
+    style: dict[str, Any] = {"linewidth": 2.6} if np.isfinite(formulas).any() else {"marker": "o", "markersize": 3}
     for shade, k in zip(np.linspace(0, 0.9, len(drawn)), drawn, strict=True):
-        color = mpl.colormaps["viridis"](shade) if len(drawn) > 1 else "#6baed6"
+        color = optional.matplotlib.colormaps["viridis"](shade) if len(drawn) > 1 else "#6baed6"
         ax.plot(epsilons, values[order, k], color=color, label=_curve_name(result, k), **style)
         if np.isfinite(formulas[:, k]).any():
             name = "closed form" if k == drawn[-1] else None
             ax.plot(epsilons, formulas[order, k], ":", color="black", linewidth=1.0, label=name)
-    ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=result.aim)
-    ax.set_title(name_sweep(result), fontsize=10)
-    ax.grid(alpha=0.3)
-    if len(ax.get_lines()) > 1:
-        ax.legend(fontsize=8, title=None if result.priors is None else "prior")
-    return ax
+    legend = {"title": None if result.priors is None else "prior"} if len(ax.get_lines()) > 1 else None
+    labels: dict[str, Any] = {"xlabel": r"$\varepsilon$ (nats)", "ylabel": result.aim}
+    return finish(ax, name_sweep(result), grid=True, legend=legend, **labels)
 
 
 def _curves(result: SweepResult, column: str) -> Any:
@@ -81,8 +73,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
     across, along = np.meshgrid(priors[:, 0], result.epsilons)
     height = result.grid(column)
     label = {"value": result.aim, "closed_form": "closed form"}.get(column, column.replace("_", " "))
-    ax.set(xlabel=r"$\varepsilon$ (nats)", ylabel=f"prior of '{shorten(result.labels[0])}'")
-    ax.set_title(name_sweep(result), fontsize=10)
+    finish(ax, name_sweep(result), xlabel=r"$\varepsilon$ (nats)", ylabel=f"prior of '{shorten(result.labels[0])}'")
     if hasattr(ax, "plot_surface"):
         drawn: Any = ax
         drawn.plot_surface(along, across, height, cmap="viridis", linewidth=0.2, edgecolor="black", antialiased=True)
@@ -91,8 +82,7 @@ def surface(result: SweepResult, ax: Axes | None = None, *, column: str = "value
         drawn.set_box_aspect(None, zoom=0.88)
         return ax
     filled = ax.pcolormesh(along, across, height, cmap="viridis", shading="gouraud")
-    lines = ax.contour(along, across, height, levels=8, colors="white", linewidths=0.7)
-    ax.clabel(lines, fontsize=7)
+    ax.clabel(ax.contour(along, across, height, levels=8, colors="white", linewidths=0.7), fontsize=7)
     ax.figure.colorbar(filled, ax=ax, label=label)
     return ax
 
@@ -103,10 +93,8 @@ def front(front: ParetoFront, ax: Axes | None = None) -> Axes:
     ax.plot(*front.values.T, "o-", color="#08519c", markersize=3.5, linewidth=1.2, label="Pareto front")
     sense = front.problem.utility.sense
     shown = ", ".join(shorten(name) for name in front.group[:4]) + (", …" if len(front.group) > 4 else "")
-    ax.set(xlabel=f"mean {sense} of the group: {shown}", ylabel=f"mean {sense} of the others")
-    ax.set_title(name_privacy(front.problem.privacy), fontsize=10)
-    ax.grid(alpha=0.3)
-    return ax
+    labels: dict[str, Any] = {"xlabel": f"mean {sense} of the group: {shown}", "ylabel": f"mean {sense} of the others"}
+    return finish(ax, name_privacy(front.problem.privacy), grid=True, **labels)
 
 
 def experiment(result: MeanExperiment, ax: Axes | None = None) -> Axes:
@@ -115,9 +103,8 @@ def experiment(result: MeanExperiment, ax: Axes | None = None) -> Axes:
     for k, (name, measured) in enumerate(zip(result.algorithms, result.rmse.mean(axis=0).T, strict=True)):
         ax.plot(result.epsilons, measured, "o-", color=f"C{k % 10}", markersize=3, label=name)
         ax.plot(result.epsilons, result.theory.mean(axis=0)[:, k], ":", color=f"C{k % 10}")
-    ax.set(yscale="log", xlabel=r"$\varepsilon$ (nats)", ylabel=f"root mean squared error, {result.users:,} users")
-    ax.legend(fontsize=8)
-    return ax
+    across = f"root mean squared error, {result.users:,} users"
+    return finish(ax, legend={}, yscale="log", xlabel=r"$\varepsilon$ (nats)", ylabel=across)
 
 
 def simulation(result: SimulationResult, ax: Axes | None = None) -> Axes:
@@ -125,9 +112,8 @@ def simulation(result: SimulationResult, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax)
     ax.hist(result.utilities, bins="auto", color="#9ecae1", edgecolor="#08306b")
     ax.axvline(result.expected, color="#cb181d", linestyle="--", label=f"expected {result.expected:.4g}")
-    ax.set(xlabel=f"utility of a survey of {result.population:,} people", ylabel=f"surveys, of {result.repeats}")
-    ax.legend(fontsize=8)
-    return ax
+    along = f"utility of a survey of {result.population:,} people"
+    return finish(ax, legend={}, xlabel=along, ylabel=f"surveys, of {result.repeats}")
 
 
 def _curve_name(result: SweepResult, k: int) -> str:

@@ -27,7 +27,6 @@ from ldpopt.problem.prior import read_prior
 MAX_INPUTS = 10  # largest number of inputs; the linear program has ``2**n`` columns
 EQUAL_TOLERANCE = 1e-9  # relative difference below which values count as equal, for regimes and ties
 BATCH_CHANNELS = 4096
-
 Regime = Literal["binary", "randomized response", "between"]
 Divergence = Literal["kl", "total_variation", "chi_square", "squared_hellinger"]
 
@@ -121,8 +120,7 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     divergence = _DIVERGENCES[kind]
 
     def columns(channel: Float) -> Float:
-        reports = [np.einsum("x,...xy->...y", weights, channel) for weights in (p, q)]
-        return divergence(*reports)
+        return divergence(*(np.einsum("x,...xy->...y", weights, channel) for weights in (p, q)))
 
     return ConvexUtility(kind, len(p), columns, labels)
 
@@ -226,15 +224,9 @@ def best_channel(utility: ConvexUtility, epsilon: float | str, *, inputs: Sequen
     # Pattern j is a bit mask; its complement is at the mirrored position of the list.
     pairs = column_values[1:] + column_values[:0:-1]
     singles = column_values[1 << np.arange(n)].sum() if n > 2 else pairs[0]
-    return ConvexOptimum(
-        value=utility.value(fixed.channel),
-        bound=bound,
-        mechanism=fixed,
-        patterns=tuple(tuple(map(int, np.flatnonzero(members[:, j]))) for j in used),
-        weights=theta[used],
-        binary=float(pairs.max() / (1 + budget.b)),
-        randomized_response=float(singles / (1 + (n - 1) * budget.b)),
-    )
+    highs = tuple(tuple(map(int, np.flatnonzero(members[:, j]))) for j in used)
+    binary, response = float(pairs.max() / (1 + budget.b)), float(singles / (1 + (n - 1) * budget.b))
+    return ConvexOptimum(utility.value(fixed.channel), bound, fixed, highs, theta[used], binary, response)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,8 +256,7 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
     points : ExtremePoints
         Extreme points of any notion.
     function : ConvexUtility or callable
-        Convex in the channel (not checked); a callable takes a stack of shape ``(N, n, m)`` and returns ``N``
-        values.
+        Convex in the channel (not checked); a callable takes a stack of shape ``(N, n, m)`` and returns ``N`` values.
 
     Returns
     -------
@@ -295,15 +286,11 @@ def best_listed(points: ExtremePoints, function: ConvexUtility | Callable[[Float
 
 
 def _solve(members: Any, column_values: Float, budget: Budget) -> tuple[Float, float]:
-    r"""Return the weights of the patterns, and a dual bound.
-
-    With :math:`w_A = b + \beta 1_A` the constraints are: :math:`\sum \theta_A 1_A` is a constant ``c``, and
-    :math:`b \sum \theta + \beta c = 1`. In this form they are well conditioned for every epsilon.
-    """
+    """Return the weights of the patterns, and a dual bound."""
+    # With w_A = b + beta 1_A: sum theta_A 1_A is a constant c, and b sum theta + beta c = 1; well conditioned.
     from scipy.optimize import linprog
 
-    n, count = members.shape
-    b, beta = budget.b, budget.beta
+    (n, count), b, beta = members.shape, budget.b, budget.beta
     scale = float(np.abs(column_values).max()) or 1.0
     rows = np.vstack([np.hstack([members, -np.ones((n, 1))]), np.append(np.full(count, b), beta)])
     sides = np.append(np.zeros(n), 1.0)
@@ -346,8 +333,6 @@ def _squared_hellinger(p: Float, q: Float) -> Float:
 
 
 _DIVERGENCES: dict[str, Callable[[Float, Float], Float]] = {
-    "kl": _kl_terms,
-    "total_variation": lambda p, q: np.abs(p - q) / 2,
-    "chi_square": _chi_square,
+    "kl": _kl_terms, "total_variation": lambda p, q: np.abs(p - q) / 2, "chi_square": _chi_square,
     "squared_hellinger": _squared_hellinger,
-}
+}  # fmt: skip

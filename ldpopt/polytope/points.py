@@ -260,9 +260,9 @@ class ExtremePoints(HasFacts, ABC):
     @property
     def counts_by_columns(self) -> dict[int, int]:
         """Number of extreme points with one output in use, two outputs, ..."""
-        counts: dict[int, int] = {}
+        counts: Counter[int] = Counter()
         for orbit in self.orbits:
-            counts[orbit.columns] = counts.get(orbit.columns, 0) + orbit.size
+            counts[orbit.columns] += orbit.size
         return dict(sorted(counts.items()))
 
     @property
@@ -281,8 +281,7 @@ class ExtremePoints(HasFacts, ABC):
         Parameters
         ----------
         problem : Problem
-            A problem of the same notion and size, with an expected objective and without side constraints, so that an
-            extreme point is optimal.
+            Of the same notion and size, with an expected objective, no side constraints: an extreme point is optimal.
 
         Returns
         -------
@@ -300,8 +299,7 @@ class ExtremePoints(HasFacts, ABC):
             what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
             raise StatementError(what, do="list the extreme points of the problem's size")
         self.require_complete()
-        prior = require_extreme_optimum(problem)
-        rows = zip(prior.tolist(), problem.utility.matrix.tolist(), strict=True)
+        rows = zip(require_extreme_optimum(problem).tolist(), problem.utility.matrix.tolist(), strict=True)
         weights = np.array([[Fraction(p) * Fraction(g) for g in row] for p, row in rows])
         sign = 1 if problem.utility.sense == "gain" else -1
         value, vertices = self._best(weights * sign)
@@ -339,8 +337,7 @@ def formula_of(point: Exact, ratio: Fraction, at: Callable[[Exact, Fraction], Ex
         is_exact = False
     if not is_exact:
         return "[" + "; ".join(" ".join(f"{float(v):.4g}" for v in row) for row in point.tolist()) + "]"
-    rows = "; ".join(" ".join(map(_text, row)) for row in numerators.tolist())
-    divisor = _text(below)
+    rows, divisor = "; ".join(" ".join(map(_text, row)) for row in numerators.tolist()), _text(below)
     return f"[{rows}]" + ("" if divisor == "1" else f" / ({divisor})" if len(below) > 1 else f" / {divisor}")
 
 
@@ -351,8 +348,7 @@ def _polynomials(entries: Exact, base: int) -> tuple[Exact, tuple[int, ...]] | N
     for place, value in np.ndenumerate(entries):
         table[place] = _digits(int(value * below), base)
     every = [*table.flat, _digits(below, base)]
-    is_small = all(abs(digit) ** 3 < base for digits in every for digit in digits)
-    return (table, every[-1]) if is_small else None
+    return (table, every[-1]) if all(abs(digit) ** 3 < base for digits in every for digit in digits) else None
 
 
 def _digits(value: int, base: int) -> tuple[int, ...]:

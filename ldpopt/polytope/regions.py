@@ -146,17 +146,11 @@ def prior_regions(
     is_top_k = is_identity and points.ties.is_complete  # the cells are those of the n-ary theorem
     vertices = _by_gains(points, sign * utility.matrix)
     cells = _cells(list(vertices))
-    regions = [
-        Region(
-            vertex=vertices[gains][0],
-            merged=vertices[gains][1],
-            utilities=tuple(sign * gain for gain in gains),
-            corners=_counterclockwise(corners),
-            inequalities=_facets(gains, cells),
-            members=tuple(x for x, gain in enumerate(gains) if gain == max(gains)) if is_top_k else None,
-        )
-        for gains, corners in cells.items()
-    ]
+    regions = []
+    for gains, corners in cells.items():
+        members = tuple(x for x, gain in enumerate(gains) if gain == max(gains)) if is_top_k else None
+        utilities, outline = tuple(sign * gain for gain in gains), _counterclockwise(corners)
+        regions.append(Region(*vertices[gains], utilities, outline, _facets(gains, cells), members))
     return tuple(sorted(regions, key=lambda region: (len(region.reported), region.reported)))
 
 
@@ -220,11 +214,9 @@ def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, .
         thresholds.append(total / weights[x] - (k - 2))
         total += weights[x]
     ends: list[Fraction | None] = [*thresholds[1:], None]
-    return tuple(
-        EpsilonRange(k, tuple(order[:k]), (low, high))
-        for k, (low, high) in enumerate(zip(thresholds, ends, strict=True), start=1)
-        if high is None or low < high
-    )
+    pairs = enumerate(zip(thresholds, ends, strict=True), start=1)
+    used = [(k, low, high) for k, (low, high) in pairs if high is None or low < high]
+    return tuple(EpsilonRange(k, tuple(order[:k]), (low, high)) for k, low, high in used)
 
 
 def _points_and_utility(source: Any, n: int | None, utility: Any) -> tuple[ExtremePoints, Utility]:
@@ -274,11 +266,8 @@ def _cells(functions: Sequence[Point]) -> dict[Point, list[Point]]:
 def _facets(gains: Point, cells: Mapping[Point, list[Point]]) -> tuple[tuple[int, ...], ...]:
     """Return the inequalities of a cell: one for each cell that shares a facet, and those of the simplex."""
     n, corners = len(gains), cells[gains]
-    rows = [
-        tuple(primitive_integers([a - b for a, b in zip(gains, other, strict=True)]))
-        for other, others in cells.items()
-        if other != gains and _spans(list(set(corners) & set(others)), n - 1)
-    ]
+    near = [other for other, spots in cells.items() if other != gains and _spans([*set(corners) & set(spots)], n - 1)]
+    rows = [tuple(primitive_integers([a - b for a, b in zip(gains, other, strict=True)])) for other in near]
     sides = [x for x in range(n) if _spans([corner for corner in corners if not corner[x]], n - 1)]
     return (*rows, *(tuple(int(k == x) for k in range(n)) for x in sides))
 

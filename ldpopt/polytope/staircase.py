@@ -23,8 +23,6 @@ Pattern = tuple[tuple[int, ...], ...]
 """Columns of levels, sorted: an extreme point up to the order of its columns."""
 
 Exact = NDArray[np.object_]
-
-
 MAX_POINTS = 8  # largest ground set; orbits are found by all permutations of its points
 MAX_FAMILIES = 50_000_000  # largest number of families of sets to try: some minutes
 _CHUNK = 200_000
@@ -162,11 +160,9 @@ def _free_rows(collection: Collection) -> list[tuple[int, ...]]:
 
 def _pattern(collection: Collection, rows: Sequence[tuple[int, ...]]) -> Pattern:
     """Return the columns of levels: the collection's points first, the free rows after them."""
-    columns = []
-    for j, mask in enumerate(collection.sets):
-        bound = tuple(mask >> point & 1 for point in range(collection.points))
-        columns.append(bound + tuple(row[j] for row in rows))
-    return tuple(columns)
+    points = range(collection.points)
+    columns = enumerate(collection.sets)
+    return tuple((*(mask >> point & 1 for point in points), *(row[j] for row in rows)) for j, mask in columns)
 
 
 @lru_cache(maxsize=16)
@@ -177,8 +173,7 @@ def orders(size: int) -> Int:
 
 def _images_of(pattern: Pattern, n: int) -> Int:
     """Return the columns as base-3 numbers, sorted, under every order of the rows; shape (n!, u)."""
-    powers = 3 ** np.arange(n)[::-1]
-    codes = np.array(pattern)[:, orders(n)] @ powers
+    codes = np.array(pattern)[:, orders(n)] @ 3 ** np.arange(n)[::-1]
     return np.sort(codes.T, axis=1)
 
 
@@ -208,8 +203,7 @@ def entries_of(pattern: Pattern, alpha: Fraction) -> Exact:
     collection = balance(len(bound), sets)
     assert collection is not None
     weights, growth = collection.weights, alpha - 1
-    unit = 1 / (sum(weights) + growth * collection.total)
-    entries = np.empty((n, u), dtype=object)
+    unit, entries = 1 / (sum(weights) + growth * collection.total), np.empty((n, u), dtype=object)
     for x in range(n):
         high = sum(w for w, level in zip(weights, levels[x], strict=True) if level == HIGH)
         for j in range(u):

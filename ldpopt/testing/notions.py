@@ -87,13 +87,9 @@ class _NoPrivacy(Notion):
 
 
 def check_notion(
-    notion: Any,
-    inputs: Sequence[Hashable] | None = None,
-    outputs: Sequence[Hashable] | None = None,
-    *,
-    post_processing: bool = False,
-    only: Sequence[str] | None = None,
-) -> None:
+    notion: Any, inputs: Sequence[Hashable] | None = None, outputs: Sequence[Hashable] | None = None, *,
+    post_processing: bool = False, only: Sequence[str] | None = None
+) -> None:  # fmt: skip
     """Run every check on a privacy notion.
 
     Parameters
@@ -149,8 +145,7 @@ def _results(checked: _Checked) -> None:
     audit = _result(notion, "audit", lambda: notion.audit(uniform))
     require(isinstance(audit, Audit), f"{_returned(notion, 'audit', audit)}, not an Audit")
     for method in ("ties", "definition"):
-        describe = getattr(notion, method)
-        ties = _result(notion, method, partial(describe, checked.inputs, checked.outputs))
+        ties = _result(notion, method, partial(getattr(notion, method), checked.inputs, checked.outputs))
         if ties is not None or isinstance(notion, TiedNotion):
             _require_ties(notion, method, ties, n, m)
     if checked.inputs == checked.outputs:
@@ -312,12 +307,6 @@ def _post_processing(checked: _Checked) -> None:
 
 
 _CHECKS: dict[str, Callable[[_Checked], None]] = {
-    "results": _results,
-    "rows and audit": _rows_and_audit,
-    "tightness": _tightness,
-    "ties": _ties,
-    "events": _events,
-    "table": _table,
-    "certificate": _certificate,
-    "post-processing": _post_processing,
-}
+    "results": _results, "rows and audit": _rows_and_audit, "tightness": _tightness, "ties": _ties, "events": _events,
+    "table": _table, "certificate": _certificate, "post-processing": _post_processing,
+}  # fmt: skip

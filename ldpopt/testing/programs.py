@@ -9,15 +9,9 @@ from ldpopt.solvers.program import LinearProgram, Span
 
 
 def dense_program(
-    objective: ArrayLike,
-    rows: ArrayLike,
-    row_lower: ArrayLike,
-    row_upper: ArrayLike,
-    *,
-    column_lower: ArrayLike = 0.0,
-    column_upper: ArrayLike = np.inf,
-    maximize: bool = True,
-) -> LinearProgram:
+    objective: ArrayLike, rows: ArrayLike, row_lower: ArrayLike, row_upper: ArrayLike, *,
+    column_lower: ArrayLike = 0.0, column_upper: ArrayLike = np.inf, maximize: bool = True
+) -> LinearProgram:  # fmt: skip
     r"""Small program from dense arrays: optimize ``objective @ v`` over ``row_lower <= rows @ v <= row_upper``.
 
     Parameters
@@ -47,7 +41,6 @@ def dense_program(
     matrix = np.asarray(rows, float).reshape(-1, len(costs))
     row, index = np.nonzero(matrix)
     size, width = matrix.shape
-
     sides: Any = ((row_lower, size), (row_upper, size), (column_lower, width), (column_upper, width))
     low, high, least, most = [np.array(np.broadcast_to(np.asarray(side, float), (length,))) for side, length in sides]
     spans = [(Span(name, 0, k, (tuple(map(str, range(k))),)),) for name, k in (("row", size), ("v", width))]
@@ -68,12 +61,7 @@ def diet() -> LinearProgram:
 def mixed(maximize: bool) -> LinearProgram:
     """Rows of every kind and bounds of every kind; optimum unique and not degenerate."""
     sign = 1.0 if maximize else -1.0
-    return dense_program(
-        sign * np.array([4.0, 3.0, -2.0, 1.0, -1.0]),
-        [[1, 1, 1, 0, 0], [2, -1, 0, 1, 0], [1, 0, -1, 0, 1], [0, 1, 0, 1, 1]],
-        [-np.inf, -4, 1, 2],
-        [10, 6, 1, np.inf],
-        column_lower=[0, 0, -np.inf, -2, 0.5],
-        column_upper=[np.inf, 4, np.inf, 3, np.inf],
-        maximize=maximize,
-    )
+    costs = sign * np.array([4.0, 3.0, -2.0, 1.0, -1.0])
+    rows = [[1, 1, 1, 0, 0], [2, -1, 0, 1, 0], [1, 0, -1, 0, 1], [0, 1, 0, 1, 1]]
+    bounds: Any = {"column_lower": [0, 0, -np.inf, -2, 0.5], "column_upper": [np.inf, 4, np.inf, 3, np.inf]}
+    return dense_program(costs, rows, [-np.inf, -4, 1, 2], [10, 6, 1, np.inf], **bounds, maximize=maximize)

@@ -161,8 +161,7 @@ def _degenerate(solver: _Checked) -> None:
 
 def _badly_scaled(solver: _Checked) -> None:
     rows, columns = np.array([1e3, 1.0, 1e-3]), np.array([1e2, 1e-2])
-    plain = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 2.0]])
-    scaled = rows[:, None] * plain * columns
+    scaled = rows[:, None] * np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 2.0]]) * columns
     solver.value(dense_program(columns * [3, 5], scaled, -np.inf, rows * [4, 12, 18]), 36.0)
 
 
@@ -183,8 +182,7 @@ def _two_sided(solver: _Checked) -> None:
 
 def _equalities(solver: _Checked) -> None:
     # Ship 3 and 4 units to shops that need 2 and 5; one of the four equations is redundant.
-    rows = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
-    supply = [3, 4, 2, 5]
+    rows, supply = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]], [3, 4, 2, 5]
     solver.value(dense_program([8, 6, 9, 5], rows, supply, supply, maximize=False), 42.0)
 
 
@@ -271,18 +269,9 @@ def _near(found: float, expected: float, solver: _Checked) -> bool:
 
 _CHECKS: dict[str, Callable[[_Checked], object]] = {
     "optimum of a maximum": lambda solver: solver.value(factory(), 36.0),
-    "optimum of a minimum": lambda solver: solver.value(diet(), 9.0),
-    "infeasible": _infeasible,
-    "unbounded": _unbounded,
-    "degenerate": _degenerate,
-    "badly scaled": _badly_scaled,
-    "free columns": _free,
-    "two-sided rows": _two_sided,
-    "equations": _equalities,
-    "empty rows and columns": _empty,
-    "channel programs": _channel,
-    "time limit": _time_limit,
-    "unknown option": _unknown_option,
-    "signs of duals": _duals,
-    "reduced costs": _reduced_costs,
-}
+    "optimum of a minimum": lambda solver: solver.value(diet(), 9.0), "infeasible": _infeasible,
+    "unbounded": _unbounded, "degenerate": _degenerate, "badly scaled": _badly_scaled, "free columns": _free,
+    "two-sided rows": _two_sided, "equations": _equalities, "empty rows and columns": _empty,
+    "channel programs": _channel, "time limit": _time_limit, "unknown option": _unknown_option,
+    "signs of duals": _duals, "reduced costs": _reduced_costs,
+}  # fmt: skip

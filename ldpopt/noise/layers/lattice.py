@@ -1,6 +1,5 @@
 """Additive noise for linear queries with one to three integer answers, by the word metric of the query's columns."""
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import comb
@@ -64,11 +63,7 @@ class LatticeNoise:
     """
 
     def __init__(
-        self,
-        columns: Sequence[Any] | ArrayLike,
-        epsilon: float | str,
-        widening: float | Fraction | int = 0,
-        norm: float = 2,
+        self, columns: ArrayLike, epsilon: float | str, widening: float | Fraction = 0, norm: float = 2
     ) -> None:
         self.epsilon = Budget(epsilon)
         self._decay_numerator = round_decay_up(self.epsilon)
@@ -160,8 +155,7 @@ class LatticeNoise:
         if (TOTAL - self._decay_numerator) * (MAX_MEAN_LEVEL >> 5 * (self.dimension - 1)) < TOTAL:
             what = f"the average level of a draw is {TOTAL / (TOTAL - self._decay_numerator):.3g}, too many points"
             raise StatementError(what, do="state a larger epsilon")
-        source = bit_source(rng)
-        levels = np.zeros(size, dtype=np.int64)
+        source, levels = bit_source(rng), np.zeros(size, dtype=np.int64)
         waiting = np.arange(size)
         while len(waiting):
             levels[waiting], kept = self._propose(len(waiting), source)
@@ -188,8 +182,7 @@ class LatticeNoise:
 
     def _propose(self, size: int, source: Source) -> tuple[Int, Any]:
         draws = (geometric_draws(self._decay_numerator, size, source) for _ in range(self.dimension))
-        levels = np.sum(list(draws), axis=0)
-        n = self.dimension
+        levels, n = np.sum(list(draws), axis=0), self.dimension
         numbers, index = np.unique(levels, return_inverse=True)
         sizes = np.array([self.size(t) for t in numbers.tolist()], dtype=np.int64)
         bounds = np.array([self._acceptance_bound * comb(t + n - 1, n - 1) for t in numbers.tolist()], dtype=np.int64)

@@ -14,7 +14,6 @@ from ldpopt.solvers.program import LinearProgram, Span
 
 # Limit of Dinkelbach's iteration; its convergence is superlinear, three to six iterations are usual
 MAX_ITERATIONS = 100
-
 MAX_DIGITS = 5000  # largest precision; beyond ``epsilon T = 5500`` it may be too low for levels that only increase
 
 
@@ -192,27 +191,18 @@ def charnes_cooper(
         do = "give numbers from 0 down, one for each measure, whose neighbors differ by at most 1"
         raise StatementError(what, do=do)
     scale = np.exp(float(budget) * (z - z[m > 0].max()).clip(max=0))
-    step = np.arange(count - 1)
-    pairs = np.stack([step, step + 1], axis=1)
+    pairs = np.arange(count - 1)[:, None] + [0, 1]
     # Each row is divided by the larger of its coefficients, so that none is above 1.
-    least = np.exp(-float(budget) * (1 + np.diff(z)))
-    most = np.exp(-float(budget) * (1 - np.diff(z)))
+    least, most = (np.exp(-float(budget) * (1 + side * np.diff(z))) for side in (1, -1))
     falls = np.stack([least, -np.ones(count - 1)], axis=1).ravel()
     rises = np.stack([-np.ones(count - 1), most], axis=1).ravel()
-    start = np.concatenate([[0], count + 2 * np.arange(2 * count - 1)])
-    return LinearProgram(
-        objective=scale * q,
-        maximize=False,
-        start=start.astype(np.int64),
-        index=np.concatenate([np.arange(count), pairs.ravel(), pairs.ravel()]).astype(np.int64),
-        value=np.concatenate([scale * m, falls, rises]),
-        row_lower=np.concatenate([[1.0], np.full(2 * count - 2, -np.inf)]),
-        row_upper=np.concatenate([[1.0], np.zeros(2 * count - 2)]),
-        column_lower=np.zeros(count),
-        column_upper=np.full(count, np.inf),
-        rows=(Span("total", 0, 1), Span("falls", 1, count), Span("rises", count, 2 * count - 1)),
-        columns=(Span("level", 0, count),),
-    )
+    start = np.concatenate([[0], count + 2 * np.arange(2 * count - 1)]).astype(np.int64)
+    index = np.concatenate([np.arange(count), pairs.ravel(), pairs.ravel()]).astype(np.int64)
+    low, high = (np.append(1.0, np.full(2 * count - 2, side)) for side in (-np.inf, 0.0))
+    sides = (low, high, np.zeros(count), np.full(count, np.inf))
+    rows = (Span("total", 0, 1), Span("falls", 1, count), Span("rises", count, 2 * count - 1))
+    value, columns = np.concatenate([scale * m, falls, rises]), (Span("level", 0, count),)
+    return LinearProgram(scale * q, False, start, index, value, *sides, rows, columns)
 
 
 def _exp_epsilon(budget: Budget) -> Decimal:

@@ -82,14 +82,10 @@ class Layered:
 
 
 def bfs_mechanism(
-    graph: nx.Graph[Any],
-    epsilon: float | str,
-    value: Value | None = None,
-    repair: Repair = "best",
-    *,
+    graph: nx.Graph[Any], epsilon: float | str, value: Value | None = None, repair: Repair = "best", *,
     prior: ArrayLike | Mapping[Any, float] | None = None,
-    utility: str | Utility | ArrayLike | LossOfReport | None = None,
-) -> Layered:
+    utility: str | Utility | ArrayLike | LossOfReport | None = None
+) -> Layered:  # fmt: skip
     r"""Report a value with a probability that falls by ``e**-epsilon`` per layer.
 
     .. math:: P(x, r) \propto e^{-\epsilon L(x, r)}, \qquad L(x, r) = \min \{ d(x, x') : f(x') = r \}
@@ -183,8 +179,7 @@ def _read_utility(
     between_nodes = isinstance(utility, Utility) and set(utility.outputs or ()) == set(inputs) != set(outputs)
     if not between_nodes:
         return resolve(utility, inputs, outputs)
-    first = np.unique(truth, return_index=True)[1]
-    matrix = utility.to(inputs, inputs).matrix
+    first, matrix = np.unique(truth, return_index=True)[1], utility.to(inputs, inputs).matrix
     if (matrix != matrix[:, first[truth]]).any():
         what = "nodes with the same query value have different columns in the utility"
         raise StatementError(what, do="give one column for each value")
@@ -193,8 +188,7 @@ def _read_utility(
 
 def _repaired(case: RepairInput, name: str) -> tuple[Mechanism, float]:
     """Return the exactly private mechanism of one repair, and its value."""
-    problem = case.problem
-    channel = REPAIRS[name](case)
+    problem, channel = case.problem, REPAIRS[name](case)
     mechanism = repair_exactly(channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs).mechanism
     return mechanism, mechanism.expected(problem.prior, problem.utility)
 

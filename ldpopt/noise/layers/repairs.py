@@ -20,7 +20,6 @@ from ldpopt.solving.solve import solve
 
 # Budgets tried between epsilon / 2 and epsilon before the bisection; the privacy loss need not be monotone
 BUDGETS_TRIED = 64
-
 MAX_WINDOW_POINTS = 20_000  # largest number of points of the group on which the noise of a window is defined
 MAX_BALL_ENTRIES = 2_000_000  # entries of the program of ball columns above which some sets are left out
 MAX_LAYER_ENTRIES = 3000  # largest number of probabilities in the program of `layer_program`: one to a few seconds
@@ -184,8 +183,7 @@ def layer_program(case: RepairInput) -> Float:
     if not count:
         what = f"the query has {m} values: too many for the linear program of layers"
         raise NotRepresentableError(what, do="choose another repair, or group the values")
-    weights = np.bincount(classes, case.prior)
-    gain = np.zeros((count, m))
+    weights, gain = np.bincount(classes, case.prior), np.zeros((count, m))
     np.add.at(gain, classes, case.prior[:, None] * problem.utility.gain)
     gain[weights > 0] /= weights[weights > 0, None]
     graph = nx.empty_graph(count)
@@ -196,13 +194,9 @@ def layer_program(case: RepairInput) -> Float:
 
 
 REPAIRS: dict[str, Callable[[RepairInput], Float]] = {
-    "none": normalize,
-    "budget": reduce_budget,
-    "columns": column_weights,
-    "balls": balls,
-    "window": window,
+    "none": normalize, "budget": reduce_budget, "columns": column_weights, "balls": balls, "window": window,
     "layers": layer_program,
-}
+}  # fmt: skip
 """In order of preference; among equal values the first wins."""
 
 

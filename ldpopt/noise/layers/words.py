@@ -1,6 +1,5 @@
 """The word metric of integer steps: how many additions and subtractions of columns lead from a ball to a point."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,7 +15,6 @@ from ldpopt.foundation.numbers import Int, real_number
 
 # A point ``(a, b, ...)`` is stored as ``a * base + b`` and so on; codes add like points while entries are small
 BASES = {1: 1 << 62, 2: 1 << 31, 3: 1 << 20}
-
 MAX_POINTS = 2_000_000  # largest number of lattice points to list
 STEADY_LAYERS = 12  # number of consecutive layers that must follow the polynomial of the tail
 
@@ -68,9 +66,7 @@ class WordMetric:
     array([[-6], [-5], [-4], [-1], [ 1], [ 4], [ 5], [ 6]])
     """
 
-    def __init__(
-        self, columns: Sequence[Any] | ArrayLike, widening: float | Fraction | int = 0, norm: float = 2
-    ) -> None:
+    def __init__(self, columns: ArrayLike, widening: float | Fraction = 0, norm: float = 2) -> None:
         self.columns, self.dimension = _read_columns(columns)
         self.widening, self.norm = widening, norm
         steps = self._code(self.columns)
@@ -110,8 +106,7 @@ class WordMetric:
             Sums of columns; in one dimension also shape (N,).
         """
         wanted = self._code(np.asarray(points, dtype=np.int64).reshape(-1, self.dimension))
-        found = np.full(len(wanted), -1, dtype=np.int64)
-        number = 0
+        found, number = np.full(len(wanted), -1, dtype=np.int64), 0
         while (found < 0).any():
             found[np.isin(wanted, self._codes(number)) & (found < 0)] = number
             number += 1
@@ -160,8 +155,7 @@ class WordMetric:
         corners = self.layer(0)
         for k, row in enumerate(basis):
             corners = corners - np.outer(corners[:, k] // row[k], row)
-        cosets = len(np.unique(corners, axis=0))
-        return round(hull.volume * factorial(self.dimension)) * cosets // cells
+        return round(hull.volume * factorial(self.dimension)) * len(np.unique(corners, axis=0)) // cells
 
     def _codes(self, number: int) -> Int:
         while len(self._layers) <= number:
@@ -169,11 +163,9 @@ class WordMetric:
             before = self._layers[-2] if len(self._layers) > 1 else last
             reach = float(self.widening) + (number + 1) * int(np.abs(self.columns).max())
             if self._points > MAX_POINTS or reach >= BASES[self.dimension] // 2:
-                raise NotRepresentableError(
-                    f"{self._points} points in {len(self._layers)} layers: no polynomial tail found",
-                    do="divide the columns by their common factor, or use fewer; a point that is not a sum of columns "
-                    "is in no layer",
-                )
+                what = f"{self._points} points in {len(self._layers)} layers: no polynomial tail found"
+                do = "divide the columns by their common factor, or use fewer"
+                raise NotRepresentableError(what, do=f"{do}; a point that is not a sum of columns is in no layer")
             fresh = np.unique(last[:, None] + self._steps)
             fresh = fresh[~np.isin(fresh, last) & ~np.isin(fresh, before)]
             self._layers.append(fresh)
