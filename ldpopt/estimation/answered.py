@@ -52,13 +52,12 @@ def among_answered(
         middle = (near + far) / 2
         is_out = (estimates - middle * rest) ** 2 > z * z * np.stack([variances(side) for side in middle])
         near, far = np.where(is_out, near, middle), np.where(is_out, middle, far)
-    order = np.append(rows, missing)
     return replace(
         found,
         values=np.append(values, found.values[missing]),
         std_error=np.append(np.sqrt(variances(values)) / rest, found.std_error[missing]),
         interval=np.vstack([far.T, found.interval[missing]]),
-        labels=None if found.labels is None else tuple(found.labels[place] for place in order),
+        labels=None if found.labels is None else tuple(found.labels[place] for place in np.append(rows, missing)),
         covariance=None,
         method=ANSWERED,
     )

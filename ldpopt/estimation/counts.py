@@ -312,8 +312,7 @@ class ListedSource(ReportSource):
             if weights is not None:
                 do = "count lists of reports with their weights, and add"
                 raise StatementError("a stream takes no weights", do=do)
-            parts = iter(lambda: list(islice(reports, STREAM)), [])
-            each = (self.counts_of(part, None, missing) for part in parts)
+            each = (self.counts_of(part, None, missing) for part in iter(lambda: list(islice(reports, STREAM)), []))
             return sum(each, self.counts_of_array(self.codec.no_reports))
         if is_partitioned(reports):
             raise no_names()
@@ -336,8 +335,7 @@ class ListedSource(ReportSource):
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,); the worst prior is found exactly."""
         known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
-        channel = self.mechanism.counts / self.mechanism.denominator
-        return linear_variances(channel, self.estimator, self.wanted, known)
+        return linear_variances(self.mechanism.counts / self.mechanism.denominator, self.estimator, self.wanted, known)
 
     @property
     def spans(self) -> Float:

@@ -173,15 +173,13 @@ def linear_estimate(
     else:
         covariance, spread = None, centered**2 @ weights
     error = np.sqrt(np.maximum(spread, 0.0))
-    second = estimator**2 @ channel.T
-    interval = score_intervals(values, wanted, second, norm_sub(inverse @ share), counts.scale, z)
+    interval = score_intervals(values, wanted, estimator**2 @ channel.T, norm_sub(inverse @ share), counts.scale, z)
     return Estimate(values, error, counts.n_reports, confidence, method, names, covariance, interval)
 
 
 def normal_quantile(confidence: float) -> float:
     r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``: 1.96 for 0.95."""
-    share = inner_share(confidence, "confidence", do="pass a coverage such as 0.95")
-    return -NormalDist().inv_cdf((1 - share) / 2)
+    return -NormalDist().inv_cdf((1 - inner_share(confidence, "confidence", do="pass a coverage such as 0.95")) / 2)
 
 
 def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:

@@ -21,8 +21,7 @@ def norm_sub(values: Float) -> Float:
     """Return the nearest frequencies, as `Estimate.norm_sub`: the Euclidean projection on the simplex."""
     falling = np.sort(values)[::-1]
     shift = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
-    kept = int(np.flatnonzero(falling > shift)[-1])
-    return np.asarray(np.maximum(values - shift[kept], 0.0))
+    return np.asarray(np.maximum(values - shift[int(np.flatnonzero(falling > shift)[-1])], 0.0))
 
 
 def share_intervals(share: Float, scale: float, z: float) -> Float:

@@ -87,8 +87,7 @@ def likelihood_p_value(channel: Float, share: Float, n_reports: int) -> float:
         return 1.0
 
     def excess_of(frequencies: Float) -> float:
-        nearest = frequencies @ channel
-        return n_reports * float(share[seen] @ np.log(share[seen] / nearest[seen]))
+        return n_reports * float(share[seen] @ np.log(share[seen] / (frequencies @ channel)[seen]))
 
     excess = excess_of(most_likely(channel, share, lambda frequencies: excess_of(frequencies) <= freedom))
     if excess <= freedom:

@@ -65,8 +65,7 @@ def count_frame(
     if is_partitioned(table):
         if not isinstance(weights, (str, type(None))):
             raise no_names()
-        parts = gathered(table, lambda part, _: count_frame(source, part, column, weights, missing, by))
-        return merged_groups(*parts)
+        return merged_groups(*gathered(table, lambda part, _: count_frame(source, part, column, weights, missing, by)))
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
@@ -189,10 +188,9 @@ def read_weights(column: optional.pyarrow.Array, where: str, first_row: int) -> 
 
 def read_numbers(column: optional.pyarrow.Array, where: str, first_row: int, what: str) -> Float:
     """Read numbers in a column of a file; nan if one is missing in a file with missing values."""
-    pa = optional.pyarrow
     try:
-        return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), float)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return np.asarray(column.cast(optional.pyarrow.float64()).to_numpy(zero_copy_only=False), float)
+    except (optional.pyarrow.ArrowInvalid, optional.pyarrow.ArrowNotImplementedError):
         values = column.to_pylist()
         row = next((row for row, value in enumerate(values) if not _is_float(value)), None)
         if row is None:
@@ -216,8 +214,7 @@ def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
         return None
     if is_labelled(weights):
         index = reports.index if hasattr(reports, "to_numpy") and hasattr(reports, "index") else range(size)
-        is_aligned = is_series(weights) and hasattr(index, "equals") and weights.index.equals(index)
-        if not is_aligned:
+        if not (is_series(weights) and hasattr(index, "equals") and weights.index.equals(index)):
             weights = _ordered(weights, index)
     values = real_array(weights.to_numpy() if is_series(weights) else weights, "weights")
     if values.shape != (size,):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.errors import ModelFileError
 from ldpopt.fieldwork.messages import InvalidMessageError, Message
 from ldpopt.fieldwork.store import Store
+from ldpopt.foundation import optional
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -34,10 +35,7 @@ PAGE = {
 
 def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starlette:
     """Return the web application: ``GET /`` is the page, ``POST /reports`` keeps a report, ``until`` a moment."""
-    from ldpopt.foundation.optional import starlette_applications as applications
-    from ldpopt.foundation.optional import starlette_responses as responses
-    from ldpopt.foundation.optional import starlette_routing as routing
-
+    responses, routing = optional.starlette_responses, optional.starlette_routing
     writer = Writer(store)
 
     async def receive(request: Request) -> Any:
@@ -56,7 +54,7 @@ def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starl
         task.cancel()
 
     routes = [routing.Route("/", show), routing.Route("/reports", receive, methods=["POST", "OPTIONS"])]
-    found: Starlette = applications.Starlette(routes=routes, lifespan=lifespan)
+    found: Starlette = optional.starlette_applications.Starlette(routes=routes, lifespan=lifespan)
     return found
 
 
@@ -129,12 +127,10 @@ def serve(
 
     There is no access log: it would have the address and the time of every request.
     """
-    from ldpopt.foundation.optional import uvicorn
-
     app = app_of(store, page, until)
     with socket.create_server((host, port), backlog=2048) as listener, suppress(KeyboardInterrupt):
         silent: dict[str, Any] = dict.fromkeys(("access_log", "server_header", "date_header", "proxy_headers"), False)
         silent |= {"log_config": None, "log_level": "warning", "limit_concurrency": MAX_CONNECTIONS}
-        config = uvicorn.Config(app, **silent)
+        config = optional.uvicorn.Config(app, **silent)
         started(f"http://{host}:{listener.getsockname()[1]}/")
-        uvicorn.Server(config).run(sockets=[listener])
+        optional.uvicorn.Server(config).run(sockets=[listener])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.numbers import Int, short_repr
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
@@ -243,8 +244,7 @@ class Ids:
 
     def take(self, column: pa.Array) -> list[bytes]:
         """Ids of a batch, in UTF-8; a whole number is read as its digits."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
+        pa = optional.pyarrow
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (is_text(kind) or pa.types.is_integer(kind)):
             what = f"ids are texts or whole numbers, not {short_repr(str(kind))}"
@@ -271,8 +271,7 @@ class Ids:
 
 def ids_of(column: Any, where: str) -> list[bytes]:
     """Ids in a column of a dataframe, a list or an array."""
-    from ldpopt.foundation.optional import pyarrow as pa
-
+    pa = optional.pyarrow
     try:
         array = as_arrow(column)
         array = pa.array(column.to_list() if hasattr(column, "to_list") else column) if array is None else array

@@ -101,8 +101,7 @@ class _Records:
         """Return the answers that are randomized for a question, and the source of their draws."""
         source = self._source(name, rng)
         if self._one_question is not None:
-            is_drawn = self._positions == position
-            codes = self._one_question.answers(codes, is_drawn, len(question.inputs), source)
+            codes = self._one_question.answers(codes, self._positions == position, len(question.inputs), source)
         return codes, source
 
 
@@ -170,8 +169,7 @@ def privatize_file(
         streams = _streams(rng, questions, one_question)
         drawn = zip(questions.items(), streams, strict=False)
         columns = [_Column.of(table, column, question, stream) for (column, question), stream in drawn]
-        first_places = [position_of(table, column.reads[0].name) for column in columns]
-        own = zip(table.fields(first_places), columns, strict=True)
+        own = zip(table.fields([position_of(table, column.reads[0].name) for column in columns]), columns, strict=True)
         fields = [field.with_name(column.name).with_type(column.labels.type) for field, column in own]
         ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
         if announce is not None:

@@ -227,8 +227,7 @@ def _finished_rows(target: Path, origins: Mapping[str, dict[str, Any]]) -> dict[
     found = {}
     for path in filter(_is_table, sorted(target.iterdir())):
         given, origin = read_origin(str(path)) or {}, origins.get(path.name)
-        keys = ("questions", "asked", "unprotected", "key")
-        if origin is None or any(given.get(key) != origin[key] for key in keys):
+        if origin is None or any(given.get(key) != origin[key] for key in ("questions", "asked", "unprotected", "key")):
             what = "the folder has a file that this call would not write: of other answers, questions or keys"
             raise ModelFileError(what, where=str(path), do="name an empty folder; reports are never replaced")
         found[path.name] = _rows(path)

@@ -211,8 +211,7 @@ def simulate(
     """
     how: Any = {"repeats": repeats, "confidence": confidence, "rng": rng, "checkpoint": checkpoint}
     how |= {"jobs": jobs, "executor": executor, "progress": progress}
-    grid = simulate_grid({"": Setting(mechanism, prior, utility)}, [population], **how)
-    return next(iter(grid.cells.values()))
+    return next(iter(simulate_grid({"": Setting(mechanism, prior, utility)}, [population], **how).cells.values()))
 
 
 def simulate_grid(

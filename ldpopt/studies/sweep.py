@@ -263,8 +263,7 @@ def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> I
     given = None if deltas is None else [float(delta) for delta in deltas]
     if given is not None and not given:
         raise StatementError("no deltas to sweep", where="sweep", do="pass at least one, or leave deltas out")
-    kinds = {(one.utility.sense, one.objective) for one in problems.values()}
-    if len(kinds) > 1:
+    if len({(one.utility.sense, one.objective) for one in problems.values()}) > 1:
         do = "sweep gains and losses, and expected and worst cases, separately"
         raise StatementError("the problems have values of several kinds", where="sweep", do=do)
     for name, one in problems.items():

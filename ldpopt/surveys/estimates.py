@@ -119,8 +119,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
             [cell if isinstance(cell, (int, float)) and key != "group" else label(cell) for key, cell in entry.items()]
             for entry in self.entries()
         ]
-        words = ["question", "answer"]
-        table = Table([*headings, "low", "high", "reports"], rows, words=words, digits=5)
+        table = Table([*headings, "low", "high", "reports"], rows, words=["question", "answer"], digits=5)
         return Facts(f"{self.title or 'survey'}: {100 * confidence:g} % intervals", [table, *self.notes()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -154,8 +153,7 @@ def estimate_survey(
 
 def numbers_of(survey: Survey, name: str) -> Any:
     """What estimates the numbers of a question."""
-    column = survey.column_of(name)
-    found = survey.sources[column] if survey.joint is None else survey.joint.numbers_of(name)
+    found = survey.sources[survey.column_of(name)] if survey.joint is None else survey.joint.numbers_of(name)
     return found if isinstance(found, YesNoPatterns) else source_of(found, name)
 
 

@@ -77,8 +77,7 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
         data |= {"ticks": list(question.ticks), "columns": list(question.columns)}
     if isinstance(source, Workload):
         answers = {"inputs": plain_labels(source.inputs), "names": plain_labels(source.names)}
-        rows = None if source.unit == 1 else source.matrix.tolist()
-        return data | {"answers": {**answers, "rows": rows}}
+        return data | {"answers": {**answers, "rows": None if source.unit == 1 else source.matrix.tolist()}}
     randomizer: Any = question.randomizer
     data["digest"] = randomizer.digest
     if isinstance(source, FrequencyDesign):

@@ -161,8 +161,7 @@ def _texts(labels: Any, kind: str, name: str) -> list[str]:
     texts = list(map(text_of, labels))
     for text, count in Counter(texts).most_common(1):
         if count > 1:
-            what = f"question {name!r}: {count} {kind}s have the text {text!r}"
-            raise StatementError(what, do="rename one of them")
+            raise StatementError(f"question {name!r}: {count} {kind}s have the text {text!r}", do="rename one of them")
     if any(UNSHOWN.search(text) for text in texts):
         what = f"question {name!r}: the text of {'an' if kind == 'answer' else 'a'} {kind} has control characters"
         raise StatementError(what, do="use letters, digits, spaces and signs")

@@ -104,8 +104,7 @@ class JointQuestion(Question):
     def variances(self, name: str, priors: Sequence[Float] | None) -> Float:
         """Variances of the numbers of a question, for independent answers; default: at the worst distribution."""
         if not isinstance(self.source, YesNoPatterns):
-            joined = None if priors is None else reduce(np.multiply.outer, priors).ravel()
-            return self._numbers[name].variances(joined)
+            return self._numbers[name].variances(None if priors is None else reduce(np.multiply.outer, priors).ravel())
         return self.source.variances_at(np.full(2, 0.5) if priors is None else priors[self.source.place(name)])
 
     def pair(self, name: str, other: str) -> Any:
@@ -116,12 +115,10 @@ class JointQuestion(Question):
         if isinstance(self.source, YesNoPatterns):
             return self.source.pair(name, other)
         first, second = (self._combinations[list(self.questions).index(each)] for each in (name, other))
-        cells = first * len(two.inputs) + second
-        wanted = np.eye(len(one.inputs) * len(two.inputs))[:, cells]
+        wanted = np.eye(len(one.inputs) * len(two.inputs))[:, first * len(two.inputs) + second]
         channel = self.source.mechanism.channel
         root = np.sqrt(channel.mean(axis=0))
-        inverse = np.linalg.pinv((channel / root).T, rcond=1e-9) / root
-        estimator = wanted @ inverse
+        estimator = wanted @ (np.linalg.pinv((channel / root).T, rcond=1e-9) / root)
         if np.abs(estimator @ channel.T - wanted).max() > TOLERANCE:
             what = f"the reports do not show how the answers to {name!r} and {other!r} depend on each other"
             raise StatementError(what, do="use a larger epsilon, or the scheme 'split'")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.labels import no_label, text_of
 from ldpopt.foundation.numbers import Int, short_repr
 
@@ -40,14 +41,11 @@ class Coder:
 
     def codes(self, column: pa.Array, where: str, first_row: int = 0) -> Codes:
         """Codes of a column; an error names the first unknown entry."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
         require_labels_in(column.type, where)
-        if not pa.types.is_dictionary(column.type):
+        if not optional.pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
-        positions = column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
-        found: Codes = table[positions]
+        found: Codes = table[column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)]
         if (table == UNKNOWN).any() and (found == UNKNOWN).any():
             row = int(np.argmax(found == UNKNOWN))
             raise self.unknown(column[row].as_py(), f"{where}, row {first_row + row}")
@@ -67,8 +65,7 @@ class Coder:
             return UNKNOWN
         if code is None:
             # A whole number is a float in a column with missing entries.
-            is_whole = type(value) is int or (type(value) is float and value.is_integer())
-            text = str(int(value)) if is_whole else value
+            text = str(int(value)) if type(value) is int or (type(value) is float and value.is_integer()) else value
             code = self._texts.get(text) if isinstance(text, str) else None
         if code is None:
             code = MISSING if is_missing(value, self.as_text) else UNKNOWN
@@ -114,17 +111,14 @@ def require_policy(missing: Any) -> None:
 
 def require_labels_in(kind: pa.DataType, where: str) -> None:
     """Refuse a column of lists or other nested entries."""
-    from ldpopt.foundation.optional import pyarrow as pa
-
-    if pa.types.is_nested(kind):
+    if optional.pyarrow.types.is_nested(kind):
         what = f"the entries are of type {short_repr(str(kind))}, not labels"
         raise StatementError(what, where=where, do="pass a column of labels")
 
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column has texts, dictionary-encoded or not."""
-    from ldpopt.foundation.optional import pyarrow as pa
-
+    pa = optional.pyarrow
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
 
@@ -141,16 +135,12 @@ class TextRows:
 
     def fields(self, positions: Sequence[int]) -> list[pa.Field]:
         """Names and types of columns."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
-        return [pa.field(self.columns[position], pa.string()) for position in positions]
+        return [optional.pyarrow.field(self.columns[position], optional.pyarrow.string()) for position in positions]
 
 
 def label_column(labels: Sequence[Hashable], as_text: bool = False) -> pa.Array:
     """Labels as an arrow array: of their own type if all have the same one, else of text."""
-    from ldpopt.foundation.optional import pyarrow as pa
-
     kinds = {type(name) for name in labels}
     if as_text or len(kinds) != 1 or not kinds <= {str, int, float, bool}:
-        return pa.array(list(map(text_of, labels)), pa.string())
-    return pa.array(labels)
+        return optional.pyarrow.array(list(map(text_of, labels)), optional.pyarrow.string())
+    return optional.pyarrow.array(labels)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from ldpopt.errors import ModelFileError, shows_values
+from ldpopt.foundation import optional
 from ldpopt.tables.coding import TextRows
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ class CsvRows(TextRows):
 
     def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""
-        from ldpopt.foundation.optional import pyarrow as pa
-        from ldpopt.foundation.optional import pyarrow_csv as arrow
-
+        pa, arrow = optional.pyarrow, optional.pyarrow_csv
         global _unfinished
         names, last = list(map(str, range(len(self.columns)))), 1
         bad: list[Any] = []
@@ -130,8 +129,7 @@ def _split_header(stream: IO[bytes], name: str) -> tuple[bytes, bytes]:
         more = stream.read(1 << 16)
         head = (head + more).removeprefix(MARK) if not start else head + more
         for at in range(start, len(head)):
-            is_end = head[at] in BREAKS and head.count(QUOTE, 0, at) % 2 == 0
-            if is_end and (at + 1 < len(head) or not more):
+            if head[at] in BREAKS and head.count(QUOTE, 0, at) % 2 == 0 and (at + 1 < len(head) or not more):
                 return head[:at], head[at + 1 + (head[at : at + 2] == BREAKS) :]
         if not more:
             return head, b""
@@ -156,8 +154,7 @@ def as_csv(columns: Sequence[pa.Array]) -> bytes:
 
 def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """Write a column; in a dictionary-encoded one each label is written only once."""
-    from ldpopt.foundation.optional import pyarrow as pa
-
+    pa = optional.pyarrow
     if not pa.types.is_dictionary(column.type):
         return write(column)
     labels = column.dictionary.cast(pa.large_string())
@@ -167,9 +164,7 @@ def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Arr
 
 def _glued(*parts: Any, by: str = "") -> pa.Array:
     """Join texts row by row."""
-    from ldpopt.foundation.optional import pyarrow as pa
-    from ldpopt.foundation.optional import pyarrow_compute as pc
-
+    pa, pc = optional.pyarrow, optional.pyarrow_compute
     kind = pa.large_string()
     texts = [pa.scalar(part, kind) if isinstance(part, str) else part for part in parts]
     return pc.binary_join_element_wise(*texts, pa.scalar(by, kind))
@@ -177,9 +172,7 @@ def _glued(*parts: Any, by: str = "") -> pa.Array:
 
 def _quoted(column: pa.Array, alone: bool = False) -> pa.Array:
     """Write a column as fields of CSV; a field that is ``alone`` in its line is quoted if it is empty."""
-    from ldpopt.foundation.optional import pyarrow as pa
-    from ldpopt.foundation.optional import pyarrow_compute as pc
-
+    pa, pc = optional.pyarrow, optional.pyarrow_compute
     try:
         text = column.cast(pa.large_string()).fill_null("")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):

@@ -94,7 +94,6 @@ def report(
     if waves is not None:
         raise StatementError("waves are those of a survey", do="leave waves out, or pass a Survey")
     results, own = _results(problem, budgets, time_limit, progress)
-    found = {"problem": problem, "is_design": isinstance(problem, DesignProblem), "results": results, "own": own}
     return filled(
         Path(__file__).parent,
         people=sizes,
@@ -102,7 +101,10 @@ def report(
         precision_rows=lambda precision: precision_rows(precision, sizes),
         guesses=guesses,
         power=lambda privacy, distance: math.exp(min(float(privacy.epsilon) * distance, 700.0)),
-        **found,
+        problem=problem,
+        is_design=isinstance(problem, DesignProblem),
+        results=results,
+        own=own,
         **words,
     )
 

@@ -177,8 +177,7 @@ def completed(problem: Problem, rows: Sequence[ComparisonRow], finished: int, pl
     is_gain = problem.utility.sense == "gain"
     solved = [row for row in rows if row.kind != LITERATURE and row.mechanism is not None]
     best = (max if is_gain else min)((row.value for row in solved), default=math.nan)
-    bounds = [row.bound for row in rows if not math.isnan(row.bound)]
-    bound = (min if is_gain else max)(bounds, default=math.nan)
+    bound = (min if is_gain else max)([row.bound for row in rows if not math.isnan(row.bound)], default=math.nan)
     solvers = {_solver_of(row.name) for row in solved}
     kept = []
     for row in rows:
