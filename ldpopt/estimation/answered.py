@@ -52,12 +52,9 @@ def among_answered(
         middle = (near + far) / 2
         is_out = (estimates - middle * rest) ** 2 > z * z * np.stack([variances(side) for side in middle])
         near, far = np.where(is_out, near, middle), np.where(is_out, middle, far)
-    return replace(
-        found,
-        values=np.append(values, found.values[missing]),
-        std_error=np.append(np.sqrt(variances(values)) / rest, found.std_error[missing]),
-        interval=np.vstack([far.T, found.interval[missing]]),
-        labels=None if found.labels is None else tuple(found.labels[place] for place in np.append(rows, missing)),
-        covariance=None,
-        method=ANSWERED,
-    )
+    parts = (values, found.values), (np.sqrt(variances(values)) / rest, found.std_error)
+    values, error = (np.append(shares, whole[missing]) for shares, whole in parts)
+    interval = np.vstack([far.T, found.interval[missing]])
+    labels = None if found.labels is None else tuple(found.labels[place] for place in np.append(rows, missing))
+    how: dict[str, Any] = {"interval": interval, "labels": labels, "covariance": None, "method": ANSWERED}
+    return replace(found, values=values, std_error=error, **how)

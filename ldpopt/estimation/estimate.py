@@ -75,16 +75,12 @@ class Estimate(HasFacts):
             interval = np.stack([values - half_width * std_error, values + half_width * std_error], axis=-1)
         object.__setattr__(self, "values", values)
         n = len(values)
-        given: tuple[tuple[str, Any, tuple[int, ...]], ...] = (
-            ("values", values, (n,)),
-            ("std_error", std_error, (n,)),
-            ("covariance", self.covariance, (n, n)),
-            ("interval", interval, (n, 2)),
-        )
-        for name, array, shape in given:
+        arrays: dict[str, Any] = {"std_error": std_error, "covariance": self.covariance, "interval": interval}
+        shapes = {"values": (n,), "std_error": (n,), "covariance": (n, n), "interval": (n, 2)}
+        for name, array in ({"values": values} | arrays).items():
             if array is None:
                 continue
-            checked = np.array(array, dtype=np.float64)
+            checked, shape = np.array(array, dtype=np.float64), shapes[name]
             if checked.shape != shape:
                 what = f"{name} of an estimate has shape {checked.shape}; it needs {shape}"
                 raise StatementError(what, do=f"give it for each of the {n} values")

@@ -93,8 +93,8 @@ def estimate_frequencies(
     array([0.7, 0.3])
     """
     if not isinstance(method, str) or method not in ("inversion", "maximum_likelihood"):
-        what = f"method {short_repr(method)} is unknown"
-        raise StatementError(what, where="estimate_frequencies", do="use 'inversion' or 'maximum_likelihood'")
+        do = "use 'inversion' or 'maximum_likelihood'"
+        raise StatementError(f"method {short_repr(method)} is unknown", where="estimate_frequencies", do=do)
     if not isinstance(mechanism, Mechanism):
         kind = type(mechanism)
         has_one = hasattr(kind, "mechanism")
@@ -131,8 +131,7 @@ def why_not_estimable(mechanism: Mechanism) -> str:
     try:
         left_inverse(mechanism)
     except StatementError as error:
-        what = error.what.partition(":")[0]
-        why = f"frequencies cannot be estimated from this mechanism: {what}"
+        why = f"frequencies cannot be estimated from this mechanism: {error.what.partition(':')[0]}"
         return f"{why}; `ldpopt design` finds the best one for them"
     return ""
 
@@ -141,8 +140,6 @@ def _require_possible(seen: NDArray[Any], channel: Float, mechanism: Mechanism) 
     """Refuse reports that no input can cause."""
     impossible = np.flatnonzero((seen > 0) & (channel.max(axis=0) == 0))
     if len(impossible):
-        raise StatementError(
-            f"report {mechanism.outputs[impossible[0]]!r} has probability 0 under every input, yet was seen "
-            f"{seen[impossible[0]]} times",
-            do="pass the mechanism that made these reports",
-        )
+        report, times = mechanism.outputs[impossible[0]], seen[impossible[0]]
+        what = f"report {report!r} has probability 0 under every input, yet was seen {times} times"
+        raise StatementError(what, do="pass the mechanism that made these reports")

@@ -96,9 +96,8 @@ def count_file(
         row = table.first_row
         for batch in table.batches(places, beside):
             numbers = read_weights(batch[-1], f"{table.name}, column {weights}", row) if beside else None
-            groups = None
-            if by is not None:
-                groups = _groups(batch[len(columns)], f"{table.name}, column {by}", table.is_text(places[-1]))
+            about = f"{table.name}, column {by}", table.is_text(places[-1])
+            groups = None if by is None else _groups(batch[len(columns)], *about)
             for one, part in zip(found.values(), batch, strict=False):
                 one.add(part, numbers, row, groups)
             row += len(batch[0])
@@ -133,8 +132,8 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
 
 def no_names() -> StatementError:
     """Return the error for a table of Dask without the names of its columns."""
-    what, do = "a table of Dask needs the names of its columns", "pass column=, and weights= by name"
-    return StatementError(what, where="Counts.of", do=do)
+    do = "pass column=, and weights= by name"
+    return StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
 
 
 def _no_column(path: str) -> StatementError:

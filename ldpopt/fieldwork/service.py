@@ -24,13 +24,8 @@ MAX_SECONDS = 20.0  # longest time that a message takes to arrive
 # Reports may come from a file or from another server than the page's; no cookies are ever sent.
 OPEN = {"access-control-allow-origin": "*", "cache-control": "no-store"}
 PREFLIGHT = OPEN | {"access-control-allow-headers": "content-type", "access-control-allow-methods": "POST"}
-PAGE = {
-    "cache-control": "no-cache",
-    "content-security-policy": "frame-ancestors 'none'",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-}
+PAGE = {"cache-control": "no-cache", "content-security-policy": "frame-ancestors 'none'"}
+PAGE |= {"referrer-policy": "no-referrer", "x-content-type-options": "nosniff", "x-frame-options": "DENY"}
 
 
 def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starlette:
@@ -54,8 +49,7 @@ def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starl
         task.cancel()
 
     routes = [routing.Route("/", show), routing.Route("/reports", receive, methods=["POST", "OPTIONS"])]
-    found: Starlette = optional.starlette_applications.Starlette(routes=routes, lifespan=lifespan)
-    return found
+    return optional.starlette_applications.Starlette(routes=routes, lifespan=lifespan)  # type: ignore[no-any-return]
 
 
 async def answer_to(request: Request, writer: Writer, until: datetime | None) -> tuple[int, dict[str, Any]]:

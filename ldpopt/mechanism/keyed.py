@@ -233,10 +233,7 @@ class Keyed:
 
 
 class Ids:
-    """Ids of the records of a table, read batch by batch; ``where`` is the file and column, for messages.
-
-    Duplicate ids are found by 64-bit hashes: of ``n`` different ids two have the same with probability ``n^2 / 2^65``.
-    """
+    """Ids of a table, batch by batch, distinct by 64-bit hashes: ``n`` ids have two equal ones with ``n^2 / 2^65``."""
 
     def __init__(self, where: str, first_row: int = 0) -> None:
         self.where, self._row, self._first = where, first_row, first_row

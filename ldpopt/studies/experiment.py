@@ -376,8 +376,8 @@ class Resampled:
         if not self.low < self.high:
             raise StatementError(f"the range from {low!r} to {high!r} is empty", do="pass the least answer first")
         if not math.isfinite(self.high - self.low):
-            what = f"the range from {low!r} to {high!r} is infinite"
-            raise StatementError(what, do="pass bounds of the answers; protocols for means need them")
+            do = "pass bounds of the answers; protocols for means need them"
+            raise StatementError(f"the range from {low!r} to {high!r} is infinite", do=do)
         if (twice := first_duplicate(columns)) is not None:
             raise StatementError(f"column {twice[0]!r} is named twice", where=path, do="name each column once")
         with reading(path) as table:

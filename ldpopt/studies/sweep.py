@@ -277,9 +277,8 @@ def _with_delta(privacy: Any, delta: float) -> Any:
     """The same notion with another delta."""
     has_delta = is_dataclass(privacy) and any(entry.name == "delta" and entry.init for entry in fields(privacy))
     if not has_delta or isinstance(privacy, type):
-        what = f"{short_repr(privacy)} has no delta to sweep"
         do = "use a notion with a delta, such as ApproximateLDP (in a model file: kind = 'approximate')"
-        raise StatementError(what, do=do)
+        raise StatementError(f"{short_repr(privacy)} has no delta to sweep", do=do)
     return replace(privacy, delta=delta)
 
 
@@ -356,8 +355,7 @@ class Grid:
 
     def _row(self, point: Point, *numbers: Any) -> Row:
         model, delta, _ = self.cases[point.case]
-        fields: list[Any] = [float(self.budgets[point.budget]), point.prior, *numbers, model, delta]
-        return Row(*fields)
+        return Row(float(self.budgets[point.budget]), point.prior, *numbers, model, delta)
 
     def checkpoint(self, path: FilePath) -> Checkpoint:
         """The checkpoint of the sweep; its statement is all that the rows depend on."""
@@ -369,14 +367,9 @@ class Grid:
         except StatementError as error:
             what = f"a checkpoint needs a problem that can be written to a file: {error.what}"
             raise StatementError(what, do=error.do or "sweep without a checkpoint") from None
-        statement = {
-            "problems": problems,
-            "epsilons": [repr(epsilon) for epsilon in self.budgets],
-            "priors": [None if prior is None else prior.tolist() for prior in self.priors],
-            "solver": self.solver,
-            "time_limit": self.time_limit,
-            "mechanisms": self.keep,
-        }
+        priors = [None if prior is None else prior.tolist() for prior in self.priors]
+        statement = {"problems": problems, "epsilons": list(map(repr, self.budgets)), "priors": priors}
+        statement |= {"solver": self.solver, "time_limit": self.time_limit, "mechanisms": self.keep}
         low, high = min(map(float, self.budgets)), max(map(float, self.budgets))
         first, size = self.cases[0].problem, len(list(self.points()))
         title = f"sweep of {size} points, {len(first.inputs)} inputs, {type(first.privacy).__name__}"

@@ -153,15 +153,16 @@ def estimate_survey(
 
 def numbers_of(survey: Survey, name: str) -> Any:
     """What estimates the numbers of a question."""
-    found = survey.sources[survey.column_of(name)] if survey.joint is None else survey.joint.numbers_of(name)
+    column = survey.column_of(name)
+    found = survey.sources[column] if survey.joint is None else survey.joint.numbers_of(name)
     return found if isinstance(found, YesNoPatterns) else source_of(found, name)
 
 
 def estimate_question(survey: Survey, name: str, counts: Counts, confidence: float, **how: Any) -> Estimate:
     """Estimate one question, and of one with an answer for missing ones the shares among those who answered."""
     source = numbers_of(survey, name)
-    if survey.joint is not None:
-        found = survey.joint.estimate(name, counts, confidence, **how)
+    if isinstance(source, YesNoPatterns):
+        found = source.estimate_one(name, counts, confidence, **how)
     elif isinstance(source, MechanismSource):
         found = estimate_frequencies(source.mechanism, counts, confidence=confidence, **how)
     else:

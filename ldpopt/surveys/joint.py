@@ -21,7 +21,7 @@ from ldpopt.certificate.yes_no_certificate import FORMAT, YesNoCertificate
 from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts, ListedSource
+from ldpopt.estimation.counts import ListedSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.planning import Precision
@@ -64,8 +64,7 @@ class JointQuestion(Question):
     @property
     def certificate(self) -> YesNoCertificate | DesignCertificate:
         """Value and bound, the total variance of the numbers of all questions; ``recheck`` computes both again."""
-        found: YesNoCertificate | DesignCertificate = self.source.certificate
-        return found
+        return self.source.certificate  # type: ignore[no-any-return]
 
     def combine(self, codes: Iterable[Codes]) -> Codes:
         """Rows of answers of shape (N, d) to yes/no questions, else positions of combinations, shape (N,)."""
@@ -77,13 +76,6 @@ class JointQuestion(Question):
         sizes = [len(question.inputs) for question in self.questions.values()]
         found = np.ravel_multi_index(tuple(np.maximum(columns, 0)), sizes)
         return np.where((columns == MISSING).any(axis=0), MISSING, found)
-
-    def estimate(self, name: str, counts: Counts, confidence: float = 0.95, **how: Any) -> Estimate:
-        """Estimate the numbers of one question."""
-        self._require(name)
-        if isinstance(self.source, YesNoPatterns):
-            return self.source.estimate_one(name, counts, confidence, **how)
-        return self._numbers[name].estimate(counts, confidence, **how)
 
     def numbers_of(self, name: str) -> Any:
         """What estimates one question."""
@@ -191,7 +183,7 @@ def is_yes_no(questions: Mapping[str, Question]) -> bool:
 
 def product_workload(questions: Mapping[str, Question]) -> Workload:
     """The numbers of all questions, for combinations of answers."""
-    alphabets: dict[Hashable, list[Hashable]] = {name: list(question.inputs) for name, question in questions.items()}
+    alphabets: dict[Hashable, Any] = {name: list(question.inputs) for name, question in questions.items()}
     if all(question.source.unit == 1 for question in questions.values()):
         return Workload.marginals(alphabets, 1)
     places = np.indices([len(answers) for answers in alphabets.values()]).reshape(len(alphabets), -1)

@@ -95,12 +95,11 @@ class MissingAnswers:
         """Refuse a column with missing entries."""
         if self.count:
             are, first = (f"{self.kind} is", "") if self.count == 1 else (f"{self.kind}s are", "the first in ")
-            what = f"{self.count:,} {are} missing"
             do = (
                 'count them as an answer (--missing-answer LABEL; in a survey missing = "answer"), or leave them out, '
                 'which shows who did not answer (--missing leave_out; in a survey missing = "leave")'
             )
-            raise StatementError(what, where=f"{self.where}, {first}row {self.first}", do=do)
+            raise StatementError(f"{self.count:,} {are} missing", where=f"{self.where}, {first}row {self.first}", do=do)
 
 
 def require_policy(missing: Any) -> None:

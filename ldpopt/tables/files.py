@@ -110,7 +110,7 @@ def position_of(rows: Rows, column: str) -> int:
 @contextmanager
 def writing(
     path: str, fields: Sequence[pa.Field], origin: dict[str, Any] | None = None
-) -> Iterator[Callable[[Sequence[pa.Array]], None]]:
+) -> Iterator[Callable[[Sequence[pa.Array]], Any]]:
     """Open a table for writing; the context is a function that writes the columns of a batch."""
     # The file appears, or is replaced, when the block ends; - is stdout, as CSV. The origin is written into the
     # metadata of a Parquet file, or into a second file beside a CSV file.
@@ -124,10 +124,7 @@ def writing(
         csv.writer(head, lineterminator="\n").writerow([field.name for field in fields])
         stream.write(head.getvalue().encode())
 
-        def write(columns: Sequence[pa.Array]) -> None:
-            stream.write(as_csv(columns))
-
-        yield write
+        yield lambda columns: stream.write(as_csv(columns))
         remove_beside(path)  # only now: if the table is not written, the old one keeps its origin
     if origin is not None:
         write_beside(path, origin)

@@ -34,8 +34,7 @@ def column_of(frame: nw.DataFrame[Any], column: Any) -> nw.Series[Any]:
         what = "unknown" if column not in known else "duplicate"
         do = nearest(column, known) if what == "unknown" else "rename one of them"
         raise StatementError(f"{what} column {column!r}", where="the table", do=do)
-    found: nw.Series[Any] = frame[column]
-    return found
+    return frame[column]  # type: ignore[no-any-return]
 
 
 def as_arrow(values: Any) -> pa.Array | None:

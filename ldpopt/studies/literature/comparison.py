@@ -133,10 +133,17 @@ class Comparison(HasFacts):
         found = [row for row in self.methods if row.mechanism is not None]
         parts: list[Part] = []
         if any(row.kind != "optimum" for row in found):
-            rows = []
-            for row in found:
-                numbers = (f"{row.value:.12g}", f"{row.difference:.1e}", f"{row.relative_gap:.1e}")
-                rows.append([row.name, *numbers, row.verdict, f"{row.seconds:.3f}"])
+            rows = [
+                [
+                    r.name,
+                    f"{r.value:.12g}",
+                    f"{r.difference:.1e}",
+                    f"{r.relative_gap:.1e}",
+                    r.verdict,
+                    f"{r.seconds:.3f}",
+                ]
+                for r in found
+            ]
             ahead = "" if math.isnan(self.bound) else f"{self.bound - self.best.value:.1e}"
             rows.append(["certified bound", shown(self.bound, 12), ahead, "", "", ""])
             parts.append(Table(["method", sense, "difference", "relative gap", "audit", "seconds"], rows))
