@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from ldpopt.foundation.numbers import Int, short_repr
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
 from ldpopt.tables.coding import is_text
 from ldpopt.tables.frames import as_arrow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FORMAT = "ldpopt key 1"
 DO = "give each record its own id: the same id twice would draw the same report twice"
@@ -239,7 +236,7 @@ class Ids:
         self.where, self._row, self._first = where, first_row, first_row
         self._hashes: list[Any] = []
 
-    def take(self, column: pa.Array) -> list[bytes]:
+    def take(self, column: optional.pyarrow.Array) -> list[bytes]:
         """Ids of a batch, in UTF-8; a whole number is read as its digits."""
         pa = optional.pyarrow
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import no_label, text_of
 from ldpopt.foundation.numbers import Int, short_repr
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Codes = Int
 Missing = Literal["refuse", "leave_out"]
@@ -39,7 +36,7 @@ class Coder:
             self._texts = {text: self._texts[text] for text, count in Counter(texts).items() if count == 1}
         self._position: dict[Any, int] = {} if as_text else {label: code for code, label in enumerate(alphabet)}
 
-    def codes(self, column: pa.Array, where: str, first_row: int = 0) -> Codes:
+    def codes(self, column: optional.pyarrow.Array, where: str, first_row: int = 0) -> Codes:
         """Codes of a column; an error names the first unknown entry."""
         require_labels_in(column.type, where)
         if not optional.pyarrow.types.is_dictionary(column.type):
@@ -108,14 +105,14 @@ def require_policy(missing: Any) -> None:
         raise StatementError(f"missing = {short_repr(missing)} is unknown", do="use 'refuse' or 'leave_out'")
 
 
-def require_labels_in(kind: pa.DataType, where: str) -> None:
+def require_labels_in(kind: optional.pyarrow.DataType, where: str) -> None:
     """Refuse a column of lists or other nested entries."""
     if optional.pyarrow.types.is_nested(kind):
         what = f"the entries are of type {short_repr(str(kind))}, not labels"
         raise StatementError(what, where=where, do="pass a column of labels")
 
 
-def is_text(kind: pa.DataType) -> bool:
+def is_text(kind: optional.pyarrow.DataType) -> bool:
     """Whether a column has texts, dictionary-encoded or not."""
     pa = optional.pyarrow
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -132,12 +129,12 @@ class TextRows:
         """True, for every column."""
         return True
 
-    def fields(self, positions: Sequence[int]) -> list[pa.Field]:
+    def fields(self, positions: Sequence[int]) -> list[optional.pyarrow.Field]:
         """Names and types of columns."""
         return [optional.pyarrow.field(self.columns[position], optional.pyarrow.string()) for position in positions]
 
 
-def label_column(labels: Sequence[Hashable], as_text: bool = False) -> pa.Array:
+def label_column(labels: Sequence[Hashable], as_text: bool = False) -> optional.pyarrow.Array:
     """Labels as an arrow array: of their own type if all have the same one, else of text."""
     kinds = {type(name) for name in labels}
     if as_text or len(kinds) != 1 or not kinds <= {str, int, float, bool}:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from ldpopt.errors import ModelFileError, shows_values
 from ldpopt.foundation import optional
 from ldpopt.tables.coding import TextRows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 BLOCK = 1 << 22  # bytes per batch
 MAX_HEADER = 1 << 24  # largest number of bytes of the header
@@ -43,7 +40,7 @@ class CsvRows(TextRows):
             raise ModelFileError("the table is empty", where=name, do="add a header line")
         self._body = _Body(rest, stream)
 
-    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
+    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[optional.pyarrow.Array]]:
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""
         pa, arrow = optional.pyarrow, optional.pyarrow_csv
         global _unfinished
@@ -141,7 +138,7 @@ def _no_csv(why: str, where: str) -> ModelFileError:
     return ModelFileError(f"not a CSV table: {why}", where=where, do="save it as CSV in UTF-8")
 
 
-def as_csv(columns: Sequence[pa.Array]) -> bytes:
+def as_csv(columns: Sequence[optional.pyarrow.Array]) -> bytes:
     """Write columns as lines of CSV; only fields that need it are quoted."""
     if not len(columns[0]):
         return b""
@@ -152,7 +149,9 @@ def as_csv(columns: Sequence[pa.Array]) -> bytes:
     return bytes(text.buffers()[2])
 
 
-def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Array:
+def _by_label(
+    column: optional.pyarrow.Array, write: Callable[[optional.pyarrow.Array], optional.pyarrow.Array]
+) -> optional.pyarrow.Array:
     """Write a column; in a dictionary-encoded one each label is written only once."""
     pa = optional.pyarrow
     if not pa.types.is_dictionary(column.type):
@@ -162,7 +161,7 @@ def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Arr
     return write(with_missing).take(column.indices.fill_null(len(labels)))
 
 
-def _glued(*parts: Any, by: str = "") -> pa.Array:
+def _glued(*parts: Any, by: str = "") -> optional.pyarrow.Array:
     """Join texts row by row."""
     pa, pc = optional.pyarrow, optional.pyarrow_compute
     kind = pa.large_string()
@@ -170,7 +169,7 @@ def _glued(*parts: Any, by: str = "") -> pa.Array:
     return pc.binary_join_element_wise(*texts, pa.scalar(by, kind))
 
 
-def _quoted(column: pa.Array, alone: bool = False) -> pa.Array:
+def _quoted(column: optional.pyarrow.Array, alone: bool = False) -> optional.pyarrow.Array:
     """Write a column as fields of CSV; a field that is ``alone`` in its line is quoted if it is empty."""
     pa, pc = optional.pyarrow, optional.pyarrow_compute
     try:

@@ -7,15 +7,11 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation import optional
 from ldpopt.tables.coding import TextRows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import sqlalchemy as sa
 
 REPORTS, ABOUT, ID = "reports", "about", "id"  # tables of a database, and the column of the ids
 ROWS = 1 << 14  # rows per batch
@@ -38,7 +34,7 @@ def without_password(address: str) -> str:
     return PASSWORD.sub(r"\1:***@", address)
 
 
-def open_database(address: str, *, new: bool = False) -> sa.Engine:
+def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Engine:
     """Prepare connections to a database; a file of SQLite must exist, unless it may be ``new``."""
     sa = optional.sqlalchemy
     where = without_password(str(address))
@@ -107,7 +103,7 @@ class DatabaseRows(TextRows):
 
     first_row = 1  # number of the first row
 
-    def __init__(self, engine: sa.Engine, name: str) -> None:
+    def __init__(self, engine: optional.sqlalchemy.Engine, name: str) -> None:
         self.name, self._engine = name, engine
         known = optional.sqlalchemy.inspect(engine)
         if not known.has_table(REPORTS):
@@ -115,7 +111,7 @@ class DatabaseRows(TextRows):
             raise ModelFileError(f"the database has no table {REPORTS!r}", where=name, do=do)
         self.columns = [column["name"] for column in known.get_columns(REPORTS)]
 
-    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
+    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[optional.pyarrow.Array]]:
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""
         pa, sa = optional.pyarrow, optional.sqlalchemy
         wanted: list[Any] = [sa.column(self.columns[position]) for position in (*coded, *kept)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,8 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.labels import label_array, nearest
 from ldpopt.tables.coding import MISSING, UNKNOWN, Coder, Codes, label_column
 
-if TYPE_CHECKING:
-    import narwhals as nw
-    import pyarrow as pa
 
-
-def as_frame(table: Any) -> nw.DataFrame[Any]:
+def as_frame(table: Any) -> optional.narwhals.DataFrame[Any]:
     """Read a dataframe of any library."""
     try:
         return optional.narwhals.from_native(table, eager_only=True)
@@ -27,7 +23,7 @@ def as_frame(table: Any) -> nw.DataFrame[Any]:
         raise StatementError(f"a {type(table).__name__} is not a dataframe", do=do) from None
 
 
-def column_of(frame: nw.DataFrame[Any], column: Any) -> nw.Series[Any]:
+def column_of(frame: optional.narwhals.DataFrame[Any], column: Any) -> optional.narwhals.Series[Any]:
     """Find one column of a dataframe by its name."""
     known = list(frame.columns)
     if known.count(column) != 1:
@@ -37,7 +33,7 @@ def column_of(frame: nw.DataFrame[Any], column: Any) -> nw.Series[Any]:
     return frame[column]  # type: ignore[no-any-return]
 
 
-def as_arrow(values: Any) -> pa.Array | None:
+def as_arrow(values: Any) -> optional.pyarrow.Array | None:
     """Convert a Series of polars or pandas, or an arrow vector, to an arrow array; None if arrow has no type for it."""
     # None also for a list or numpy array, which has no type of labels.
     if "pyarrow" not in sys.modules and not hasattr(values, "to_arrow") and not hasattr(values, "to_numpy"):
@@ -67,7 +63,9 @@ def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes
     return found
 
 
-def with_labels(frame: nw.DataFrame[Any], columns: Mapping[Any, tuple[Sequence[Hashable], Codes]]) -> Any:
+def with_labels(
+    frame: optional.narwhals.DataFrame[Any], columns: Mapping[Any, tuple[Sequence[Hashable], Codes]]
+) -> Any:
     """Replace columns by labels, given by their codes; other columns and the index are kept."""
     nw, pa = optional.narwhals, optional.pyarrow
     made = []

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation import optional
 from ldpopt.tables.coding import is_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ENDINGS = (".parquet", ".pq")
 ROWS = 1 << 17  # rows per batch
@@ -38,11 +35,11 @@ class ParquetRows:
         """Whether a column has texts."""
         return is_text(self._schema.field(position).type)
 
-    def fields(self, positions: Sequence[int]) -> list[pa.Field]:
+    def fields(self, positions: Sequence[int]) -> list[optional.pyarrow.Field]:
         """Names and types of columns."""
         return [self._schema.field(position) for position in positions]
 
-    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
+    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[optional.pyarrow.Array]]:
         """Yield columns by their positions: first the coded ones, then the kept ones in their own type."""
         names = [self.columns[position] for position in (*coded, *kept)]
         kinds = [None] * len(coded) + [field.type for field in self.fields(kept)]
@@ -57,10 +54,12 @@ class ParquetRows:
 class ParquetFile:
     """A Parquet file of some columns to write in batches, in groups of rows; ``notes`` are its metadata."""
 
-    def __init__(self, stream: IO[bytes], fields: Sequence[pa.Field], notes: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, stream: IO[bytes], fields: Sequence[optional.pyarrow.Field], notes: Mapping[str, str] | None = None
+    ) -> None:
         self._stream, self._fields, self._notes = stream, fields, dict(notes or {})
         self._writer: Any = None
-        self._batches: list[pa.RecordBatch] = []
+        self._batches: list[optional.pyarrow.RecordBatch] = []
         self._waiting = 0
 
     def __enter__(self) -> ParquetFile:
@@ -72,7 +71,7 @@ class ParquetFile:
         if self._writer is not None:
             self._writer.close()
 
-    def write(self, columns: Sequence[pa.Array]) -> None:
+    def write(self, columns: Sequence[optional.pyarrow.Array]) -> None:
         """Add the columns of a batch."""
         pa = optional.pyarrow
         schema = pa.schema([field.with_type(column.type) for field, column in zip(self._fields, columns, strict=True)])
