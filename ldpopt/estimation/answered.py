@@ -27,8 +27,7 @@ def among_answered(
 ) -> Estimate:
     """Divide estimates, shape (k,), by the share of those who answered; the last one is the share of missing answers.
 
-    ``missing`` is its position among the numbers. Numbers that are equal for all who answered are known, and left out.
-    Intervals end at the latest one span beyond the possible numbers. O(k n) for each of 26 steps.
+    Numbers that are equal for all who answered are left out; intervals end one span beyond the possible ones. O(k n).
     """
     is_missing, (squares, products) = source.wanted[missing], source.second_moments(missing)
     own = source.wanted[:, is_missing == 0]

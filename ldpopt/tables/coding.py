@@ -54,8 +54,7 @@ class Coder:
 
     def code(self, value: Any) -> int:
         """Position of a label, `MISSING` or `UNKNOWN`."""
-        # A whole number that was read as text matches the label with this text, and a text the label that is this
-        # number.
+        # A whole number that was read as text matches the label with this text, and the other way round.
         try:
             code = self._position.get(value)
         except (TypeError, ValueError):  # not hashable

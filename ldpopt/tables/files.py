@@ -110,8 +110,7 @@ def writing(
     path: str, fields: Sequence[optional.pyarrow.Field], origin: dict[str, Any] | None = None
 ) -> Iterator[Callable[[Sequence[optional.pyarrow.Array]], Any]]:
     """Open a table for writing; the context is a function that writes the columns of a batch."""
-    # The file appears, or is replaced, when the block ends; - is stdout, as CSV. The origin is written into the
-    # metadata of a Parquet file, or into a second file beside a CSV file.
+    # The file appears when the block ends; - is stdout, as CSV. A CSV file has its origin in a second file beside it.
     if kind_of(path) == "parquet":
         notes = {} if origin is None else {KEY.decode(): text_of_origin(origin)}
         with _opened(path) as stream, ParquetFile(stream, fields, notes) as file:
