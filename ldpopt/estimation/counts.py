@@ -30,9 +30,7 @@ from ldpopt.tables.coding import Missing
 from ldpopt.tables.frames import is_partitioned
 
 FORMAT = "ldpopt counts 1"
-
 MAX_FILE_BYTES = 2**30
-
 STREAM = 1 << 16  # reports of a stream that are counted together
 SUMS = ("total", "total_squares", "n_reports")  # numbers of `Counts` that are not by label
 

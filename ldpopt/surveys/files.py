@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
 
 FORMAT = "ldpopt survey 1"
-
 MAX_FILE_BYTES = 2**30
 
 

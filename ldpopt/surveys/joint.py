@@ -106,7 +106,8 @@ class JointQuestion(Question):
             raise StatementError(f"a table of {name!r} and itself", do="name two questions")
         if isinstance(self.source, YesNoPatterns):
             return self.source.pair(name, other)
-        first, second = (self._combinations[list(self.questions).index(each)] for each in (name, other))
+        combinations = np.indices([len(question.inputs) for question in self.questions.values()])
+        first, second = (combinations[list(self.questions).index(each)].ravel() for each in (name, other))
         wanted = np.eye(len(one.inputs) * len(two.inputs))[:, first * len(two.inputs) + second]
         channel = self.source.mechanism.channel
         root = np.sqrt(channel.mean(axis=0))
@@ -121,12 +122,6 @@ class JointQuestion(Question):
         if name not in self.questions:
             raise StatementError(f"unknown question {name!r}", do=nearest(name, self.questions))
         return self.questions[name]
-
-    @cached_property
-    def _combinations(self) -> Any:
-        """Position of the answer to each question in each combination, shape (d, n)."""
-        sizes = [len(question.inputs) for question in self.questions.values()]
-        return np.indices(sizes).reshape(len(sizes), -1)
 
     @cached_property
     def _numbers(self) -> dict[str, JointNumbers]:

@@ -146,7 +146,10 @@ class UnsolvedSurvey:
                 questions[name] = section.question(source)
             with self.page.at("question", name, "answers"):
                 require_words(section.page_words, questions[name])
-        options: dict[str, Any] = {"title": self.section.title, "weights": self.section.weights, "words": self._words()}
+        asked = {name: question.page_words for name, question in self.section.question.items()}
+        asked = {name: words for name, words in asked.items() if words.text or words.answers}
+        words = FormWords(**self.section.form.model_dump(), questions=asked).to_dict()
+        options: dict[str, Any] = {"title": self.section.title, "weights": self.section.weights, "words": words}
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
@@ -172,12 +175,6 @@ class UnsolvedSurvey:
             else:
                 high = middle
         return found
-
-    def _words(self) -> dict[str, Any]:
-        """Words of the page for respondents, as `Survey` takes them."""
-        asked = {name: question.page_words for name, question in self.section.question.items()}
-        asked = {name: words for name, words in asked.items() if words.text or words.answers}
-        return FormWords(**self.section.form.model_dump(), questions=asked).to_dict()
 
     def warnings(self, survey: Survey) -> list[str]:
         """Return a warning for each question whose frequencies cannot be estimated."""

@@ -123,7 +123,10 @@ class Survey:
             self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
             self._require_fake_data_possible()
         self.words = FormWords.read(words or {}, self.questions)
-        self._require_budget()
+        if self.limit is not None and not self.odds <= self.limit.enclosure()[0]:  # in exact arithmetic
+            parts = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
+            what = f"a person would spend epsilon {self.epsilon:.9g}, more than the {self.limit!r} allowed ({parts})"
+            raise StatementError(what, do="allow a larger budget, or give the questions smaller ones")
 
     def _require_fake_data_possible(self) -> None:
         """Refuse questions to which no fake data can be added, if the scheme adds them."""
@@ -138,13 +141,6 @@ class Survey:
             if why:
                 do = "draw one question without fake data, or split the budget"
                 raise StatementError(f"there is no fake data for question {name!r}: {why}", do=do)
-
-    def _require_budget(self) -> None:
-        """Refuse questions that need more than the largest budget, in exact arithmetic."""
-        if self.limit is not None and not self.odds <= self.limit.enclosure()[0]:
-            parts = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
-            what = f"a person would spend epsilon {self.epsilon:.9g}, more than the {self.limit!r} allowed ({parts})"
-            raise StatementError(what, do="allow a larger budget, or give the questions smaller ones")
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Survey:

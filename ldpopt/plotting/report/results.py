@@ -30,7 +30,6 @@ from ldpopt.solving.solve import solve
 MAX_CERTIFICATE_BYTES = 300_000  # largest certificate that a page includes
 # Smallest singular value of a channel, over the largest, from which frequencies are called estimable
 MIN_SINGULAR_VALUE = 1e-9
-
 UNIFORM_TOLERANCE = 1e-12  # largest difference of two probabilities of a distribution that is called uniform
 
 
