@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, source_of
@@ -106,7 +105,11 @@ def estimate_frequencies(
     z, share = interval_quantile(confidence, len(names), simultaneous), float(confidence)
     channel = mechanism.counts / mechanism.denominator
     counts = Counts.of(mechanism, reports, weights=weights).require_some()
-    _require_possible(counts.values, channel, mechanism)
+    impossible = np.flatnonzero((counts.values > 0) & (channel.max(axis=0) == 0))
+    if len(impossible):
+        report, times = mechanism.outputs[impossible[0]], counts.values[impossible[0]]
+        what = f"report {report!r} has probability 0 under every input, yet was seen {times} times"
+        raise StatementError(what, do="pass the mechanism that made these reports")
     fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
     inverse = left_inverse(mechanism)  # refuses linearly dependent rows
     if method == "inversion":
@@ -134,12 +137,3 @@ def why_not_estimable(mechanism: Mechanism) -> str:
         why = f"frequencies cannot be estimated from this mechanism: {error.what.partition(':')[0]}"
         return f"{why}; `ldpopt design` finds the best one for them"
     return ""
-
-
-def _require_possible(seen: NDArray[Any], channel: Float, mechanism: Mechanism) -> None:
-    """Refuse reports that no input can cause."""
-    impossible = np.flatnonzero((seen > 0) & (channel.max(axis=0) == 0))
-    if len(impossible):
-        report, times = mechanism.outputs[impossible[0]], seen[impossible[0]]
-        what = f"report {report!r} has probability 0 under every input, yet was seen {times} times"
-        raise StatementError(what, do="pass the mechanism that made these reports")

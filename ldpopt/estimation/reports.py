@@ -65,7 +65,10 @@ def count_frame(
     if is_partitioned(table):
         if not isinstance(weights, (str, type(None))):
             raise no_names()
-        return merged_groups(*gathered(table, lambda part, _: count_frame(source, part, column, weights, missing, by)))
+        merged: dict[Hashable, Any] = {}
+        for part in gathered(table, lambda part, _: count_frame(source, part, column, weights, missing, by)):
+            merged |= {group: one + merged.get(group, 0) for group, one in part.items()}
+        return merged
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
@@ -102,14 +105,6 @@ def count_file(
                 one.add(part, numbers, row, groups)
             row += len(batch[0])
         return {name: one.finished() for name, one in found.items()}
-
-
-def merged_groups(*parts: Mapping[Hashable, Counts]) -> dict[Hashable, Counts]:
-    """Counts of shards by group, added up."""
-    found: dict[Hashable, Any] = {}
-    for part in parts:
-        found |= {group: one + found.get(group, 0) for group, one in part.items()}
-    return found
 
 
 def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np.bool_]]:

@@ -38,7 +38,9 @@ class Coder:
 
     def codes(self, column: optional.pyarrow.Array, where: str, first_row: int = 0) -> Codes:
         """Codes of a column; an error names the first unknown entry."""
-        require_labels_in(column.type, where)
+        if optional.pyarrow.types.is_nested(column.type):
+            what = f"the entries are of type {short_repr(str(column.type))}, not labels"
+            raise StatementError(what, where=where, do="pass a column of labels")
         if not optional.pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
@@ -102,13 +104,6 @@ def require_policy(missing: Any) -> None:
     """Refuse an unknown treatment of missing answers."""
     if missing not in ("refuse", "leave_out"):
         raise StatementError(f"missing = {short_repr(missing)} is unknown", do="use 'refuse' or 'leave_out'")
-
-
-def require_labels_in(kind: optional.pyarrow.DataType, where: str) -> None:
-    """Refuse a column of lists or other nested entries."""
-    if optional.pyarrow.types.is_nested(kind):
-        what = f"the entries are of type {short_repr(str(kind))}, not labels"
-        raise StatementError(what, where=where, do="pass a column of labels")
 
 
 def is_text(kind: optional.pyarrow.DataType) -> bool:
