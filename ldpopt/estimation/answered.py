@@ -27,8 +27,7 @@ def among_answered(
 ) -> Estimate:
     """Divide estimates, shape (k,), by the share of those who answered; the last one is the share of missing answers.
 
-    ``missing`` is its position among the numbers. Numbers that are equal for all who answered are known, and left out.
-    Intervals end at the latest one span beyond the possible numbers. O(k n) for each of 26 steps.
+    Numbers that are equal for all who answered are left out; intervals end one span beyond the possible ones. O(k n).
     """
     is_missing, (squares, products) = source.wanted[missing], source.second_moments(missing)
     own = source.wanted[:, is_missing == 0]
@@ -52,13 +51,9 @@ def among_answered(
         middle = (near + far) / 2
         is_out = (estimates - middle * rest) ** 2 > z * z * np.stack([variances(side) for side in middle])
         near, far = np.where(is_out, near, middle), np.where(is_out, middle, far)
-    order = np.append(rows, missing)
-    return replace(
-        found,
-        values=np.append(values, found.values[missing]),
-        std_error=np.append(np.sqrt(variances(values)) / rest, found.std_error[missing]),
-        interval=np.vstack([far.T, found.interval[missing]]),
-        labels=None if found.labels is None else tuple(found.labels[place] for place in order),
-        covariance=None,
-        method=ANSWERED,
-    )
+    parts = (values, found.values), (np.sqrt(variances(values)) / rest, found.std_error)
+    values, error = (np.append(shares, whole[missing]) for shares, whole in parts)
+    interval = np.vstack([far.T, found.interval[missing]])
+    labels = None if found.labels is None else tuple(found.labels[place] for place in np.append(rows, missing))
+    how: dict[str, Any] = {"interval": interval, "labels": labels, "covariance": None, "method": ANSWERED}
+    return replace(found, values=values, std_error=error, **how)

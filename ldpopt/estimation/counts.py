@@ -30,10 +30,9 @@ from ldpopt.tables.coding import Missing
 from ldpopt.tables.frames import is_partitioned
 
 FORMAT = "ldpopt counts 1"
-
 MAX_FILE_BYTES = 2**30
-
 STREAM = 1 << 16  # reports of a stream that are counted together
+SUMS = ("total", "total_squares", "n_reports")  # numbers of `Counts` that are not by label
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,15 +130,8 @@ class Counts:
         if not isinstance(other, Counts):
             return NotImplemented
         other.require(self.source)
-        return Counts(
-            self.source,
-            self.labels,
-            self.values + other.values,
-            self.squares + other.squares,
-            self.total + other.total,
-            self.total_squares + other.total_squares,
-            self.n_reports + other.n_reports,
-        )
+        sums = (getattr(self, key) + getattr(other, key) for key in ("values", "squares", *SUMS))
+        return Counts(self.source, self.labels, *sums)
 
     __radd__ = __add__
 
@@ -147,10 +139,8 @@ class Counts:
         """Whether both are the same counts of the same mechanism."""
         if not isinstance(other, Counts):
             return NotImplemented
-        same = (self.source, self.total, self.total_squares, self.n_reports)
-        same_other = (other.source, other.total, other.total_squares, other.n_reports)
-        arrays = ((self.values, other.values), (self.squares, other.squares))
-        return same == same_other and all(np.array_equal(one, two) for one, two in arrays)
+        keys = ("source", "values", "squares", *SUMS)
+        return all(np.array_equal(getattr(self, key), getattr(other, key)) for key in keys)
 
     def __hash__(self) -> int:
         return hash((self.source, self.n_reports, self.total))
@@ -195,16 +185,9 @@ class Counts:
         ModelFileError
             If the file cannot be written.
         """
-        data = {
-            "format": FORMAT,
-            "source": self.source,
-            "labels": [plain_label(label) for label in self.labels],
-            "values": self.values.tolist(),
-            "squares": self.squares.tolist(),
-            "total": self.total,
-            "total_squares": self.total_squares,
-            "n_reports": self.n_reports,
-        }
+        data = {"format": FORMAT, "source": self.source, "labels": list(map(plain_label, self.labels))}
+        data |= {"values": self.values.tolist(), "squares": self.squares.tolist()}
+        data |= {key: getattr(self, key) for key in SUMS}
         with replacing(path) as stream:
             stream.write(json.dumps(data) + "\n")
 
@@ -222,9 +205,8 @@ class Counts:
             if data["format"] != FORMAT:
                 raise ValueError(f"the format is {short_repr(data['format'])}, not {FORMAT!r}")
             values, squares = (_numbers(data[key], len(data["labels"])) for key in ("values", "squares"))
-            total, total_squares = (_numbers([data[key]], 1).tolist()[0] for key in ("total", "total_squares"))
-            n_reports = _numbers([data["n_reports"]], 1).tolist()[0]
-            return cls(str(data["source"]), tuple(data["labels"]), values, squares, total, total_squares, n_reports)
+            sums = (_numbers([data[key]], 1).tolist()[0] for key in SUMS)
+            return cls(str(data["source"]), tuple(data["labels"]), values, squares, *sums)
 
 
 class ReportSource(ABC):
@@ -312,13 +294,11 @@ class ListedSource(ReportSource):
             if weights is not None:
                 do = "count lists of reports with their weights, and add"
                 raise StatementError("a stream takes no weights", do=do)
-            parts = iter(lambda: list(islice(reports, STREAM)), [])
-            each = (self.counts_of(part, None, missing) for part in parts)
+            each = (self.counts_of(part, None, missing) for part in iter(lambda: list(islice(reports, STREAM)), []))
             return sum(each, self.counts_of_array(self.codec.no_reports))
         if is_partitioned(reports):
             raise no_names()
-        seen = counted(reports, self.mechanism.outputs, weights)
-        if seen is not None:
+        if (seen := counted(reports, self.mechanism.outputs, weights)) is not None:
             return self._counts(seen, seen, int(seen.sum()))
         found, there = codes_in(reports, self.mechanism.outputs, missing)
         numbers = report_weights(weights, reports, len(there))
@@ -336,8 +316,7 @@ class ListedSource(ReportSource):
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,); the worst prior is found exactly."""
         known = None if prior is None else read_prior(prior, self.mechanism.inputs)[0]
-        channel = self.mechanism.counts / self.mechanism.denominator
-        return linear_variances(channel, self.estimator, self.wanted, known)
+        return linear_variances(self.mechanism.counts / self.mechanism.denominator, self.estimator, self.wanted, known)
 
     @property
     def spans(self) -> Float:

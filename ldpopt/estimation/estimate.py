@@ -75,16 +75,12 @@ class Estimate(HasFacts):
             interval = np.stack([values - half_width * std_error, values + half_width * std_error], axis=-1)
         object.__setattr__(self, "values", values)
         n = len(values)
-        given: tuple[tuple[str, Any, tuple[int, ...]], ...] = (
-            ("values", values, (n,)),
-            ("std_error", std_error, (n,)),
-            ("covariance", self.covariance, (n, n)),
-            ("interval", interval, (n, 2)),
-        )
-        for name, array, shape in given:
+        arrays: dict[str, Any] = {"std_error": std_error, "covariance": self.covariance, "interval": interval}
+        shapes = {"values": (n,), "std_error": (n,), "covariance": (n, n), "interval": (n, 2)}
+        for name, array in ({"values": values} | arrays).items():
             if array is None:
                 continue
-            checked = np.array(array, dtype=np.float64)
+            checked, shape = np.array(array, dtype=np.float64), shapes[name]
             if checked.shape != shape:
                 what = f"{name} of an estimate has shape {checked.shape}; it needs {shape}"
                 raise StatementError(what, do=f"give it for each of the {n} values")
@@ -173,15 +169,13 @@ def linear_estimate(
     else:
         covariance, spread = None, centered**2 @ weights
     error = np.sqrt(np.maximum(spread, 0.0))
-    second = estimator**2 @ channel.T
-    interval = score_intervals(values, wanted, second, norm_sub(inverse @ share), counts.scale, z)
+    interval = score_intervals(values, wanted, estimator**2 @ channel.T, norm_sub(inverse @ share), counts.scale, z)
     return Estimate(values, error, counts.n_reports, confidence, method, names, covariance, interval)
 
 
 def normal_quantile(confidence: float) -> float:
     r"""Return ``z`` with :math:`\Pr(|Z| \le z) = \text{confidence}` for a standard normal ``Z``: 1.96 for 0.95."""
-    share = inner_share(confidence, "confidence", do="pass a coverage such as 0.95")
-    return -NormalDist().inv_cdf((1 - share) / 2)
+    return -NormalDist().inv_cdf((1 - inner_share(confidence, "confidence", do="pass a coverage such as 0.95")) / 2)
 
 
 def interval_quantile(confidence: float, count: int, simultaneous: bool) -> float:

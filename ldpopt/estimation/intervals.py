@@ -21,8 +21,7 @@ def norm_sub(values: Float) -> Float:
     """Return the nearest frequencies, as `Estimate.norm_sub`: the Euclidean projection on the simplex."""
     falling = np.sort(values)[::-1]
     shift = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
-    kept = int(np.flatnonzero(falling > shift)[-1])
-    return np.asarray(np.maximum(values - shift[kept], 0.0))
+    return np.asarray(np.maximum(values - shift[int(np.flatnonzero(falling > shift)[-1])], 0.0))
 
 
 def share_intervals(share: Float, scale: float, z: float) -> Float:
@@ -38,16 +37,14 @@ def score_intervals(
 ) -> Float:
     """Score intervals, shape (k, 2), of unbiased ``estimates`` of ``wanted @ p``, linear in the reports; not clipped.
 
-    ``wanted`` has shape (k, n), and so has ``second``, the mean square of the value that a person of each answer
-    contributes; estimated ``frequencies`` (n,) are non-negative with sum 1. ``scale`` is one over the number of reports
-    (with weights: the sum of their squares over the square of their sum), ``z`` a quantile of the normal distribution.
+    ``wanted`` and ``second``, the mean square of a person's value by answer, have shape (k, n), ``frequencies`` (n,);
+    ``scale`` is one over the (effective) number of reports, ``z`` a quantile of the normal distribution.
     """
     mean, moment, ends, slopes = _moments(wanted, second, frequencies)
     (low, low_moment), (high, high_moment) = ends
     # A number that is equal for all answers is known: no other value is possible.
     c = np.where(low < high, z * z * scale, 0.0)
-    # An estimate may be so far outside of the possible values that none agrees: then the ends are those of the variance
-    # at the nearest possible value, around the estimate.
+    # If an estimate is so far out that no possible value agrees, the ends have the variance at the nearest one.
     is_above = estimates > (low + high) / 2
     nearest = np.clip(estimates, low, high)
     half = np.sqrt(c * np.maximum(np.where(is_above, high_moment - high**2, low_moment - low**2), 0.0))

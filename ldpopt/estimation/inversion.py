@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, source_of
@@ -93,8 +92,8 @@ def estimate_frequencies(
     array([0.7, 0.3])
     """
     if not isinstance(method, str) or method not in ("inversion", "maximum_likelihood"):
-        what = f"method {short_repr(method)} is unknown"
-        raise StatementError(what, where="estimate_frequencies", do="use 'inversion' or 'maximum_likelihood'")
+        do = "use 'inversion' or 'maximum_likelihood'"
+        raise StatementError(f"method {short_repr(method)} is unknown", where="estimate_frequencies", do=do)
     if not isinstance(mechanism, Mechanism):
         kind = type(mechanism)
         has_one = hasattr(kind, "mechanism")
@@ -106,7 +105,11 @@ def estimate_frequencies(
     z, share = interval_quantile(confidence, len(names), simultaneous), float(confidence)
     channel = mechanism.counts / mechanism.denominator
     counts = Counts.of(mechanism, reports, weights=weights).require_some()
-    _require_possible(counts.values, channel, mechanism)
+    impossible = np.flatnonzero((counts.values > 0) & (channel.max(axis=0) == 0))
+    if len(impossible):
+        report, times = mechanism.outputs[impossible[0]], counts.values[impossible[0]]
+        what = f"report {report!r} has probability 0 under every input, yet was seen {times} times"
+        raise StatementError(what, do="pass the mechanism that made these reports")
     fit = checked_fit(source_of(mechanism, "estimate_frequencies"), counts, check_fit)
     inverse = left_inverse(mechanism)  # refuses linearly dependent rows
     if method == "inversion":
@@ -131,18 +134,6 @@ def why_not_estimable(mechanism: Mechanism) -> str:
     try:
         left_inverse(mechanism)
     except StatementError as error:
-        what = error.what.partition(":")[0]
-        why = f"frequencies cannot be estimated from this mechanism: {what}"
+        why = f"frequencies cannot be estimated from this mechanism: {error.what.partition(':')[0]}"
         return f"{why}; `ldpopt design` finds the best one for them"
     return ""
-
-
-def _require_possible(seen: NDArray[Any], channel: Float, mechanism: Mechanism) -> None:
-    """Refuse reports that no input can cause."""
-    impossible = np.flatnonzero((seen > 0) & (channel.max(axis=0) == 0))
-    if len(impossible):
-        raise StatementError(
-            f"report {mechanism.outputs[impossible[0]]!r} has probability 0 under every input, yet was seen "
-            f"{seen[impossible[0]]} times",
-            do="pass the mechanism that made these reports",
-        )

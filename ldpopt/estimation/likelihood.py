@@ -18,8 +18,7 @@ def most_likely(channel: Float, frequencies: Float, is_enough: Callable[[Float],
 
     Minimizing :math:`\sum_x \pi_x - \sum_y q_y \log (P^T \pi)_y` over :math:`\pi \ge 0` alone is the same: its optimum
     sums to 1 by itself. With :math:`g = P (q / P^T \pi)` and slacks ``s``, the optimum has ``s = 1 - g >= 0`` and
-    :math:`\pi s = 0`; each step solves the Newton equation of ``pi s = center``. The
-    steps end early at frequencies that are enough.
+    :math:`\pi s = 0`; each step solves the Newton equation of ``pi s = center``. Enough frequencies end the steps.
     """
     q = frequencies[frequencies > 0]
     channel = channel[:, frequencies > 0]
@@ -55,10 +54,8 @@ def most_likely(channel: Float, frequencies: Float, is_enough: Callable[[Float],
         if gap <= max(1e-11, best_gap):
             best, best_gap = rest, gap
     if not best_gap <= LIKELIHOOD_GAP:
-        raise LimitReachedError(
-            f"the likelihood may still be {best_gap:.3g} nats per report below its maximum after {NEWTON_STEPS} steps",
-            do='use method="inversion"',
-        )
+        what = f"the likelihood may still be {best_gap:.3g} nats per report below its maximum"
+        raise LimitReachedError(f"{what} after {NEWTON_STEPS} steps", do='use method="inversion"')
     return best
 
 
@@ -87,10 +84,7 @@ def likelihood_p_value(channel: Float, share: Float, n_reports: int) -> float:
         return 1.0
 
     def excess_of(frequencies: Float) -> float:
-        nearest = frequencies @ channel
-        return n_reports * float(share[seen] @ np.log(share[seen] / nearest[seen]))
+        return n_reports * float(share[seen] @ np.log(share[seen] / (frequencies @ channel)[seen]))
 
     excess = excess_of(most_likely(channel, share, lambda frequencies: excess_of(frequencies) <= freedom))
-    if excess <= freedom:
-        return 1.0
-    return math.exp(min(0.0, -excess + freedom * (1 + math.log(excess / freedom))))
+    return 1.0 if excess <= freedom else math.exp(min(0.0, -excess + freedom * (1 + math.log(excess / freedom))))

@@ -38,8 +38,7 @@ def weighted_left_inverse(channel: Float, expected: Float, tolerance: float = fl
         what = f"the channel has rank {rank} for {n} inputs: different answers give the same distribution of reports"
         do = "use a mechanism with linearly independent rows (a constant one has rank 1), or merge inputs"
         raise StatementError(what, where=f"channel of shape ({n}, {m})", do=do)
-    inverse: Float = (left / singular) @ right * root
-    return inverse
+    return (left / singular) @ right * root  # type: ignore[no-any-return]
 
 
 def _inverse(channel: Float) -> Float | None:

@@ -65,8 +65,10 @@ def count_frame(
     if is_partitioned(table):
         if not isinstance(weights, (str, type(None))):
             raise no_names()
-        parts = gathered(table, lambda part, _: count_frame(source, part, column, weights, missing, by))
-        return merged_groups(*parts)
+        merged: dict[Hashable, Any] = {}
+        for part in gathered(table, lambda part, _: count_frame(source, part, column, weights, missing, by)):
+            merged |= {group: one + merged.get(group, 0) for group, one in part.items()}
+        return merged
     frame = as_frame(table)
     numbers = column_of(frame, weights).to_numpy() if isinstance(weights, str) else weights
     numbers = report_weights(numbers, table, len(frame))
@@ -97,21 +99,12 @@ def count_file(
         row = table.first_row
         for batch in table.batches(places, beside):
             numbers = read_weights(batch[-1], f"{table.name}, column {weights}", row) if beside else None
-            groups = None
-            if by is not None:
-                groups = _groups(batch[len(columns)], f"{table.name}, column {by}", table.is_text(places[-1]))
+            about = f"{table.name}, column {by}", table.is_text(places[-1])
+            groups = None if by is None else _groups(batch[len(columns)], *about)
             for one, part in zip(found.values(), batch, strict=False):
                 one.add(part, numbers, row, groups)
             row += len(batch[0])
         return {name: one.finished() for name, one in found.items()}
-
-
-def merged_groups(*parts: Mapping[Hashable, Counts]) -> dict[Hashable, Counts]:
-    """Counts of shards by group, added up."""
-    found: dict[Hashable, Any] = {}
-    for part in parts:
-        found |= {group: one + found.get(group, 0) for group, one in part.items()}
-    return found
 
 
 def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np.bool_]]:
@@ -134,8 +127,8 @@ def _groups(column: Any, where: str, as_text: bool) -> dict[Hashable, NDArray[np
 
 def no_names() -> StatementError:
     """Return the error for a table of Dask without the names of its columns."""
-    what, do = "a table of Dask needs the names of its columns", "pass column=, and weights= by name"
-    return StatementError(what, where="Counts.of", do=do)
+    do = "pass column=, and weights= by name"
+    return StatementError("a table of Dask needs the names of its columns", where="Counts.of", do=do)
 
 
 def _no_column(path: str) -> StatementError:
@@ -189,10 +182,9 @@ def read_weights(column: optional.pyarrow.Array, where: str, first_row: int) -> 
 
 def read_numbers(column: optional.pyarrow.Array, where: str, first_row: int, what: str) -> Float:
     """Read numbers in a column of a file; nan if one is missing in a file with missing values."""
-    pa = optional.pyarrow
     try:
-        return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), float)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return np.asarray(column.cast(optional.pyarrow.float64()).to_numpy(zero_copy_only=False), float)
+    except (optional.pyarrow.ArrowInvalid, optional.pyarrow.ArrowNotImplementedError):
         values = column.to_pylist()
         row = next((row for row, value in enumerate(values) if not _is_float(value)), None)
         if row is None:
@@ -216,8 +208,7 @@ def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
         return None
     if is_labelled(weights):
         index = reports.index if hasattr(reports, "to_numpy") and hasattr(reports, "index") else range(size)
-        is_aligned = is_series(weights) and hasattr(index, "equals") and weights.index.equals(index)
-        if not is_aligned:
+        if not (is_series(weights) and hasattr(index, "equals") and weights.index.equals(index)):
             weights = _ordered(weights, index)
     values = real_array(weights.to_numpy() if is_series(weights) else weights, "weights")
     if values.shape != (size,):

@@ -74,8 +74,8 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
     if not isinstance(to, (str, type(None))):
         raise StatementError(f"to = {short_repr(to)} is not text", do="pass the address of a collector, or None")
     form, stated = survey.form(), survey.words
-    to = stated.to if to is None else to
-    words = read_words(stated.language if language is None else language, survey)
+    to, language = stated.to if to is None else to, stated.language if language is None else language
+    words = read_words(language, survey)
     questions = [_question(name, asked, survey, words) for name, asked in form["questions"].items()]
     # All modules as one, since a page cannot import a part of itself.
     draw = re.sub(r"^export ", "", draw_module(form), flags=re.MULTILINE)
@@ -85,28 +85,18 @@ def page(survey: Survey, to: str | None = None, language: str | None = None) -> 
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; connect-src {_source(to)}; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
-    digest, language = form_digest(form), stated.language if language is None else language
+    digest = form_digest(form)
     keys = ("name", "text", "answers", "ticks")
     shown = [{key: question[key] for key in keys if key != "ticks" or question[key]} for question in questions]
     data = {"form": form, "digest": digest, "to": to, "shared": stated.shared, "shown": shown}
     data["parts"] = shown if survey.joint is None else [_joint_part(survey, shown, words)]
     data["words"] = {key: words[key] for key in sorted(set(USED_BY_SCRIPT.findall(script)))}
-    return filled(
-        HERE,
-        language=language,
-        title=survey.title or words["untitled"],
-        policy=policy,
-        style=style,
-        script=script,
-        data=json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
-        words=SimpleNamespace(**words),  # a word may have the name of a method of dict
-        promise=_promise(survey, words),
-        questions=questions,
-        consent=stated.consent,
-        contact=stated.contact,
-        to=to,
-        digest=digest,
-    )
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    found: dict[str, Any] = {"policy": policy, "style": style, "script": script, "data": text, "to": to}
+    found |= {"language": language, "title": survey.title or words["untitled"], "digest": digest}
+    found |= {"promise": _promise(survey, words), "questions": questions}
+    found |= {"consent": stated.consent, "contact": stated.contact}
+    return filled(HERE, words=SimpleNamespace(**words), **found)  # a word may have the name of a method of dict
 
 
 def draw_module(form: dict[str, Any]) -> str:
@@ -131,8 +121,7 @@ def read_words(language: str, survey: Survey) -> Words:
             what = f"the word {key!r} lacks a place for a number, or has another"
             raise StatementError(what, where="form.words", do=f"use {places}")
     found |= own
-    missing = [key for key in reference if key not in found]
-    if missing:
+    if missing := [key for key in reference if key not in found]:
         what = f"the page has no language {short_repr(language)}: {len(missing)} words are missing, as {missing[0]!r}"
         raise StatementError(what, do=f"use {', '.join(LANGUAGES)}, or give all words in [form.words]")
     return found

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.errors import ModelFileError
 from ldpopt.fieldwork.messages import InvalidMessageError, Message
 from ldpopt.fieldwork.store import Store
+from ldpopt.foundation import optional
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -23,21 +24,13 @@ MAX_SECONDS = 20.0  # longest time that a message takes to arrive
 # Reports may come from a file or from another server than the page's; no cookies are ever sent.
 OPEN = {"access-control-allow-origin": "*", "cache-control": "no-store"}
 PREFLIGHT = OPEN | {"access-control-allow-headers": "content-type", "access-control-allow-methods": "POST"}
-PAGE = {
-    "cache-control": "no-cache",
-    "content-security-policy": "frame-ancestors 'none'",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-}
+PAGE = {"cache-control": "no-cache", "content-security-policy": "frame-ancestors 'none'"}
+PAGE |= {"referrer-policy": "no-referrer", "x-content-type-options": "nosniff", "x-frame-options": "DENY"}
 
 
 def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starlette:
     """Return the web application: ``GET /`` is the page, ``POST /reports`` keeps a report, ``until`` a moment."""
-    from ldpopt.foundation.optional import starlette_applications as applications
-    from ldpopt.foundation.optional import starlette_responses as responses
-    from ldpopt.foundation.optional import starlette_routing as routing
-
+    responses, routing = optional.starlette_responses, optional.starlette_routing
     writer = Writer(store)
 
     async def receive(request: Request) -> Any:
@@ -56,8 +49,7 @@ def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starl
         task.cancel()
 
     routes = [routing.Route("/", show), routing.Route("/reports", receive, methods=["POST", "OPTIONS"])]
-    found: Starlette = applications.Starlette(routes=routes, lifespan=lifespan)
-    return found
+    return optional.starlette_applications.Starlette(routes=routes, lifespan=lifespan)  # type: ignore[no-any-return]
 
 
 async def answer_to(request: Request, writer: Writer, until: datetime | None) -> tuple[int, dict[str, Any]]:
@@ -129,12 +121,10 @@ def serve(
 
     There is no access log: it would have the address and the time of every request.
     """
-    from ldpopt.foundation.optional import uvicorn
-
     app = app_of(store, page, until)
     with socket.create_server((host, port), backlog=2048) as listener, suppress(KeyboardInterrupt):
         silent: dict[str, Any] = dict.fromkeys(("access_log", "server_header", "date_header", "proxy_headers"), False)
         silent |= {"log_config": None, "log_level": "warning", "limit_concurrency": MAX_CONNECTIONS}
-        config = uvicorn.Config(app, **silent)
+        config = optional.uvicorn.Config(app, **silent)
         started(f"http://{host}:{listener.getsockname()[1]}/")
-        uvicorn.Server(config).run(sockets=[listener])
+        optional.uvicorn.Server(config).run(sockets=[listener])

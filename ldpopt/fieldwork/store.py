@@ -96,8 +96,7 @@ class Store:
         elif not self.invited and connection.execute(sa.select(self._invitations.c.hash).limit(1)).scalar() is not None:
             raise ModelFileError("the database has invitations", where=self._where, do="add --invited (invited=True)")
         if what:
-            do = f"name another database for the form {self.digest[:16]}"
-            raise ModelFileError(what, where=self._where, do=do)
+            raise ModelFileError(what, where=self._where, do=f"name another database for the form {self.digest[:16]}")
         if found is None:
             connection.execute(self._about.insert(), about)
 

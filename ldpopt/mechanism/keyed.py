@@ -12,19 +12,17 @@ import os
 import secrets
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.numbers import Int, short_repr
 from ldpopt.mechanism.sampling import BITS, Counts, Random, Words
 from ldpopt.tables.coding import is_text
 from ldpopt.tables.frames import as_arrow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FORMAT = "ldpopt key 1"
 DO = "give each record its own id: the same id twice would draw the same report twice"
@@ -232,19 +230,15 @@ class Keyed:
 
 
 class Ids:
-    """Ids of the records of a table, read batch by batch; ``where`` is the file and column, for messages.
-
-    Duplicate ids are found by 64-bit hashes: of ``n`` different ids two have the same with probability ``n^2 / 2^65``.
-    """
+    """Ids of a table, batch by batch, distinct by 64-bit hashes: ``n`` ids have two equal ones with ``n^2 / 2^65``."""
 
     def __init__(self, where: str, first_row: int = 0) -> None:
         self.where, self._row, self._first = where, first_row, first_row
         self._hashes: list[Any] = []
 
-    def take(self, column: pa.Array) -> list[bytes]:
+    def take(self, column: optional.pyarrow.Array) -> list[bytes]:
         """Ids of a batch, in UTF-8; a whole number is read as its digits."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
+        pa = optional.pyarrow
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (is_text(kind) or pa.types.is_integer(kind)):
             what = f"ids are texts or whole numbers, not {short_repr(str(kind))}"
@@ -271,8 +265,7 @@ class Ids:
 
 def ids_of(column: Any, where: str) -> list[bytes]:
     """Ids in a column of a dataframe, a list or an array."""
-    from ldpopt.foundation.optional import pyarrow as pa
-
+    pa = optional.pyarrow
     try:
         array = as_arrow(column)
         array = pa.array(column.to_list() if hasattr(column, "to_list") else column) if array is None else array

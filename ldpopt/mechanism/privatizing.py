@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.labels import text_of
@@ -38,10 +37,8 @@ def privatize_frame(
     frame, before, read = as_frame(table), origin_of_table(table), columns_of_answers(questions)
     if not again:
         require_raw(before, read, frame.columns, "the table")
-    ids: list[bytes] = []
-    if keyed is not None:
-        _require_other_column(keyed, read)
-        ids = ids_of(column_of(frame, keyed.id), f"column {keyed.id!r}")
+    _require_other_column(keyed, read)
+    ids = [] if keyed is None else ids_of(column_of(frame, keyed.id), f"column {keyed.id!r}")
     streams = _streams(rng, questions, one_question)
     records, drawn = _Records(len(frame), keyed, ids, one_question, streams[-1]), {}
     for position, ((column, question), stream) in enumerate(zip(questions.items(), streams, strict=False)):
@@ -78,9 +75,9 @@ def _streams(rng: Random, questions: Mapping[Any, Question], one_question: OneQu
     return found if one_question is not None else [*found, None]
 
 
-def _require_other_column(keyed: Keyed, columns: Sequence[Any]) -> None:
+def _require_other_column(keyed: Keyed | None, columns: Sequence[Any]) -> None:
     """Refuse a column of answers as ids."""
-    if keyed.id in columns:
+    if keyed is not None and keyed.id in columns:
         raise StatementError(f"column {keyed.id!r} has answers, not ids", do="name the column of the ids")
 
 
@@ -101,8 +98,7 @@ class _Records:
         """Return the answers that are randomized for a question, and the source of their draws."""
         source = self._source(name, rng)
         if self._one_question is not None:
-            is_drawn = self._positions == position
-            codes = self._one_question.answers(codes, is_drawn, len(question.inputs), source)
+            codes = self._one_question.answers(codes, self._positions == position, len(question.inputs), source)
         return codes, source
 
 
@@ -114,26 +110,20 @@ def _privatize_partitions(
         what = "a table of Dask is computed again whenever it is needed, and each time other reports would be drawn"
         do = "pass key= and id=, which give each person the same report again; or use ldpopt.privatize_folder once"
         raise StatementError(what, do=do)
-    task = _Partition(dict(questions), None if rng is None else seed_of(rng), keyed, one_question)
+    seed = None if rng is None else seed_of(rng)
+    task = partial(_privatize_partition, dict(questions), seed, keyed, one_question)
     return mapped(table, task, task(table._meta, 0))
 
 
-@dataclass(frozen=True)
-class _Partition:
-    """Draws the reports of one partition of a dataframe."""
-
-    questions: dict[Any, Question]
-    seed: np.random.SeedSequence | None
-    keyed: Keyed | None
-    one_question: OneQuestion | None
-
-    def __call__(self, part: Any, number: int) -> Any:
-        rng = None if self.seed is None else child_seed(self.seed, number)
-        reports = privatize_frame(part, self.questions, rng, self.keyed, self.one_question)
-        # A column that may have missing reports has the same type in all partitions, whether or not some are missing.
-        may_miss = self.one_question is not None and not self.one_question.fake_data
-        left_out = [column for column, one in self.questions.items() if may_miss or one.missing == "leave_out"]
-        return reports.astype(dict.fromkeys(left_out, object))
+def _privatize_partition(
+    questions: dict[Any, Question], seed: Any, keyed: Keyed | None, one: OneQuestion | None, part: Any, number: int
+) -> Any:
+    """Draw the reports of one partition of a dataframe."""
+    reports = privatize_frame(part, questions, None if seed is None else child_seed(seed, number), keyed, one)
+    # A column that may have missing reports has the same type in all partitions, whether or not some are missing.
+    may_miss = one is not None and not one.fake_data
+    left_out = [column for column, asked in questions.items() if may_miss or asked.missing == "leave_out"]
+    return reports.astype(dict.fromkeys(left_out, object))
 
 
 def privatize_file(
@@ -149,9 +139,7 @@ def privatize_file(
     announce: Callable[[], None] | None = None,
 ) -> int:
     """Write the reports of a file of answers, in batches, whole or not at all; return the number of rows."""
-    # CSV or Parquet by the endings, - for stdin and stdout. Columns to keep are copied unprotected. announce is called
-    # when the columns are found, before anything is written. Columns that are reports already are refused, unless again
-    # is true. For the rest see `Survey.privatize_file`.
+    # As `Survey.privatize_file`; - is stdin or stdout. announce is called before anything is written.
     name, output, rows = os.fspath(source), os.fspath(target), 0
     kind_of(output)
     require_other_file(name, output)
@@ -159,8 +147,7 @@ def privatize_file(
     twice = [column for column in keep if column in read or column in questions]
     if twice:
         raise ModelFileError(f"column {twice[0]!r} would be kept and protected", do="do not keep it")
-    if keyed is not None:
-        _require_other_column(keyed, read)
+    _require_other_column(keyed, read)
     copied = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
     before = read_origin(name)
     with reading(name) as table:
@@ -170,8 +157,7 @@ def privatize_file(
         streams = _streams(rng, questions, one_question)
         drawn = zip(questions.items(), streams, strict=False)
         columns = [_Column.of(table, column, question, stream) for (column, question), stream in drawn]
-        first_places = [position_of(table, column.reads[0].name) for column in columns]
-        own = zip(table.fields(first_places), columns, strict=True)
+        own = zip(table.fields([position_of(table, column.reads[0].name) for column in columns]), columns, strict=True)
         fields = [field.with_name(column.name).with_type(column.labels.type) for field, column in own]
         ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
         if announce is not None:
@@ -187,9 +173,8 @@ def privatize_file(
                 if not any(column.is_missing for column in columns):
                     write([*reports, *rest[: len(keep)]])
                 rows += len(batch[0])
-            for column in columns:
-                for part in column.reads:
-                    part.missing.require_none()
+            for part in (part for column in columns for part in column.reads):
+                part.missing.require_none()
             if ids is not None:
                 ids.require_distinct()
     return rows

@@ -81,8 +81,7 @@ class MeanExperiment:
         for name in chosen:
             if name not in self.algorithms:
                 raise StatementError(f"algorithm {name!r} was not run", do=nearest(name, self.algorithms))
-        columns = [self.algorithms.index(name) for name in chosen]
-        return friedman(self.rmse[:, self.epsilons.index(epsilon)][:, columns])
+        return friedman(self.rmse[:, self.epsilons.index(epsilon)][:, [self.algorithms.index(name) for name in chosen]])
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return one row per budget and algorithm: mean and standard error over the sets, theory, seconds."""
@@ -248,10 +247,8 @@ def _measure(protocol: Any, population: _Population, rng: np.random.Generator) -
     found = protocol.estimate(protocol.privatize(answers, rng=rng)).values
     seconds = time.process_time() - start
     width = high - low
-    truth = low + width * population.means
-    rmse = math.sqrt(float(np.mean(((found - truth) / width) ** 2)))
-    theory = math.sqrt(float(np.mean(_variances(protocol, population))) / len(answers)) / width
-    return rmse, theory, seconds
+    rmse = math.sqrt(float(np.mean(((found - (low + width * population.means)) / width) ** 2)))
+    return rmse, math.sqrt(float(np.mean(_variances(protocol, population))) / len(answers)) / width, seconds
 
 
 def _variances(protocol: Any, population: _Population) -> Float:
@@ -379,8 +376,8 @@ class Resampled:
         if not self.low < self.high:
             raise StatementError(f"the range from {low!r} to {high!r} is empty", do="pass the least answer first")
         if not math.isfinite(self.high - self.low):
-            what = f"the range from {low!r} to {high!r} is infinite"
-            raise StatementError(what, do="pass bounds of the answers; protocols for means need them")
+            do = "pass bounds of the answers; protocols for means need them"
+            raise StatementError(f"the range from {low!r} to {high!r} is infinite", do=do)
         if (twice := first_duplicate(columns)) is not None:
             raise StatementError(f"column {twice[0]!r} is named twice", where=path, do="name each column once")
         with reading(path) as table:

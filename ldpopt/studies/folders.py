@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ldpopt.errors import ModelFileError, StatementError, showing_values, shows_values
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.reports import ALL, count_file
@@ -19,7 +17,6 @@ from ldpopt.foundation.files import file_errors
 from ldpopt.mechanism.files import origin_of_reports
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.privatizing import columns_of_answers, privatize_file
-from ldpopt.mechanism.questions import Question
 from ldpopt.mechanism.sampling import Random, child_seed, seed_of
 from ldpopt.processes.pool import run
 from ldpopt.surveys.survey import Survey
@@ -103,8 +100,9 @@ def privatize_folder(
     new = origin_of_reports(columns, kept, keyed, survey.one_question)
     rows = _finished_rows(reports, {name: merged(new, origin) for name, origin in before.items()})
     seed = None if rng is None else seed_of(rng)
-    options = {"keep": kept, "keyed": keyed, "one_question": survey.one_question, "again": again}
-    task = partial(_privatize, answers.resolve(), reports.resolve(), columns, seed, options, shows_values())
+    options: dict[str, Any] = {"questions": columns, "keep": kept, "keyed": keyed, "again": again}
+    options["one_question"] = survey.one_question
+    task = partial(_privatize, answers.resolve(), reports.resolve(), seed, options, shows_values())
     points = {name: (name, number) for number, name in enumerate(names) if name not in rows}
     total, before_run = len(names), len(rows)
     report = None if progress is None else lambda done, _: progress(before_run + done, total)
@@ -165,13 +163,7 @@ def survey_of(questions: Mapping[str, Any] | Survey) -> Survey:
 
 
 def _privatize(
-    source: Path,
-    target: Path,
-    columns: dict[str, Question],
-    seed: np.random.SeedSequence | None,
-    options: dict[str, Any],
-    shows: bool,
-    point: tuple[str, int],
+    source: Path, target: Path, seed: Any, options: dict[str, Any], shows: bool, point: tuple[str, int]
 ) -> int:
     """Write the reports of one file, and return the number of its rows."""
     name, number = point
@@ -181,7 +173,7 @@ def _privatize(
         rng = None if seed is None else child_seed(seed, number)
         try:
             with showing_values(shows):
-                privatize_file(source / name, part, columns, rng=rng, **options)
+                privatize_file(source / name, part, rng=rng, **options)
             with file_errors("cannot write the file", whole):
                 _publish(part, whole)
         finally:
@@ -227,8 +219,7 @@ def _finished_rows(target: Path, origins: Mapping[str, dict[str, Any]]) -> dict[
     found = {}
     for path in filter(_is_table, sorted(target.iterdir())):
         given, origin = read_origin(str(path)) or {}, origins.get(path.name)
-        keys = ("questions", "asked", "unprotected", "key")
-        if origin is None or any(given.get(key) != origin[key] for key in keys):
+        if origin is None or any(given.get(key) != origin[key] for key in ("questions", "asked", "unprotected", "key")):
             what = "the folder has a file that this call would not write: of other answers, questions or keys"
             raise ModelFileError(what, where=str(path), do="name an empty folder; reports are never replaced")
         found[path.name] = _rows(path)

@@ -211,8 +211,7 @@ def simulate(
     """
     how: Any = {"repeats": repeats, "confidence": confidence, "rng": rng, "checkpoint": checkpoint}
     how |= {"jobs": jobs, "executor": executor, "progress": progress}
-    grid = simulate_grid({"": Setting(mechanism, prior, utility)}, [population], **how)
-    return next(iter(grid.cells.values()))
+    return next(iter(simulate_grid({"": Setting(mechanism, prior, utility)}, [population], **how).cells.values()))
 
 
 def simulate_grid(
@@ -272,8 +271,11 @@ def simulate_grid(
     surveys = done.complete("surveys", lambda key: f"survey {key.repeat} of {key.population} people")
     cells = {}
     for (name, model), people in product(models.items(), sizes):
-        own = [surveys[_Key(model.digest, people, k)] for k in range(repeats)]
-        cells[name, people] = _result(model, people, confidence, own)
+        own = (surveys[_Key(model.digest, people, k)] for k in range(repeats))
+        utilities, frequencies, estimates = zip(*own, strict=True)
+        estimated = frozen(np.array(estimates)) if model.is_estimable else None
+        found = frozen(np.array(utilities, float)), model.expected, frozen(np.array(frequencies)), estimated
+        cells[name, people] = SimulationResult(*found, people, float(confidence), model.mechanism.inputs)
     return SimulationGrid(cells)
 
 
@@ -345,14 +347,6 @@ class _Simulation:
             seen = MechanismSource(model.mechanism).counts_of_array(reports)
             estimates = estimate_frequencies(model.mechanism, seen, check_fit=False).values.tolist()
         return _Survey(utility, (counts / key.population).tolist(), estimates)
-
-
-def _result(model: _Model, population: int, confidence: float, surveys: list[_Survey]) -> SimulationResult:
-    """Collect the surveys of a cell."""
-    utilities, frequencies, estimates = zip(*surveys, strict=True)
-    estimated = frozen(np.array(estimates)) if model.is_estimable else None
-    found = frozen(np.array(utilities, float)), model.expected, frozen(np.array(frequencies)), estimated
-    return SimulationResult(*found, population, float(confidence), model.mechanism.inputs)
 
 
 def _checkpoint(path: FilePath, rng: Any) -> Checkpoint:

@@ -263,8 +263,7 @@ def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> I
     given = None if deltas is None else [float(delta) for delta in deltas]
     if given is not None and not given:
         raise StatementError("no deltas to sweep", where="sweep", do="pass at least one, or leave deltas out")
-    kinds = {(one.utility.sense, one.objective) for one in problems.values()}
-    if len(kinds) > 1:
+    if len({(one.utility.sense, one.objective) for one in problems.values()}) > 1:
         do = "sweep gains and losses, and expected and worst cases, separately"
         raise StatementError("the problems have values of several kinds", where="sweep", do=do)
     for name, one in problems.items():
@@ -278,9 +277,8 @@ def _with_delta(privacy: Any, delta: float) -> Any:
     """The same notion with another delta."""
     has_delta = is_dataclass(privacy) and any(entry.name == "delta" and entry.init for entry in fields(privacy))
     if not has_delta or isinstance(privacy, type):
-        what = f"{short_repr(privacy)} has no delta to sweep"
         do = "use a notion with a delta, such as ApproximateLDP (in a model file: kind = 'approximate')"
-        raise StatementError(what, do=do)
+        raise StatementError(f"{short_repr(privacy)} has no delta to sweep", do=do)
     return replace(privacy, delta=delta)
 
 
@@ -357,8 +355,7 @@ class Grid:
 
     def _row(self, point: Point, *numbers: Any) -> Row:
         model, delta, _ = self.cases[point.case]
-        fields: list[Any] = [float(self.budgets[point.budget]), point.prior, *numbers, model, delta]
-        return Row(*fields)
+        return Row(float(self.budgets[point.budget]), point.prior, *numbers, model, delta)
 
     def checkpoint(self, path: FilePath) -> Checkpoint:
         """The checkpoint of the sweep; its statement is all that the rows depend on."""
@@ -370,14 +367,9 @@ class Grid:
         except StatementError as error:
             what = f"a checkpoint needs a problem that can be written to a file: {error.what}"
             raise StatementError(what, do=error.do or "sweep without a checkpoint") from None
-        statement = {
-            "problems": problems,
-            "epsilons": [repr(epsilon) for epsilon in self.budgets],
-            "priors": [None if prior is None else prior.tolist() for prior in self.priors],
-            "solver": self.solver,
-            "time_limit": self.time_limit,
-            "mechanisms": self.keep,
-        }
+        priors = [None if prior is None else prior.tolist() for prior in self.priors]
+        statement = {"problems": problems, "epsilons": list(map(repr, self.budgets)), "priors": priors}
+        statement |= {"solver": self.solver, "time_limit": self.time_limit, "mechanisms": self.keep}
         low, high = min(map(float, self.budgets)), max(map(float, self.budgets))
         first, size = self.cases[0].problem, len(list(self.points()))
         title = f"sweep of {size} points, {len(first.inputs)} inputs, {type(first.privacy).__name__}"

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def codebook(survey: Survey) -> list[dict[str, Any]]:
-    """Rows with the column, a report as tables have it, the answers that give it most often, and how much more often.
-
-    ``times`` is the largest ratio of its probabilities under two answers. Where a report is a list of numbers, each
-    number is a row: the answer that it names.
-    """
+    """Rows: a column, a report (or a number of one), the answers that give it most often, and how much more often."""
     found = []
     for column, drawn in survey.randomizers.items():
         if isinstance(drawn, Mechanism):

@@ -119,8 +119,7 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
             [cell if isinstance(cell, (int, float)) and key != "group" else label(cell) for key, cell in entry.items()]
             for entry in self.entries()
         ]
-        words = ["question", "answer"]
-        table = Table([*headings, "low", "high", "reports"], rows, words=words, digits=5)
+        table = Table([*headings, "low", "high", "reports"], rows, words=["question", "answer"], digits=5)
         return Facts(f"{self.title or 'survey'}: {100 * confidence:g} % intervals", [table, *self.notes()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -162,8 +161,8 @@ def numbers_of(survey: Survey, name: str) -> Any:
 def estimate_question(survey: Survey, name: str, counts: Counts, confidence: float, **how: Any) -> Estimate:
     """Estimate one question, and of one with an answer for missing ones the shares among those who answered."""
     source = numbers_of(survey, name)
-    if survey.joint is not None:
-        found = survey.joint.estimate(name, counts, confidence, **how)
+    if isinstance(source, YesNoPatterns):
+        found = source.estimate_one(name, counts, confidence, **how)
     elif isinstance(source, MechanismSource):
         found = estimate_frequencies(source.mechanism, counts, confidence=confidence, **how)
     else:

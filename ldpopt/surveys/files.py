@@ -25,24 +25,17 @@ if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
 
 FORMAT = "ldpopt survey 1"
-
 MAX_FILE_BYTES = 2**30
 
 
 def write_survey_file(survey: Survey, path: str | os.PathLike[str]) -> None:
     """Write a survey; see `Survey.save`."""
-    data = {
-        "format": FORMAT,
-        "title": survey.title,
-        "made_by": made_by(),
-        "scheme": survey.scheme,
-        "epsilon": finite_or_none(survey.epsilon),
-        "stated_epsilon": None if survey.limit is None else survey.limit.text,
-        "weights": survey.weights,
-        **({"words": words} if (words := survey.words.to_dict()) else {}),
-        **({} if survey.joint is None else {"joint": survey.joint.certificate.to_dict()}),
-        "questions": {name: _question_to_dict(question) for name, question in survey.questions.items()},
-    }
+    data: dict[str, Any] = {"format": FORMAT, "title": survey.title, "made_by": made_by(), "scheme": survey.scheme}
+    stated = None if survey.limit is None else survey.limit.text
+    data |= {"epsilon": finite_or_none(survey.epsilon), "stated_epsilon": stated, "weights": survey.weights}
+    data |= {"words": words} if (words := survey.words.to_dict()) else {}
+    data |= {} if survey.joint is None else {"joint": survey.joint.certificate.to_dict()}
+    data["questions"] = {name: _question_to_dict(question) for name, question in survey.questions.items()}
     with replacing(path) as stream:
         stream.write(json.dumps(data, indent=1) + "\n")
 
@@ -56,8 +49,7 @@ def read_survey_file(path: str | os.PathLike[str], survey: type[Survey]) -> Surv
         if data.get("format") != FORMAT:
             raise ValueError(f"the format is {short_repr(data.get('format'))}, not {FORMAT!r}")
         questions: Any = {key: _question_from_dict(entry, f"{name}: {key}") for key, entry in data["questions"].items()}
-        options = {"scheme": data["scheme"], "title": data["title"], "weights": data["weights"]}
-        options["words"] = data.get("words")
+        options = {key: data[key] for key in ("scheme", "title", "weights")} | {"words": data.get("words")}
         if data["scheme"] == "joint":
             questions = JointQuestion.of(questions, read_joint(data["joint"], questions, f"{name}: joint"))
         return survey(questions, epsilon=data["stated_epsilon"], **options)
@@ -77,8 +69,7 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
         data |= {"ticks": list(question.ticks), "columns": list(question.columns)}
     if isinstance(source, Workload):
         answers = {"inputs": plain_labels(source.inputs), "names": plain_labels(source.names)}
-        rows = None if source.unit == 1 else source.matrix.tolist()
-        return data | {"answers": {**answers, "rows": rows}}
+        return data | {"answers": {**answers, "rows": None if source.unit == 1 else source.matrix.tolist()}}
     randomizer: Any = question.randomizer
     data["digest"] = randomizer.digest
     if isinstance(source, FrequencyDesign):

@@ -120,8 +120,7 @@ def form_of(survey: Survey, wave: int | None = None) -> dict[str, Any]:
 def columns_of(form: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What a form has for each column of reports: the questions, or the joint report."""
     joint = form.get("joint")
-    found: dict[str, dict[str, Any]] = form["questions"] if joint is None else {joint["column"]: joint}
-    return found
+    return form["questions"] if joint is None else {joint["column"]: joint}  # type: ignore[no-any-return]
 
 
 def form_digest(form: Mapping[str, Any]) -> str:
@@ -161,8 +160,7 @@ def _texts(labels: Any, kind: str, name: str) -> list[str]:
     texts = list(map(text_of, labels))
     for text, count in Counter(texts).most_common(1):
         if count > 1:
-            what = f"question {name!r}: {count} {kind}s have the text {text!r}"
-            raise StatementError(what, do="rename one of them")
+            raise StatementError(f"question {name!r}: {count} {kind}s have the text {text!r}", do="rename one of them")
     if any(UNSHOWN.search(text) for text in texts):
         what = f"question {name!r}: the text of {'an' if kind == 'answer' else 'a'} {kind} has control characters"
         raise StatementError(what, do="use letters, digits, spaces and signs")

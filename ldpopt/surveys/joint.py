@@ -21,7 +21,7 @@ from ldpopt.certificate.yes_no_certificate import FORMAT, YesNoCertificate
 from ldpopt.designing.design import design
 from ldpopt.designing.record import Design
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts, ListedSource
+from ldpopt.estimation.counts import ListedSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.planning import Precision
@@ -64,8 +64,7 @@ class JointQuestion(Question):
     @property
     def certificate(self) -> YesNoCertificate | DesignCertificate:
         """Value and bound, the total variance of the numbers of all questions; ``recheck`` computes both again."""
-        found: YesNoCertificate | DesignCertificate = self.source.certificate
-        return found
+        return self.source.certificate  # type: ignore[no-any-return]
 
     def combine(self, codes: Iterable[Codes]) -> Codes:
         """Rows of answers of shape (N, d) to yes/no questions, else positions of combinations, shape (N,)."""
@@ -77,13 +76,6 @@ class JointQuestion(Question):
         sizes = [len(question.inputs) for question in self.questions.values()]
         found = np.ravel_multi_index(tuple(np.maximum(columns, 0)), sizes)
         return np.where((columns == MISSING).any(axis=0), MISSING, found)
-
-    def estimate(self, name: str, counts: Counts, confidence: float = 0.95, **how: Any) -> Estimate:
-        """Estimate the numbers of one question."""
-        self._require(name)
-        if isinstance(self.source, YesNoPatterns):
-            return self.source.estimate_one(name, counts, confidence, **how)
-        return self._numbers[name].estimate(counts, confidence, **how)
 
     def numbers_of(self, name: str) -> Any:
         """What estimates one question."""
@@ -104,8 +96,7 @@ class JointQuestion(Question):
     def variances(self, name: str, priors: Sequence[Float] | None) -> Float:
         """Variances of the numbers of a question, for independent answers; default: at the worst distribution."""
         if not isinstance(self.source, YesNoPatterns):
-            joined = None if priors is None else reduce(np.multiply.outer, priors).ravel()
-            return self._numbers[name].variances(joined)
+            return self._numbers[name].variances(None if priors is None else reduce(np.multiply.outer, priors).ravel())
         return self.source.variances_at(np.full(2, 0.5) if priors is None else priors[self.source.place(name)])
 
     def pair(self, name: str, other: str) -> Any:
@@ -115,13 +106,12 @@ class JointQuestion(Question):
             raise StatementError(f"a table of {name!r} and itself", do="name two questions")
         if isinstance(self.source, YesNoPatterns):
             return self.source.pair(name, other)
-        first, second = (self._combinations[list(self.questions).index(each)] for each in (name, other))
-        cells = first * len(two.inputs) + second
-        wanted = np.eye(len(one.inputs) * len(two.inputs))[:, cells]
+        combinations = np.indices([len(question.inputs) for question in self.questions.values()])
+        first, second = (combinations[list(self.questions).index(each)].ravel() for each in (name, other))
+        wanted = np.eye(len(one.inputs) * len(two.inputs))[:, first * len(two.inputs) + second]
         channel = self.source.mechanism.channel
         root = np.sqrt(channel.mean(axis=0))
-        inverse = np.linalg.pinv((channel / root).T, rcond=1e-9) / root
-        estimator = wanted @ inverse
+        estimator = wanted @ (np.linalg.pinv((channel / root).T, rcond=1e-9) / root)
         if np.abs(estimator @ channel.T - wanted).max() > TOLERANCE:
             what = f"the reports do not show how the answers to {name!r} and {other!r} depend on each other"
             raise StatementError(what, do="use a larger epsilon, or the scheme 'split'")
@@ -132,12 +122,6 @@ class JointQuestion(Question):
         if name not in self.questions:
             raise StatementError(f"unknown question {name!r}", do=nearest(name, self.questions))
         return self.questions[name]
-
-    @cached_property
-    def _combinations(self) -> Any:
-        """Position of the answer to each question in each combination, shape (d, n)."""
-        sizes = [len(question.inputs) for question in self.questions.values()]
-        return np.indices(sizes).reshape(len(sizes), -1)
 
     @cached_property
     def _numbers(self) -> dict[str, JointNumbers]:
@@ -194,7 +178,7 @@ def is_yes_no(questions: Mapping[str, Question]) -> bool:
 
 def product_workload(questions: Mapping[str, Question]) -> Workload:
     """The numbers of all questions, for combinations of answers."""
-    alphabets: dict[Hashable, list[Hashable]] = {name: list(question.inputs) for name, question in questions.items()}
+    alphabets: dict[Hashable, Any] = {name: list(question.inputs) for name, question in questions.items()}
     if all(question.source.unit == 1 for question in questions.values()):
         return Workload.marginals(alphabets, 1)
     places = np.indices([len(answers) for answers in alphabets.values()]).reshape(len(alphabets), -1)

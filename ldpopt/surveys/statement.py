@@ -120,11 +120,7 @@ class SurveySection(Section):
 
 @dataclass(frozen=True)
 class UnsolvedSurvey:
-    """A survey whose mechanisms are not computed yet: the file and its content.
-
-    ``scheme`` is chosen, for the reason ``why``, if the file has ``"best"``. A question has either a budget, or a
-    ``source`` (mechanism or design) that was read from its own file.
-    """
+    """A survey whose mechanisms are not computed yet: each question has a budget, or a source from its own file."""
 
     page: Page
     section: SurveySection
@@ -150,7 +146,10 @@ class UnsolvedSurvey:
                 questions[name] = section.question(source)
             with self.page.at("question", name, "answers"):
                 require_words(section.page_words, questions[name])
-        options: dict[str, Any] = {"title": self.section.title, "weights": self.section.weights, "words": self._words()}
+        asked = {name: question.page_words for name, question in self.section.question.items()}
+        asked = {name: words for name, words in asked.items() if words.text or words.answers}
+        words = FormWords(**self.section.form.model_dump(), questions=asked).to_dict()
+        options: dict[str, Any] = {"title": self.section.title, "weights": self.section.weights, "words": words}
         with self.page.at("epsilon"):
             if self.joint is not None:
                 questions = JointQuestion.of(questions, self.joint.source)
@@ -177,20 +176,11 @@ class UnsolvedSurvey:
                 high = middle
         return found
 
-    def _words(self) -> dict[str, Any]:
-        """Words of the page for respondents, as `Survey` takes them."""
-        asked = {name: question.page_words for name, question in self.section.question.items()}
-        asked = {name: words for name, words in asked.items() if words.text or words.answers}
-        return FormWords(**self.section.form.model_dump(), questions=asked).to_dict()
-
     def warnings(self, survey: Survey) -> list[str]:
         """Return a warning for each question whose frequencies cannot be estimated."""
-        found = []
-        for name, question in survey.questions.items():
-            why = why_not_estimable(question.source) if isinstance(question.source, Mechanism) else ""
-            if why:
-                found.append(f"question {name}: {why}")
-        return found
+        sources = {name: question.source for name, question in survey.questions.items()}
+        whys = {name: why_not_estimable(one) for name, one in sources.items() if isinstance(one, Mechanism)}
+        return [f"question {name}: {why}" for name, why in whys.items() if why]
 
 
 def template() -> str:
@@ -276,11 +266,9 @@ def _require_whole_budget(
     if total is None:
         raise page.error(("scheme",), f"{what} depends on the budget of a person", "set epsilon at the top")
     for name, question in survey.question.items():
-        keys = ("mechanism", "epsilon", "share", *others)
-        own = next((key for key in keys if getattr(question, key) is not None), None)
-        if own is not None:
-            do = "remove it, or name another scheme"
-            raise page.error(("question", name, own), f"a question with its own {own} {why}", do)
+        for own in (key for key in ("mechanism", "epsilon", "share", *others) if getattr(question, key) is not None):
+            what = f"a question with its own {own} {why}"
+            raise page.error(("question", name, own), what, "remove it, or name another scheme")
 
 
 def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tuple[str, str, Any]:

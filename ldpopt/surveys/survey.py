@@ -113,9 +113,7 @@ class Survey:
                 raise StatementError(f"{what} = {short_repr(text)} is not text", do=do)
         self.title, self.scheme, self.weights = title, scheme, weights
         self.limit = None if epsilon is None else Budget(epsilon)
-        self.joint: JointQuestion | None = None
-        if scheme == "joint":
-            self.joint = _read_joint(questions, self.limit)
+        self.joint = _read_joint(questions, self.limit) if scheme == "joint" else None
         parts = questions if self.joint is None else self.joint.parts
         self.questions = {name: _read_question(name, question) for name, question in parts.items()}
         if weights in self.questions or weights in self.asked:
@@ -125,7 +123,10 @@ class Survey:
             self.one_question = OneQuestion(len(self.questions), scheme == "fake_data")
             self._require_fake_data_possible()
         self.words = FormWords.read(words or {}, self.questions)
-        self._require_budget()
+        if self.limit is not None and not self.odds <= self.limit.enclosure()[0]:  # in exact arithmetic
+            parts = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
+            what = f"a person would spend epsilon {self.epsilon:.9g}, more than the {self.limit!r} allowed ({parts})"
+            raise StatementError(what, do="allow a larger budget, or give the questions smaller ones")
 
     def _require_fake_data_possible(self) -> None:
         """Refuse questions to which no fake data can be added, if the scheme adds them."""
@@ -140,13 +141,6 @@ class Survey:
             if why:
                 do = "draw one question without fake data, or split the budget"
                 raise StatementError(f"there is no fake data for question {name!r}: {why}", do=do)
-
-    def _require_budget(self) -> None:
-        """Refuse questions that need more than the largest budget, in exact arithmetic."""
-        if self.limit is not None and not self.odds <= self.limit.enclosure()[0]:
-            parts = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
-            what = f"a person would spend epsilon {self.epsilon:.9g}, more than the {self.limit!r} allowed ({parts})"
-            raise StatementError(what, do="allow a larger budget, or give the questions smaller ones")
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Survey:
@@ -235,9 +229,9 @@ class Survey:
     def odds(self) -> Fraction | float:
         """Largest ratio of the probabilities of a person's reports under other answers, exactly; perhaps infinite."""
         each = [question.randomizer.odds for question in self.asked.values()]
-        if any(ratio is None for ratio in each):
-            return math.inf
         found = [ratio for ratio in each if ratio is not None]
+        if len(found) < len(each):
+            return math.inf
         return math.prod(found) if self.one_question is None else max(found)
 
     @cached_property
@@ -273,9 +267,8 @@ class Survey:
         waves, drawn = whole_number(waves, "waves", 1), [question.randomizer for question in self.asked.values()]
         if people is not None:
             if self.one_question is not None:
-                what = "nobody knows how many people answer a question that is drawn"
                 do = "shuffle the reports of a survey in which everybody answers all questions"
-                raise StatementError(what, do=do)
+                raise StatementError("nobody knows how many people answer a question that is drawn", do=do)
             return compose([(shuffled(each, people), waves) for each in drawn])
         sources = [source for each in drawn for source, _ in compose([each]).sources]
         if self.one_question is not None:
@@ -374,9 +367,8 @@ class Survey:
         All columns but the questions, ``keep`` and the weights are dropped; see `Mechanism.privatize` for the other
         arguments. A column that has reports already, by the origin of its file, is refused unless ``again`` is true.
         """
-        how: dict[str, Any] = {"rng": rng, "keyed": Keyed.read(key, id, rng), "again": again}
-        how |= {"keep": self.kept(keep), "one_question": self.one_question}
-        return privatize_file(source, target, self.asked, **how)
+        how: dict[str, Any] = {"keep": self.kept(keep), "rng": rng, "keyed": Keyed.read(key, id, rng), "again": again}
+        return privatize_file(source, target, self.asked, one_question=self.one_question, **how)
 
     def kept(self, keep: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the unprotected columns of a file of reports: ``keep`` and the weights."""
@@ -468,13 +460,11 @@ class Survey:
             counts: Any = {name: {ALL: found} for name, found in self._counts(table).items()}
         else:
             counts = self.counts_by_group(self.columns, table, weights, by)
-        how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
-        return estimate_survey(self, counts, by, check_fit, **how)
+        return estimate_survey(self, counts, by, check_fit, confidence=confidence, simultaneous=simultaneous)
 
     def column_of(self, name: str) -> str:
         """Return the column with the reports on a question."""
-        if name not in self.questions:
-            raise StatementError(f"unknown question {short_repr(name)}", do=nearest(name, self.questions))
+        name = self.require(name)
         return name if self.joint is None else JOINT
 
     def estimate_question(
@@ -528,13 +518,12 @@ class Survey:
             return estimate_pair(self, table, (name, other), weights, **how)
         source = self.joint.pair(name, other)
         counts = self.counts_by_group({JOINT: (source, self.joint.missing)}, table, weights)[JOINT][ALL]
-        found: Estimate = source.estimate(counts, **how)
-        return found
+        return source.estimate(counts, **how)  # type: ignore[no-any-return]
 
     def require(self, name: str) -> str:
         """Return the name of a question; any other name is refused."""
         if name not in self.questions:
-            raise StatementError(f"unknown question {name!r}", do=nearest(name, self.questions))
+            raise StatementError(f"unknown question {short_repr(name)}", do=nearest(name, self.questions))
         return name
 
     def _counts(self, counts: Mapping[str, Any]) -> dict[str, Counts]:

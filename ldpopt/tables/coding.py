@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.labels import no_label, text_of
 from ldpopt.foundation.numbers import Int, short_repr
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Codes = Int
 Missing = Literal["refuse", "leave_out"]
@@ -38,16 +36,15 @@ class Coder:
             self._texts = {text: self._texts[text] for text, count in Counter(texts).items() if count == 1}
         self._position: dict[Any, int] = {} if as_text else {label: code for code, label in enumerate(alphabet)}
 
-    def codes(self, column: pa.Array, where: str, first_row: int = 0) -> Codes:
+    def codes(self, column: optional.pyarrow.Array, where: str, first_row: int = 0) -> Codes:
         """Codes of a column; an error names the first unknown entry."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
-        require_labels_in(column.type, where)
-        if not pa.types.is_dictionary(column.type):
+        if optional.pyarrow.types.is_nested(column.type):
+            what = f"the entries are of type {short_repr(str(column.type))}, not labels"
+            raise StatementError(what, where=where, do="pass a column of labels")
+        if not optional.pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
-        positions = column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
-        found: Codes = table[positions]
+        found: Codes = table[column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)]
         if (table == UNKNOWN).any() and (found == UNKNOWN).any():
             row = int(np.argmax(found == UNKNOWN))
             raise self.unknown(column[row].as_py(), f"{where}, row {first_row + row}")
@@ -59,16 +56,14 @@ class Coder:
 
     def code(self, value: Any) -> int:
         """Position of a label, `MISSING` or `UNKNOWN`."""
-        # A whole number that was read as text matches the label with this text, and a text the label that is this
-        # number.
+        # A whole number that was read as text matches the label with this text, and the other way round.
         try:
             code = self._position.get(value)
         except (TypeError, ValueError):  # not hashable
             return UNKNOWN
         if code is None:
             # A whole number is a float in a column with missing entries.
-            is_whole = type(value) is int or (type(value) is float and value.is_integer())
-            text = str(int(value)) if is_whole else value
+            text = str(int(value)) if type(value) is int or (type(value) is float and value.is_integer()) else value
             code = self._texts.get(text) if isinstance(text, str) else None
         if code is None:
             code = MISSING if is_missing(value, self.as_text) else UNKNOWN
@@ -98,12 +93,11 @@ class MissingAnswers:
         """Refuse a column with missing entries."""
         if self.count:
             are, first = (f"{self.kind} is", "") if self.count == 1 else (f"{self.kind}s are", "the first in ")
-            what = f"{self.count:,} {are} missing"
             do = (
                 'count them as an answer (--missing-answer LABEL; in a survey missing = "answer"), or leave them out, '
                 'which shows who did not answer (--missing leave_out; in a survey missing = "leave")'
             )
-            raise StatementError(what, where=f"{self.where}, {first}row {self.first}", do=do)
+            raise StatementError(f"{self.count:,} {are} missing", where=f"{self.where}, {first}row {self.first}", do=do)
 
 
 def require_policy(missing: Any) -> None:
@@ -112,19 +106,9 @@ def require_policy(missing: Any) -> None:
         raise StatementError(f"missing = {short_repr(missing)} is unknown", do="use 'refuse' or 'leave_out'")
 
 
-def require_labels_in(kind: pa.DataType, where: str) -> None:
-    """Refuse a column of lists or other nested entries."""
-    from ldpopt.foundation.optional import pyarrow as pa
-
-    if pa.types.is_nested(kind):
-        what = f"the entries are of type {short_repr(str(kind))}, not labels"
-        raise StatementError(what, where=where, do="pass a column of labels")
-
-
-def is_text(kind: pa.DataType) -> bool:
+def is_text(kind: optional.pyarrow.DataType) -> bool:
     """Whether a column has texts, dictionary-encoded or not."""
-    from ldpopt.foundation.optional import pyarrow as pa
-
+    pa = optional.pyarrow
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
 
@@ -139,18 +123,14 @@ class TextRows:
         """True, for every column."""
         return True
 
-    def fields(self, positions: Sequence[int]) -> list[pa.Field]:
+    def fields(self, positions: Sequence[int]) -> list[optional.pyarrow.Field]:
         """Names and types of columns."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
-        return [pa.field(self.columns[position], pa.string()) for position in positions]
+        return [optional.pyarrow.field(self.columns[position], optional.pyarrow.string()) for position in positions]
 
 
-def label_column(labels: Sequence[Hashable], as_text: bool = False) -> pa.Array:
+def label_column(labels: Sequence[Hashable], as_text: bool = False) -> optional.pyarrow.Array:
     """Labels as an arrow array: of their own type if all have the same one, else of text."""
-    from ldpopt.foundation.optional import pyarrow as pa
-
     kinds = {type(name) for name in labels}
     if as_text or len(kinds) != 1 or not kinds <= {str, int, float, bool}:
-        return pa.array(list(map(text_of, labels)), pa.string())
-    return pa.array(labels)
+        return optional.pyarrow.array(list(map(text_of, labels)), optional.pyarrow.string())
+    return optional.pyarrow.array(labels)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from ldpopt.errors import ModelFileError, shows_values
+from ldpopt.foundation import optional
 from ldpopt.tables.coding import TextRows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 BLOCK = 1 << 22  # bytes per batch
 MAX_HEADER = 1 << 24  # largest number of bytes of the header
@@ -42,11 +40,9 @@ class CsvRows(TextRows):
             raise ModelFileError("the table is empty", where=name, do="add a header line")
         self._body = _Body(rest, stream)
 
-    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
+    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[optional.pyarrow.Array]]:
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""
-        from ldpopt.foundation.optional import pyarrow as pa
-        from ldpopt.foundation.optional import pyarrow_csv as arrow
-
+        pa, arrow = optional.pyarrow, optional.pyarrow_csv
         global _unfinished
         names, last = list(map(str, range(len(self.columns)))), 1
         bad: list[Any] = []
@@ -130,8 +126,7 @@ def _split_header(stream: IO[bytes], name: str) -> tuple[bytes, bytes]:
         more = stream.read(1 << 16)
         head = (head + more).removeprefix(MARK) if not start else head + more
         for at in range(start, len(head)):
-            is_end = head[at] in BREAKS and head.count(QUOTE, 0, at) % 2 == 0
-            if is_end and (at + 1 < len(head) or not more):
+            if head[at] in BREAKS and head.count(QUOTE, 0, at) % 2 == 0 and (at + 1 < len(head) or not more):
                 return head[:at], head[at + 1 + (head[at : at + 2] == BREAKS) :]
         if not more:
             return head, b""
@@ -143,7 +138,7 @@ def _no_csv(why: str, where: str) -> ModelFileError:
     return ModelFileError(f"not a CSV table: {why}", where=where, do="save it as CSV in UTF-8")
 
 
-def as_csv(columns: Sequence[pa.Array]) -> bytes:
+def as_csv(columns: Sequence[optional.pyarrow.Array]) -> bytes:
     """Write columns as lines of CSV; only fields that need it are quoted."""
     if not len(columns[0]):
         return b""
@@ -154,10 +149,11 @@ def as_csv(columns: Sequence[pa.Array]) -> bytes:
     return bytes(text.buffers()[2])
 
 
-def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Array:
+def _by_label(
+    column: optional.pyarrow.Array, write: Callable[[optional.pyarrow.Array], optional.pyarrow.Array]
+) -> optional.pyarrow.Array:
     """Write a column; in a dictionary-encoded one each label is written only once."""
-    from ldpopt.foundation.optional import pyarrow as pa
-
+    pa = optional.pyarrow
     if not pa.types.is_dictionary(column.type):
         return write(column)
     labels = column.dictionary.cast(pa.large_string())
@@ -165,21 +161,17 @@ def _by_label(column: pa.Array, write: Callable[[pa.Array], pa.Array]) -> pa.Arr
     return write(with_missing).take(column.indices.fill_null(len(labels)))
 
 
-def _glued(*parts: Any, by: str = "") -> pa.Array:
+def _glued(*parts: Any, by: str = "") -> optional.pyarrow.Array:
     """Join texts row by row."""
-    from ldpopt.foundation.optional import pyarrow as pa
-    from ldpopt.foundation.optional import pyarrow_compute as pc
-
+    pa, pc = optional.pyarrow, optional.pyarrow_compute
     kind = pa.large_string()
     texts = [pa.scalar(part, kind) if isinstance(part, str) else part for part in parts]
     return pc.binary_join_element_wise(*texts, pa.scalar(by, kind))
 
 
-def _quoted(column: pa.Array, alone: bool = False) -> pa.Array:
+def _quoted(column: optional.pyarrow.Array, alone: bool = False) -> optional.pyarrow.Array:
     """Write a column as fields of CSV; a field that is ``alone`` in its line is quoted if it is empty."""
-    from ldpopt.foundation.optional import pyarrow as pa
-    from ldpopt.foundation.optional import pyarrow_compute as pc
-
+    pa, pc = optional.pyarrow, optional.pyarrow_compute
     try:
         text = column.cast(pa.large_string()).fill_null("")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):

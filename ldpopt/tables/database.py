@@ -7,14 +7,11 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.foundation import optional
 from ldpopt.tables.coding import TextRows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import sqlalchemy as sa
 
 REPORTS, ABOUT, ID = "reports", "about", "id"  # tables of a database, and the column of the ids
 ROWS = 1 << 14  # rows per batch
@@ -37,10 +34,9 @@ def without_password(address: str) -> str:
     return PASSWORD.sub(r"\1:***@", address)
 
 
-def open_database(address: str, *, new: bool = False) -> sa.Engine:
+def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Engine:
     """Prepare connections to a database; a file of SQLite must exist, unless it may be ``new``."""
-    from ldpopt.foundation.optional import sqlalchemy as sa
-
+    sa = optional.sqlalchemy
     where = without_password(str(address))
     try:
         url = sa.make_url(address)
@@ -68,11 +64,9 @@ def open_database(address: str, *, new: bool = False) -> sa.Engine:
 @contextmanager
 def database_errors(where: str) -> Iterator[None]:
     """Raise errors of a database as a ModelFileError of one line, without the values of the statement."""
-    from ldpopt.foundation.optional import sqlalchemy as sa
-
     try:
         yield
-    except sa.exc.SQLAlchemyError as error:
+    except optional.sqlalchemy.exc.SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
         do = "check the address, and that the database can be reached"
         raise ModelFileError(f"cannot use the database: {reason}", where=where, do=do) from None
@@ -92,8 +86,7 @@ def reading_database(address: str) -> Iterator[DatabaseRows]:
 
 def origin_in_database(address: str) -> Any:
     """The origin of the reports in a database as JSON data; None if there is none."""
-    from ldpopt.foundation.optional import sqlalchemy as sa
-
+    sa = optional.sqlalchemy
     engine = open_database(address)
     try:
         with database_errors(without_password(address)), engine.connect() as connection:
@@ -110,21 +103,17 @@ class DatabaseRows(TextRows):
 
     first_row = 1  # number of the first row
 
-    def __init__(self, engine: sa.Engine, name: str) -> None:
-        from ldpopt.foundation.optional import sqlalchemy as sa
-
+    def __init__(self, engine: optional.sqlalchemy.Engine, name: str) -> None:
         self.name, self._engine = name, engine
-        known = sa.inspect(engine)
+        known = optional.sqlalchemy.inspect(engine)
         if not known.has_table(REPORTS):
             do = "name a database that `ldpopt survey collect` made"
             raise ModelFileError(f"the database has no table {REPORTS!r}", where=name, do=do)
         self.columns = [column["name"] for column in known.get_columns(REPORTS)]
 
-    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
+    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[optional.pyarrow.Array]]:
         """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""
-        from ldpopt.foundation.optional import pyarrow as pa
-        from ldpopt.foundation.optional import sqlalchemy as sa
-
+        pa, sa = optional.pyarrow, optional.sqlalchemy
         wanted: list[Any] = [sa.column(self.columns[position]) for position in (*coded, *kept)]
         statement = sa.select(*wanted).select_from(sa.table(REPORTS)).order_by(sa.column(ID))
         with database_errors(self.name), self._engine.connect() as connection:

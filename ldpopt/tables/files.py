@@ -11,9 +11,10 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, Any, Literal
 
 from ldpopt.errors import ModelFileError, shows_values
+from ldpopt.foundation import optional
 from ldpopt.foundation.files import readable, replacing
 from ldpopt.foundation.labels import NUMBER, suggestion
 from ldpopt.foundation.numbers import short_repr
@@ -24,9 +25,6 @@ from ldpopt.tables.parquet import ENDINGS as PARQUET_ENDINGS
 from ldpopt.tables.parquet import ParquetFile, ParquetRows
 from ldpopt.tables.sheets import ENDINGS as SHEETS
 from ldpopt.tables.sheets import sheet_rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Rows = CsvRows | ParquetRows | DatabaseRows
 Kind = Literal["csv", "parquet"]
@@ -109,11 +107,10 @@ def position_of(rows: Rows, column: str) -> int:
 
 @contextmanager
 def writing(
-    path: str, fields: Sequence[pa.Field], origin: dict[str, Any] | None = None
-) -> Iterator[Callable[[Sequence[pa.Array]], None]]:
+    path: str, fields: Sequence[optional.pyarrow.Field], origin: dict[str, Any] | None = None
+) -> Iterator[Callable[[Sequence[optional.pyarrow.Array]], Any]]:
     """Open a table for writing; the context is a function that writes the columns of a batch."""
-    # The file appears, or is replaced, when the block ends; - is stdout, as CSV. The origin is written into the
-    # metadata of a Parquet file, or into a second file beside a CSV file.
+    # The file appears when the block ends; - is stdout, as CSV. A CSV file has its origin in a second file beside it.
     if kind_of(path) == "parquet":
         notes = {} if origin is None else {KEY.decode(): text_of_origin(origin)}
         with _opened(path) as stream, ParquetFile(stream, fields, notes) as file:
@@ -124,10 +121,7 @@ def writing(
         csv.writer(head, lineterminator="\n").writerow([field.name for field in fields])
         stream.write(head.getvalue().encode())
 
-        def write(columns: Sequence[pa.Array]) -> None:
-            stream.write(as_csv(columns))
-
-        yield write
+        yield lambda columns: stream.write(as_csv(columns))
         remove_beside(path)  # only now: if the table is not written, the old one keeps its origin
     if origin is not None:
         write_beside(path, origin)

@@ -4,60 +4,50 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation import optional
 from ldpopt.foundation.labels import label_array, nearest
 from ldpopt.tables.coding import MISSING, UNKNOWN, Coder, Codes, label_column
 
-if TYPE_CHECKING:
-    import narwhals as nw
-    import pyarrow as pa
 
-
-def as_frame(table: Any) -> nw.DataFrame[Any]:
+def as_frame(table: Any) -> optional.narwhals.DataFrame[Any]:
     """Read a dataframe of any library."""
-    from ldpopt.foundation.optional import narwhals as nw
-
     try:
-        return nw.from_native(table, eager_only=True)
+        return optional.narwhals.from_native(table, eager_only=True)
     except TypeError:
         do = "pass a dataframe of pandas, polars or pyarrow; collect a lazy one first"
         raise StatementError(f"a {type(table).__name__} is not a dataframe", do=do) from None
 
 
-def column_of(frame: nw.DataFrame[Any], column: Any) -> nw.Series[Any]:
+def column_of(frame: optional.narwhals.DataFrame[Any], column: Any) -> optional.narwhals.Series[Any]:
     """Find one column of a dataframe by its name."""
     known = list(frame.columns)
     if known.count(column) != 1:
         what = "unknown" if column not in known else "duplicate"
         do = nearest(column, known) if what == "unknown" else "rename one of them"
         raise StatementError(f"{what} column {column!r}", where="the table", do=do)
-    found: nw.Series[Any] = frame[column]
-    return found
+    return frame[column]  # type: ignore[no-any-return]
 
 
-def as_arrow(values: Any) -> pa.Array | None:
+def as_arrow(values: Any) -> optional.pyarrow.Array | None:
     """Convert a Series of polars or pandas, or an arrow vector, to an arrow array; None if arrow has no type for it."""
     # None also for a list or numpy array, which has no type of labels.
-    from ldpopt.foundation.optional import narwhals as nw
-
     if "pyarrow" not in sys.modules and not hasattr(values, "to_arrow") and not hasattr(values, "to_numpy"):
         return None  # neither a series nor an arrow array
-    from ldpopt.foundation.optional import pyarrow as pa
-
     found = values
-    if not isinstance(values, (pa.Array, pa.ChunkedArray)):
-        series = nw.from_native(values, series_only=True, pass_through=True)
-        if not isinstance(series, nw.Series):
+    if not isinstance(values, (optional.pyarrow.Array, optional.pyarrow.ChunkedArray)):
+        series = optional.narwhals.from_native(values, series_only=True, pass_through=True)
+        if not isinstance(series, optional.narwhals.Series):
             return None
         try:
             found = series.to_arrow()
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        except (optional.pyarrow.ArrowException, TypeError, ValueError, OverflowError):
             return None
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    return found.combine_chunks() if isinstance(found, optional.pyarrow.ChunkedArray) else found
 
 
 def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes:
@@ -73,11 +63,11 @@ def codes_of(series: Any, coder: Coder, where: str, first_row: int = 0) -> Codes
     return found
 
 
-def with_labels(frame: nw.DataFrame[Any], columns: Mapping[Any, tuple[Sequence[Hashable], Codes]]) -> Any:
+def with_labels(
+    frame: optional.narwhals.DataFrame[Any], columns: Mapping[Any, tuple[Sequence[Hashable], Codes]]
+) -> Any:
     """Replace columns by labels, given by their codes; other columns and the index are kept."""
-    from ldpopt.foundation.optional import narwhals as nw
-    from ldpopt.foundation.optional import pyarrow as pa
-
+    nw, pa = optional.narwhals, optional.pyarrow
     made = []
     for name, (labels, codes) in columns.items():
         values: Any

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation import optional
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.files import replacing, strict_json
 from ldpopt.foundation.numbers import short_repr
@@ -128,9 +129,7 @@ def _is_parquet(path: str) -> bool:
 
 def _of_parquet(path: str) -> dict[str, Any] | None:
     """Read the origin in the metadata of a Parquet file; None if it has none, or cannot be read."""
-    from ldpopt.foundation.optional import pyarrow as pa
-    from ldpopt.foundation.optional import pyarrow_parquet as pq
-
+    pa, pq = optional.pyarrow, optional.pyarrow_parquet
     try:
         found = (pq.read_metadata(path).metadata or {}).get(KEY)
     except (pa.ArrowException, OSError):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation import optional
 from ldpopt.tables.coding import is_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ENDINGS = (".parquet", ".pq")
 ROWS = 1 << 17  # rows per batch
@@ -23,9 +21,7 @@ class ParquetRows:
     first_row = 1  # number of the first row
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
-        from ldpopt.foundation.optional import pyarrow as pa
-        from ldpopt.foundation.optional import pyarrow_parquet as pq
-
+        pa, pq = optional.pyarrow, optional.pyarrow_parquet
         self.name = name
         try:
             self._schema = pq.read_schema(stream)
@@ -39,31 +35,31 @@ class ParquetRows:
         """Whether a column has texts."""
         return is_text(self._schema.field(position).type)
 
-    def fields(self, positions: Sequence[int]) -> list[pa.Field]:
+    def fields(self, positions: Sequence[int]) -> list[optional.pyarrow.Field]:
         """Names and types of columns."""
         return [self._schema.field(position) for position in positions]
 
-    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[pa.Array]]:
+    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[optional.pyarrow.Array]]:
         """Yield columns by their positions: first the coded ones, then the kept ones in their own type."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
         names = [self.columns[position] for position in (*coded, *kept)]
         kinds = [None] * len(coded) + [field.type for field in self.fields(kept)]
         try:
             for batch in self._file.iter_batches(ROWS, columns=list(dict.fromkeys(names)), use_threads=False):
                 found = zip([batch.column(name) for name in names], kinds, strict=True)
                 yield [one if kind in (None, one.type) else one.cast(kind) for one, kind in found]
-        except (pa.ArrowException, OSError) as error:
+        except (optional.pyarrow.ArrowException, OSError) as error:
             raise _invalid(error, self.name) from None
 
 
 class ParquetFile:
     """A Parquet file of some columns to write in batches, in groups of rows; ``notes`` are its metadata."""
 
-    def __init__(self, stream: IO[bytes], fields: Sequence[pa.Field], notes: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, stream: IO[bytes], fields: Sequence[optional.pyarrow.Field], notes: Mapping[str, str] | None = None
+    ) -> None:
         self._stream, self._fields, self._notes = stream, fields, dict(notes or {})
         self._writer: Any = None
-        self._batches: list[pa.RecordBatch] = []
+        self._batches: list[optional.pyarrow.RecordBatch] = []
         self._waiting = 0
 
     def __enter__(self) -> ParquetFile:
@@ -75,12 +71,10 @@ class ParquetFile:
         if self._writer is not None:
             self._writer.close()
 
-    def write(self, columns: Sequence[pa.Array]) -> None:
+    def write(self, columns: Sequence[optional.pyarrow.Array]) -> None:
         """Add the columns of a batch."""
-        from ldpopt.foundation.optional import pyarrow as pa
-
-        named = zip(self._fields, columns, strict=True)
-        schema = pa.schema([field.with_type(column.type) for field, column in named])
+        pa = optional.pyarrow
+        schema = pa.schema([field.with_type(column.type) for field, column in zip(self._fields, columns, strict=True)])
         self._batches.append(pa.record_batch(list(columns), schema=schema))
         self._waiting += len(self._batches[-1])
         if self._waiting >= GROUP:
@@ -88,9 +82,7 @@ class ParquetFile:
 
     def _flush(self) -> None:
         """Write a group of rows; dictionaries are stored as such, but the schema for readers has plain labels."""
-        from ldpopt.foundation.optional import pyarrow as pa
-        from ldpopt.foundation.optional import pyarrow_parquet as pq
-
+        pa, pq = optional.pyarrow, optional.pyarrow_parquet
         if self._writer is None:
             plain = pa.schema(self._fields, self._notes)  # with notes: readers take the notes of a table from here
             schema = self._batches[0].schema if self._batches else plain

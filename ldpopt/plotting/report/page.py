@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,17 +95,11 @@ def report(
     if waves is not None:
         raise StatementError("waves are those of a survey", do="leave waves out, or pass a Survey")
     results, own = _results(problem, budgets, time_limit, progress or (lambda message: None))
-    found = {"problem": problem, "is_design": isinstance(problem, DesignProblem), "results": results, "own": own}
-    return filled(
-        Path(__file__).parent,
-        people=sizes,
-        most_likely_reports=most_likely_reports,
-        precision_rows=lambda precision: precision_rows(precision, sizes),
-        guesses=guesses,
-        power=lambda privacy, distance: math.exp(min(float(privacy.epsilon) * distance, 700.0)),
-        **found,
-        **words,
-    )
+    words |= {"problem": problem, "is_design": isinstance(problem, DesignProblem), "results": results, "own": own}
+    words |= {"people": sizes, "most_likely_reports": most_likely_reports, "guesses": guesses}
+    words["precision_rows"] = lambda precision: precision_rows(precision, sizes)
+    words["power"] = lambda privacy, distance: math.exp(min(float(privacy.epsilon) * distance, 700.0))
+    return filled(Path(__file__).parent, **words)
 
 
 def guesses(mechanism: Mechanism | None) -> list[str]:
@@ -127,10 +122,8 @@ def _results(
     for multiple in MULTIPLES:
         if multiple != 1:
             progress(f"solving at {multiple:g} times the budget")
-        try:
+        with suppress(LdpoptError):
             found.append(own if multiple == 1 else solve_at(problem, multiple, time_limit))
-        except LdpoptError:
-            continue
     return found, found.index(own)
 
 

@@ -30,7 +30,6 @@ from ldpopt.solving.solve import solve
 MAX_CERTIFICATE_BYTES = 300_000  # largest certificate that a page includes
 # Smallest singular value of a channel, over the largest, from which frequencies are called estimable
 MIN_SINGULAR_VALUE = 1e-9
-
 UNIFORM_TOLERANCE = 1e-12  # largest difference of two probabilities of a distribution that is called uniform
 
 
@@ -95,27 +94,24 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
         inverse = left_inverse(mechanism.channel, np.full(n, 1 / n))
         precision = Precision.of(mechanism.channel, inverse, np.eye(n), prior, list(map(text_of, problem.inputs)))
     aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
-    factor = math.exp(certificate.audit.epsilon)
-    text = _in_base64(certificate)
-    gap = certificate.relative_gap
-    return Result(problem.privacy, factor, mechanism, float(solution.value), aim, gap, precision, text)
+    numbers = float(solution.value), aim, certificate.relative_gap, precision
+    return Result(problem.privacy, math.exp(certificate.audit.epsilon), mechanism, *numbers, _in_base64(certificate))
 
 
 def _design(problem: DesignProblem, time_limit: float | None) -> Result:
     privacy, workload, weights = problem.privacy, problem.workload, problem.weights
     found: Any = design(workload, privacy, weights=weights, objective=problem.objective, time_limit=time_limit)
     aim = f"{'largest' if problem.objective == 'worst_case' else 'average'} variance"
+    factor = math.exp(found.certificate.audit.epsilon)
     if isinstance(found, FormulaDesign):
-        factor = math.exp(found.certificate.audit.epsilon)
         return Result(privacy, factor, None, found.value, aim, found.relative_gap, None, "")
     n = workload.shape[1]
     prior = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     matrix = np.asarray(workload.matrix)
     words = [number_in_words(*number, workload.inputs) for number in zip(workload.names, matrix, strict=True)]
     precision = Precision.of(found.mechanism.channel, found.estimator, matrix, prior, words)
-    factor = math.exp(found.certificate.audit.epsilon)
-    text = _in_base64(found.certificate)
-    return Result(privacy, factor, found.mechanism, found.value, aim, found.relative_gap, precision, text)
+    numbers = found.value, aim, found.relative_gap, precision
+    return Result(privacy, factor, found.mechanism, *numbers, _in_base64(found.certificate))
 
 
 def _in_base64(certificate: Any) -> str:

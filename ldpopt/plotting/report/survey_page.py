@@ -37,14 +37,10 @@ def _question(survey: Survey, name: str, sizes: Sequence[int]) -> dict[str, Any]
 
     source, missing = question.source, question.missing_answer
     workload = source if isinstance(source, Workload) else getattr(source, "workload", None)
-    found: dict[str, Any] = {"name": name, "text": "" if words is None else words.text, "missing": question.missing}
     ticks = getattr(question, "ticks", ())
-    found |= {
-        "answers": list(map(shown, ticks or question.inputs)),
-        "has_ticks": bool(ticks),
-        "missing_answer": missing and shown(missing),
-        "rows": [],
-    }
+    found: dict[str, Any] = {"name": name, "text": "" if words is None else words.text, "missing": question.missing}
+    found |= {"answers": list(map(shown, ticks or question.inputs)), "has_ticks": bool(ticks)}
+    found |= {"missing_answer": missing and shown(missing), "rows": []}
     try:
         precision = survey.precision(name)
     except LdpoptError as error:

@@ -133,10 +133,17 @@ class Comparison(HasFacts):
         found = [row for row in self.methods if row.mechanism is not None]
         parts: list[Part] = []
         if any(row.kind != "optimum" for row in found):
-            rows = []
-            for row in found:
-                numbers = (f"{row.value:.12g}", f"{row.difference:.1e}", f"{row.relative_gap:.1e}")
-                rows.append([row.name, *numbers, row.verdict, f"{row.seconds:.3f}"])
+            rows = [
+                [
+                    r.name,
+                    f"{r.value:.12g}",
+                    f"{r.difference:.1e}",
+                    f"{r.relative_gap:.1e}",
+                    r.verdict,
+                    f"{r.seconds:.3f}",
+                ]
+                for r in found
+            ]
             ahead = "" if math.isnan(self.bound) else f"{self.bound - self.best.value:.1e}"
             rows.append(["certified bound", shown(self.bound, 12), ahead, "", "", ""])
             parts.append(Table(["method", sense, "difference", "relative gap", "audit", "seconds"], rows))
@@ -177,8 +184,7 @@ def completed(problem: Problem, rows: Sequence[ComparisonRow], finished: int, pl
     is_gain = problem.utility.sense == "gain"
     solved = [row for row in rows if row.kind != LITERATURE and row.mechanism is not None]
     best = (max if is_gain else min)((row.value for row in solved), default=math.nan)
-    bounds = [row.bound for row in rows if not math.isnan(row.bound)]
-    bound = (min if is_gain else max)(bounds, default=math.nan)
+    bound = (min if is_gain else max)([row.bound for row in rows if not math.isnan(row.bound)], default=math.nan)
     solvers = {_solver_of(row.name) for row in solved}
     kept = []
     for row in rows:

@@ -147,8 +147,7 @@ class _Scores:
         """Largest privacy loss per unit of distance over all tied pairs."""
         top = self.gain.max(axis=1)
         log_sum = factor * top + np.log(np.exp(factor * (self.gain - top[:, None])).sum(axis=1))
-        loss = factor * self.rise + log_sum[self.second] - log_sum[self.first]
-        return float((loss / self.distance).max())
+        return float(((factor * self.rise + log_sum[self.second] - log_sum[self.first]) / self.distance).max())
 
 
 def tight_constraints(problem: Any) -> Mechanism:

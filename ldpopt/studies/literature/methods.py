@@ -84,12 +84,9 @@ def compare(
     """
     require_kind(problem, Problem, "compare()")
     steps = [*_methods(problem, time_limit)] if best is None else [_given(problem, best)]
-    mechanisms: dict[str, Callable[[Problem], Mechanism]] = {
-        "tight constraints": tight_constraints,
-        "planar Laplace": partial(planar_laplace, points=points),
-        "exponential": exponential,
-        "sharpened exponential": sharpened_exponential,
-    }
+    planar = partial(planar_laplace, points=points)
+    mechanisms: dict[str, Any] = {"tight constraints": tight_constraints, "planar Laplace": planar}
+    mechanisms |= {"exponential": exponential, "sharpened exponential": sharpened_exponential}
     rows: list[ComparisonRow] = []
     finished = 0
     try:
@@ -158,8 +155,7 @@ def _closed_form(match: Match | None, problem: Problem) -> dict[str, Any]:
 
 def _solve(problem: Problem, solver: str, form: Any, time_limit: float | None) -> dict[str, Any]:
     solution = solve(problem, solver=solver, form=form, time_limit=time_limit)
-    fields = {"value": solution.value, "mechanism": solution.mechanism}
-    certificate = certify(solution, exact=False)
+    certificate, fields = certify(solution, exact=False), {"value": solution.value, "mechanism": solution.mechanism}
     return fields | {"bound": float(certificate.bound), "relative_gap": certificate.relative_gap}
 
 

@@ -85,15 +85,14 @@ def noise_epsilon(ties: Ties, places: Float) -> float:
     apart = np.hypot(*(places[first] - places[second]).T)
     if not apart.all():
         raise StatementError("two places coincide", where="points", do="merge the two inputs or move them apart")
-    length = np.ones(len(first)) if ties.distance is None else ties.distance
-    return float(ties.budget) * float((length / apart).min())
+    return float(ties.budget) * float(((np.ones(len(first)) if ties.distance is None else ties.distance) / apart).min())
 
 
 def points_in_plane(problem: Problem) -> Float:
     """Find points in the plane that have the distances of a metric, (n, 2), by classical scaling (Torgerson 1952)."""
     if not isinstance(problem.privacy, MetricDP):
-        what = f"it needs places in the plane, and {type(problem.privacy).__name__} has none"
-        raise NotRepresentableError(what, do="pass points")
+        kind = type(problem.privacy).__name__
+        raise NotRepresentableError(f"it needs places in the plane, and {kind} has none", do="pass points")
     distance = problem.privacy.matrix(problem.inputs)
     centered = distance**2 - (distance**2).mean(axis=0)
     centered = -(centered - centered.mean(axis=1, keepdims=True)) / 2
@@ -103,8 +102,7 @@ def points_in_plane(problem: Problem) -> Float:
     places[:, :count] = vectors[:, ::-1][:, :count] * np.sqrt(np.maximum(roots[::-1][:count], 0.0))
     if len(distance) > 2 and np.ptp(places[:, 1]) <= PLANAR * PLANAR * np.ptp(places[:, 0]):
         raise NotRepresentableError("the places lie on a line, and the noise is for the plane", do="pass points")
-    found = np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1))
-    if not np.allclose(found, distance, rtol=PLANAR, atol=0.0):
+    if not np.allclose(np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)), distance, rtol=PLANAR, atol=0.0):
         raise NotRepresentableError("the distances are not those of points in a plane", do="pass points")
     return places
 
@@ -142,8 +140,7 @@ class Wall:
 
     def flow(self, sources: Float, epsilon: float) -> Float:
         """Mass of the noise that flows from the cell of ``one`` into that of ``other``, for each source, shape (n,)."""
-        across = np.array([-self.along[1], self.along[0]])
-        height = (self.middle - sources) @ across
+        height = (self.middle - sources) @ np.array([-self.along[1], self.along[0]])
         foot = (sources - self.middle) @ self.along
         flows = np.zeros(len(sources))
         seen = np.flatnonzero((height != 0) & (epsilon * np.abs(height) < UNDERFLOW))
@@ -157,8 +154,7 @@ class Wall:
         half = (end - start) / (2 * panels)
         total = np.zeros(len(seen))
         for panel in range(panels):
-            u = (start + (2 * panel + 1) * half)[:, None] + half[:, None] * NODES
-            stretch = np.cosh(u)
+            stretch = np.cosh((start + (2 * panel + 1) * half)[:, None] + half[:, None] * NODES)
             distance = epsilon * h[:, None] * stretch
             total += ((1 + distance) * np.exp(-distance) / stretch) @ WEIGHTS * half
         flows[seen] = np.sign(height[seen]) * total / (2 * np.pi)

@@ -104,8 +104,7 @@ def find_refinement(first: Any, second: Any, *, tolerance: float = 1e-12) -> Ref
     m, k = source.shape[1], target.shape[1]
     high, rule = _best_rule(source, target, np.maximum(outcome.point[: m * k].reshape(m, k), 0.0))
     low, prior, gain = _witness(source, target, outcome.row_duals[: target.size].reshape(target.shape))
-    witness = Utility(gain, "gain", one.inputs, other.outputs)
-    return Refinement(low, high, share, frozen(rule), frozen(prior), witness)
+    return Refinement(low, high, share, frozen(rule), frozen(prior), Utility(gain, "gain", one.inputs, other.outputs))
 
 
 def _order(one: Mechanism, other: Mechanism) -> list[int]:
@@ -150,8 +149,7 @@ def _best_rule(source: Int, target: Int, found: Float) -> tuple[Fraction, NDArra
         simple = [[Fraction(v).limit_denominator(MAX_SIMPLE_DENOMINATOR) for v in row] for row in found.tolist()]
         if all(sum(row) == 1 for row in simple):
             rules.append(np.array(simple, dtype=object))
-    exact = [(_distance(source, target, rule), place) for place, rule in enumerate(rules)]
-    least, place = min(exact)
+    least, place = min((_distance(source, target, rule), place) for place, rule in enumerate(rules))
     return least, rules[place]
 
 
