@@ -49,8 +49,7 @@ class CurveCertificate(HasFacts):
     @classmethod
     def of(cls, curve: PrivacyCurve, epsilons: list[float]) -> "CurveCertificate":
         """Claim the deltas of a curve at some epsilons, slightly larger."""
-        is_shuffled = any(isinstance(source, Shuffled) for source, _ in curve.sources)
-        factor = 1 + (SHUFFLED_SLACK if is_shuffled else SLACK)
+        factor = 1 + (SHUFFLED_SLACK if any(isinstance(source, Shuffled) for source, _ in curve.sources) else SLACK)
         claims = []
         for epsilon in sorted({0.0, *epsilons}):
             delta = min(curve.delta(epsilon) * factor, Fraction(1))

@@ -49,8 +49,7 @@ class Inequalities:
     def form(self) -> Float:
         """The form in ``(1, s)``, which is not negative for any set, in floats."""
         upper = np.triu(self.pairs, 1)
-        matrix = _eighths(upper + upper.T, self.size, self.factor)
-        return np.asarray(matrix / 8, dtype=np.float64)
+        return np.asarray(_eighths(upper + upper.T, self.size, self.factor) / 8, dtype=np.float64)
 
     def exact(self) -> Rationals | None:
         """The form exactly; None if a multiplier is negative or not finite."""
@@ -95,8 +94,7 @@ def is_positive(
     # Everything times 2: 2 v = (1 + base) + (1 - base) s, over the denominator of base.
     low, high = base.numerator, base.denominator
     right = _in_signs(line.whole, high + low, high - low)
-    mass = _in_signs(weights.whole, high + low, high - low)
-    outer = right[:, None] * mass
+    outer = right[:, None] * _in_signs(weights.whole, high + low, high - low)
     twice = (outer + outer.T) * form.denominator
     cost = _form_in_signs(form.whole, high + low, high - low)
     scale = line.denominator * weights.denominator

@@ -120,8 +120,7 @@ def _holds(k: Integers, y: Integers, r: Integers, base: Fraction) -> bool:
 
 def _root(p: int, sign: int, d: int, q: int, answer: int, joins: bool) -> _Root:
     """The root with its value rounded down to ``2**-BITS``."""
-    rough = ((p << BITS) + sign * isqrt(d << (2 * BITS))) // q
-    return _Root(p, sign, d, q, rough, answer, joins)
+    return _Root(p, sign, d, q, ((p << BITS) + sign * isqrt(d << (2 * BITS))) // q, answer, joins)
 
 
 def _compare(one: _Root, two: _Root) -> int:

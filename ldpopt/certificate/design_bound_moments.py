@@ -40,8 +40,7 @@ class Levels:
         """The levels of a spectrum; None if an attribute has more than two values."""
         if set(spectrum.scheme.sizes) != {2}:
             return None
-        d = len(spectrum.scheme.sizes)
-        parts: list[list[Fraction]] = [[] for _ in range(d + 1)]
+        parts: list[list[Fraction]] = [[] for _ in range(len(spectrum.scheme.sizes) + 1)]
         for place, mu in enumerate(spectrum.mu):
             parts[place.bit_count()].append(mu)
         return cls(tuple(max(mu) + spectrum.beside for mu in parts), tuple(sum(mu, Fraction(0)) for mu in parts))

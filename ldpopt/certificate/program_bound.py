@@ -119,8 +119,7 @@ def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> F
         return None
     if not np.abs(utility).max() + pairs.value.sum() < LARGEST_SUM:
         return None
-    distance = _tied_distances(problem, ties, pairs)
-    total, bits = pairs_bound(sign * prior, utility, pairs, ties.budget, distance)
+    total, bits = pairs_bound(sign * prior, utility, pairs, ties.budget, _tied_distances(problem, ties, pairs))
     return sign * total * Fraction(2) ** -bits
 
 
@@ -176,8 +175,7 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
         what = f"{problem.privacy!r} ties no pairs of inputs, but a multiplier belongs to a pair"
         raise CertificateError(what, do=MULTIPLIERS)
     levels, row_number = np.unique(_tied_distances(problem, ties, pairs), return_inverse=True)
-    floors = np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)
-    return floors[row_number], ties.delta
+    return np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)[row_number], ties.delta
 
 
 def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
@@ -220,8 +218,7 @@ def _relax(costs: Integers, block: RowBlock, values: Float, cost_grid: int) -> i
     rounded = np.where(values[row] > 0, integers(coefficient), integers(coefficient, up=True))
     np.subtract.at(costs, (block.x[chosen], block.y[chosen]), scaled[row] * rounded)
     used = np.flatnonzero(values)
-    sides = np.where(values[used] > 0, integers(side[used], up=True), integers(side[used]))
-    return int((scaled[used] * sides).sum())
+    return int((scaled[used] * np.where(values[used] > 0, integers(side[used], up=True), integers(side[used]))).sum())
 
 
 def exponential_below(exponent: Float) -> Float:

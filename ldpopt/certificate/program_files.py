@@ -57,8 +57,7 @@ def _require_small(problem: Problem, multipliers: Multipliers) -> None:
 
 def read(path: FilePath) -> dict[str, Any]:
     """Read the fields of a certificate; see `Certificate.load`."""
-    whole = open_document(path, LARGEST_FILE)
-    table = whole.table("format", "statement", "mechanism", "multipliers", "claim")
+    table = open_document(path, LARGEST_FILE).table("format", "statement", "mechanism", "multipliers", "claim")
     table["format"].text(FORMAT)
     problem = from_plain(table["statement"])
     mechanism = _mechanism(table["mechanism"], problem)

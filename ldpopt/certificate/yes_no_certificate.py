@@ -56,8 +56,7 @@ class PatternRandomizer:
     def best(cls, questions: int, epsilon: Budget) -> PatternRandomizer:
         """Patterns with the most information; the shortest of equally good ones."""
         ratio = epsilon.enclosure()[0]
-        largest = min(questions, MAX_SIZE)
-        sizes = [(s, t) for s in range(1, largest + 1) for t in range((s + 1) // 2, s + 1)]
+        sizes = [(s, t) for s in range(1, min(questions, MAX_SIZE) + 1) for t in range((s + 1) // 2, s + 1)]
         size, least = max(sizes, key=lambda pair: (information(pair[0], pair[1], ratio), -pair[0]))
         return cls.of(questions, size, least, epsilon)
 

@@ -118,8 +118,7 @@ def generate_columns(
         fresh = new_representatives(shapes, columns, master.symmetries)
         if not len(fresh) and target <= least / 4:
             break
-        reached = gap_of(now.bound, solved.variance)
-        target = max(min(FEWER * reached, target if len(fresh) else target / 3), least / 4)
+        target = max(min(FEWER * gap_of(now.bound, solved.variance), target if len(fresh) else target / 3), least / 4)
         kept = _kept(columns, solved, master.room)
         columns = columns.take(kept).with_more(fresh)
         x = np.concatenate([solved.x[kept], np.zeros(len(fresh))])

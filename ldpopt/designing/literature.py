@@ -207,10 +207,8 @@ def _objective(gram: Float, r: Float, channel: Float) -> tuple[float, Float]:
     information = (channel / q) @ channel.T
     information[np.diag_indices_from(information)] += 1e-12 * np.trace(information)
     inverse = np.linalg.inv(information)
-    price = inverse @ gram @ inverse
-    along = price @ channel / q
-    moments = np.einsum("xy,xy->y", along, channel) / q
-    return float(np.sum(inverse * gram)), -2 * along + np.outer(r, moments)
+    along = (inverse @ gram @ inverse) @ channel / q
+    return float(np.sum(inverse * gram)), -2 * along + np.outer(r, np.einsum("xy,xy->y", along, channel) / q)
 
 
 def _nearest(wanted: Float, low: Float, epsilon: float) -> Float:

@@ -156,8 +156,7 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
             chosen, ones = order[:, : kind.questions], np.array(kind.cells)[cell]
             part = np.repeat(np.arange(len(kind.parts)), kind.parts)
             within = np.concatenate([np.arange(size) for size in kind.parts])
-            flips = bits[rows[:, None], chosen] ^ (within < ones[:, part])
-            reports[rows[:, None], 1 + chosen] = 1 + 2 * part + flips
+            reports[rows[:, None], 1 + chosen] = 1 + 2 * part + (bits[rows[:, None], chosen] ^ (within < ones[:, part]))
         return reports
 
     @cached_property
@@ -318,8 +317,7 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         for ways, factor in self.workload.tables or ():
             for chosen in combinations(range(len(self.workload.attributes)), ways):
                 every = (zip(chosen, bits, strict=True) for bits in product((0, 1), repeat=ways))
-                parts = [theta[tuple(i for i, b in one if b)] for one in every]
-                table = _signs(ways) @ parts / 2**ways
+                table = _signs(ways) @ [theta[tuple(i for i, b in one if b)] for one in every] / 2**ways
                 values.append(factor * table)
                 shares.append(norm_sub(table))
         found, error = np.concatenate(values), np.sqrt(self._cells(shares) * counts.scale)

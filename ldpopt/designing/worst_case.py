@@ -102,8 +102,7 @@ class MinimaxMaster:
         begin = _SaddlePoint(theta, r, LEVEL / theta, LEVEL / r, np.zeros(len(r)), np.zeros(1))
         gap_at, steps = (lambda point: self._measured(point)[0]), (STEPS, generation.STALLED)
         at = generation.follow(begin, gap_at, partial(_SaddleSystem, self), steps, gap=gap, deadline=deadline)
-        line = self.map @ at.line * self.stretch**2
-        return MinimaxDesign(at.theta, self.least + at.r, line, *self._measured(at))
+        return MinimaxDesign(at.theta, self.least + at.r, self.map @ at.line * self.stretch**2, *self._measured(at))
 
     def state(self, point: _SaddlePoint) -> _SaddleState:
         """Derivatives at a point, computed once."""

@@ -360,8 +360,7 @@ class Workload:
         table = {"kind": "marginals", "shape": matrices.plain_shape(parts), "k": ways}
         is_listed = len(answers) <= LISTED
         how: Any = {"symmetries": matrices.product_symmetries(sizes) if is_listed else (), "table": table}
-        build = partial(matrices.marginal_rows, sizes, cells)
-        made = cls._lazy(build, answers, matrices.unique_names(named), **how)
+        made = cls._lazy(partial(matrices.marginal_rows, sizes, cells), answers, matrices.unique_names(named), **how)
         made.candidates = matrices.parities(sizes, ways) if is_listed else None
         made.sizes = tuple(sizes)
         if inputs is None or answers == tuple(itertools.product(*levels)):

@@ -84,8 +84,7 @@ def relaxed_worst_case(
     while True:
         rounds += 1
         contrasts = Contrasts(gram, r)
-        half = deadline.share(0.5)
-        found = relaxed_average(contrasts, cone, hints, gap=own, deadline=half, candidates=candidates)
+        found = relaxed_average(contrasts, cone, hints, gap=own, deadline=deadline.share(0.5), candidates=candidates)
         if dual is None or found.bound > dual.bound:
             dual = found
         if best is not None and gap_of(dual.bound, best[1]) <= gap:

@@ -125,8 +125,7 @@ class Program:
         by_root = by_length + float(by_along.sum()) * t / a
         square = float(at.mean @ at.mean)
         by_units = (spread / 2) * (by_shares @ at.units) + np.outer(by_product, at.mean)
-        pulled = by_product @ at.units - (h * h * spread / at.root * by_root) * at.mean
-        by_units += np.outer(self.r, pulled)
+        by_units += np.outer(self.r, by_product @ at.units - (h * h * spread / at.root * by_root) * at.mean)
         by_tilt = float((by_shares * (1 - at.products)).sum()) * t / 2
         by_tilt += float(by_along.sum()) * at.root / a + (2 * t * h / a) * float(by_along @ (at.units @ at.mean))
         by_tilt += h * by_length + h * h * square * t / at.root * by_root
@@ -266,8 +265,7 @@ class _Cost:
     def slack(self, x: Float) -> Float:
         """The matrix at ``x = (eta, u, d)``, which has to be positive definite."""
         n = len(self.direction) - 1
-        tilt = np.concatenate([[0.0], x[1 : n + 1]])
-        cross = np.outer(self.direction, x[0] * self.direction + tilt)
+        cross = np.outer(self.direction, x[0] * self.direction + np.concatenate([[0.0], x[1 : n + 1]]))
         matrix = (cross + cross.T) / 2 - self.cost
         matrix[np.diag_indices_from(matrix)] += x[n + 1 :]
         return matrix

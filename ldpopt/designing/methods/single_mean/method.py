@@ -62,8 +62,7 @@ class SingleMean(DesignMethod):
         r = None if form.is_worst_case else form.class_weights
         middle = (numbers.max() + numbers.min()) / 2
         scale = WIDEST * float(numbers.max() - numbers.min()) / 2 / float(np.tanh(epsilon / 2))
-        w = (numbers - middle) / scale
-        found, rounds = _search(w, float(np.exp(-epsilon)), r, task)
+        found, rounds = _search((numbers - middle) / scale, float(np.exp(-epsilon)), r, task)
         used = found.solution.largest > USED / len(found.values)
         used[[0, -1]] = True
         values = middle + scale * found.values[used]

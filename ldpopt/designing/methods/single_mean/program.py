@@ -147,8 +147,7 @@ class _MeanSystem(NewtonSystem[_MeanPoint]):
                 matrix += part * np.outer(powers[:, one], powers[:, two])
         if p == 3:
             border = np.sum(self.ahead * (self.inverse[:, :, 2] @ powers.T), axis=0)
-            corner = np.atleast_2d(-self.inverse[:, 2, 2].sum())
-            matrix = np.block([[matrix, -border[:, None]], [border[None], corner]])
+            matrix = np.block([[matrix, -border[:, None]], [border[None], np.atleast_2d(-self.inverse[:, 2, 2].sum())]])
         self.scale = 1 / np.sqrt(np.abs(np.diag(matrix)))
         self.matrix = matrix * self.scale * self.scale[:, None]
 
@@ -205,8 +204,7 @@ def grid_bits(numbers: Float, largest: float) -> int | None:
     """Fractional bits of the grid of report values; None if the numbers do not fit on it."""
     _, exponent = np.frexp(largest)
     bits = FINE - int(exponent)
-    needed = Rationals.of(numbers).denominator.bit_length() - 1 - 53
-    bits = max(bits, needed)
+    bits = max(bits, Rationals.of(numbers).denominator.bit_length() - 1 - 53)
     return bits if bits + int(exponent) <= LARGEST else None
 
 
@@ -274,14 +272,7 @@ class _Rare:
 
 
 def _rounded(
-    numbers: Float,
-    steps: Int,
-    bits: int,
-    largest: Float,
-    channel: Float,
-    ratio: Fraction,
-    room: int,
-    rare: _Rare,
+    numbers: Float, steps: Int, bits: int, largest: Float, channel: Float, ratio: Fraction, room: int, rare: _Rare
 ) -> Exact | None:
     """Round a channel to masses with exact means: common reports take most of the remainder, rare ones the rest."""
     pair = _common(steps, largest)
