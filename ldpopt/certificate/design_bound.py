@@ -194,8 +194,7 @@ def _rays_hold(form: Rationals, line: Rationals, weights: Rationals, rays: Rays)
     # Entries exp(-epsilon unit below) are not rationals. They are read from below as w over a power of two, with w <= v
     # <= w (1 + RELATIVE) + ROUNDED / 2**bits; the most that this changes (y.v)(r.v) - v N v is subtracted.
     bits = PRECISION + 3 * ceil(rays.depth / log(2))
-    table = _Exponentials(rays, bits)
-    left = line.denominator * weights.denominator
+    table, left = _Exponentials(rays, bits), line.denominator * weights.denominator
     # Everything over one denominator, times 2**(2 bits).
     matrix, total = form.whole * left, form.denominator
     for start in range(0, len(rays.below), ROWS):

@@ -64,8 +64,7 @@ class Inequalities:
 
 def _eighths(both: np.ndarray, size: int, factor: float) -> np.ndarray:
     """Eight times the form over ``(1, s)`` of the inequalities: of pairs, ``both`` (n, n), and of the size."""
-    n = len(both)
-    sums = both.sum(axis=1)
+    n, sums = len(both), both.sum(axis=1)
     matrix = np.empty((n + 1, n + 1), dtype=both.dtype)
     matrix[1:, 1:] = both
     matrix[0, 1:] = matrix[1:, 0] = sums
@@ -111,8 +110,7 @@ def is_positive(
 
 def _form_in_signs(form: Integers, constant: int, step: int) -> Integers:
     """A quadratic form of the columns as one of ``(1, s)``."""
-    sums = form.sum(axis=0)
-    cost = np.empty((len(form) + 1, len(form) + 1), dtype=object)
+    sums, cost = form.sum(axis=0), np.empty((len(form) + 1, len(form) + 1), dtype=object)
     cost[1:, 1:] = step * step * form
     cost[0, 1:] = cost[1:, 0] = constant * step * sums
     cost[0, 0] = constant * constant * int(sums.sum())

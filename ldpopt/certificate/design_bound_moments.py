@@ -74,8 +74,7 @@ class MomentBound:
     @classmethod
     def read(cls, entry: Entry, n: int) -> "MomentBound":
         """Read what `plain` wrote, for ``n`` answers."""
-        table = entry.table("eigenvalues", "level", "factors")
-        d = n.bit_length() - 1
+        table, d = entry.table("eigenvalues", "level", "factors"), n.bit_length() - 1
         if n != 2**d or not 0 < d <= MOST:
             what = f"{n} answers are not those of 1 to {MOST} questions with two answers each"
             raise table["eigenvalues"].error(what)

@@ -128,8 +128,7 @@ def weights(problem: Problem, multipliers: Multipliers) -> tuple[Integers, int]:
     if problem.prior is not None:
         grid = exact_grid(problem.prior)
         return integers(problem.prior, grid=grid), grid
-    duals = multipliers.worst_case
-    n = len(problem.inputs)
+    duals, n = multipliers.worst_case, len(problem.inputs)
     duals = np.full(n, 1 / n) if duals is None or not 0 < duals.sum() < np.inf else duals / duals.sum()
     found = integers(duals)
     found[int(np.argmax(duals))] += (1 << GRID) - int(found.sum())

@@ -134,8 +134,7 @@ class Certificate(HasFacts):
 
 def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> Certificate:
     """Compute every number of a certificate from the statement, the masses and the multipliers."""
-    achieved = achieved_by(problem, mechanism)
-    best = bound(problem, multipliers)
+    achieved, best = achieved_by(problem, mechanism), bound(problem, multipliers)
     distance = best - achieved if problem.utility.sense == "gain" else achieved - best
     relative = relative_gap(problem, multipliers, best, distance)
     audit = mechanism.audit(problem.privacy)
@@ -151,8 +150,7 @@ def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
     for masses, row in zip(counts, utility, strict=True):  # row by row, to hold few Python integers at once
         used = np.flatnonzero((masses != 0) & (row != 0))
         sums.append(int((masses[used].astype(object) * integers(row[used], grid=grid)).sum()))
-    by_input = np.array(sums, dtype=object)
-    unit = Fraction(1, mechanism.denominator << grid)
+    by_input, unit = np.array(sums, dtype=object), Fraction(1, mechanism.denominator << grid)
     if problem.prior is not None:
         fine = exact_grid(problem.prior)
         return Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
@@ -186,8 +184,7 @@ def in_float(value: Fraction | float) -> float:
 def _residual(block: RowBlock, mechanism: Mechanism) -> float:
     """Largest violation of a block's rows by the masses, exactly, rounded up."""
     sides = np.concatenate([block.lower[np.isfinite(block.lower)], block.upper[np.isfinite(block.upper)]])
-    grid = exact_grid(block.coefficient, sides)
-    activity = np.zeros(len(block), dtype=object)
+    grid, activity = exact_grid(block.coefficient, sides), np.zeros(len(block), dtype=object)
     np.add.at(activity, block.row, integers(block.coefficient, grid=grid) * mechanism.counts[block.x, block.y])
     worst = 0
     for side, sign in ((block.lower, 1), (block.upper, -1)):

@@ -144,8 +144,7 @@ def _stabilized(
 def _kept(columns: Columns, solved: Solved, room: int) -> Int:
     """Places of the columns that are used or cost nearly as much, and of single answers and their complements."""
     costs = solved.price.costs(columns)
-    short = 1 - costs / costs.max()
-    size = columns.shapes.sum(axis=1)
+    short, size = 1 - costs / costs.max(), columns.shapes.sum(axis=1)
     # With single answers and their complements, every direction is estimable.
     useful = (size == 1) | (size == columns.shapes.shape[1] - 1)
     useful |= (short < 10 * max(solved.gap, 1e-9)) | (solved.x > 1e-6 * solved.x.sum() / len(columns))

@@ -111,8 +111,7 @@ def _quadratic(price: Price, at_least: float, base: float, spread: float) -> tup
     centered = spread**2 * (tilt.T @ price.form @ tilt)
     slope = spread * (price.slope - r * price.slope.sum())
     cross = np.outer(slope + at_least * spread * r, spread * r)
-    form = centered - (cross + cross.T) / 2
-    linear = -base * (slope + 2 * at_least * spread * r)
+    form, linear = centered - (cross + cross.T) / 2, -base * (slope + 2 * at_least * spread * r)
     return form, linear, float(np.abs(form).max() + np.abs(linear).max())
 
 
@@ -168,8 +167,7 @@ class Staircases:
         """All sets of few answers; else single answers, and thresholds of the order and of the leading directions."""
         if self.n <= 6:
             return self.columns(all_sets(self.n)[1:-1])
-        one = np.eye(self.n)
-        ramp = np.tril(np.ones((self.n, self.n)))[:-1]
+        one, ramp = np.eye(self.n), np.tril(np.ones((self.n, self.n)))[:-1]
         leading = self._thresholds(np.linalg.eigh(gram)[1][:, ::-1][:, : min(8, self.n)].T, np.arange(1, self.n))
         sets = np.vstack([one, ramp, leading])
         return self.columns(np.unique(np.vstack([sets, 1 - sets]), axis=0))

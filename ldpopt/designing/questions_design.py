@@ -148,8 +148,7 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
                 own, ways = np.flatnonzero(held == inside), np.cumsum(kind.ways(inside))
                 cell[own] = np.searchsorted(ways, uniform_below(int(ways[-1]), len(own), source), side="right")
             # The first questions of a random order, of which the first ones of each part have the answer 1.
-            order = np.tile(np.arange(d), (len(rows), 1))
-            every = np.arange(len(rows))
+            order, every = np.tile(np.arange(d), (len(rows), 1)), np.arange(len(rows))
             for t in range(kind.questions):
                 other = t + uniform_below(d - t, len(rows), source)
                 order[every, other], order[:, t] = order[:, t].copy(), order[every, other]

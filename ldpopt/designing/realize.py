@@ -119,13 +119,11 @@ def _private_channel(contrasts: Contrasts, columns: Columns, q: Float, private: 
 
 def left_inverse(channel: Float, weights: Float) -> Float:
     """Left inverse of least variance, ``r + (1 - r 1^T) M^-1 g_y`` for the report ``y``, shape ``(n, m)``."""
-    n = len(weights)
-    least = channel.min(axis=0)
+    n, least = len(weights), channel.min(axis=0)
     over = channel - least
     mean = weights @ over
     q = least + mean
-    scores = (over - mean) / q
-    basis = np.linalg.qr(weights[:, None], mode="complete")[0][:, 1:]
+    scores, basis = (over - mean) / q, np.linalg.qr(weights[:, None], mode="complete")[0][:, 1:]
     left, sizes, right = np.linalg.svd((basis.T @ scores) * np.sqrt(q), full_matrices=False)
     if len(sizes) < n - 1 or not sizes[-1] > 1e-13 * sizes[0]:
         what = "the reports cannot tell the answers apart: epsilon is too small for masses of 2**-53"

@@ -39,10 +39,8 @@ _KINDS: dict[type[DesignClaim], type[ProvedDesign]] = {}  # by the kind of the c
 
 def variances_with(workload: Workload, channel: Float, left_inverse: Float, weights: Float) -> Float:
     """Variance for every answer of the estimator ``W X``, shape ``(n,)``; the weights, of sum 1, avoid cancellation."""
-    gram = workload.contrast_gram
-    moved = left_inverse - weights[:, None]
-    moments = np.einsum("xy,xy->y", gram @ moved, moved)
-    mean = gram @ weights
+    gram, moved = workload.contrast_gram, left_inverse - weights[:, None]
+    moments, mean = np.einsum("xy,xy->y", gram @ moved, moved), gram @ weights
     return np.asarray(channel @ moments - (np.diag(gram) - 2 * mean + weights @ mean))
 
 

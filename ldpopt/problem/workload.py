@@ -252,8 +252,7 @@ class Workload:
             The answers, or their number.
         """
         names = matrices.read_answers(inputs)
-        identity = partial(np.eye, len(names))
-        table = {"kind": "frequencies"}
+        identity, table = partial(np.eye, len(names)), {"kind": "frequencies"}
         made = cls._lazy(identity, names, names, gram=identity, symmetries=[matrices.reversal(len(names))], table=table)
         made.unit = 1.0
         return made

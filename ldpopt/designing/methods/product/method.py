@@ -192,15 +192,13 @@ def solve_reduced(cost: Float, information: Float, gap: float) -> tuple[Float, f
     slack = np.ones(len(q))
     for _ in range(STEPS):
         s = q @ information
-        price = information @ (cost / s**2)
-        value = float((cost / s).sum())
+        price, value = information @ (cost / s**2), float((cost / s).sum())
         # value * sum q is the value at a total of 1, (value of the prices)^2 / largest its bound.
         if 1 - value / (q.sum() * price.max()) <= gap:
             break
         level = float(q @ slack) / len(q) * 0.1
         # I: information. (2 I diag(c / s^3) I^T + diag(slack / q)) dq = price - 1 + level / q, by a small matrix.
-        spread = q / slack
-        right = price - 1 + level / q
+        spread, right = q / slack, price - 1 + level / q
         small = np.diag(s**3 / (2 * cost)) + (information.T * spread) @ information
         dq = spread * (right - information @ np.linalg.solve(small, information.T @ (spread * right)))
         dslack = (level - slack * dq) / q - slack

@@ -222,8 +222,7 @@ def _renewed(task: _Task, columns: Columns, q: Float, fresh: Float) -> tuple[Col
 
 def draw(shares: Float, count: int, rng: np.random.Generator) -> Float:
     """Draw sets, shape ``(count, n)``, from shares of pairs of answers, shape ``(n, n)``."""
-    n = len(shares)
-    single = np.clip(np.diag(shares), LEAST, 1 - LEAST)
+    n, single = len(shares), np.clip(np.diag(shares), LEAST, 1 - LEAST)
     scale = np.sqrt(single * (1 - single))
     # For shares of one half the signs of normal variables with these correlations have the shares exactly.
     normal = np.sin(np.pi / 2 * np.clip((shares - np.outer(single, single)) / np.outer(scale, scale), -1, 1))

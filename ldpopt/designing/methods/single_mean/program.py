@@ -99,8 +99,7 @@ class MeanProgram:
 
     def _polished(self, at: _MeanPoint) -> Float:
         """Probabilities that satisfy the equations better: residuals are moved to the entries with most room."""
-        channel = self.base * at.z + self.step * at.u
-        room = np.minimum(at.u, at.z - at.u) ** 2
+        channel, room = self.base * at.z + self.step * at.u, np.minimum(at.u, at.z - at.u) ** 2
         powers = self.powers[:, :2]
         for _ in range(2):
             short = self.right[:, :2] - channel @ powers
@@ -218,8 +217,7 @@ def exact_channel(
         return None
     steps, place = np.unique(np.rint(np.ldexp(values, bits)).astype(np.int64), return_inverse=True)
     weight: Float = np.bincount(place, weights=largest).astype(np.float64)
-    pair = _common(steps, weight)
-    ratio = 1 / epsilon.enclosure()[0]
+    pair, ratio = _common(steps, weight), 1 / epsilon.enclosure()[0]
     rare = _Rare(abs(int(steps[pair[0]] - steps[pair[1]])), int(np.rint(np.ldexp(numbers.mean(), bits))), ratio)
     room = ROOM * (len(steps) + 1)
     base = float(ratio) + 3 * room / (float(weight[list(pair)].min()) * 2.0**53)
@@ -275,8 +273,7 @@ def _rounded(
     numbers: Float, steps: Int, bits: int, largest: Float, channel: Float, ratio: Fraction, room: int, rare: _Rare
 ) -> Exact | None:
     """Round a channel to masses with exact means: common reports take most of the remainder, rare ones the rest."""
-    pair = _common(steps, largest)
-    high = np.floor(np.ldexp(largest, 53)).astype(np.int64) + 2
+    pair, high = _common(steps, largest), np.floor(np.ldexp(largest, 53)).astype(np.int64) + 2
     high[list(pair)] += room
     low = np.array([-int(-(int(top) * ratio) // 1) for top in high], dtype=np.int64)
     counts = np.clip(np.rint(np.ldexp(channel, 53)).astype(np.int64), low, high)
