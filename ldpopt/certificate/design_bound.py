@@ -107,12 +107,10 @@ class FormBound:
 
     def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
-        return {
-            "inverse": self.inverse.tolist(),
-            "line": self.line.tolist(),
-            "shift": None if self.shift is None else self.shift.tolist(),
-            "inequalities": None if self.inequalities is None else self.inequalities.plain(),
-        }
+        shift = None if self.shift is None else self.shift.tolist()
+        inequalities = None if self.inequalities is None else self.inequalities.plain()
+        own = {"inverse": self.inverse.tolist(), "line": self.line.tolist()}
+        return {**own, "shift": shift, "inequalities": inequalities}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> "FormBound":

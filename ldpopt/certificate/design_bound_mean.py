@@ -46,12 +46,8 @@ class MeanBound:
         if isinstance(cone, Rays) or _factor(statement, self.numbers) is None:
             return False
         k, y, r = Rationals.of(self.slope), Rationals.of(self.line), statement.weights
-        return _holds(
-            k.whole * (r.denominator * y.denominator),
-            y.whole * (k.denominator * r.denominator),
-            r.whole * (k.denominator * y.denominator),
-            cone,
-        )
+        common = k.denominator * y.denominator * r.denominator
+        return _holds(*(part.whole * (common // part.denominator) for part in (k, y, r)), cone)
 
     def value(self, statement: Statement) -> Fraction:
         """``2 k.w_c - 1.y - spread`` for the numbers, times the factor of the workload."""

@@ -84,13 +84,8 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     # If the utility does not depend on the report, the gap may have no scale: no rounding error may be added to it.
     has_stakes = bool((utility != utility[:, :1]).any())
     has_row_sums_only = multipliers.form == "compact" and not len(multipliers.pairs.value) and not multipliers.blocks
-    if (
-        has_stakes
-        and has_row_sums_only
-        and problem.prior is not None
-        and multipliers.row_sums is not None
-        and utility.size > MIN_COARSE_ENTRIES
-    ):
+    is_large = utility.size > MIN_COARSE_ENTRIES
+    if has_stakes and has_row_sums_only and is_large and problem.prior is not None and multipliers.row_sums is not None:
         whole, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _compact_ties(problem)) * Fraction(2) ** -bits
     if has_stakes and multipliers.form == "pairwise" and utility.size > MIN_ENTRIES:

@@ -282,10 +282,8 @@ def recheck(certificate: Certificate) -> Recheck:
         failures.append(f"bound: {error.what}")
     audit = mechanism.audit(problem.privacy) if found is None else found.audit
     if audit.verdict != "certified":
-        failures.append(
-            f"privacy: the claim {audit.claim} is {audit.verdict}: "
-            f"epsilon {audit.epsilon:.17g}, delta {audit.delta:.17g}, witness {audit.witness}"
-        )
+        numbers = f"epsilon {audit.epsilon:.17g}, delta {audit.delta:.17g}, witness {audit.witness}"
+        failures.append(f"privacy: the claim {audit.claim} is {audit.verdict}: {numbers}")
     if found is not None:
         failures += _differences(certificate, found, problem, multipliers)
     return Recheck(certificate, found, tuple(failures))
@@ -295,21 +293,16 @@ def _differences(claimed: Certificate, found: Certificate, problem: Problem, mul
     """The numbers of a claim that do not hold, each with the recomputed one."""
     sign = 1 if problem.utility.sense == "gain" else -1
     achieved, best, gap = (Fraction(value) for value in (claimed.achieved, claimed.bound, claimed.gap))
-    wrong = []
-    if achieved != found.achieved:
-        wrong.append(_difference("achieved", achieved, found.achieved))
-    if sign * (best - found.bound) < 0:
-        wrong.append(_difference("bound", best, found.bound))
-    if gap != sign * (best - achieved):
-        wrong.append(_difference("gap", gap, sign * (best - achieved)))
     relative = relative_gap(problem, multipliers, best, gap)
-    if claimed.relative_gap != relative:
-        wrong.append(_difference("relative_gap", claimed.relative_gap, relative))
-    for name, residual in found.residuals.items():
-        claim = claimed.residuals.get(name, 0.0)
-        if not claim >= residual:
-            wrong.append(_difference(f"residual of {name!r}", claim, residual))
-    return wrong
+    compared: list[tuple[str, Any, Any, bool]] = [  # name, claim, number, whether the claim is wrong
+        ("achieved", achieved, found.achieved, achieved != found.achieved),
+        ("bound", best, found.bound, sign * (best - found.bound) < 0),
+        ("gap", gap, sign * (best - achieved), gap != sign * (best - achieved)),
+        ("relative_gap", claimed.relative_gap, relative, claimed.relative_gap != relative),
+    ]
+    claims = {name: (claimed.residuals.get(name, 0.0), off) for name, off in found.residuals.items()}
+    compared += [(f"residual of {name!r}", one, off, not one >= off) for name, (one, off) in claims.items()]
+    return [_difference(name, claim, number) for name, claim, number, is_wrong in compared if is_wrong]
 
 
 def _difference(name: str, claimed: Fraction | float, found: Fraction | float) -> str:

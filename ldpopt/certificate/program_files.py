@@ -33,13 +33,10 @@ def write(
 ) -> None:
     """Write a certificate; see `Certificate.save`."""
     _require_small(problem, multipliers)
-    data = {
-        "format": FORMAT,
-        "statement": _plain_problem(problem),
-        "mechanism": {"bits": mechanism.denominator.bit_length() - 1, "masses": mechanism.counts},
-        "multipliers": _plain_multipliers(multipliers, problem),
-        "claim": {**claim, "residuals": {name: off.hex() for name, off in residuals.items()}},
-    }
+    masses = {"bits": mechanism.denominator.bit_length() - 1, "masses": mechanism.counts}
+    data = {"format": FORMAT, "statement": _plain_problem(problem), "mechanism": masses}
+    data["multipliers"] = _plain_multipliers(multipliers, problem)
+    data["claim"] = {**claim, "residuals": {name: off.hex() for name, off in residuals.items()}}
     with replacing(path) as stream:
         stream.writelines(text_of(data))
 
@@ -64,16 +61,10 @@ def read(path: FilePath) -> dict[str, Any]:
     multipliers = _multipliers(table["multipliers"], problem)
     claim = table["claim"].table("achieved", "bound", "gap", "relative_gap", "residuals")
     off = claim["residuals"].table(*(block.name for block in problem.constraints))
-    return {
-        "problem": problem,
-        "mechanism": mechanism,
-        "multipliers": multipliers,
-        "achieved": claim["achieved"].rational(),
-        "bound": claim["bound"].rational(),
-        "gap": claim["gap"].rational(),
-        "relative_gap": claim["relative_gap"].hexadecimal(),
-        "residuals": {block: entry.hexadecimal() for block, entry in off.items()},
-    }
+    found: dict[str, Any] = {"problem": problem, "mechanism": mechanism, "multipliers": multipliers}
+    found |= {key: claim[key].rational() for key in ("achieved", "bound", "gap")}
+    residuals = {block: entry.hexadecimal() for block, entry in off.items()}
+    return found | {"relative_gap": claim["relative_gap"].hexadecimal(), "residuals": residuals}
 
 
 def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
@@ -87,15 +78,10 @@ def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, 
     pairs = multipliers.pairs
     ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
     places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
-    return {
-        "form": multipliers.form,
-        "row_sums": _hex(multipliers.row_sums),
-        "worst_case": _hex(multipliers.worst_case),
-        "privacy": (
-            [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()] for r, (x, k, value) in enumerate(places)
-        ),
-        "constraints": {block.name: _hex(values) for block, values in multipliers.blocks},
-    }
+    rows = ([x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()] for r, (x, k, value) in enumerate(places))
+    found = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
+    found |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
+    return found | {"constraints": {block.name: _hex(values) for block, values in multipliers.blocks}}
 
 
 def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
@@ -119,8 +105,8 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         value.append(number.hexadecimal())
         if value[-1] <= 0:
             raise number.error(f"the multiplier {value[-1]} is not positive")
-    places = [np.array(part, np.int64) for part in (first, second, row, y)]
-    pairs = PairRows(places[0], places[1], places[2], places[3], np.array(value, float))
+    places = (np.array(part, np.int64) for part in (first, second, row, y))
+    pairs = PairRows(*places, np.array(value, float))
     given = table["constraints"].table(*(block.name for block in problem.constraints))
     blocks = tuple((block, given[block.name].hexadecimals(len(block))) for block in problem.constraints)
     return Multipliers(form, row_sums, worst_case, pairs, blocks)

@@ -179,8 +179,7 @@ class YesNoCertificate:
     def to_dict(self) -> dict[str, Any]:
         """Statement, randomizer and claim as JSON data."""
         drawn = self.randomizer
-        data = {"format": FORMAT, "epsilon": self.epsilon.text, "questions": drawn.questions, "size": drawn.size}
-        data |= {"least": drawn.least, "mass": drawn.mass}
+        data = {"format": FORMAT, "epsilon": self.epsilon.text, **vars(drawn)}
         return data | {"achieved": str(self.achieved), "bound": str(self.bound)}
 
     @classmethod
@@ -197,10 +196,8 @@ class YesNoCertificate:
 
     def __repr__(self) -> str:
         drawn = self.randomizer
-        return (
-            f"YesNoCertificate({drawn.questions} questions, {drawn.least} of {drawn.size}, "
-            f"variance {round_up(self.achieved):.9g}, bound {round_down(self.bound):.9g})"
-        )
+        numbers = f"variance {round_up(self.achieved):.9g}, bound {round_down(self.bound):.9g}"
+        return f"YesNoCertificate({drawn.questions} questions, {drawn.least} of {drawn.size}, {numbers})"
 
 
 def _close(size: int, least: int) -> int:
