@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.design_certificate import DesignCertificate, load_certificate
 from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
@@ -171,6 +172,10 @@ class FormulaDesign(ProvedDesign):
         """The channel, if it can be listed."""
         what = f"the channel of {self.workload.shape[1]:,} answers is not listed"
         raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
+
+    def audit(self) -> Audit:
+        """Exact audit of the draws."""
+        return self.certificate.audit
 
     def variance(self, x: Any = None) -> Float:
         """Variance of one respondent's values, summed over the workload: the same for every answer."""
