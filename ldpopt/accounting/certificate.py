@@ -74,10 +74,9 @@ class CurveCertificate(HasFacts):
 
     def facts(self) -> Facts:
         """The claims."""
-        reports = sum(times for _, times in self.sources)
         rows = [[epsilon, float(delta)] for epsilon, delta in self.claims]
         table = Table(["epsilon", "delta at most"], rows, digits=12)
-        return Facts(f"what {reports} reports of a person reveal", [table])
+        return Facts(f"what {sum(times for _, times in self.sources)} reports of a person reveal", [table])
 
     def to_dict(self) -> dict[str, Any]:
         """Statement and claims as JSON data, with their digest."""

@@ -199,9 +199,8 @@ def _rays_hold(form: Rationals, line: Rationals, weights: Rationals, rays: Rays)
         w = table.of(rays.below[start : start + ROWS])
         spare = total * (w @ line.whole) * (w @ weights.whole) - ((w @ matrix) * w).sum(axis=1)
         size = total * (w @ abs(line.whole)) * (w @ abs(weights.whole)) + ((w @ abs(matrix)) * w).sum(axis=1)
-        one = 1 << bits
         most = total * int(abs(line.whole).sum()) * int(abs(weights.whole).sum()) + int(abs(matrix).sum())
-        lost = (3 * size >> (RELATIVE - 1)) + 3 * ROUNDED * most * one
+        lost = (3 * size >> (RELATIVE - 1)) + 3 * ROUNDED * most * (1 << bits)
         if not bool((spare >= lost + 1).all()):
             return False
     return True

@@ -95,9 +95,8 @@ def is_positive(
     right = _in_signs(line.whole, high + low, high - low)
     outer = right[:, None] * _in_signs(weights.whole, high + low, high - low)
     twice = (outer + outer.T) * form.denominator
-    cost = _form_in_signs(form.whole, high + low, high - low)
     scale = line.denominator * weights.denominator
-    total = (twice - 2 * scale * cost) * given.denominator
+    total = (twice - 2 * scale * _form_in_signs(form.whole, high + low, high - low)) * given.denominator
     unit = 8 * high * high * form.denominator * scale
     total[np.diag_indices_from(total)] += unit * diagonal
     if inequalities is None:
@@ -141,9 +140,8 @@ def is_semidefinite(matrix: Integers) -> bool:
             return False
         whole: Integers = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
         rest = scaled - (product(whole, whole.T) << (2 * (most - BITS + 8)))
-        diagonal = np.diag(rest).copy()
         # The sum contains the absolute value of the diagonal entry, which therefore is not negative.
-        if bool((2 * diagonal >= np.abs(rest).sum(axis=1)).all()):
+        if bool((2 * np.diag(rest) >= np.abs(rest).sum(axis=1)).all()):
             return True
     return False
 

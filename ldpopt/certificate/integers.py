@@ -23,9 +23,8 @@ MOST_DIGITS = 250  # largest number of digits of an exact matrix: enough for flo
 def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Integers:
     """Floats as integers over ``2**grid``, rounded down (or up)."""
     mantissa, exponent = np.frexp(np.asarray(array, float))
-    whole = (mantissa * 2.0**53).astype(np.int64).astype(object)
     shift = exponent.astype(np.int64) - 53 + grid
-    shifted = whole << np.maximum(shift, 0).astype(object)
+    shifted = (mantissa * 2.0**53).astype(np.int64).astype(object) << np.maximum(shift, 0).astype(object)
     if (shift >= 0).all():
         return np.asarray(shifted, dtype=object)
     right_shift = np.maximum(-shift, 0).astype(object)

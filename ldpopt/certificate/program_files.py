@@ -106,10 +106,9 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         if value[-1] <= 0:
             raise number.error(f"the multiplier {value[-1]} is not positive")
     places = (np.array(part, np.int64) for part in (first, second, row, y))
-    pairs = PairRows(*places, np.array(value, float))
     given = table["constraints"].table(*(block.name for block in problem.constraints))
     blocks = tuple((block, given[block.name].hexadecimals(len(block))) for block in problem.constraints)
-    return Multipliers(form, row_sums, worst_case, pairs, blocks)
+    return Multipliers(form, row_sums, worst_case, PairRows(*places, np.array(value, float)), blocks)
 
 
 def _hex(values: Float | None) -> list[str] | None:

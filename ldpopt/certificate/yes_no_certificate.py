@@ -178,8 +178,7 @@ class YesNoCertificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Statement, randomizer and claim as JSON data."""
-        drawn = self.randomizer
-        data = {"format": FORMAT, "epsilon": self.epsilon.text, **vars(drawn)}
+        data = {"format": FORMAT, "epsilon": self.epsilon.text, **vars(self.randomizer)}
         return data | {"achieved": str(self.achieved), "bound": str(self.bound)}
 
     @classmethod

@@ -191,10 +191,9 @@ class _Space:
     def value(self, z: Float) -> float:
         q, e = z[:, 0], z[:, 1:]
         try:
-            factor = cho_factor((e.T / q) @ e)
+            return float(np.trace(cho_solve(cho_factor((e.T / q) @ e), self.gram)))
         except LinAlgError:
             return float("inf")
-        return float(np.trace(cho_solve(factor, self.gram)))
 
 
 def _coordinates(contrasts: Contrasts, design: Optimum) -> Float:

@@ -305,8 +305,7 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
 
 def _completions(parts: tuple[int, ...], used: list[int], cell: tuple[int, ...], ones: tuple[int, ...]) -> int:
     """Number of patterns of a cell in which the used questions of each part have these numbers of ones, in order."""
-    left = zip(parts, used, cell, ones, strict=True)
-    return prod(comb(t - u, w - o) if w >= o else 0 for t, u, w, o in left)
+    return prod(comb(t - u, w - o) if w >= o else 0 for t, u, w, o in zip(parts, used, cell, ones, strict=True))
 
 
 def _signs(ways: int) -> Float:

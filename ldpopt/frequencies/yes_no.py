@@ -271,9 +271,8 @@ class PairOfAnswers(MechanismSource):
     def __init__(self, patterns: YesNoPatterns, name: str, other: str) -> None:
         self.patterns, self.places = patterns, (patterns.place(name), patterns.place(other))
         both, only, none = map(float, patterns.pattern.pair())
-        pairs = list(product(patterns.questions[name], patterns.questions[other]))
         rows = [[both, only, only, none], [only, both, none, only], [only, none, both, only], [none, only, only, both]]
-        super().__init__(Mechanism(rows, pairs))
+        super().__init__(Mechanism(rows, list(product(patterns.questions[name], patterns.questions[other]))))
 
     @property
     def randomizer(self) -> Randomizer:

@@ -73,10 +73,9 @@ class SingleMean(DesignMethod):
             raise NotRepresentableError(what, do="round the numbers to fewer digits")
         weights = form.problem.all_weights if r is not None else form.weights_of(found.r)
         bounds = _bounds(form, weights, numbers, (found.share * found.slope, found.share**2 * found.line), scale)
-        channel = np.ldexp(exact.counts.astype(np.float64), -53)
         lever = (numbers - numbers.mean()) / np.sum((numbers - numbers.mean()) ** 2)
         inverse = found.r[:, None] + np.outer(lever, exact.values - float(found.r @ numbers))
-        return RawDesign(channel, inverse, weights, bounds, rounds)
+        return RawDesign(np.ldexp(exact.counts.astype(np.float64), -53), inverse, weights, bounds, rounds)
 
 
 def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_Found, int]:
