@@ -11,10 +11,10 @@ from ldpopt.accounting.curve import PrivacyCurve, compose
 from ldpopt.accounting.memoised import Permanent
 from ldpopt.accounting.privacy_loss import BITS, Channel, OneOf, Ratios, Source, all_pairs
 from ldpopt.accounting.shuffling import MAX_PEOPLE, Shuffled, curve_of
-from ldpopt.certificate.documents import UNIT, digest_of, open_document, text_of
-from ldpopt.errors import ModelFileError, StatementError
+from ldpopt.certificate.documents import UNIT, digest_of, flaws_of, open_document, text_of
+from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, HasFacts, Table
-from ldpopt.foundation.documents import UNCHANGED, Entry
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, beginning, replacing
 from ldpopt.foundation.numbers import Int
 from ldpopt.mechanism.files import made_by
@@ -49,8 +49,7 @@ class CurveCertificate(HasFacts):
     @classmethod
     def of(cls, curve: PrivacyCurve, epsilons: list[float]) -> "CurveCertificate":
         """Claim the deltas of a curve at some epsilons, slightly larger."""
-        is_shuffled = any(isinstance(source, Shuffled) for source, _ in curve.sources)
-        factor = 1 + (SHUFFLED_SLACK if is_shuffled else SLACK)
+        factor = 1 + (SHUFFLED_SLACK if any(isinstance(source, Shuffled) for source, _ in curve.sources) else SLACK)
         claims = []
         for epsilon in sorted({0.0, *epsilons}):
             delta = min(curve.delta(epsilon) * factor, Fraction(1))
@@ -68,18 +67,16 @@ class CurveCertificate(HasFacts):
         """Compute every claimed delta again; return what does not hold."""
         curve, failures = self.curve, list(self.flaws)
         for epsilon, delta in self.claims:
-            found = curve.delta(epsilon)
-            if found > delta:
+            if (found := curve.delta(epsilon)) > delta:
                 what = f"{float(delta):.9g} is claimed at epsilon {epsilon:.9g}, {float(found):.9g} is proved"
                 failures.append(f"delta: {what}")
         return tuple(failures)
 
     def facts(self) -> Facts:
         """The claims."""
-        reports = sum(times for _, times in self.sources)
         rows = [[epsilon, float(delta)] for epsilon, delta in self.claims]
         table = Table(["epsilon", "delta at most"], rows, digits=12)
-        return Facts(f"what {reports} reports of a person reveal", [table])
+        return Facts(f"what {sum(times for _, times in self.sources)} reports of a person reveal", [table])
 
     def to_dict(self) -> dict[str, Any]:
         """Statement and claims as JSON data, with their digest."""
@@ -112,19 +109,12 @@ class CurveCertificate(HasFacts):
         table = entry.table(*KEYS)
         table["format"].text(FORMAT)
         table["made_by"].text()
-        try:
-            is_same = table["digest"].text() == digest_of(entry.value)
-        except (ValueError, RecursionError):
-            what = "a number is not finite, or lists are nested too deep"
-            raise ModelFileError(what, where=entry.path, do=UNCHANGED) from None
+        flaws = flaws_of(entry)
         sources = tuple(_read_source(one) for one in table["reports"].list())
-        claims = []
-        for one in table["claims"].list():
-            claim = one.table("epsilon", "delta")
-            claims.append((claim["epsilon"].number(), claim["delta"].rational()))
+        claimed = (one.table("epsilon", "delta") for one in table["claims"].list())
+        claims = [(claim["epsilon"].number(), claim["delta"].rational()) for claim in claimed]
         if not sources or not claims or min(epsilon for epsilon, _ in claims) < 0:
             raise entry.error("there are no reports, no claims, or an epsilon is negative")
-        flaws = () if is_same else ("the file was changed after it was written: its digest does not fit",)
         return cls(sources, tuple(claims), flaws)
 
 

@@ -208,8 +208,7 @@ def convolved(left: list[int], right: list[int], width: int) -> list[int]:
     texts = ("".join(f"{value:0{width}d}" for value in reversed(part)) for part in (left, right))
     count = len(left) + len(right) - 1
     digits = str(MULTIPLY(*map(Decimal, texts))).zfill(width * count)
-    ends = range(len(digits), len(digits) - width * count, -width)
-    return [int(digits[max(end - width, 0) : end]) for end in ends]
+    return [int(digits[max(end - width, 0) : end]) for end in range(len(digits), len(digits) - width * count, -width)]
 
 
 def rounded(number: int, unit: int, *, up: bool) -> int:

@@ -143,8 +143,7 @@ def _step(values: Float, masses: Float, n: int, fineness: float) -> Fraction:
     candidates = deviation / fineness * np.linspace(1.0, 0.5, STEPS)
     parts = values / candidates[:, None]
     excess = candidates**2 * (((parts - np.floor(parts)) * (np.ceil(parts) - parts)) @ weights)
-    least = float(np.ptp(np.append(values, 0.0))) / MAX_PLACES
-    return Fraction(max(float(candidates[int(excess.argmin())]), least))
+    return Fraction(max(float(candidates[int(excess.argmin())]), float(np.ptp(np.append(values, 0.0))) / MAX_PLACES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,8 +296,7 @@ class Tested(_Bound):
         p, q = counts[channel.first], counts[channel.second]
         best: tuple[float, int, int] = (-1.0, 0, 0)
         for z, others in enumerate(counts):
-            spread = ((p - q) / ONE) ** 2 / np.maximum(others / ONE, 1e-9)
-            information = spread.sum(axis=1)
+            information = (((p - q) / ONE) ** 2 / np.maximum(others / ONE, 1e-9)).sum(axis=1)
             best = max(best, (float(information.max()), int(information.argmax()), z))
         return p[best[1]], q[best[1]], counts[best[2]]
 

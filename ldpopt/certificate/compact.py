@@ -27,8 +27,7 @@ class Prices:
         """Price columns, a chunk of inputs at a time; the sums of integers are Python's, of any size."""
         n, m = costs.shape
         positive, total = (np.zeros(m, costs.dtype) for _ in range(2))
-        count = np.zeros(m, np.int64)
-        step = max(1, CHUNK // max(m, 1))
+        count, step = np.zeros(m, np.int64), max(1, CHUNK // max(m, 1))
         for first in range(0, n, step):
             excess = costs[first : first + step] - duals[first : first + step, None]
             over = excess > 0
@@ -110,8 +109,7 @@ def _relax_uncapped(costs: Any, duals: Any, ties: Ties) -> tuple[Any, Any]:
     """Raise each multiplier to the costs of its uncapped entries, and drop the outputs with an owner."""
     m = costs.shape[1]
     tied = ties.tied_outputs(m)
-    uncapped = ties.allowed(m) & ~(ties.capped_inputs()[:, None] & tied)
-    raised = duals.copy()
+    uncapped, raised = ties.allowed(m) & ~(ties.capped_inputs()[:, None] & tied), duals.copy()
     for x in np.flatnonzero(uncapped.any(axis=1)):
         raised[x] = max(raised[x], costs[x, uncapped[x]].max())
     return costs[:, tied], raised

@@ -107,12 +107,10 @@ class FormBound:
 
     def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
-        return {
-            "inverse": self.inverse.tolist(),
-            "line": self.line.tolist(),
-            "shift": None if self.shift is None else self.shift.tolist(),
-            "inequalities": None if self.inequalities is None else self.inequalities.plain(),
-        }
+        shift = None if self.shift is None else self.shift.tolist()
+        inequalities = None if self.inequalities is None else self.inequalities.plain()
+        own = {"inverse": self.inverse.tolist(), "line": self.line.tolist()}
+        return {**own, "shift": shift, "inequalities": inequalities}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> "FormBound":
@@ -194,17 +192,15 @@ def _rays_hold(form: Rationals, line: Rationals, weights: Rationals, rays: Rays)
     # Entries exp(-epsilon unit below) are not rationals. They are read from below as w over a power of two, with w <= v
     # <= w (1 + RELATIVE) + ROUNDED / 2**bits; the most that this changes (y.v)(r.v) - v N v is subtracted.
     bits = PRECISION + 3 * ceil(rays.depth / log(2))
-    table = _Exponentials(rays, bits)
-    left = line.denominator * weights.denominator
+    table, left = _Exponentials(rays, bits), line.denominator * weights.denominator
     # Everything over one denominator, times 2**(2 bits).
     matrix, total = form.whole * left, form.denominator
     for start in range(0, len(rays.below), ROWS):
         w = table.of(rays.below[start : start + ROWS])
         spare = total * (w @ line.whole) * (w @ weights.whole) - ((w @ matrix) * w).sum(axis=1)
         size = total * (w @ abs(line.whole)) * (w @ abs(weights.whole)) + ((w @ abs(matrix)) * w).sum(axis=1)
-        one = 1 << bits
         most = total * int(abs(line.whole).sum()) * int(abs(weights.whole).sum()) + int(abs(matrix).sum())
-        lost = (3 * size >> (RELATIVE - 1)) + 3 * ROUNDED * most * one
+        lost = (3 * size >> (RELATIVE - 1)) + 3 * ROUNDED * most * (1 << bits)
         if not bool((spare >= lost + 1).all()):
             return False
     return True

@@ -49,8 +49,7 @@ class Inequalities:
     def form(self) -> Float:
         """The form in ``(1, s)``, which is not negative for any set, in floats."""
         upper = np.triu(self.pairs, 1)
-        matrix = _eighths(upper + upper.T, self.size, self.factor)
-        return np.asarray(matrix / 8, dtype=np.float64)
+        return np.asarray(_eighths(upper + upper.T, self.size, self.factor) / 8, dtype=np.float64)
 
     def exact(self) -> Rationals | None:
         """The form exactly; None if a multiplier is negative or not finite."""
@@ -65,8 +64,7 @@ class Inequalities:
 
 def _eighths(both: np.ndarray, size: int, factor: float) -> np.ndarray:
     """Eight times the form over ``(1, s)`` of the inequalities: of pairs, ``both`` (n, n), and of the size."""
-    n = len(both)
-    sums = both.sum(axis=1)
+    n, sums = len(both), both.sum(axis=1)
     matrix = np.empty((n + 1, n + 1), dtype=both.dtype)
     matrix[1:, 1:] = both
     matrix[0, 1:] = matrix[1:, 0] = sums
@@ -95,12 +93,10 @@ def is_positive(
     # Everything times 2: 2 v = (1 + base) + (1 - base) s, over the denominator of base.
     low, high = base.numerator, base.denominator
     right = _in_signs(line.whole, high + low, high - low)
-    mass = _in_signs(weights.whole, high + low, high - low)
-    outer = right[:, None] * mass
+    outer = right[:, None] * _in_signs(weights.whole, high + low, high - low)
     twice = (outer + outer.T) * form.denominator
-    cost = _form_in_signs(form.whole, high + low, high - low)
     scale = line.denominator * weights.denominator
-    total = (twice - 2 * scale * cost) * given.denominator
+    total = (twice - 2 * scale * _form_in_signs(form.whole, high + low, high - low)) * given.denominator
     unit = 8 * high * high * form.denominator * scale
     total[np.diag_indices_from(total)] += unit * diagonal
     if inequalities is None:
@@ -113,8 +109,7 @@ def is_positive(
 
 def _form_in_signs(form: Integers, constant: int, step: int) -> Integers:
     """A quadratic form of the columns as one of ``(1, s)``."""
-    sums = form.sum(axis=0)
-    cost = np.empty((len(form) + 1, len(form) + 1), dtype=object)
+    sums, cost = form.sum(axis=0), np.empty((len(form) + 1, len(form) + 1), dtype=object)
     cost[1:, 1:] = step * step * form
     cost[0, 1:] = cost[1:, 0] = constant * step * sums
     cost[0, 0] = constant * constant * int(sums.sum())
@@ -145,9 +140,8 @@ def is_semidefinite(matrix: Integers) -> bool:
             return False
         whole: Integers = np.ldexp(factor, BITS - 8).astype(np.int64).astype(object)
         rest = scaled - (product(whole, whole.T) << (2 * (most - BITS + 8)))
-        diagonal = np.diag(rest).copy()
         # The sum contains the absolute value of the diagonal entry, which therefore is not negative.
-        if bool((2 * diagonal >= np.abs(rest).sum(axis=1)).all()):
+        if bool((2 * np.diag(rest) >= np.abs(rest).sum(axis=1)).all()):
             return True
     return False
 

@@ -46,12 +46,8 @@ class MeanBound:
         if isinstance(cone, Rays) or _factor(statement, self.numbers) is None:
             return False
         k, y, r = Rationals.of(self.slope), Rationals.of(self.line), statement.weights
-        return _holds(
-            k.whole * (r.denominator * y.denominator),
-            y.whole * (k.denominator * r.denominator),
-            r.whole * (k.denominator * y.denominator),
-            cone,
-        )
+        common = k.denominator * y.denominator * r.denominator
+        return _holds(*(part.whole * (common // part.denominator) for part in (k, y, r)), cone)
 
     def value(self, statement: Statement) -> Fraction:
         """``2 k.w_c - 1.y - spread`` for the numbers, times the factor of the workload."""
@@ -120,8 +116,7 @@ def _holds(k: Integers, y: Integers, r: Integers, base: Fraction) -> bool:
 
 def _root(p: int, sign: int, d: int, q: int, answer: int, joins: bool) -> _Root:
     """The root with its value rounded down to ``2**-BITS``."""
-    rough = ((p << BITS) + sign * isqrt(d << (2 * BITS))) // q
-    return _Root(p, sign, d, q, rough, answer, joins)
+    return _Root(p, sign, d, q, ((p << BITS) + sign * isqrt(d << (2 * BITS))) // q, answer, joins)
 
 
 def _compare(one: _Root, two: _Root) -> int:

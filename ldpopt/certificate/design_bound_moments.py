@@ -40,8 +40,7 @@ class Levels:
         """The levels of a spectrum; None if an attribute has more than two values."""
         if set(spectrum.scheme.sizes) != {2}:
             return None
-        d = len(spectrum.scheme.sizes)
-        parts: list[list[Fraction]] = [[] for _ in range(d + 1)]
+        parts: list[list[Fraction]] = [[] for _ in range(len(spectrum.scheme.sizes) + 1)]
         for place, mu in enumerate(spectrum.mu):
             parts[place.bit_count()].append(mu)
         return cls(tuple(max(mu) + spectrum.beside for mu in parts), tuple(sum(mu, Fraction(0)) for mu in parts))
@@ -75,8 +74,7 @@ class MomentBound:
     @classmethod
     def read(cls, entry: Entry, n: int) -> "MomentBound":
         """Read what `plain` wrote, for ``n`` answers."""
-        table = entry.table("eigenvalues", "level", "factors")
-        d = n.bit_length() - 1
+        table, d = entry.table("eigenvalues", "level", "factors"), n.bit_length() - 1
         if n != 2**d or not 0 < d <= MOST:
             what = f"{n} answers are not those of 1 to {MOST} questions with two answers each"
             raise table["eigenvalues"].error(what)

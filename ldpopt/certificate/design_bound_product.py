@@ -131,8 +131,7 @@ class ProductBound:
         table = entry.table("sizes", "eigenvalues", "level")
         sizes = tuple(size.whole(n + 1) for size in table["sizes"].list())
         if any(size < 2 for size in sizes) or Scheme(sizes).n != n:
-            what = f"attributes with {list(sizes)} values do not make {n} answers"
-            raise table["sizes"].error(what)
+            raise table["sizes"].error(f"attributes with {list(sizes)} values do not make {n} answers")
         return cls(sizes, table["eigenvalues"].numbers(2 ** len(sizes)), table["level"].number())
 
     @classmethod

@@ -86,18 +86,11 @@ class DesignCertificate(DesignClaim):
             raise CertificateError(f"the estimator is biased by {float(value.bias):.3g}", do="choose another epsilon")
         rows = np.zeros((len(merged.classes), channel.shape[1]))
         rows[merged.first] = inverse
-        return cls(
-            workload=workload,
-            privacy=privacy,
-            weights=frozen(weights),
-            objective=objective,
-            mechanism=Mechanism(channel[merged.classes], workload.inputs, range(channel.shape[1])),
-            left_inverse=frozen(rows),
-            multipliers=multipliers,
-            achieved=value.achieved,
-            bound=min(max(multipliers.value(statement), Fraction(0)), value.achieved),
-            bias=value.bias,
-        )
+        given: Any = {"workload": workload, "privacy": privacy, "objective": objective, "multipliers": multipliers}
+        given |= {"weights": frozen(weights), "left_inverse": frozen(rows)}
+        mechanism = Mechanism(channel[merged.classes], workload.inputs, range(channel.shape[1]))
+        bound = min(max(multipliers.value(statement), Fraction(0)), value.achieved)
+        return cls(**given, mechanism=mechanism, achieved=value.achieved, bound=bound, bias=value.bias)
 
     @cached_property
     def audit(self) -> Audit:
@@ -129,14 +122,10 @@ class DesignCertificate(DesignClaim):
 
     def plain(self) -> dict[str, Any]:
         """Workload, weights, masses and estimator as JSON data."""
-        return {
-            "inputs": plain_labels(self.workload.inputs),
-            "names": plain_labels(self.workload.names),
-            "workload": self.workload.matrix.tolist(),
-            "weights": self.weights.tolist(),
-            "masses": self.mechanism.counts.tolist(),
-            "left_inverse": self.left_inverse.tolist(),
-        }
+        labels = {"inputs": plain_labels(self.workload.inputs), "names": plain_labels(self.workload.names)}
+        arrays = {"workload": self.workload.matrix, "weights": self.weights, "masses": self.mechanism.counts}
+        arrays["left_inverse"] = self.left_inverse
+        return labels | {key: array.tolist() for key, array in arrays.items()}
 
     @classmethod
     def _read(cls, table: dict[str, Entry]) -> dict[str, Any]:
@@ -151,15 +140,11 @@ class DesignCertificate(DesignClaim):
         privacy.check(inputs, ())
         mechanism = read_masses(table["masses"], inputs)
         classes = AnswerClasses.under(privacy, workload.matrix, inputs)
-        return {
-            "workload": workload,
-            "privacy": privacy,
-            "weights": frozen(weights),
-            "objective": table["objective"].text("average", "worst_case"),
-            "mechanism": mechanism,
-            "left_inverse": frozen(table["left_inverse"].numbers(n, len(mechanism.outputs))),
-            "multipliers": read_bound(table["multipliers"], len(classes.first), *BOUNDS),
-        }
+        objective = table["objective"].text("average", "worst_case")
+        inverse = frozen(table["left_inverse"].numbers(n, len(mechanism.outputs)))
+        multipliers = read_bound(table["multipliers"], len(classes.first), *BOUNDS)
+        found = {"workload": workload, "privacy": privacy, "weights": frozen(weights), "objective": objective}
+        return found | {"mechanism": mechanism, "left_inverse": inverse, "multipliers": multipliers}
 
 
 def is_design(path: FilePath) -> bool:

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self
 from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.certificate.design_bound import Bound
 from ldpopt.certificate.design_statement import LARGEST_BIAS, DesignValue, least_ratio
-from ldpopt.certificate.documents import digest_of, open_document, text_of
+from ldpopt.certificate.documents import digest_of, flaws_of, open_document, text_of
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
-from ldpopt.foundation.documents import UNCHANGED, Entry
+from ldpopt.foundation.documents import Entry
 from ldpopt.foundation.files import FilePath, replacing
 from ldpopt.foundation.labels import Names
 from ldpopt.mechanism.files import origin_of_mechanism, require_digest
@@ -63,10 +63,8 @@ class DesignClaim(HasFacts, ABC):
     bias: Fraction = Fraction(0)
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.objective} variance {round_up(self.achieved):.9g}, "
-            f"bound {round_down(self.bound):.9g}, relative gap {self.relative_gap:.2g})"
-        )
+        numbers = f"bound {round_down(self.bound):.9g}, relative gap {self.relative_gap:.2g}"
+        return f"{type(self).__name__}({self.objective} variance {round_up(self.achieved):.9g}, {numbers})"
 
     def facts(self) -> Facts:
         """Value, bound, gap and bias, and the audit."""
@@ -114,15 +112,10 @@ class DesignClaim(HasFacts, ABC):
         CertificateError
             If a label is neither text nor a number.
         """
-        inputs = self.workload.inputs
-        data = {
-            "format": FORMAT,
-            "privacy": to_table(self.privacy, inputs),
-            "objective": self.objective,
-            **self.plain(),
-            "multipliers": {"kind": self.multipliers.kind, **self.multipliers.plain()},
-            **{key: str(getattr(self, key)) for key in NUMBERS},
-        }
+        privacy = to_table(self.privacy, self.workload.inputs)
+        data = {"format": FORMAT, "privacy": privacy, "objective": self.objective, **self.plain()}
+        data["multipliers"] = {"kind": self.multipliers.kind, **self.multipliers.plain()}
+        data |= {key: str(getattr(self, key)) for key in NUMBERS}
         if about is not None:
             data[ABOUT] = dict(about)
         return {**data, "digest": digest_of(data)}
@@ -161,18 +154,12 @@ class DesignClaim(HasFacts, ABC):
         """Read what `to_dict` returned; ``name`` is the file in error messages."""
         whole = Entry(data, name)
         whole.part("format").text(FORMAT)
-        digest = whole.part("digest").text()
-        try:
-            is_same = digest == digest_of(data)
-        except (ValueError, RecursionError):
-            what = "a number is not finite, or lists are nested too deep"
-            raise ModelFileError(what, where=name, do=UNCHANGED) from None
-        changed = "the file was changed after it was written: its digest does not fit"
+        flaws = flaws_of(whole)
         rest = Entry({key: value for key, value in data.items() if key not in (ABOUT, "format", "digest")}, name)
         table = rest.table(*cls.STATEMENT, "privacy", "objective", "multipliers", *NUMBERS)
         claim: dict[str, Any] = {key: table[key].rational() for key in NUMBERS}
         try:
-            found = cls(**cls._read(table), **claim, flaws=() if is_same else (changed,))
+            found = cls(**cls._read(table), **claim, flaws=flaws)
         except ModelFileError:
             raise
         except LdpoptError as error:

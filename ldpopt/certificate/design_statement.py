@@ -108,8 +108,7 @@ class Statement:
         r, total = self.weights.whole, self.weights.denominator
         squares = self.rows.sums_of_products(self.rows).whole()[0]
         mean = self.rows @ Digits.of(r[:, None])
-        square = int(mean.sums_of_products(mean).whole()[0, 0])
-        return Fraction(int(r @ squares) * total - square, self.scale)
+        return Fraction(int(r @ squares) * total - int(mean.sums_of_products(mean).whole()[0, 0]), self.scale)
 
 
 Cone = Fraction | Rays  # the private columns: ``e**-epsilon`` rounded down for pure privacy, else all extreme rays

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.foundation.documents import Entry, reading_json
+from ldpopt.errors import ModelFileError
+from ldpopt.foundation.documents import UNCHANGED, Entry, reading_json
 from ldpopt.foundation.files import strict_json
 from ldpopt.mechanism.mechanism import Mechanism
 
@@ -78,6 +79,17 @@ def digest_of(data: dict[str, Any]) -> str:
     for part in _canonical({key: value for key, value in data.items() if key != "digest"}):
         found.update(part.encode())
     return found.hexdigest()
+
+
+def flaws_of(entry: Entry) -> tuple[str, ...]:
+    """Whether the digest in an object is that of its other values: no flaw, or a sentence."""
+    claimed = entry.part("digest").text()
+    try:
+        is_same = claimed == digest_of(entry.value)
+    except (ValueError, RecursionError):
+        what = "a number is not finite, or lists are nested too deep"
+        raise ModelFileError(what, where=entry.path, do=UNCHANGED) from None
+    return () if is_same else ("the file was changed after it was written: its digest does not fit",)
 
 
 def _canonical(value: Any) -> Iterator[str]:

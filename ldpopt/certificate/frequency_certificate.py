@@ -143,5 +143,4 @@ class FrequencyCertificate(UnlistedClaim):
 
 def _spectrum(workload: Workload) -> Spectrum:
     """Spectrum of frequencies: every contrast has the eigenvalue ``unit**2``."""
-    unit = Fraction(workload.unit or 1)
-    return Spectrum(Scheme((workload.shape[1],)), (Fraction(0), unit**2), Fraction(0))
+    return Spectrum(Scheme((workload.shape[1],)), (Fraction(0), Fraction(workload.unit or 1) ** 2), Fraction(0))

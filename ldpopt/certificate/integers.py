@@ -23,9 +23,8 @@ MOST_DIGITS = 250  # largest number of digits of an exact matrix: enough for flo
 def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Integers:
     """Floats as integers over ``2**grid``, rounded down (or up)."""
     mantissa, exponent = np.frexp(np.asarray(array, float))
-    whole = (mantissa * 2.0**53).astype(np.int64).astype(object)
     shift = exponent.astype(np.int64) - 53 + grid
-    shifted = whole << np.maximum(shift, 0).astype(object)
+    shifted = (mantissa * 2.0**53).astype(np.int64).astype(object) << np.maximum(shift, 0).astype(object)
     if (shift >= 0).all():
         return np.asarray(shifted, dtype=object)
     right_shift = np.maximum(-shift, 0).astype(object)
@@ -51,8 +50,7 @@ class Rationals:
         mantissa, exponent = np.frexp(np.asarray(array, dtype=np.float64))
         least = min(int(exponent[array != 0].min(initial=1)) - 53, 0)
         shift = np.where(array == 0, 0, exponent - 53 - least).astype(object)
-        whole = (mantissa * 2.0**53).astype(np.int64).astype(object) << shift
-        return cls(np.asarray(whole, dtype=object), 1 << -least)
+        return cls(np.asarray((mantissa * 2.0**53).astype(np.int64).astype(object) << shift, dtype=object), 1 << -least)
 
 
 def fraction_bits(array: Float) -> int:
@@ -118,8 +116,7 @@ class Digits:
 
     def _with(self, other: Digits, sign: int) -> Digits:
         one, two = self.parts, other.parts
-        shape = np.broadcast_shapes(one.shape[1:], two.shape[1:])
-        total = np.zeros((max(len(one), len(two)), *shape), dtype=np.int64)
+        total = np.zeros((max(len(one), len(two)), *np.broadcast_shapes(one.shape[1:], two.shape[1:])), dtype=np.int64)
         total[: len(one)] += one
         total[: len(two)] += sign * two
         return _carried(total)

@@ -84,13 +84,8 @@ def bound(problem: Problem, multipliers: Multipliers) -> Fraction:
     # If the utility does not depend on the report, the gap may have no scale: no rounding error may be added to it.
     has_stakes = bool((utility != utility[:, :1]).any())
     has_row_sums_only = multipliers.form == "compact" and not len(multipliers.pairs.value) and not multipliers.blocks
-    if (
-        has_stakes
-        and has_row_sums_only
-        and problem.prior is not None
-        and multipliers.row_sums is not None
-        and utility.size > MIN_COARSE_ENTRIES
-    ):
+    is_large = utility.size > MIN_COARSE_ENTRIES
+    if has_stakes and has_row_sums_only and is_large and problem.prior is not None and multipliers.row_sums is not None:
         whole, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _compact_ties(problem)) * Fraction(2) ** -bits
     if has_stakes and multipliers.form == "pairwise" and utility.size > MIN_ENTRIES:
@@ -119,8 +114,7 @@ def _bound_by_blocks(problem: Problem, multipliers: Multipliers, sign: int) -> F
         return None
     if not np.abs(utility).max() + pairs.value.sum() < LARGEST_SUM:
         return None
-    distance = _tied_distances(problem, ties, pairs)
-    total, bits = pairs_bound(sign * prior, utility, pairs, ties.budget, distance)
+    total, bits = pairs_bound(sign * prior, utility, pairs, ties.budget, _tied_distances(problem, ties, pairs))
     return sign * total * Fraction(2) ** -bits
 
 
@@ -129,8 +123,7 @@ def weights(problem: Problem, multipliers: Multipliers) -> tuple[Integers, int]:
     if problem.prior is not None:
         grid = exact_grid(problem.prior)
         return integers(problem.prior, grid=grid), grid
-    duals = multipliers.worst_case
-    n = len(problem.inputs)
+    duals, n = multipliers.worst_case, len(problem.inputs)
     duals = np.full(n, 1 / n) if duals is None or not 0 < duals.sum() < np.inf else duals / duals.sum()
     found = integers(duals)
     found[int(np.argmax(duals))] += (1 << GRID) - int(found.sum())
@@ -176,8 +169,7 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
         what = f"{problem.privacy!r} ties no pairs of inputs, but a multiplier belongs to a pair"
         raise CertificateError(what, do=MULTIPLIERS)
     levels, row_number = np.unique(_tied_distances(problem, ties, pairs), return_inverse=True)
-    floors = np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)
-    return floors[row_number], ties.delta
+    return np.array([_ratio(ties.budget, float(d)) for d in levels], dtype=object)[row_number], ties.delta
 
 
 def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
@@ -220,8 +212,7 @@ def _relax(costs: Integers, block: RowBlock, values: Float, cost_grid: int) -> i
     rounded = np.where(values[row] > 0, integers(coefficient), integers(coefficient, up=True))
     np.subtract.at(costs, (block.x[chosen], block.y[chosen]), scaled[row] * rounded)
     used = np.flatnonzero(values)
-    sides = np.where(values[used] > 0, integers(side[used], up=True), integers(side[used]))
-    return int((scaled[used] * sides).sum())
+    return int((scaled[used] * np.where(values[used] > 0, integers(side[used], up=True), integers(side[used]))).sum())
 
 
 def exponential_below(exponent: Float) -> Float:

@@ -134,8 +134,7 @@ class Certificate(HasFacts):
 
 def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> Certificate:
     """Compute every number of a certificate from the statement, the masses and the multipliers."""
-    achieved = achieved_by(problem, mechanism)
-    best = bound(problem, multipliers)
+    achieved, best = achieved_by(problem, mechanism), bound(problem, multipliers)
     distance = best - achieved if problem.utility.sense == "gain" else achieved - best
     relative = relative_gap(problem, multipliers, best, distance)
     audit = mechanism.audit(problem.privacy)
@@ -151,8 +150,7 @@ def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
     for masses, row in zip(counts, utility, strict=True):  # row by row, to hold few Python integers at once
         used = np.flatnonzero((masses != 0) & (row != 0))
         sums.append(int((masses[used].astype(object) * integers(row[used], grid=grid)).sum()))
-    by_input = np.array(sums, dtype=object)
-    unit = Fraction(1, mechanism.denominator << grid)
+    by_input, unit = np.array(sums, dtype=object), Fraction(1, mechanism.denominator << grid)
     if problem.prior is not None:
         fine = exact_grid(problem.prior)
         return Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
@@ -186,8 +184,7 @@ def in_float(value: Fraction | float) -> float:
 def _residual(block: RowBlock, mechanism: Mechanism) -> float:
     """Largest violation of a block's rows by the masses, exactly, rounded up."""
     sides = np.concatenate([block.lower[np.isfinite(block.lower)], block.upper[np.isfinite(block.upper)]])
-    grid = exact_grid(block.coefficient, sides)
-    activity = np.zeros(len(block), dtype=object)
+    grid, activity = exact_grid(block.coefficient, sides), np.zeros(len(block), dtype=object)
     np.add.at(activity, block.row, integers(block.coefficient, grid=grid) * mechanism.counts[block.x, block.y])
     worst = 0
     for side, sign in ((block.lower, 1), (block.upper, -1)):
@@ -285,10 +282,8 @@ def recheck(certificate: Certificate) -> Recheck:
         failures.append(f"bound: {error.what}")
     audit = mechanism.audit(problem.privacy) if found is None else found.audit
     if audit.verdict != "certified":
-        failures.append(
-            f"privacy: the claim {audit.claim} is {audit.verdict}: "
-            f"epsilon {audit.epsilon:.17g}, delta {audit.delta:.17g}, witness {audit.witness}"
-        )
+        numbers = f"epsilon {audit.epsilon:.17g}, delta {audit.delta:.17g}, witness {audit.witness}"
+        failures.append(f"privacy: the claim {audit.claim} is {audit.verdict}: {numbers}")
     if found is not None:
         failures += _differences(certificate, found, problem, multipliers)
     return Recheck(certificate, found, tuple(failures))
@@ -298,21 +293,16 @@ def _differences(claimed: Certificate, found: Certificate, problem: Problem, mul
     """The numbers of a claim that do not hold, each with the recomputed one."""
     sign = 1 if problem.utility.sense == "gain" else -1
     achieved, best, gap = (Fraction(value) for value in (claimed.achieved, claimed.bound, claimed.gap))
-    wrong = []
-    if achieved != found.achieved:
-        wrong.append(_difference("achieved", achieved, found.achieved))
-    if sign * (best - found.bound) < 0:
-        wrong.append(_difference("bound", best, found.bound))
-    if gap != sign * (best - achieved):
-        wrong.append(_difference("gap", gap, sign * (best - achieved)))
     relative = relative_gap(problem, multipliers, best, gap)
-    if claimed.relative_gap != relative:
-        wrong.append(_difference("relative_gap", claimed.relative_gap, relative))
-    for name, residual in found.residuals.items():
-        claim = claimed.residuals.get(name, 0.0)
-        if not claim >= residual:
-            wrong.append(_difference(f"residual of {name!r}", claim, residual))
-    return wrong
+    compared: list[tuple[str, Any, Any, bool]] = [  # name, claim, number, whether the claim is wrong
+        ("achieved", achieved, found.achieved, achieved != found.achieved),
+        ("bound", best, found.bound, sign * (best - found.bound) < 0),
+        ("gap", gap, sign * (best - achieved), gap != sign * (best - achieved)),
+        ("relative_gap", claimed.relative_gap, relative, claimed.relative_gap != relative),
+    ]
+    claims = {name: (claimed.residuals.get(name, 0.0), off) for name, off in found.residuals.items()}
+    compared += [(f"residual of {name!r}", one, off, not one >= off) for name, (one, off) in claims.items()]
+    return [_difference(name, claim, number) for name, claim, number, is_wrong in compared if is_wrong]
 
 
 def _difference(name: str, claimed: Fraction | float, found: Fraction | float) -> str:

@@ -33,13 +33,10 @@ def write(
 ) -> None:
     """Write a certificate; see `Certificate.save`."""
     _require_small(problem, multipliers)
-    data = {
-        "format": FORMAT,
-        "statement": _plain_problem(problem),
-        "mechanism": {"bits": mechanism.denominator.bit_length() - 1, "masses": mechanism.counts},
-        "multipliers": _plain_multipliers(multipliers, problem),
-        "claim": {**claim, "residuals": {name: off.hex() for name, off in residuals.items()}},
-    }
+    masses = {"bits": mechanism.denominator.bit_length() - 1, "masses": mechanism.counts}
+    data = {"format": FORMAT, "statement": _plain_problem(problem), "mechanism": masses}
+    data["multipliers"] = _plain_multipliers(multipliers, problem)
+    data["claim"] = {**claim, "residuals": {name: off.hex() for name, off in residuals.items()}}
     with replacing(path) as stream:
         stream.writelines(text_of(data))
 
@@ -57,24 +54,17 @@ def _require_small(problem: Problem, multipliers: Multipliers) -> None:
 
 def read(path: FilePath) -> dict[str, Any]:
     """Read the fields of a certificate; see `Certificate.load`."""
-    whole = open_document(path, LARGEST_FILE)
-    table = whole.table("format", "statement", "mechanism", "multipliers", "claim")
+    table = open_document(path, LARGEST_FILE).table("format", "statement", "mechanism", "multipliers", "claim")
     table["format"].text(FORMAT)
     problem = from_plain(table["statement"])
     mechanism = _mechanism(table["mechanism"], problem)
     multipliers = _multipliers(table["multipliers"], problem)
     claim = table["claim"].table("achieved", "bound", "gap", "relative_gap", "residuals")
     off = claim["residuals"].table(*(block.name for block in problem.constraints))
-    return {
-        "problem": problem,
-        "mechanism": mechanism,
-        "multipliers": multipliers,
-        "achieved": claim["achieved"].rational(),
-        "bound": claim["bound"].rational(),
-        "gap": claim["gap"].rational(),
-        "relative_gap": claim["relative_gap"].hexadecimal(),
-        "residuals": {block: entry.hexadecimal() for block, entry in off.items()},
-    }
+    found: dict[str, Any] = {"problem": problem, "mechanism": mechanism, "multipliers": multipliers}
+    found |= {key: claim[key].rational() for key in ("achieved", "bound", "gap")}
+    residuals = {block: entry.hexadecimal() for block, entry in off.items()}
+    return found | {"relative_gap": claim["relative_gap"].hexadecimal(), "residuals": residuals}
 
 
 def _mechanism(entry: Entry, problem: Problem) -> Mechanism:
@@ -88,15 +78,10 @@ def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, 
     pairs = multipliers.pairs
     ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
     places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
-    return {
-        "form": multipliers.form,
-        "row_sums": _hex(multipliers.row_sums),
-        "worst_case": _hex(multipliers.worst_case),
-        "privacy": (
-            [x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()] for r, (x, k, value) in enumerate(places)
-        ),
-        "constraints": {block.name: _hex(values) for block, values in multipliers.blocks},
-    }
+    rows = ([x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()] for r, (x, k, value) in enumerate(places))
+    found = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
+    found |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
+    return found | {"constraints": {block.name: _hex(values) for block, values in multipliers.blocks}}
 
 
 def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
@@ -120,11 +105,10 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         value.append(number.hexadecimal())
         if value[-1] <= 0:
             raise number.error(f"the multiplier {value[-1]} is not positive")
-    places = [np.array(part, np.int64) for part in (first, second, row, y)]
-    pairs = PairRows(places[0], places[1], places[2], places[3], np.array(value, float))
+    places = (np.array(part, np.int64) for part in (first, second, row, y))
     given = table["constraints"].table(*(block.name for block in problem.constraints))
     blocks = tuple((block, given[block.name].hexadecimals(len(block))) for block in problem.constraints)
-    return Multipliers(form, row_sums, worst_case, pairs, blocks)
+    return Multipliers(form, row_sums, worst_case, PairRows(*places, np.array(value, float)), blocks)
 
 
 def _hex(values: Float | None) -> list[str] | None:

@@ -56,8 +56,7 @@ class PatternRandomizer:
     def best(cls, questions: int, epsilon: Budget) -> PatternRandomizer:
         """Patterns with the most information; the shortest of equally good ones."""
         ratio = epsilon.enclosure()[0]
-        largest = min(questions, MAX_SIZE)
-        sizes = [(s, t) for s in range(1, largest + 1) for t in range((s + 1) // 2, s + 1)]
+        sizes = [(s, t) for s in range(1, min(questions, MAX_SIZE) + 1) for t in range((s + 1) // 2, s + 1)]
         size, least = max(sizes, key=lambda pair: (information(pair[0], pair[1], ratio), -pair[0]))
         return cls.of(questions, size, least, epsilon)
 
@@ -179,9 +178,7 @@ class YesNoCertificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Statement, randomizer and claim as JSON data."""
-        drawn = self.randomizer
-        data = {"format": FORMAT, "epsilon": self.epsilon.text, "questions": drawn.questions, "size": drawn.size}
-        data |= {"least": drawn.least, "mass": drawn.mass}
+        data = {"format": FORMAT, "epsilon": self.epsilon.text, **vars(self.randomizer)}
         return data | {"achieved": str(self.achieved), "bound": str(self.bound)}
 
     @classmethod
@@ -198,10 +195,8 @@ class YesNoCertificate:
 
     def __repr__(self) -> str:
         drawn = self.randomizer
-        return (
-            f"YesNoCertificate({drawn.questions} questions, {drawn.least} of {drawn.size}, "
-            f"variance {round_up(self.achieved):.9g}, bound {round_down(self.bound):.9g})"
-        )
+        numbers = f"variance {round_up(self.achieved):.9g}, bound {round_down(self.bound):.9g}"
+        return f"YesNoCertificate({drawn.questions} questions, {drawn.least} of {drawn.size}, {numbers})"
 
 
 def _close(size: int, least: int) -> int:

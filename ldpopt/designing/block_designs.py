@@ -40,8 +40,7 @@ def balanced_design(contrasts: Contrasts, cone: Cone, most: int | None = None) -
     else:
         return None
     value, best = scale * (n - 1) ** 2 / information[k], scale * (n - 1) ** 2 / information.max()
-    inverse = (n - 1) / information.max() * (np.eye(n) - 1 / n)
-    dual = Dual(contrasts.weights, inverse, best, best, np.zeros(n))
+    dual = Dual(contrasts.weights, (n - 1) / information.max() * (np.eye(n) - 1 / n), best, best, np.zeros(n))
     return Optimum(contrasts, cone.columns(sets), np.full(len(sets), 1 / len(sets)), value, dual)
 
 
@@ -50,8 +49,7 @@ def _scale(contrasts: Contrasts) -> float | None:
     r, gram = contrasts.weights, contrasts.centered
     n = len(r)
     scale = float(np.trace(gram)) / (n - 1)
-    off = np.abs(gram - scale * (np.eye(n) - 1 / n)).max()
-    return scale if np.ptp(r) == 0 and off <= SAME * scale else None
+    return scale if np.ptp(r) == 0 and np.abs(gram - scale * (np.eye(n) - 1 / n)).max() <= SAME * scale else None
 
 
 @lru_cache(maxsize=256)
@@ -103,8 +101,7 @@ def _hyperplanes(n: int, size: int) -> Iterator[Float]:
             continue
         finite = field(power) if field(q) is not None else None
         if finite is not None:
-            block = np.flatnonzero(~finite.trace(np.arange(n), q).any(axis=1))
-            yield _shifts(n, [block])
+            yield _shifts(n, [np.flatnonzero(~finite.trace(np.arange(n), q).any(axis=1))])
 
 
 def _shifts(n: int, blocks: list[Int]) -> Float:
@@ -133,8 +130,7 @@ def _residues(finite: Field, size: int) -> Iterator[Float]:
 def _translates(finite: Field, block: Int, zero: int) -> Float:
     """Indicators of all translates of a block of elements, with 0 added if ``zero`` is 1; shape ``(n, n)``."""
     n = len(finite.elements)
-    base = np.vstack([block, np.zeros((zero, finite.e), np.int64)])
-    moved = finite.elements[:, None, :] + base[None]
+    moved = finite.elements[:, None, :] + np.vstack([block, np.zeros((zero, finite.e), np.int64)])[None]
     sets = np.zeros((n, n))
     sets[np.arange(n)[:, None], finite.numbers(moved)] = 1.0
     return sets

@@ -118,8 +118,7 @@ def generate_columns(
         fresh = new_representatives(shapes, columns, master.symmetries)
         if not len(fresh) and target <= least / 4:
             break
-        reached = gap_of(now.bound, solved.variance)
-        target = max(min(FEWER * reached, target if len(fresh) else target / 3), least / 4)
+        target = max(min(FEWER * gap_of(now.bound, solved.variance), target if len(fresh) else target / 3), least / 4)
         kept = _kept(columns, solved, master.room)
         columns = columns.take(kept).with_more(fresh)
         x = np.concatenate([solved.x[kept], np.zeros(len(fresh))])
@@ -145,8 +144,7 @@ def _stabilized(
 def _kept(columns: Columns, solved: Solved, room: int) -> Int:
     """Places of the columns that are used or cost nearly as much, and of single answers and their complements."""
     costs = solved.price.costs(columns)
-    short = 1 - costs / costs.max()
-    size = columns.shapes.sum(axis=1)
+    short, size = 1 - costs / costs.max(), columns.shapes.sum(axis=1)
     # With single answers and their complements, every direction is estimable.
     useful = (size == 1) | (size == columns.shapes.shape[1] - 1)
     useful |= (short < 10 * max(solved.gap, 1e-9)) | (solved.x > 1e-6 * solved.x.sum() / len(columns))

@@ -191,10 +191,9 @@ class _Space:
     def value(self, z: Float) -> float:
         q, e = z[:, 0], z[:, 1:]
         try:
-            factor = cho_factor((e.T / q) @ e)
+            return float(np.trace(cho_solve(cho_factor((e.T / q) @ e), self.gram)))
         except LinAlgError:
             return float("inf")
-        return float(np.trace(cho_solve(factor, self.gram)))
 
 
 def _coordinates(contrasts: Contrasts, design: Optimum) -> Float:
@@ -232,8 +231,7 @@ def _inside(space: _Space, z: Float, most: int, start: int) -> Float:
 def _ward(points: Float, q: Float, most: int) -> Int:
     """Join the two clusters that lose least, until there are at most ``most``."""
     label, q, points = np.arange(len(q)), q.copy(), points.copy()
-    alive = np.ones(len(q), dtype=bool)
-    square = (points**2).sum(axis=1)
+    alive, square = np.ones(len(q), dtype=bool), (points**2).sum(axis=1)
     loss = np.maximum(square + square[:, None] - 2 * points @ points.T, 0) * np.outer(q, q) / (q + q[:, None])
     np.fill_diagonal(loss, np.inf)
     for _ in range(len(q) - most):
@@ -264,8 +262,7 @@ def _descend(space: _Space, z: Float, deadline: Deadline) -> Float:
     """Newton steps of the convex function above the value, with a barrier of decreasing weight."""
     best, weight = z, WIDE
     while weight >= NARROW and not deadline.is_over:
-        base = space.value(z)
-        level = weight / (len(z) * len(space.rows))
+        base, level = space.value(z), weight / (len(z) * len(space.rows))
         for _ in range(STEPS):
             moved, gained = _step(space, z, base, level)
             z = moved
@@ -305,10 +302,8 @@ def _derivatives(space: _Space, z: Float, base: float, level: float) -> tuple[Fl
     """Gradient of value and barrier, and Hessian of the convex function above them."""
     q, e = z[:, 0], z[:, 1:]
     m, width = z.shape
-    a = e / q[:, None]
-    inverse = np.linalg.inv((e.T / q) @ e)
-    price = inverse @ space.gram @ inverse / base
-    slack = z @ space.rows.T
+    a, inverse = e / q[:, None], np.linalg.inv((e.T / q) @ e)
+    price, slack = inverse @ space.gram @ inverse / base, z @ space.rows.T
     through = a @ price
     gradient = np.column_stack([np.einsum("yd,yd->y", through, a), -2 * through]) - level * (1 / slack) @ space.rows
     # A coordinate of column y changes the information by u a^T + a u^T.

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.frequency_certificate import FrequencyCertificate
 from ldpopt.designing.realize import left_inverse
 from ldpopt.designing.record import FormulaDesign
@@ -155,10 +154,6 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         pairs = ((inside, inside), (both, inside[place]))
         squares, products = (each - q * inside - q * other + q * q for each, other in pairs)
         return scale**2 * squares, scale**2 * products
-
-    def audit(self) -> Audit:
-        """Exact audit of the protocol."""
-        return self.protocol.audit()
 
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[Any]:
         """Draw one report, a row of positions of answers, for each answer."""

@@ -106,8 +106,7 @@ def randomized_response(n: int, epsilon: float) -> SetProtocol:
 def unary_encoding(n: int, epsilon: float, truth: float = 0.5) -> SetProtocol:
     """Send the indicator bit by bit; the 1 stays with probability ``truth``, a 0 as often as epsilon allows."""
     # 1/2 is OUE (Wang et al. 2017), 1 / (1 + exp(-epsilon / 2)) the symmetric encoding of RAPPOR.
-    sizes = np.arange(n + 1.0)
-    flip = truth / (truth + math.exp(epsilon) * (1 - truth))
+    sizes, flip = np.arange(n + 1.0), truth / (truth + math.exp(epsilon) * (1 - truth))
     return SetProtocol(n, epsilon, sizes, sizes * math.log(flip) + (n - sizes) * math.log1p(-flip))
 
 
@@ -207,10 +206,8 @@ def _objective(gram: Float, r: Float, channel: Float) -> tuple[float, Float]:
     information = (channel / q) @ channel.T
     information[np.diag_indices_from(information)] += 1e-12 * np.trace(information)
     inverse = np.linalg.inv(information)
-    price = inverse @ gram @ inverse
-    along = price @ channel / q
-    moments = np.einsum("xy,xy->y", along, channel) / q
-    return float(np.sum(inverse * gram)), -2 * along + np.outer(r, moments)
+    along = (inverse @ gram @ inverse) @ channel / q
+    return float(np.sum(inverse * gram)), -2 * along + np.outer(r, np.einsum("xy,xy->y", along, channel) / q)
 
 
 def _nearest(wanted: Float, low: Float, epsilon: float) -> Float:

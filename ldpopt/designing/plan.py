@@ -13,15 +13,8 @@ from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.solving.log import Step
 
 # The methods in the order in which they are tried: the more structure one uses, the earlier
-METHODS: tuple[DesignMethod, ...] = (
-    SubsetSelectionDesign(),
-    UnlistedProduct(),
-    ProductDesign(),
-    SingleMean(),
-    BlockDesign(),
-    ListedColumns(),
-    Relaxation(),
-)
+_CLOSED = (SubsetSelectionDesign(), UnlistedProduct(), ProductDesign(), SingleMean(), BlockDesign())
+METHODS: tuple[DesignMethod, ...] = (*_CLOSED, ListedColumns(), Relaxation())
 
 
 def plan_design(problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS) -> tuple[Step[DesignMethod], ...]:

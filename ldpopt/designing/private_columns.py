@@ -111,8 +111,7 @@ def _quadratic(price: Price, at_least: float, base: float, spread: float) -> tup
     centered = spread**2 * (tilt.T @ price.form @ tilt)
     slope = spread * (price.slope - r * price.slope.sum())
     cross = np.outer(slope + at_least * spread * r, spread * r)
-    form = centered - (cross + cross.T) / 2
-    linear = -base * (slope + 2 * at_least * spread * r)
+    form, linear = centered - (cross + cross.T) / 2, -base * (slope + 2 * at_least * spread * r)
     return form, linear, float(np.abs(form).max() + np.abs(linear).max())
 
 
@@ -168,10 +167,8 @@ class Staircases:
         """All sets of few answers; else single answers, and thresholds of the order and of the leading directions."""
         if self.n <= 6:
             return self.columns(all_sets(self.n)[1:-1])
-        one = np.eye(self.n)
-        ramp = np.tril(np.ones((self.n, self.n)))[:-1]
-        vectors = np.linalg.eigh(gram)[1][:, ::-1][:, : min(8, self.n)].T
-        leading = self._thresholds(vectors, np.arange(1, self.n))
+        one, ramp = np.eye(self.n), np.tril(np.ones((self.n, self.n)))[:-1]
+        leading = self._thresholds(np.linalg.eigh(gram)[1][:, ::-1][:, : min(8, self.n)].T, np.arange(1, self.n))
         sets = np.vstack([one, ramp, leading])
         return self.columns(np.unique(np.vstack([sets, 1 - sets]), axis=0))
 
@@ -203,8 +200,7 @@ class Staircases:
         best = known.shapes[np.argsort(-price.costs(known))[:SEARCHED]]
         vectors = np.linalg.eigh(price.form)[1][:, ::-1][:, :16].T
         leading = self._thresholds(vectors, np.linspace(0, self.n, 24)[1:-1])
-        rng = np.random.default_rng(len(known))
-        mixed = rng.standard_normal((SEARCHED // 4, len(vectors))) @ vectors
+        mixed = np.random.default_rng(len(known)).standard_normal((SEARCHED // 4, len(vectors))) @ vectors
         return np.unique(np.vstack([best, leading, 1.0 - leading, mixed > 0]).astype(np.float64), axis=0)
 
     def _thresholds(self, vectors: Float, cuts: np.ndarray) -> Float:
@@ -234,8 +230,7 @@ class ListedRays:
         constant = np.flatnonzero(nnls(values.T, np.ones(values.shape[1]))[0] > 0)
         over = values - values.mean(axis=1, keepdims=True)
         some = np.linspace(0, len(values) - 1, ALL_TAKEN // 2).astype(np.int64)
-        chosen = np.unique(np.concatenate([constant, over.argmax(axis=0), over.argmin(axis=0), some]))
-        return self.all.take(chosen)
+        return self.all.take(np.unique(np.concatenate([constant, over.argmax(axis=0), over.argmin(axis=0), some])))
 
     def price(self, price: Price, at_least: float, known: Columns, most: int) -> Priced:
         """Price every ray; the costliest ones are found."""
@@ -291,5 +286,4 @@ class PrivateColumns:
         """Pairs ``x, z`` with ``c_x <= e**nats c_z``, and these nats."""
         ties = cone_ties(self.privacy, self.inputs)
         first, second = ties.pairs()
-        distance = np.ones(len(first)) if ties.distance is None else ties.distance
-        return first, second, float(ties.budget) * distance
+        return first, second, float(ties.budget) * (np.ones(len(first)) if ties.distance is None else ties.distance)

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.questions_certificate import QuestionsCertificate
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import StatementError
@@ -58,20 +57,15 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
     notes: tuple[str, ...] = ("sets of a few kinds; the bound is for all sets",)
 
     def __repr__(self) -> str:
-        return (
-            f"QuestionsDesign({self.workload.shape[0]:,} numbers of {self.workload.shape[1]:,} answers, "
-            f"{len(self.certificate.randomizer.kinds)} kinds of sets, average variance {self.value:.6g}, "
-            f"relative gap {self.relative_gap:.2g})"
-        )
+        (k, n), kinds = self.workload.shape, len(self.certificate.randomizer.kinds)
+        found = f"{kinds} kinds of sets, average variance {self.value:.6g}, relative gap {self.relative_gap:.2g}"
+        return f"QuestionsDesign({k:,} numbers of {n:,} answers, {found})"
 
     @property
     def n_reports(self) -> int:
         """Number of different reports; some may name the same set."""
-        d = len(self.workload.attributes)
-        return sum(
-            2**k.questions * comb(d, k.questions) * factorial(k.questions) // prod(map(factorial, k.parts))
-            for k in self.certificate.randomizer.kinds
-        )
+        drawn = self.certificate.randomizer
+        return sum(2**k.questions * perm(drawn.d, k.questions) // prod(map(factorial, k.parts)) for k in drawn.kinds)
 
     @property
     def bits(self) -> int:
@@ -110,10 +104,6 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         what = "the reports of a design for many questions are not a column of a table"
         raise StatementError(what, do="pass what privatize returned")
 
-    def audit(self) -> Audit:
-        """Exact audit of the draws."""
-        return self.certificate.audit
-
     def privatize(self, x: Any, *, rng: Random = None) -> NDArray[np.int8]:
         """Draw one report, a row of ``d + 1`` small integers, for each answer.
 
@@ -148,22 +138,26 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
                 own, ways = np.flatnonzero(held == inside), np.cumsum(kind.ways(inside))
                 cell[own] = np.searchsorted(ways, uniform_below(int(ways[-1]), len(own), source), side="right")
             # The first questions of a random order, of which the first ones of each part have the answer 1.
-            order = np.tile(np.arange(d), (len(rows), 1))
-            every = np.arange(len(rows))
+            order, every = np.tile(np.arange(d), (len(rows), 1)), np.arange(len(rows))
             for t in range(kind.questions):
                 other = t + uniform_below(d - t, len(rows), source)
                 order[every, other], order[:, t] = order[:, t].copy(), order[every, other]
             chosen, ones = order[:, : kind.questions], np.array(kind.cells)[cell]
             part = np.repeat(np.arange(len(kind.parts)), kind.parts)
             within = np.concatenate([np.arange(size) for size in kind.parts])
-            flips = bits[rows[:, None], chosen] ^ (within < ones[:, part])
-            reports[rows[:, None], 1 + chosen] = 1 + 2 * part + flips
+            reports[rows[:, None], 1 + chosen] = 1 + 2 * part + (bits[rows[:, None], chosen] ^ (within < ones[:, part]))
         return reports
+
+    @cached_property
+    def _tables(self) -> list[tuple[tuple[int, ...], float]]:
+        """Questions of each table of the workload, and the factor of its cells."""
+        d, tables = len(self.workload.attributes), self.workload.tables or ()
+        return [(chosen, factor) for ways, factor in tables for chosen in combinations(range(d), ways)]
 
     @cached_property
     def _subsets(self) -> list[tuple[int, ...]]:
         """All sets of questions that the estimates need, and the empty one."""
-        d, most = len(self.workload.attributes), max(ways for ways, _ in self.workload.tables or ())
+        d, most = len(self.workload.attributes), max(len(chosen) for chosen, _ in self._tables)
         return [subset for size in range(most + 1) for subset in combinations(range(d), size)]
 
     def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
@@ -176,24 +170,24 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         fits = array.ndim == 2 and array.shape[1] == d + 1 and array.dtype.kind in "iu" and array.min(initial=0) >= 0
         fits = fits and array[:, 0].max(initial=0) < len(kinds)
         numbers = report_weights(weights, reports, len(array))
+        each = np.ones(len(array), dtype=np.int64) if numbers is None else numbers
         values, squares = [], []
         for place, kind in enumerate(kinds if fits else ()):
             own = array[:, 0] == place
-            rows, powers = array[own, 1:].T.copy(), None if numbers is None else numbers[own]
+            rows, powers = array[own, 1:].T.copy(), each[own]
             sizes = [((rows + 1) // 2 == part + 1).sum(axis=0) for part in range(len(kind.parts))]
             fits &= all((size == part).all() for size, part in zip(sizes, kind.parts, strict=True))
             fits &= bool((rows <= 2 * len(kind.parts)).all())
+            sums = [self._characters(place, size) + 2**kind.questions for size in range(len(self._subsets[-1]) + 1)]
             for subset in self._subsets if fits else ():
-                sums = self._characters(place, len(subset)) + 2**kind.questions
-                one = sums[tuple(rows[i] for i in subset)] if subset else np.full(rows.shape[1], sums)
-                values.append(one.sum() if powers is None else one @ powers)
-                squares.append(one.sum() if powers is None else one @ powers**2)
+                one = np.broadcast_to(sums[len(subset)][tuple(rows[i] for i in subset)], len(powers))
+                values.append(one @ powers)
+                squares.append(one @ powers**2)
         if not fits:
             what = "a report is not a row that this design draws"
             raise StatementError(what, do="pass what privatize of this design returned")
         names = [name for name, _ in self.workload.attributes]
         labels = tuple((a, *(names[i] for i in subset)) for a in range(len(kinds)) for subset in self._subsets)
-        each = np.ones(len(array), dtype=np.int64) if numbers is None else numbers
         total, total_squares = each.sum().item(), (each**2).sum().item()
         return Counts(self.digest, labels, np.array(values), np.array(squares), total, total_squares, len(array))
 
@@ -215,11 +209,11 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
 
     @cached_property
     def _moments(self) -> dict[int, Float]:
-        """Mean square of the value of a cell, by the number of questions that a respondent answers in another way."""
-        return {ways: self._second_moments(ways) for ways in {ways for ways, _ in self.workload.tables or ()}}
+        """Mean square of the value of each cell for respondents in each cell, by the number of questions of a table."""
+        return {ways: self._second_moments(ways) for ways in {len(chosen) for chosen, _ in self._tables}}
 
     def _second_moments(self, ways: int) -> Float:
-        """That of tables of some number of questions, shape ``(ways + 1,)``."""
+        """Those of tables of some number of questions, shape ``(2**ways, 2**ways)``."""
         d, masks, found = len(self.workload.attributes), np.arange(2**ways), np.zeros(ways + 1)
         for place, kind in enumerate(self.certificate.randomizer.kinds):
             r, t, p, share = len(kind.parts), kind.questions, kind.held / TOTAL, float(kind.share)
@@ -234,64 +228,48 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
                         continue
                     ones = tuple(own.count(part) for part in range(r))
                     values[mask] = self._factors[place, len(own)] * kind.sums.get(ones, 0) if mask else 1.0
-                    left = [
-                        prod(
-                            comb(t - u, w - o) if w >= o else 0
-                            for t, u, w, o in zip(kind.parts, used, cell, ones, strict=True)
-                        )
-                        for cell in inside
-                    ]
-                    held = sum(left) / 2.0**t
+                    held = sum(_completions(kind.parts, used, cell, ones) for cell in inside) / 2.0**t
                     shares[mask] = p / share * held + (1 - p) / (1 - share) * (0.5 ** sum(used) - held)
                 squares = (_signs(ways) @ values) ** 2 / 4.0**ways
-                for h in range(ways + 1):
-                    found[h] += kind.mass / TOTAL * chance * (shares @ squares[masks ^ (2**h - 1)])
-        return found
+                moved = squares[masks ^ (2 ** np.arange(ways + 1)[:, None] - 1)]
+                found += kind.mass / TOTAL * chance * (moved @ shares)
+        return np.asarray(found[np.bitwise_count(masks[:, None] ^ masks)])
 
     def _cells(self, shares: Sequence[Float]) -> Float:
         """Variances of one respondent's values of all cells, given the shares of the cells of every table."""
-        found: list[Float] = []
-        for ways, factor in self.workload.tables or ():
-            masks, count = np.arange(2**ways), comb(len(self.workload.attributes), ways)
-            second = self._moments[ways][np.bitwise_count(masks[:, None] ^ masks)]
-            tables, shares = np.array(shares[:count]), shares[count:]
-            found.append(factor**2 * np.maximum(tables @ second - tables**2, 0.0).ravel())
-        return np.concatenate(found)
+        pairs = zip(self._tables, shares, strict=True)
+        means = np.concatenate([own @ self._moments[len(chosen)] - own**2 for (chosen, _), own in pairs])
+        return self.spans**2 * np.maximum(means, 0.0)
 
     @property
     def spans(self) -> Float:
         """The factor of the table of each number."""
-        d = len(self.workload.attributes)
-        return np.concatenate([np.full(comb(d, ways) * 2**ways, abs(f)) for ways, f in self.workload.tables or ()])
+        return np.concatenate([np.full(2 ** len(chosen), abs(factor)) for chosen, factor in self._tables])
 
     def variances(self, prior: Any = None) -> Float:
         """Variance of one respondent's value for each number, shape (k,), at a prior; default: at the worst one."""
-        d = len(self.workload.attributes)
         if prior is not None:
+            d = len(self.workload.attributes)
             known = read_prior(prior, self.workload.inputs)[0].reshape((2,) * d)
-            sets = [chosen for ways, _ in self.workload.tables or () for chosen in combinations(range(d), ways)]
-            others = [tuple(i for i in range(d) if i not in chosen) for chosen in sets]
+            others = [tuple(i for i in range(d) if i not in chosen) for chosen, _ in self._tables]
             return self._cells([known.sum(axis=away).ravel() for away in others])
-        worst = []
-        for ways, factor in self.workload.tables or ():
-            own, other = self._moments[ways][0], self._moments[ways][1:].max()
+        worst = {}
+        for ways, moments in self._moments.items():
+            own, other = moments[0, 0], moments[0, 1:].max()
             share = min(max((own - other) / 2, 0.0), 1.0)
-            most = share * own + (1 - share) * other - share**2
-            worst.append(np.full(comb(d, ways) * 2**ways, factor**2 * most))
-        return np.concatenate(worst)
+            worst[ways] = share * own + (1 - share) * other - share**2
+        return self.spans**2 * np.concatenate([np.full(2 ** len(part), worst[len(part)]) for part, _ in self._tables])
 
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of sums as far outside the possible means (Chernoff)."""
-        centers, widths, d = [], [], len(self.workload.attributes)
-        for kind in self.certificate.randomizer.kinds:
-            q, weights = kind.mass / TOTAL, kind.weights(len(self._subsets[-1]))
-            ends = [float(kind.contrast * w / comb(d, j)) for j, w in enumerate(weights)]
-            sizes = [len(subset) for subset in self._subsets]
-            centers += [q / 2 * (1 if size else 1 + float(kind.share)) for size in sizes]
-            widths += [q / 2 * ends[size] if size else 0.0 for size in sizes]
-        units = np.repeat([2.0 ** (k.questions + 1) for k in self.certificate.randomizer.kinds], len(self._subsets))
-        low, high = np.array(centers) - widths, np.array(centers) + widths
-        return chernoff(counts.values / units / counts.total, counts.n_reports, low, np.minimum(high, 1.0))
+        centers, widths, drawn, sizes = [], [], self.certificate.randomizer, np.array(list(map(len, self._subsets)))
+        for kind in drawn.kinds:
+            ends = [float(kind.contrast * w / comb(drawn.d, j)) for j, w in enumerate(kind.weights(sizes[-1]))]
+            centers.append(kind.mass / TOTAL / 2 * np.where(sizes, 1, 1 + float(kind.share)))
+            widths.append(kind.mass / TOTAL / 2 * np.array([0.0, *ends[1:]])[sizes])
+        center, width = np.concatenate(centers), np.concatenate(widths)
+        shares = counts.values / counts.total / np.repeat([2.0 ** (k.questions + 1) for k in drawn.kinds], len(sizes))
+        return chernoff(shares, counts.n_reports, center - width, np.minimum(center + width, 1.0))
 
     def estimate(
         self,
@@ -310,21 +288,24 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         counts = Counts.of(self, reports, weights=weights).require_some()
         fit, kinds = checked_fit(self, counts, check_fit), self.certificate.randomizer.kinds
         sums = counts.values.reshape(len(kinds), -1) / counts.total
-        sizes = np.array([len(subset) for subset in self._subsets])
+        sizes = list(map(len, self._subsets))
         # The first sum of a kind is that of the empty set of questions: 2**t (1 + share) for each report.
         rest = sums - sums[:, :1] / np.array([[1 + float(kind.share)] for kind in kinds])
         theta = dict(zip(self._subsets, (self._factors[:, sizes] * rest).sum(axis=0).tolist(), strict=True)) | {(): 1.0}
-        values, shares = [], []
-        for ways, factor in self.workload.tables or ():
-            for chosen in combinations(range(len(self.workload.attributes)), ways):
-                every = (zip(chosen, bits, strict=True) for bits in product((0, 1), repeat=ways))
-                parts = [theta[tuple(i for i, b in one if b)] for one in every]
-                table = _signs(ways) @ parts / 2**ways
-                values.append(factor * table)
-                shares.append(norm_sub(table))
-        found, error = np.concatenate(values), np.sqrt(self._cells(shares) * counts.scale)
+        tables = []
+        for chosen, _ in self._tables:
+            every = (zip(chosen, bits, strict=True) for bits in product((0, 1), repeat=len(chosen)))
+            parts = [theta[tuple(i for i, b in one if b)] for one in every]
+            tables.append(_signs(len(chosen)) @ parts / len(parts))
+        found = np.concatenate([factor * table for (_, factor), table in zip(self._tables, tables, strict=True)])
+        error = np.sqrt(self._cells(list(map(norm_sub, tables))) * counts.scale)
         interval = np.stack([found - z * error, found + z * error], axis=1)
         return Estimate(found, error, counts.n_reports, confidence, "design", self.names, None, interval, fit)
+
+
+def _completions(parts: tuple[int, ...], used: list[int], cell: tuple[int, ...], ones: tuple[int, ...]) -> int:
+    """Number of patterns of a cell in which the used questions of each part have these numbers of ones, in order."""
+    return prod(comb(t - u, w - o) if w >= o else 0 for t, u, w, o in zip(parts, used, cell, ones, strict=True))
 
 
 def _signs(ways: int) -> Float:

@@ -84,8 +84,7 @@ def _attempts(task: DesignTask, made: Optimum, share: float, is_limited: bool) -
                 yield _attempt(form, optimum, share)
     response = form.private_columns.response
     mass = response.mass(made.contrasts.weights)
-    even = Optimum(made.contrasts, response, mass / mass.sum(), made.value, made.dual)
-    yield _attempt(form, even, share, lift=False)
+    yield _attempt(form, Optimum(made.contrasts, response, mass / mass.sum(), made.value, made.dual), share, lift=False)
 
 
 def _attempt(form: DesignForm, optimum: Optimum, share: float, lift: bool = True) -> RawDesign | StatementError:
@@ -120,15 +119,12 @@ def _private_channel(contrasts: Contrasts, columns: Columns, q: Float, private: 
 
 def left_inverse(channel: Float, weights: Float) -> Float:
     """Left inverse of least variance, ``r + (1 - r 1^T) M^-1 g_y`` for the report ``y``, shape ``(n, m)``."""
-    n = len(weights)
-    least = channel.min(axis=0)
+    n, least = len(weights), channel.min(axis=0)
     over = channel - least
     mean = weights @ over
     q = least + mean
-    scores = (over - mean) / q
-    basis = np.linalg.qr(weights[:, None], mode="complete")[0][:, 1:]
-    reduced = (basis.T @ scores) * np.sqrt(q)
-    left, sizes, right = np.linalg.svd(reduced, full_matrices=False)
+    scores, basis = (over - mean) / q, np.linalg.qr(weights[:, None], mode="complete")[0][:, 1:]
+    left, sizes, right = np.linalg.svd((basis.T @ scores) * np.sqrt(q), full_matrices=False)
     if len(sizes) < n - 1 or not sizes[-1] > 1e-13 * sizes[0]:
         what = "the reports cannot tell the answers apart: epsilon is too small for masses of 2**-53"
         raise StatementError(what, do="choose a larger epsilon")
@@ -144,8 +140,7 @@ def _estimable(optimum: Optimum, private: PrivateColumns, share: float) -> tuple
     # The optimum for a mean may have no information on other contrasts; rounding errors would then decide about them.
     contrasts, columns, q = optimum.contrasts, optimum.columns, optimum.q
     sizes = np.linalg.svd(contrasts.scores(columns) * np.sqrt(q)[:, None], compute_uv=False)
-    n = len(contrasts.weights)
-    if len(sizes) == n - 1 and sizes[-1] > CONDITION * sizes[0]:
+    if len(sizes) == len(contrasts.weights) - 1 and sizes[-1] > CONDITION * sizes[0]:
         return columns, q
     single = private.response
     other = single.mass(contrasts.weights)

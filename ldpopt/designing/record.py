@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.design_certificate import DesignCertificate, load_certificate
 from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
@@ -39,10 +40,8 @@ _KINDS: dict[type[DesignClaim], type[ProvedDesign]] = {}  # by the kind of the c
 
 def variances_with(workload: Workload, channel: Float, left_inverse: Float, weights: Float) -> Float:
     """Variance for every answer of the estimator ``W X``, shape ``(n,)``; the weights, of sum 1, avoid cancellation."""
-    gram = workload.contrast_gram
-    moved = left_inverse - weights[:, None]
-    moments = np.einsum("xy,xy->y", gram @ moved, moved)
-    mean = gram @ weights
+    gram, moved = workload.contrast_gram, left_inverse - weights[:, None]
+    moments, mean = np.einsum("xy,xy->y", gram @ moved, moved), gram @ weights
     return np.asarray(channel @ moments - (np.diag(gram) - 2 * mean + weights @ mean))
 
 
@@ -173,6 +172,10 @@ class FormulaDesign(ProvedDesign):
         """The channel, if it can be listed."""
         what = f"the channel of {self.workload.shape[1]:,} answers is not listed"
         raise NotRepresentableError(what, do="use privatize and estimate, which need no channel")
+
+    def audit(self) -> Audit:
+        """Exact audit of the draws."""
+        return self.certificate.audit
 
     def variance(self, x: Any = None) -> Float:
         """Variance of one respondent's values, summed over the workload: the same for every answer."""

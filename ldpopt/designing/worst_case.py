@@ -73,8 +73,7 @@ class _SaddleState:
     def second(self, v: Float) -> tuple[Float, Float, Float]:
         """Second derivatives: twice by ``theta``, by ``theta`` and the weights, twice by the weights."""
         curved = 2 * (self.white @ self.white.T) * (self.priced @ self.white.T)
-        cross = curved @ self.bent
-        theta_theta = curved / self.mass / self.mass[:, None]
+        cross, theta_theta = curved @ self.bent, curved / self.mass / self.mass[:, None]
         theta_r = v * (self.cost / self.mass**2)[:, None] - cross / self.mass[:, None]
         r_r = self.bent.T @ cross - 2 * (v.T * (self.cost * self.weight / self.mass**2)) @ v
         return theta_theta, theta_r, r_r
@@ -87,8 +86,7 @@ class MinimaxMaster:
     # digits; sums to 1 stay. The bound is concave in the weights: their least value n least costs no larger share.
 
     def __init__(self, v: Float, gram: Float, least: float = 0.0) -> None:
-        n = v.shape[1]
-        middle = v.mean(axis=1, keepdims=True)
+        n, middle = v.shape[1], v.mean(axis=1, keepdims=True)
         self.stretch = 1 / float(np.abs(v - middle).max())
         self.map = self.stretch * np.eye(n) + np.full((n, n), (1 - self.stretch) / n)
         self.v, self.vectors, self.least = v, middle + self.stretch * (v - middle), least
@@ -102,8 +100,7 @@ class MinimaxMaster:
         begin = _SaddlePoint(theta, r, LEVEL / theta, LEVEL / r, np.zeros(len(r)), np.zeros(1))
         gap_at, steps = (lambda point: self._measured(point)[0]), (STEPS, generation.STALLED)
         at = generation.follow(begin, gap_at, partial(_SaddleSystem, self), steps, gap=gap, deadline=deadline)
-        line = self.map @ at.line * self.stretch**2
-        return MinimaxDesign(at.theta, self.least + at.r, line, *self._measured(at))
+        return MinimaxDesign(at.theta, self.least + at.r, self.map @ at.line * self.stretch**2, *self._measured(at))
 
     def state(self, point: _SaddlePoint) -> _SaddleState:
         """Derivatives at a point, computed once."""
@@ -201,8 +198,7 @@ def minimax_optimum(gram: Float, columns: Columns, found: MinimaxDesign, *, used
     line = found.line - 2 * whole.T @ (mean - r @ mean)
     dual = Dual(r, whole, value, value, line - r * line.sum())
     estimator = contrasts.basis / contrasts.unit @ (half @ (scores @ half).T)
-    moments = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator)
-    theta = q / mass
+    moments, theta = np.einsum("xa,xa->a", contrasts.centered @ estimator, estimator), q / mass
     second = (columns.vectors.T @ (theta * moments)) / (columns.vectors.T @ theta)
     return Optimum(contrasts, columns, q, value, dual), float((second - np.diag(contrasts.centered)).max())
 

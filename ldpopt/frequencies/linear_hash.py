@@ -44,8 +44,7 @@ class Arithmetic:
         digits = np.arange(q)[:, None] // self.p ** np.arange(self.e) % self.p
         self.sums = finite.numbers(digits[:, None] + digits[None])
         self.negative = finite.numbers(-digits)
-        powers = finite.numbers(finite.powers)
-        logarithm = np.zeros(q, np.int64)
+        powers, logarithm = finite.numbers(finite.powers), np.zeros(q, np.int64)
         logarithm[powers] = np.arange(q - 1)
         self.products = powers[(logarithm[:, None] + logarithm) % (q - 1)]
         self.products[0] = self.products[:, 0] = 0
@@ -231,8 +230,7 @@ class LinearHash(FrequencyProtocol):
             where, do = f"entry {int(is_possible.argmin())}", "pass the reports of this protocol"
             raise StatementError(f"a report cannot come from {self!r}", where=where, do=do)
         vectors = np.vstack([self._digits(hashes), self._field.negative[values]])
-        found = np.full(len(array), -1)
-        is_point = vectors.any(axis=0)
+        found, is_point = np.full(len(array), -1), vectors.any(axis=0)
         found[is_point] = self._numbers(vectors[:, is_point])
         return found
 
@@ -253,8 +251,7 @@ class LinearHash(FrequencyProtocol):
 
         finite, q = self._field, self.elements
         first, last = np.divmod(vectors, q)
-        found = np.full((rows, q**length), float(sums.sum()) / q)
-        multiples = np.arange(1, q)
+        found, multiples = np.full((rows, q**length), float(sums.sum()) / q), np.arange(1, q)
         multiples = multiples[multiples <= finite.negative[1:]]  # the transform at -a is the conjugate of that at a
         for part in chunks(len(multiples), max(1, CHUNK // found.shape[1])):
             lines = np.empty((len(multiples[part]), 2, found.shape[1]))

@@ -186,8 +186,7 @@ class YesNoPatterns(ReportSource):
         few, many = (np.searchsorted(ends, pattern, side="right") for ends in (ends_far, ends_close))
         agreements = np.where(is_close, drawn.least + many, few)
         agrees = np.zeros((len(rows), size), dtype=bool)
-        order = draw_order(choices, rows, size, size)
-        np.put_along_axis(agrees, order, np.arange(size) < agreements[:, None], axis=1)
+        np.put_along_axis(agrees, draw_order(choices, rows, size, size), np.arange(size) < agreements[:, None], axis=1)
         return np.asarray(2 * asked + np.where(agrees, truth, 1 - truth))
 
     def checked(self, reports: Any) -> Positions:
@@ -255,8 +254,7 @@ class YesNoPatterns(ReportSource):
         number = counts.n_reports if counts.is_weighted else int(total)
         found, interval = ((0.5 + (each - 0.5) / self.bias) for each in (share, share_intervals(share, scale, z)))
         error = np.sqrt(share * (1 - share) * scale) / self.bias
-        labels = self.questions[name]
-        return Estimate(found, error, number, float(confidence), "inversion", labels, None, interval, fit)
+        return Estimate(found, error, number, float(confidence), "inversion", self.questions[name], None, interval, fit)
 
     def pair(self, name: str, other: str) -> "PairOfAnswers":
         """What counts and estimates the table of two questions."""
@@ -273,9 +271,8 @@ class PairOfAnswers(MechanismSource):
     def __init__(self, patterns: YesNoPatterns, name: str, other: str) -> None:
         self.patterns, self.places = patterns, (patterns.place(name), patterns.place(other))
         both, only, none = map(float, patterns.pattern.pair())
-        pairs = list(product(patterns.questions[name], patterns.questions[other]))
         rows = [[both, only, only, none], [only, both, none, only], [only, none, both, only], [none, only, only, both]]
-        super().__init__(Mechanism(rows, pairs))
+        super().__init__(Mechanism(rows, list(product(patterns.questions[name], patterns.questions[other]))))
 
     @property
     def randomizer(self) -> Randomizer:

@@ -252,8 +252,7 @@ class Workload:
             The answers, or their number.
         """
         names = matrices.read_answers(inputs)
-        identity = partial(np.eye, len(names))
-        table = {"kind": "frequencies"}
+        identity, table = partial(np.eye, len(names)), {"kind": "frequencies"}
         made = cls._lazy(identity, names, names, gram=identity, symmetries=[matrices.reversal(len(names))], table=table)
         made.unit = 1.0
         return made
@@ -360,8 +359,7 @@ class Workload:
         table = {"kind": "marginals", "shape": matrices.plain_shape(parts), "k": ways}
         is_listed = len(answers) <= LISTED
         how: Any = {"symmetries": matrices.product_symmetries(sizes) if is_listed else (), "table": table}
-        build = partial(matrices.marginal_rows, sizes, cells)
-        made = cls._lazy(build, answers, matrices.unique_names(named), **how)
+        made = cls._lazy(partial(matrices.marginal_rows, sizes, cells), answers, matrices.unique_names(named), **how)
         made.candidates = matrices.parities(sizes, ways) if is_listed else None
         made.sizes = tuple(sizes)
         if inputs is None or answers == tuple(itertools.product(*levels)):

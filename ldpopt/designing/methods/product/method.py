@@ -63,8 +63,7 @@ class ReducedProgram:
         self.type_of = np.full(2**d, len(types))
         self.type_of[needed] = place.ravel()
         ranks = np.bincount(place.ravel(), weights=scheme.ranks.ravel()[needed])
-        first = needed[np.unique(place.ravel(), return_index=True)[1]]
-        self.cost = flat[first] * ranks**2
+        self.cost = flat[needed[np.unique(place.ravel(), return_index=True)[1]]] * ranks**2
         largest = max(np.prod(np.array(scheme.sizes)[bits[mask] == 1]) for mask in needed)
         self.spaces = spaces(scheme.sizes, self.classes, int(max(POINTS, largest)))
         self.types = [self.type_of[masks(space, d)] for space in self.spaces]  # of the parts of each space
@@ -110,8 +109,7 @@ class ReducedProgram:
 
     def _first(self) -> tuple[list[Key], Float]:
         """Sets that together have information on all types, if there are any."""
-        prices = 1 / np.sqrt(self.cost)
-        keys, information = self._costliest(prices, 0.0)
+        keys, information = self._costliest(1 / np.sqrt(self.cost), 0.0)
         for place in np.flatnonzero(information.max(axis=0, initial=0.0) == 0):
             one = np.eye(len(self.cost))[place]
             self._search(one, 0.0, [])
@@ -161,8 +159,7 @@ class ReducedProgram:
             space = self.spaces[key[0]]
             inner = [self.classes[place] for place in space.places]
             spots = len(placements(space.places, self.classes))
-            moves = generators(space.scheme, inner)
-            self.orbits[key] = orbit(np.frombuffer(key[1]), moves, self.most // spots)
+            self.orbits[key] = orbit(np.frombuffer(key[1]), generators(space.scheme, inner), self.most // spots)
         return self.orbits[key]
 
     def _orbits(self, keys: list[Key], q: Float, rounds: int) -> Orbits:
@@ -195,15 +192,13 @@ def solve_reduced(cost: Float, information: Float, gap: float) -> tuple[Float, f
     slack = np.ones(len(q))
     for _ in range(STEPS):
         s = q @ information
-        price = information @ (cost / s**2)
-        value = float((cost / s).sum())
+        price, value = information @ (cost / s**2), float((cost / s).sum())
         # value * sum q is the value at a total of 1, (value of the prices)^2 / largest its bound.
         if 1 - value / (q.sum() * price.max()) <= gap:
             break
         level = float(q @ slack) / len(q) * 0.1
         # I: information. (2 I diag(c / s^3) I^T + diag(slack / q)) dq = price - 1 + level / q, by a small matrix.
-        spread = q / slack
-        right = price - 1 + level / q
+        spread, right = q / slack, price - 1 + level / q
         small = np.diag(s**3 / (2 * cost)) + (information.T * spread) @ information
         dq = spread * (right - information @ np.linalg.solve(small, information.T @ (spread * right)))
         dslack = (level - slack * dq) / q - slack
@@ -241,8 +236,7 @@ class ProductDesign(DesignMethod):
             raise NotRepresentableError(what, do="design for fewer attributes, or for a simpler workload")
         channel = np.ldexp(masses(orbits, form.epsilon).astype(np.float64), -53)
         weights = form.problem.all_weights
-        statement = Statement.of(form.problem.workload.matrix, weights, form.classes)
-        spectrum = Spectrum.of(statement, scheme)
+        spectrum = Spectrum.of(Statement.of(form.problem.workload.matrix, weights, form.classes), scheme)
         assert spectrum is not None
         bounds = best_bounds(spectrum, least_ratio(form.epsilon), task.gap / 10, task.deadline)
         note = f"{len(orbits.images)} sets with all their images"

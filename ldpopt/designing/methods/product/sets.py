@@ -61,8 +61,7 @@ class Space:
         counts = rng.integers(1, size, STARTS)
         ranks = np.argsort(np.argsort(drawn, axis=1), axis=1)
         sets = np.vstack([(ranks < counts[:, None]).astype(np.float64), starts])
-        price = Price(form, np.zeros(size), np.full(size, 1.0 / size))
-        self.add(local_search(price, value, sets, base, spread))
+        self.add(local_search(Price(form, np.zeros(size), np.full(size, 1.0 / size)), value, sets, base, spread))
 
 
 @lru_cache(maxsize=64)

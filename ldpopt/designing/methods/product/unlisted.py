@@ -108,6 +108,5 @@ class UnlistedProduct(DesignMethod):
         if not all(kind.contrast > 0 for kind in kinds):
             what = f"epsilon = {float(epsilon):.3g} is too small: no set depends on the answer in multiples of 2**-53"
             raise NotRepresentableError(what, do="choose a larger epsilon")
-        ratio = least_ratio(epsilon)
-        bound = Search(levels, ratio).bound(task.gap / 10, task.deadline)
+        bound = Search(levels, least_ratio(epsilon)).bound(task.gap / 10, task.deadline)
         return QuestionsCertificate.of(workload, PureLDP(epsilon), kinds, bound)

@@ -88,8 +88,7 @@ class FirstOrderMaster:
         """Probabilities times factors near 1, with which the center is 0."""
         rows = np.column_stack([np.ones(len(q)), self.fixed])
         for _ in range(3):
-            off = np.eye(rows.shape[1])[0] - q @ rows
-            change = rows @ np.linalg.lstsq((rows.T * q) @ rows, off, rcond=1e-13)[0]
+            change = rows @ np.linalg.lstsq((rows.T * q) @ rows, np.eye(rows.shape[1])[0] - q @ rows, rcond=1e-13)[0]
             q = q * np.maximum(1 + change, 0.1)
         return np.asarray(q / q.sum())
 
@@ -167,8 +166,7 @@ def relaxed_average(
         end = _reason_to_end(history, gap, deadline)
         if end:
             break
-        fresh = _fresh(task, columns, found)
-        slope, (columns, q) = found.slope, _renewed(task, columns, found.q, fresh)
+        slope, (columns, q) = found.slope, _renewed(task, columns, found.q, _fresh(task, columns, found))
     assert best is not None
     sets = f"{len(best.columns)} sets, drawn from the moments of the bound and improved answer by answer"
     return replace(best, rounds=number, notes=(sets, end or f"ended after {ROUNDS} rounds"))
@@ -179,8 +177,7 @@ def _first(task: _Task, shares: Float, candidates: Float | None) -> tuple[Column
     drawn = [draw(shares, int(DRAWN * task.room), task.rng)]
     if candidates is not None:
         drawn += [candidates, 1 - candidates]
-    n = len(task.contrasts.weights)
-    singles = symmetry.representatives(np.eye(n), task.permutations)
+    singles = symmetry.representatives(np.eye(len(task.contrasts.weights)), task.permutations)
     shapes = np.unique(np.vstack(drawn).astype(np.float64), axis=0)
     columns = task.cone.columns(symmetry.representatives(np.vstack([singles, shapes]), task.permutations))
     q = np.where(columns.shapes.sum(axis=1) == 1, SINGLES / len(columns), 1 / len(columns))
@@ -225,8 +222,7 @@ def _renewed(task: _Task, columns: Columns, q: Float, fresh: Float) -> tuple[Col
 
 def draw(shares: Float, count: int, rng: np.random.Generator) -> Float:
     """Draw sets, shape ``(count, n)``, from shares of pairs of answers, shape ``(n, n)``."""
-    n = len(shares)
-    single = np.clip(np.diag(shares), LEAST, 1 - LEAST)
+    n, single = len(shares), np.clip(np.diag(shares), LEAST, 1 - LEAST)
     scale = np.sqrt(single * (1 - single))
     # For shares of one half the signs of normal variables with these correlations have the shares exactly.
     normal = np.sin(np.pi / 2 * np.clip((shares - np.outer(single, single)) / np.outer(scale, scale), -1, 1))

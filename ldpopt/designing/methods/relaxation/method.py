@@ -84,22 +84,19 @@ def relaxed_worst_case(
     while True:
         rounds += 1
         contrasts = Contrasts(gram, r)
-        half = deadline.share(0.5)
-        found = relaxed_average(contrasts, cone, hints, gap=own, deadline=half, candidates=candidates)
+        found = relaxed_average(contrasts, cone, hints, gap=own, deadline=deadline.share(0.5), candidates=candidates)
         if dual is None or found.bound > dual.bound:
             dual = found
         if best is not None and gap_of(dual.bound, best[1]) <= gap:
             break
-        columns = _pool(cone, found, candidates, deadline)
-        least = least_weight(n, gap)
+        columns, least = _pool(cone, found, candidates, deadline), least_weight(n, gap)
         saddle = solve_minimax(gram, columns, None, 0.9 * r + 0.1 / n, gap=gap / 10, least=least, deadline=deadline)
         now = minimax_optimum(gram, columns, saddle, used=USED)
         best = now if best is None or now[1] < best[1] else best
         if gap_of(dual.bound, best[1]) <= gap or rounds == ROUNDS or deadline.is_over:
             break
         candidates = columns.shapes[saddle.theta > KEPT * saddle.theta.max()]
-        r = _symmetric(contrasts, cone, saddle.r, hints)
-        own = gap / 2
+        r, own = _symmetric(contrasts, cone, saddle.r, hints), gap / 2
     return replace(best[0], dual=dual.dual, rounds=rounds), best[1]
 
 

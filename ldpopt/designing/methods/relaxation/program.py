@@ -98,8 +98,7 @@ class Program:
         a, h, spread = self.a, self.h, 1 - tilt**2
         mean = self.r @ units
         root = math.sqrt(max(a * a - h * h * float(mean @ mean) * spread, 1e-300))
-        products = units @ units.T
-        along = tilt * root / a - (h * spread / a) * (units @ mean)
+        products, along = units @ units.T, tilt * root / a - (h * spread / a) * (units @ mean)
         shares = (1 + along[:, None] + along + tilt**2 + spread * products) / 4
         return Moments(units, tilt, mean, root, h * tilt + root, products, shares)
 
@@ -122,11 +121,9 @@ class Program:
         a, h, t, spread = self.a, self.h, at.tilt, at.spread
         by_along = by_shares.sum(axis=1) / 2
         by_product = -(h * spread / a) * by_along
-        by_root = by_length + float(by_along.sum()) * t / a
-        square = float(at.mean @ at.mean)
+        by_root, square = by_length + float(by_along.sum()) * t / a, float(at.mean @ at.mean)
         by_units = (spread / 2) * (by_shares @ at.units) + np.outer(by_product, at.mean)
-        pulled = by_product @ at.units - (h * h * spread / at.root * by_root) * at.mean
-        by_units += np.outer(self.r, pulled)
+        by_units += np.outer(self.r, by_product @ at.units - (h * h * spread / at.root * by_root) * at.mean)
         by_tilt = float((by_shares * (1 - at.products)).sum()) * t / 2
         by_tilt += float(by_along.sum()) * at.root / a + (2 * t * h / a) * float(by_along @ (at.units @ at.mean))
         by_tilt += h * by_length + h * h * square * t / at.root * by_root
@@ -169,8 +166,7 @@ def _relaxed_from(
         if (number >= SIZED and value - before <= gap / 50 * value) or searching.is_over:
             break
     flat, _ = search.minimize(flat, FINE, searching)
-    inequalities = search.multipliers(flat).times(contrasts.size)
-    at = search.point(flat)
+    inequalities, at = search.multipliers(flat).times(contrasts.size), search.point(flat)
     return _proved(contrasts, cone, search.program.inverse(at), inequalities, gap / 20, proving), at.shares
 
 
@@ -266,8 +262,7 @@ class _Cost:
     def slack(self, x: Float) -> Float:
         """The matrix at ``x = (eta, u, d)``, which has to be positive definite."""
         n = len(self.direction) - 1
-        tilt = np.concatenate([[0.0], x[1 : n + 1]])
-        cross = np.outer(self.direction, x[0] * self.direction + tilt)
+        cross = np.outer(self.direction, x[0] * self.direction + np.concatenate([[0.0], x[1 : n + 1]]))
         matrix = (cross + cross.T) / 2 - self.cost
         matrix[np.diag_indices_from(matrix)] += x[n + 1 :]
         return matrix
@@ -294,8 +289,7 @@ def raise_cost(dual: Dual, form: Float, cone: Staircases, gap: float, deadline: 
     """The dual with the smallest cost that is proved for all columns; ``form`` is ``N``, shape ``(n, n)``."""
     r, size = dual.weights, dual.value
     n, a, h = len(r), cone.base + cone.spread / 2, cone.spread / 2
-    tilt = np.eye(n) - np.outer(np.ones(n), r)
-    cost = np.zeros((n + 1, n + 1))
+    tilt, cost = np.eye(n) - np.outer(np.ones(n), r), np.zeros((n + 1, n + 1))
     cost[1:, 1:] = h**2 * (tilt.T @ form @ tilt) / size
     if dual.inequalities is not None:
         cost += dual.inequalities.form / size
@@ -306,8 +300,7 @@ def raise_cost(dual: Dual, form: Float, cone: Staircases, gap: float, deadline: 
 
 def _start(inequality: _Cost, r: Float, a: float, h: float) -> Float:
     """An interior point: a large multiple of one for the cost 0."""
-    n = len(r)
-    mixed = (1 - h * h / (a * a)) / 2
+    n, mixed = len(r), (1 - h * h / (a * a)) / 2
     share = (1 - mixed) * r + mixed / n
     room = (a * a - h * h * float(np.sum(r * r / share))) / 2
     x = np.concatenate([[1.0], np.zeros(n), [-room], room * share])
@@ -317,8 +310,7 @@ def _start(inequality: _Cost, r: Float, a: float, h: float) -> Float:
 
 def _follow(inequality: _Cost, x: Float, gap: float, deadline: Deadline) -> Float:
     """Newton steps along the path of centers."""
-    n = len(inequality.direction) - 1
-    weight = float(x[0])
+    n, weight = len(inequality.direction) - 1, float(x[0])
     equations = np.zeros((2, 2 * n + 2))
     equations[0, 1 : n + 1], equations[1, n + 1 :] = 1.0, 1.0
     for _ in range(NEWTON_STEPS):

@@ -62,8 +62,7 @@ class SingleMean(DesignMethod):
         r = None if form.is_worst_case else form.class_weights
         middle = (numbers.max() + numbers.min()) / 2
         scale = WIDEST * float(numbers.max() - numbers.min()) / 2 / float(np.tanh(epsilon / 2))
-        w = (numbers - middle) / scale
-        found, rounds = _search(w, float(np.exp(-epsilon)), r, task)
+        found, rounds = _search((numbers - middle) / scale, float(np.exp(-epsilon)), r, task)
         used = found.solution.largest > USED / len(found.values)
         used[[0, -1]] = True
         values = middle + scale * found.values[used]
@@ -74,10 +73,9 @@ class SingleMean(DesignMethod):
             raise NotRepresentableError(what, do="round the numbers to fewer digits")
         weights = form.problem.all_weights if r is not None else form.weights_of(found.r)
         bounds = _bounds(form, weights, numbers, (found.share * found.slope, found.share**2 * found.line), scale)
-        channel = np.ldexp(exact.counts.astype(np.float64), -53)
         lever = (numbers - numbers.mean()) / np.sum((numbers - numbers.mean()) ** 2)
         inverse = found.r[:, None] + np.outer(lever, exact.values - float(found.r @ numbers))
-        return RawDesign(channel, inverse, weights, bounds, rounds)
+        return RawDesign(np.ldexp(exact.counts.astype(np.float64), -53), inverse, weights, bounds, rounds)
 
 
 def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_Found, int]:
@@ -88,8 +86,7 @@ def _search(w: Float, base: float, r: Float | None, task: DesignTask) -> tuple[_
     apart = APART * np.sqrt(max(goal, 1e-12))
     rounds, longest = 0, 0.0
     while rounds < ROUNDS:
-        began = time.perf_counter()
-        stop = task.deadline.before(FINISHING * longest)
+        began, stop = time.perf_counter(), task.deadline.before(FINISHING * longest)
         if best is not None and stop.is_over:
             break
         rounds += 1
@@ -120,15 +117,13 @@ def _solved(w: Float, t: Float, base: float, r: Float | None, gap: float, deadli
     """Solve the program for the report values ``t``, and raise its multipliers until they prove a bound."""
     found = MeanProgram(w, t, base, r).solve(gap, deadline)
     own = r if r is not None else np.maximum(-found.line[:, 2], 0.0)
-    own = own / own.sum()
-    variance = found.channel @ t**2 - w**2
+    own, variance = own / own.sum(), found.channel @ t**2 - w**2
     value = float(own @ variance) if r is not None else float(variance.max())
     mean = float(own @ w)  # relative to the average, where the bound has the best scale
     slope, line = found.line[:, 1] / 2, -found.line[:, 0]
     line = line - 2 * slope * mean + own * mean**2
     slope = slope - own * mean
-    line = raised(slope, line, own, base)
-    linear = float(slope @ (w - mean))
+    line, linear = raised(slope, line, own, base), float(slope @ (w - mean))
     share = linear / max(float(line.sum()), 1e-300)
     bound = linear * share - float(own @ (w - mean) ** 2)
     return _Found(t, found, value, own, slope, line, share, mean, bound)

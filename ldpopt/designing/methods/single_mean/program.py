@@ -99,8 +99,7 @@ class MeanProgram:
 
     def _polished(self, at: _MeanPoint) -> Float:
         """Probabilities that satisfy the equations better: residuals are moved to the entries with most room."""
-        channel = self.base * at.z + self.step * at.u
-        room = np.minimum(at.u, at.z - at.u) ** 2
+        channel, room = self.base * at.z + self.step * at.u, np.minimum(at.u, at.z - at.u) ** 2
         powers = self.powers[:, :2]
         for _ in range(2):
             short = self.right[:, :2] - channel @ powers
@@ -147,8 +146,7 @@ class _MeanSystem(NewtonSystem[_MeanPoint]):
                 matrix += part * np.outer(powers[:, one], powers[:, two])
         if p == 3:
             border = np.sum(self.ahead * (self.inverse[:, :, 2] @ powers.T), axis=0)
-            corner = np.atleast_2d(-self.inverse[:, 2, 2].sum())
-            matrix = np.block([[matrix, -border[:, None]], [border[None], corner]])
+            matrix = np.block([[matrix, -border[:, None]], [border[None], np.atleast_2d(-self.inverse[:, 2, 2].sum())]])
         self.scale = 1 / np.sqrt(np.abs(np.diag(matrix)))
         self.matrix = matrix * self.scale * self.scale[:, None]
 
@@ -205,8 +203,7 @@ def grid_bits(numbers: Float, largest: float) -> int | None:
     """Fractional bits of the grid of report values; None if the numbers do not fit on it."""
     _, exponent = np.frexp(largest)
     bits = FINE - int(exponent)
-    needed = Rationals.of(numbers).denominator.bit_length() - 1 - 53
-    bits = max(bits, needed)
+    bits = max(bits, Rationals.of(numbers).denominator.bit_length() - 1 - 53)
     return bits if bits + int(exponent) <= LARGEST else None
 
 
@@ -220,8 +217,7 @@ def exact_channel(
         return None
     steps, place = np.unique(np.rint(np.ldexp(values, bits)).astype(np.int64), return_inverse=True)
     weight: Float = np.bincount(place, weights=largest).astype(np.float64)
-    pair = _common(steps, weight)
-    ratio = 1 / epsilon.enclosure()[0]
+    pair, ratio = _common(steps, weight), 1 / epsilon.enclosure()[0]
     rare = _Rare(abs(int(steps[pair[0]] - steps[pair[1]])), int(np.rint(np.ldexp(numbers.mean(), bits))), ratio)
     room = ROOM * (len(steps) + 1)
     base = float(ratio) + 3 * room / (float(weight[list(pair)].min()) * 2.0**53)
@@ -274,18 +270,10 @@ class _Rare:
 
 
 def _rounded(
-    numbers: Float,
-    steps: Int,
-    bits: int,
-    largest: Float,
-    channel: Float,
-    ratio: Fraction,
-    room: int,
-    rare: _Rare,
+    numbers: Float, steps: Int, bits: int, largest: Float, channel: Float, ratio: Fraction, room: int, rare: _Rare
 ) -> Exact | None:
     """Round a channel to masses with exact means: common reports take most of the remainder, rare ones the rest."""
-    pair = _common(steps, largest)
-    high = np.floor(np.ldexp(largest, 53)).astype(np.int64) + 2
+    pair, high = _common(steps, largest), np.floor(np.ldexp(largest, 53)).astype(np.int64) + 2
     high[list(pair)] += room
     low = np.array([-int(-(int(top) * ratio) // 1) for top in high], dtype=np.int64)
     counts = np.clip(np.rint(np.ldexp(channel, 53)).astype(np.int64), low, high)
