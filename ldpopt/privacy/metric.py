@@ -86,11 +86,7 @@ class MetricDP(TiedNotion):
 
     @classmethod
     def of_points(
-        cls,
-        epsilon: float | str,
-        points: Any,
-        metric: PointMetric = "euclidean",
-        inputs: Names | None = None,
+        cls, epsilon: float | str, points: Any, metric: PointMetric = "euclidean", inputs: Names | None = None
     ) -> Self:
         """Metric privacy for places with coordinates.
 
