@@ -32,8 +32,7 @@ def models(
     kinds = [entry.pop("kind") for entry in entries]
     rows = [[e["name"], _size_text(e), kind, e["title"]] for e, kind in zip(entries, kinds, strict=True)]
     headings = ["model", "size", "privacy", "title"]
-    table = Table(headings, rows, words=headings, cut=True)
-    show(Facts("", [table]), {"models": entries}, json)
+    show(Facts("", [Table(headings, rows, words=headings, cut=True)]), {"models": entries}, json)
     incomplete = [entry for entry in entries if "needs" in entry]
     if incomplete:
         needs = "; ".join(sorted({entry["needs"] for entry in incomplete}))

@@ -93,8 +93,7 @@ def survey_table(survey: Survey) -> tuple[Table, dict[str, Any]]:
         entries.append(entry | {"digest": survey.asked[column].randomizer.digest})
     rows = [[label(entry["question"]), *list(entry.values())[1:-1]] for entry in entries]
     table = Table(["question", "answers", "true epsilon", "missing", "relative gap"], rows, words=["missing"], digits=5)
-    data = {"title": survey.title, "epsilon": survey.epsilon, "scheme": survey.scheme, "questions": entries}
-    return table, data
+    return table, {"title": survey.title, "epsilon": survey.epsilon, "scheme": survey.scheme, "questions": entries}
 
 
 def read_any_survey(path: str) -> Survey:

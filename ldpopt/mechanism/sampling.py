@@ -67,8 +67,7 @@ def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) 
     remainder = scaled - whole
     if not remainder.any() and (masses.sum(axis=1) == total).all():
         return masses
-    missing = (total - masses.sum(axis=1)) - remainder.sum(axis=1)
-    remainder += missing[:, None] * (array / sums[:, None])
+    remainder += ((total - masses.sum(axis=1)) - remainder.sum(axis=1))[:, None] * (array / sums[:, None])
     shift = np.floor(remainder)
     remainder -= shift
     masses = np.maximum(masses + shift.astype(np.int64), 0)
@@ -77,8 +76,7 @@ def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) 
     order = np.argsort(np.where(positive, -remainder, 1.0), axis=1, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.broadcast_to(np.arange(array.shape[1]), order.shape), axis=1)
-    units = np.clip(total - masses.sum(axis=1), 0, positive.sum(axis=1))
-    masses += rank < units[:, None]
+    masses += rank < np.clip(total - masses.sum(axis=1), 0, positive.sum(axis=1))[:, None]
     # Float rounding of the remainders can leave a unit too much or too little; the largest mass absorbs it.
     masses[np.arange(len(masses)), masses.argmax(axis=1)] += total - masses.sum(axis=1)
     return masses

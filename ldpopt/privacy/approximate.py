@@ -98,8 +98,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         ratio = float(min(self.epsilon.enclosure()[0], Fraction(10**300)))
         for x in range(len(inputs)):
             excess_by_output = channel[x] - ratio * channel
-            excess = np.maximum(excess_by_output, 0).sum(axis=1)
-            worse = np.flatnonzero(excess > self.delta + min_excess)
+            worse = np.flatnonzero(np.maximum(excess_by_output, 0).sum(axis=1) > self.delta + min_excess)
             found += [(x, int(k), excess_by_output[k] > 0) for k in worse if k != x]
         if not found:
             return None

@@ -336,5 +336,4 @@ class PulpRows:
 
 def _free(name: str, taken: Container[str]) -> str:
     """Return the name, with the next free number if it is taken."""
-    numbered = (f"{name}_{number}" for number in count(2))
-    return next(full for full in chain([name], numbered) if full not in taken)
+    return next(full for full in chain([name], (f"{name}_{number}" for number in count(2))) if full not in taken)

@@ -68,10 +68,9 @@ class Child:
 
     def send(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Start a call, whose result `receive` returns."""
-        request = pickle.dumps((function, arguments))
         with self._killed_by_errors():
             self.is_busy = True
-            self._connection.send_bytes(request)
+            self._connection.send_bytes(pickle.dumps((function, arguments)))
 
     def receive(self, deadline: float = math.inf) -> Any:
         """Wait for the reply to `send`; after a missed deadline the child works on, and a later call can wait again."""
@@ -143,9 +142,8 @@ def serve(handle: int) -> NoReturn:
     _print_to_stderr()
     with suppress(EOFError, OSError):
         while True:
-            request = connection.recv_bytes()
             with _killed_with_parent(handle):
-                reply = answer(_call, request)
+                reply = answer(_call, connection.recv_bytes())
             connection.send_bytes(reply)
     # Exit without the interpreter's cleanup: there is nothing to clean up, and the parent may be waiting.
     os._exit(0)

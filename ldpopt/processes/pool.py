@@ -131,8 +131,7 @@ class _Run:
             while self.waiting or self._suspects or self._running:
                 most = 1 if is_own and self._suspects else most_running
                 while len(self._running) < most and (keys := self._next_chunk(most_running)):
-                    points = packed([self._points[key] for key in keys])
-                    self._running[pool.submit(_answers, task, points)] = keys
+                    self._running[pool.submit(_answers, task, packed([self._points[key] for key in keys]))] = keys
                 done, _ = wait(self._running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._take_in(future, is_own)
@@ -154,8 +153,7 @@ class _Run:
         if self._suspects:
             return [self._suspects.popleft()]
         each = self._seconds / self._measured if self._measured else CHUNK_SECONDS
-        fair_share = len(self.waiting) // (2 * workers)
-        size = max(1, min(MAX_CHUNK, int(CHUNK_SECONDS / max(each, 1e-9)), fair_share))
+        size = max(1, min(MAX_CHUNK, int(CHUNK_SECONDS / max(each, 1e-9)), len(self.waiting) // (2 * workers)))
         return [self.waiting.popleft() for _ in range(min(size, len(self.waiting)))]
 
     def _take_in(self, future: Future[Any], is_own: bool = False) -> None:
@@ -276,8 +274,7 @@ class _Workers:
 def _started(size: int) -> Any:
     from loky import ProcessPoolExecutor
 
-    threads = str(max(1, (os.cpu_count() or 1) // size))
-    limits = {f"{name}_NUM_THREADS": threads for name in ("OMP", "OPENBLAS", "MKL")}
+    limits = {f"{name}_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // size)) for name in ("OMP", "OPENBLAS", "MKL")}
     # Without this, loky replaces a worker that needs more memory than for its first point, with a warning.
     limits["LOKY_MAX_MEMORY_LEAK_SIZE"] = "1e18"
     environment = {name: value for name, value in limits.items() if name not in os.environ}

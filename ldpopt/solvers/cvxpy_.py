@@ -61,8 +61,7 @@ class Cvxpy(Solver):
         rows, problem, point = program.cvxpy_sides()
         settings = {**_TOLERANCES.get(self._solver, {}), **options}
         if time_limit is not None and self._solver in _TIME_LIMIT:  # the other solvers are killed at the limit
-            seconds_left = time_limit - (time.perf_counter() - began)
-            settings[_TIME_LIMIT[self._solver]] = max(seconds_left, 0.01)
+            settings[_TIME_LIMIT[self._solver]] = max(time_limit - (time.perf_counter() - began), 0.01)
         try:
             with warnings.catch_warnings(), _silence(self._solver):
                 # The status reports inaccuracy, and the certificate measures it.

@@ -286,8 +286,7 @@ class LinearProgram:
         rows = []
         for index, side, sign in kinds:
             if len(index):
-                selected = self.matrix[index]
-                rows.append((relation(selected @ point, side[index], sign), index, sign))
+                rows.append((relation(self.matrix[index] @ point, side[index], sign), index, sign))
         bounds = []
         for values, sign in ((self.column_lower, -1), (self.column_upper, 1)):
             finite = np.flatnonzero(np.isfinite(values))

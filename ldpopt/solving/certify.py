@@ -53,8 +53,7 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     do = "pass what solve() returned; audit(mechanism) proves privacy alone, design.certificate.recheck() a design"
     require_kind(solution, Solution, "certify()", do)
     gap = None if gap is None else real_number(gap, "gap")
-    mechanism = solution.mechanism
-    found = prove(solution.problem, mechanism, multipliers_of(solution))
+    found = prove(solution.problem, solution.mechanism, multipliers_of(solution))
     if gap is not None and found.relative_gap > gap:
         raise CertificateError(
             f"the certified gap is {found.relative_gap:.3g}, more than the requested {gap:.3g}",
@@ -109,8 +108,7 @@ def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
     first, second = block.x[over], block.x[under]
     if (first != first[starts]).any() or (second != second[starts]).any():
         return None
-    tied = np.bincount(block.row[under], minlength=len(block)) > 0
-    kept = np.flatnonzero((values > 0) & tied)
+    kept = np.flatnonzero((values > 0) & (np.bincount(block.row[under], minlength=len(block)) > 0))
     row_number = np.full(len(block), -1)
     row_number[kept] = np.arange(len(kept))
     rows = row_number[block.row[under]]

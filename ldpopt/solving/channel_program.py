@@ -136,8 +136,7 @@ def compress(row: Int, column: Int, value: Float, n_rows: int, n_columns: int) -
     key, inverse = np.unique(key, return_inverse=True)
     summed = np.bincount(inverse, value, len(key))
     key, summed = key[summed != 0], summed[summed != 0]
-    start = np.searchsorted(key, np.arange(n_rows + 1) * n_columns)
-    return start, key % n_columns, summed
+    return np.searchsorted(key, np.arange(n_rows + 1) * n_columns), key % n_columns, summed
 
 
 def program_blocks(program: LinearProgram, values: Any) -> dict[str, Float]:

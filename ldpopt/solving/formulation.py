@@ -259,8 +259,7 @@ def row_sums(problem: Problem) -> ChannelProgram:
 
 def program_of_pairs(problem: Problem, first: Int, second: Int, output: Int, ratio: Float) -> ChannelProgram:
     """The pairwise program with these privacy rows only: ``ratio P[first, output] <= P[second, output]``."""
-    block = RowBlock.of_pairs("privacy", first, second, output, ratio)
-    program = add_rows(row_sums(problem), block, problem)
+    program = add_rows(row_sums(problem), RowBlock.of_pairs("privacy", first, second, output, ratio), problem)
     return program if problem.prior is not None else _with_worst_case(program, problem)
 
 

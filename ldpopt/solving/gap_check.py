@@ -68,8 +68,7 @@ def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolu
     """Solve a small problem again by these methods if the repaired channel has a gap; return the better answer."""
     gap = raw.gap
     # The program of rays or generated rows may be much smaller than that of all pairs.
-    nonzeros = max(raw.program.nnz, task.form.pair_nonzeros)
-    if gap is None or not gap > POLISHED_GAP or nonzeros > MAX_NONZEROS:
+    if gap is None or not gap > POLISHED_GAP or max(raw.program.nnz, task.form.pair_nonzeros) > MAX_NONZEROS:
         return raw
     for answer in _other_answers(raw, task, methods):
         other = repair_and_measure(answer, task.problem)
@@ -110,8 +109,7 @@ def _with_raised_rows(raw: RawSolution, task: Task) -> RawSolution | None:
     lower[span.slice] -= shift
     upper[span.slice] -= shift
     raised: LinearProgram = replace(program, row_lower=lower, row_upper=upper)
-    outcome = solver_named("highs").solve(raised, time_limit=task.deadline.left)
-    point = optimal_point(outcome)
+    point = optimal_point(solver_named("highs").solve(raised, time_limit=task.deadline.left))
     if point is None:
         return None
     return replace(raw, outcome=replace(raw.outcome, point=point), channel=program.structure.channel(point))

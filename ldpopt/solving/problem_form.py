@@ -108,8 +108,7 @@ class ProblemForm:
     @property
     def _tie_numbers(self) -> float:
         """Floats that the interior point by outputs stores for ties alone."""
-        pairs = 0 if self.ties is None or self.ties.first is None else len(self.ties.first)
-        return TIE_ARRAYS * float(pairs) * self.m
+        return TIE_ARRAYS * float(0 if self.ties is None or self.ties.first is None else len(self.ties.first)) * self.m
 
     def has_interior(self, limits: Limits) -> bool:
         """Whether ties are mutual and hold for every output, with losses that are not too small or large for floats."""
@@ -124,8 +123,7 @@ class ProblemForm:
 
         if self.ties is None or self.ties.first is None or self.ties.second is None:
             return inf
-        levels = Levels.of(self.n, self.ties.first, self.ties.second)
-        return self.m * levels.numbers + self._tie_numbers
+        return self.m * Levels.of(self.n, self.ties.first, self.ties.second).numbers + self._tie_numbers
 
     @cached_property
     def is_connected(self) -> bool:

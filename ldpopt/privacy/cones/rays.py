@@ -129,8 +129,7 @@ class Columns:
 
     def scores(self, r: Float) -> Float:
         """Score vectors ``v / (r.v) - 1``, without cancellation."""
-        centered = self.shapes - (self.shapes @ r)[:, None]
-        return np.asarray(centered * (self.spread / self.mass(r))[:, None])
+        return np.asarray((self.shapes - (self.shapes @ r)[:, None]) * (self.spread / self.mass(r))[:, None])
 
     def take(self, positions: Int) -> Columns:
         """The columns at some positions."""

@@ -100,8 +100,7 @@ def _neighbors(ties: Lengths, below: Int) -> Int:
     at, sets = np.concatenate([trees[at], others[further]]), np.concatenate([sets, more])
     inside = ((sets[:, None] >> np.arange(n)) & 1).astype(bool)
     # A set is raised until the first tie that leads out of it is tight.
-    leads_out = inside[:, ties.first] & ~inside[:, ties.second]
-    length = np.where(leads_out, spare[at], np.iinfo(np.int64).max).min(axis=1)
+    length = np.where(inside[:, ties.first] & ~inside[:, ties.second], spare[at], np.iinfo(np.int64).max).min(axis=1)
     moved = below[at] - inside * length[:, None]
     return np.asarray(moved - moved.min(axis=1, keepdims=True))
 
@@ -227,8 +226,7 @@ def _whole(distance: NDArray[np.float64]) -> tuple[Int, Fraction]:
         if sizes[k] - sizes[start] > sizes[start] >> SAME:
             start = k
         group[k] = start
-    largest = np.array([sizes[group == g].max() for g in group])
-    return largest[np.searchsorted(sizes, whole)], Fraction(2) ** exponent
+    return np.array([sizes[group == g].max() for g in group])[np.searchsorted(sizes, whole)], Fraction(2) ** exponent
 
 
 def _needed(n: int, first: Int, second: Int, length: Int) -> tuple[Int, Int]:

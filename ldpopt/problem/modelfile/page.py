@@ -65,10 +65,9 @@ class Page:
             at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", text)
             place: Key | int = (int(at[1]) if at[1] else self.text.rstrip().count("\n") + 1) if at else ()
             what = text[: at.start()] if at else text.split(";")[0]
-            is_json = self.text.lstrip()[:1] == "{"
             do = (
                 "this is JSON: pass a model or a statement in TOML; `ldpopt audit` reads JSON"
-                if is_json
+                if self.text.lstrip()[:1] == "{"
                 else "correct the line"
             )
             raise self.error(place, f"not TOML: {what[:1].lower()}{what[1:]}", do) from None
@@ -114,8 +113,7 @@ class Page:
         """The key inside a table that a message names first."""
         table: Any = self.data
         for part in key:
-            known = isinstance(part, int) or part in table
-            table = table[part] if known else {}
+            table = table[part] if isinstance(part, int) or part in table else {}
         if not isinstance(table, dict):
             return key
         names = {name: (name.removesuffix("s"),) for name in table} if key else {n: _WORDS.get(n, ()) for n in table}

@@ -161,8 +161,7 @@ class MeanTable(Section):
 
     def read(self, inputs: Labels) -> Workload:
         """The workload about the inputs."""
-        values = numbers_of_labels(self.values, inputs, "values")
-        return Workload.mean(_in_order(values, inputs, "values"), inputs)
+        return Workload.mean(_in_order(numbers_of_labels(self.values, inputs, "values"), inputs, "values"), inputs)
 
 
 class MeansTable(Section):

@@ -135,8 +135,7 @@ class _EventSystem(NewtonSystem[EventPoint]):
             cross_products = root[j] * root
             system[j] = (-b * (cross_products + cross_products.transpose(0, 2, 1))).transpose(1, 0, 2)
         by_row, by_column = root.transpose(1, 0, 2), root.transpose(2, 0, 1)
-        diagonal = b * b * by_row @ by_row.transpose(0, 2, 1) + by_column @ by_column.transpose(0, 2, 1)
-        system[:, own, :, own] = diagonal
+        system[:, own, :, own] = b * b * by_row @ by_row.transpose(0, 2, 1) + by_column @ by_column.transpose(0, 2, 1)
         for j in range(m):
             system[j, :, j, :] -= b * (single[j] + single[j].T)
             system[j, own, j, own] += b * b * single[j].sum(axis=1) + single[j].sum(axis=0) + at.z[j] / at.p[j]

@@ -162,8 +162,7 @@ def solve_graph(
     prior = np.zeros(0) if data.gain is None else (at.prior / at.prior.sum())[place]
     multipliers = np.concatenate([data.unit * at.sums[place], data.unit * ties[output, pair], prior])
     rows = order[data.first[pair]], order[data.second[pair]], output, data.ratio[pair]
-    channel = np.maximum(at.p.T[place], 0.0)
-    return GraphResult(channel, rows, multipliers, share, found.steps, found.timed_out)
+    return GraphResult(np.maximum(at.p.T[place], 0.0), rows, multipliers, share, found.steps, found.timed_out)
 
 
 def _one_way(data: GraphProgram, ties: Float) -> Float:
@@ -221,8 +220,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
         data.over_ties(add_weights, (data.ratio, levels.pair_edge), at.t, at.ties, off)
         scale = np.maximum(at.p, LEAST_ENTRY)
         excess = scale * data.adjoint(at.ties)
-        largest = np.abs(excess).argmax(axis=1)
-        excess[np.arange(m), largest] += (at.t * at.ties).sum(axis=1) - excess.sum(axis=1)
+        excess[np.arange(m), np.abs(excess).argmax(axis=1)] += (at.t * at.ties).sum(axis=1) - excess.sum(axis=1)
         self.factors = LevelFactors.of(levels, scale, excess, off, data.gain, workspace)
         schur = self.factors.sums[0]
         if data.gain is not None:

@@ -122,8 +122,7 @@ def pair_answer(
     point = channel.reshape(-1)
     if problem.prior is None:
         by_input = (worst_case_utility(problem) * channel).sum(axis=1)
-        worst = by_input.min() if sign > 0 else by_input.max()
-        point = np.append(point, worst / program.objective[-1])
+        point = np.append(point, (by_input.min() if sign > 0 else by_input.max()) / program.objective[-1])
     duals = sign * multipliers
     outcome = Outcome(status, message, point, duals, program.objective - program.adjoint(duals))
     return RawSolution(program, outcome, channel, rounds, solver, gap)

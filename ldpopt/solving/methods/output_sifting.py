@@ -88,8 +88,7 @@ class SiftingProblem:
         matrix = whole.utility.matrix[:, chosen]
         names = [whole.outputs[y] for y in chosen]
         utility = Utility(matrix, whole.utility.sense)
-        part = Problem(whole.prior, utility, whole.privacy, inputs=whole.inputs, outputs=names)
-        return formulate(part, "compact")
+        return formulate(Problem(whole.prior, utility, whole.privacy, inputs=whole.inputs, outputs=names), "compact")
 
     def gains(self, duals: Float) -> Float:
         """How much each output could add to the bound: its reduced cost, at least 0."""
@@ -187,8 +186,7 @@ class _Sifting:
     def _solve_restricted(self) -> _Round | Outcome:
         """Solve the restricted program; without an optimum, return the solver's outcome."""
         goal = {"gap": self.round_gap} | self.warm_start if self.has_gap else {}
-        left = self.task.deadline.left
-        outcome = self.solver.solve(self.program, time_limit=left, **(self.task.options | goal))
+        outcome = self.solver.solve(self.program, time_limit=self.task.deadline.left, **(self.task.options | goal))
         point = optimal_point(outcome)
         if point is None or outcome.row_duals is None:
             return outcome

@@ -93,8 +93,7 @@ class _Generation:
                 return switch
             self._add(blocks)
             LOG.info("row generation, round %d: %d rows", self.rounds, self.program.shape[0])
-        message = f"{self.task.limits.generation_rounds} rounds of row generation"
-        return self._unfinished(Outcome(Status.LIMIT, message))
+        return self._unfinished(Outcome(Status.LIMIT, f"{self.task.limits.generation_rounds} rounds of row generation"))
 
     def _solve_relaxation(self) -> Outcome:
         """Solve the relaxation, from the last basis."""

@@ -109,8 +109,7 @@ class CanonicalForm:
     @property
     def is_degenerate(self) -> bool:
         """Whether a basic variable is zero: then this point has several bases."""
-        names = self.form.names
-        return any(self.basic_solution[names[position]] == 0 for position in self.basis)
+        return any(self.basic_solution[self.form.names[position]] == 0 for position in self.basis)
 
     @property
     def is_optimal(self) -> bool:

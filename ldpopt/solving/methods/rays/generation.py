@@ -99,8 +99,7 @@ class Generation:
 
     def start_from(self, rays: Float, sums: Float) -> None:
         """Start from some rays, (k, n), and multipliers, (n,)."""
-        scaled = rays / rays.max(axis=1, keepdims=True)
-        self.initial_rays = np.concatenate([self._kernel_columns(), scaled])
+        self.initial_rays = np.concatenate([self._kernel_columns(), rays / rays.max(axis=1, keepdims=True)])
         self.center, self.share = sums, 1.0
 
     @property
@@ -189,8 +188,7 @@ class Generation:
             self.views.improve(self.costs, priced, self._remaining_gap(), deadline, self.outputs)
             self.price_seconds = max(self.price_seconds, (time.perf_counter() - began) / len(self.outputs))
             return self.views.rays(self.outputs), not deadline.is_over
-        is_best = self.trees.improve(self.costs, priced, deadline)
-        return self.trees.rays(self.outputs), bool(is_best.all())
+        return self.trees.rays(self.outputs), bool(self.trees.improve(self.costs, priced, deadline).all())
 
     def _remaining_gap(self) -> float:
         """Distance of value and bound; before there is a bound, its expected value."""

@@ -87,8 +87,7 @@ class MasterSystem(NewtonSystem[MasterPoint]):
         self.scale = at.weights / at.reduced
         self.primal = 1 - rows @ at.weights
         self.dual = cost - at.sums @ rows - at.reduced
-        scaled = rows * np.sqrt(self.scale)
-        normal = dsyrk(1.0, scaled.T, trans=1, lower=1)
+        normal = dsyrk(1.0, (rows * np.sqrt(self.scale)).T, trans=1, lower=1)
         self.unit = 1 / np.sqrt(np.diag(normal))
         self.factor = cholesky(np.asfortranarray(normal * self.unit * self.unit[:, None]))
 

@@ -67,8 +67,7 @@ class Views:
 
     def send_to(self, client: Any, costs: Float) -> None:
         """Use the workers of a Dask client from now on, for these costs."""
-        data = SharedData(self.trees.roots, costs, self.table, self.handover)
-        self.cluster = Cluster(client, data)
+        self.cluster = Cluster(client, SharedData(self.trees.roots, costs, self.table, self.handover))
 
     def _improve_on_cluster(
         self, cluster: Cluster, sums: Float, enough: Float, deadline: Deadline, outputs: Int | None
@@ -90,8 +89,7 @@ class Views:
         rays = np.empty((len(outputs), trees.cone.n))
 
         def work(part: Int) -> None:
-            found = rays[part[0] : part[-1] + 1]
-            write_extended_rays(outputs[part], *trees.forest, self.table, self.seen, found)
+            write_extended_rays(outputs[part], *trees.forest, self.table, self.seen, rays[part[0] : part[-1] + 1])
 
         if len(outputs):
             in_threads(work, np.array_split(np.arange(len(outputs)), 1 + len(outputs) // 20))
