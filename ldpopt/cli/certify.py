@@ -118,8 +118,7 @@ def _check_independently(file: str, name: str = "") -> None:
 
 def _refuse_options(given: dict[str, Any], kind: str, file: str) -> None:
     """Refuse options that are for another kind of file."""
-    useless = next((name for name, value in given.items() if value is not None), None)
-    if useless is not None:
+    if (useless := next((name for name, value in given.items() if value is not None), None)) is not None:
         raise typer.BadParameter(f"{useless} is for {kind}, which {file} is not: leave {useless} out")
 
 

@@ -66,8 +66,7 @@ def refuse_options(
     kind: str = "a survey of several questions",
 ) -> None:
     """Refuse options that a survey, or a file of another kind, does not have."""
-    useless = next((name for name, value in options.items() if value), None)
-    if useless is not None:
+    if (useless := next((name for name, value in options.items() if value), None)) is not None:
         what = f"{useless} is for {use}; {path} is {kind}"
         raise typer.BadParameter(f"{what}: leave {useless} out")
 

@@ -43,8 +43,7 @@ def field(q: int) -> Field | None:
     if q < 2 or p**e != q:
         return None
     for tail in product(range(p), repeat=e):
-        powers = _powers(np.array(tail, np.int64), p, q)
-        if powers is not None:
+        if (powers := _powers(np.array(tail, np.int64), p, q)) is not None:
             return Field(p, e, powers)
     raise AssertionError("every finite field has a generator")
 

@@ -232,8 +232,7 @@ def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
     reserve = missing_mass / 2
     share = 2 * missing_mass / room + values.shape[1] if room > missing_mass / ROW_TOTAL else np.inf
     while share < ROW_TOTAL / 8:
-        counts = _fill(values, center, share, reserve, uniform_slack, cone)
-        if counts is not None:
+        if (counts := _fill(values, center, share, reserve, uniform_slack, cone)) is not None:
             yield counts
         share, reserve = 2 * share, 2 * reserve
 
@@ -289,8 +288,7 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
     for _ in range(2 * len(values) + 2):
         before = found.copy()
         for x in order:
-            pairs = by_target[ends[x] : ends[x + 1]]
-            if len(pairs):
+            if len(pairs := by_target[ends[x] : ends[x + 1]]):
                 floor = (found[first[pairs]] - slack[first[pairs], x]) * ratio[pairs, None]
                 floor = (np.ceil(floor) if is_whole else floor).max(axis=0)
                 np.maximum(found[x], floor * tied, out=found[x])

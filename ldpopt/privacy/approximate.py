@@ -55,12 +55,11 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
     form: Literal["event", "entry"] = "event"
 
     def __init__(self, epsilon: float | str, delta: float, form: Literal["event", "entry"] = "event") -> None:
-        object.__setattr__(self, "epsilon", Budget(epsilon))
+        budget = Budget(epsilon)
         value = real_number(delta, "delta", 0, 1, do="give a probability, usually far below 0.1")
         if not isinstance(form, str) or form not in ("event", "entry"):
             raise StatementError(f"form = {short_repr(form)} is unknown", do='give "event" (the definition) or "entry"')
-        object.__setattr__(self, "delta", value)
-        object.__setattr__(self, "form", form)
+        vars(self).update(epsilon=budget, delta=value, form=form)
 
     @property
     def is_separated(self) -> bool:

@@ -37,8 +37,7 @@ class Notion(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        kind = cls.__dict__.get("kind")
-        if kind:
+        if kind := cls.__dict__.get("kind"):
             known = KINDS.setdefault(kind, cls)
             if known.__module__ != cls.__module__:
                 raise TypeError(f"the kind {kind!r} of {cls.__name__} is that of {known.__module__}.{known.__name__}")

@@ -137,8 +137,7 @@ def _great_circle(coordinates: Float, names: Labels | None) -> Float:
         what = f"a point on the globe has {coordinates.shape[1]} coordinates"
         raise StatementError(what, do="give latitude, longitude")
     for axis, (kind, limit) in enumerate((("latitude", 90), ("longitude", 360))):
-        wrong = np.flatnonzero(np.abs(coordinates[:, axis]) > limit)
-        if len(wrong):
+        if len(wrong := np.flatnonzero(np.abs(coordinates[:, axis]) > limit)):
             value, where = coordinates[wrong[0], axis], f"the point of {_name(names, int(wrong[0]))}"
             do = "give (latitude, longitude) in degrees"
             raise StatementError(f"{kind} {value} is not within {limit} degrees of 0", where=where, do=do)

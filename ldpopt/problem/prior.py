@@ -84,8 +84,7 @@ def exact_prior(prior: Any, inputs: Names | None = None) -> list[Fraction]:
 
 
 def _require_weights(weights: Float, names: Names, what: str) -> None:
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
+    if len(bad := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))):
         x = int(bad[0])
         wrong = f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability"
         raise StatementError(wrong, do="give finite numbers >= 0")

@@ -289,8 +289,7 @@ class LinearProgram:
                 rows.append((relation(self.matrix[index] @ point, side[index], sign), index, sign))
         bounds = []
         for values, sign in ((self.column_lower, -1), (self.column_upper, 1)):
-            finite = np.flatnonzero(np.isfinite(values))
-            if len(finite):
+            if len(finite := np.flatnonzero(np.isfinite(values))):
                 bounds.append(relation(point[finite], values[finite], sign))
         sense = cp.Maximize if self.maximize else cp.Minimize
         return rows, cp.Problem(sense(self.objective @ point), [row for row, *_ in rows] + bounds), point

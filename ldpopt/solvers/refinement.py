@@ -44,8 +44,7 @@ def refine(
     rounds: int = 3,
 ) -> Outcome:
     """Improve an optimal outcome until its residuals are roundoff, or no longer decrease."""
-    point = _refine_one(program, outcome, solve, rounds)
-    if point is None:
+    if (point := _refine_one(program, outcome, solve, rounds)) is None:
         return outcome
     remaining = iter(others)
     while point.residual > ACCEPTED_RESIDUAL and (other := next(remaining, None)) is not None:

@@ -94,8 +94,7 @@ class ChannelProgram(LinearProgram):
         """
         import cvxpy as cp
 
-        problem = self.problem
-        if problem is None:
+        if (problem := self.problem) is None:
             raise StatementError("only a program of formulate() has a cvxpy model", do="call formulate(problem)")
         rows = CvxpyRows(cp.Variable(problem.utility.shape, name="P"))
         rows.add_channel()

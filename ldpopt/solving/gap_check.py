@@ -82,8 +82,7 @@ def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolu
 
 def _other_answers(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> Iterator[RawSolution]:
     """Answers with raised rows and by other methods; one that refuses or fails is left out."""
-    raised = _with_raised_rows(raw, task)
-    if raised is not None:
+    if (raised := _with_raised_rows(raw, task)) is not None:
         yield raised
     for method in methods:
         if method.name.startswith(raw.solver) or not method.suits(task.form, task.limits):
@@ -109,7 +108,6 @@ def _with_raised_rows(raw: RawSolution, task: Task) -> RawSolution | None:
     lower[span.slice] -= shift
     upper[span.slice] -= shift
     raised: LinearProgram = replace(program, row_lower=lower, row_upper=upper)
-    point = optimal_point(solver_named("highs").solve(raised, time_limit=task.deadline.left))
-    if point is None:
+    if (point := optimal_point(solver_named("highs").solve(raised, time_limit=task.deadline.left))) is None:
         return None
     return replace(raw, outcome=replace(raw.outcome, point=point), channel=program.structure.channel(point))

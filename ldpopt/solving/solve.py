@@ -266,8 +266,7 @@ def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[
     """Note the cost of making the channel exactly private, if it is at least `NOTED_COST`."""
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
     before, after = (value_of(problem, one) for one in (channel, fixed.mechanism.channel))
-    cost = sign * (before - after)
-    if not cost > NOTED_COST * abs(before):
+    if not (cost := sign * (before - after)) > NOTED_COST * abs(before):
         return ()
     share = cost / abs(before) if before else float("inf")
     change = f"from {before:.9g} to {after:.9g}, a relative change of {share:.1e}"

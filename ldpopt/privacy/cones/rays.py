@@ -83,8 +83,7 @@ def cone_ties(privacy: Any, inputs: Sequence[Hashable]) -> Ties:
 def _one_sided(ties: Ties, most: int) -> Rays:
     """Rays of one-sided privacy: sets of sensitive answers, with all other answers at the minimum, and unit columns."""
     assert ties.capped is not None
-    sensitive = np.flatnonzero(ties.capped)
-    if len(sensitive) > np.log2(most):
+    if len(sensitive := np.flatnonzero(ties.capped)) > np.log2(most):
         what = f"the cone of {len(sensitive)} sensitive answers has 2**{len(sensitive)} extreme rays"
         raise NotRepresentableError(what, do="merge sensitive answers into at most 16")
     sets = np.arange(1, 2 ** len(sensitive))
@@ -96,8 +95,7 @@ def _one_sided(ties: Ties, most: int) -> Rays:
 
 def require_weights(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> None:
     """Refuse weights of 0 for all answers that some report has a positive probability for."""
-    silent = np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)
-    if len(silent):
+    if len(silent := np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)):
         x = int(np.argmax(rays.below[silent[0]] != ZERO))
         what = f"answer {inputs[x]!r} and all answers that it is protected against have weight 0"
         raise StatementError(what, where="the weights", do="give it a positive weight: reports may reveal it")

@@ -52,8 +52,7 @@ class Page:
 
     def _parse(self) -> dict[str, Any]:
         # A key of ten thousand dots takes tomllib minutes; the lookbehind keeps this search linear.
-        dots = re.search(r"(?<![^\s=\[\],{}#])(?:[^\s.=\[\],{}#]+[ \t]*\.[ \t]*){32}", self.text)
-        if dots:
+        if dots := re.search(r"(?<![^\s=\[\],{}#])(?:[^\s.=\[\],{}#]+[ \t]*\.[ \t]*){32}", self.text):
             line = self.text.count("\n", 0, dots.start()) + 1
             raise self.error(line, "a name of more than 32 dotted parts", "write flat tables")
         try:
@@ -153,8 +152,7 @@ def line_of(text: str, key: Key) -> int | None:
                 here = table
             elif assignment := _ASSIGNMENT.match(line):
                 here = (*table, *(part.strip("\"'") for part in _NAME.findall(assignment[1])))
-        shared = min(len(here), len(key))
-        if shared > best and here[:shared] == key[:shared]:
+        if (shared := min(len(here), len(key))) > best and here[:shared] == key[:shared]:
             best, found = shared, number
         depth += plain.count("[") + plain.count("{") - plain.count("]") - plain.count("}")
     return found

@@ -47,8 +47,7 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
     elif not isinstance(problem, Model):
         what = f"save_model() takes a Problem, a DesignProblem or a Model, not a {type(problem).__name__}"
         raise StatementError(what, do="pass solution.problem" if hasattr(problem, "problem") else "pass a Problem")
-    text = format_tables(_tables(problem))
-    if len(text) > LARGEST_FILE:
+    if len(text := format_tables(_tables(problem))) > LARGEST_FILE:
         what = f"the model takes {len(text):,} bytes; a model file has at most {LARGEST_FILE:,}"
         raise StatementError(what, do="describe large arrays by their kinds, such as a metric by its points")
     try:

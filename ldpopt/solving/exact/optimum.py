@@ -67,8 +67,7 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     if max(n, m) > MAX_SIZE:
         what = f"{n} answers and {m} reports are too many for pivots in rationals: at most {MAX_SIZE} of each"
         raise NotRepresentableError(what, do="use certify(solution)")
-    ties = problem.definition()
-    if ties is None:
+    if (ties := problem.definition()) is None:
         raise NotRepresentableError(f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)")
     farthest = float(max(_distances(ties), default=Fraction(0)))
     if float(ties.budget) * farthest > LARGEST:

@@ -87,8 +87,7 @@ class GraphProgram(OutputProgram):
     def of(cls, ties: Ties, cost: Float, gain: Float | None) -> "GraphProgram | None":
         """Scale ``cost`` or ``gain``, shape (n, m), to a largest entry of 1; None if it is zero or not finite."""
         n = ties.n
-        unit = float(np.abs(cost if gain is None else gain / n).max())
-        if not unit > 0 or not math.isfinite(unit):
+        if not (unit := float(np.abs(cost if gain is None else gain / n).max())) > 0 or not math.isfinite(unit):
             return None
         first, second = ties.pairs()
         levels = Levels.of(n, first, second)

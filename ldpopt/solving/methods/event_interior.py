@@ -191,8 +191,7 @@ def price(events: EventProgram, costs: Float, sums: Float, pairs: Float) -> tupl
     bounds: Any = np.column_stack([np.zeros(count + 1), np.append(pairs[active] * PRICING_SCALE, np.inf)])
     tight: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
     for j in range(m):
-        right = sums - costs[j]
-        if (right >= 0).all():
+        if ((right := sums - costs[j]) >= 0).all():
             continue
         answer = solve_one(aim, A_ub=left, b_ub=right * PRICING_SCALE, bounds=bounds, method="highs-ds", options=tight)
         if answer.x is None:

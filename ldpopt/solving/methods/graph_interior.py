@@ -82,8 +82,7 @@ def read_problem(task: Task) -> GraphProgram:
 
 def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
     """Refuse unknown options."""
-    unknown = next((name for name in options if name not in ("gap", "steps")), None)
-    if unknown is not None:
+    if (unknown := next((name for name in options if name not in ("gap", "steps")), None)) is not None:
         do = "its options are gap and steps"
         raise SolverOptionError(f"the interior point for graphs has no option {unknown!r}", do=do)
     return options

@@ -98,8 +98,7 @@ class Cone:
     def has_shortest_ties(self) -> bool:
         """Whether there is a table whose ties are shortest chains, as in a metric; checked for `CHECKED` inputs."""
         # If this is wrong for other inputs, their kernels are not in the cone; the repair corrects that at a cost.
-        table = self._table
-        if not len(table):
+        if not len(table := self._table):
             return False
 
         def work(root: int) -> bool:

@@ -28,8 +28,7 @@ Entries = tuple[Int, Int, Float]
 
 def cover(need: Float, rays: Float, weights: Float, groups: Groups | None = None) -> Float:
     """Reductions of the multipliers, (n,), that raise the price of every ray, (m, n), by what it needs, (m,)."""
-    lacking = need > 0
-    if not lacking.any():
+    if not (lacking := need > 0).any():
         return np.zeros_like(weights)
     need, parts, total = need[lacking], rays[lacking] * weights, weights
     if groups is not None:
@@ -41,8 +40,7 @@ def cover(need: Float, rays: Float, weights: Float, groups: Groups | None = None
     for _ in range(COVERING_PASSES):
         met = need / (parts @ lift)
         lift = lift * met.max()
-        value = float(total @ lift)
-        if value < least:
+        if (value := float(total @ lift)) < least:
             best, least = lift, value
         lift = lift * (near * (met / met.max())[:, None]).max(axis=0)
     return np.asarray(weights * (best if groups is None else best[groups.number]))
@@ -67,8 +65,7 @@ def cover_sparse(need: Float, rays: Entries, weights: Float) -> Float:
     for _ in range(COVERING_PASSES):
         met = need / np.bincount(row, part * lift[column])
         lift = lift * met.max()
-        total = float(weights @ lift)
-        if total < least:
+        if (total := float(weights @ lift)) < least:
             best, least = lift, total
         lift = lift * highest(met / met.max())
     return np.asarray(weights * best)

@@ -192,8 +192,7 @@ class Generation:
 
     def _remaining_gap(self) -> float:
         """Distance of value and bound; before there is a bound, its expected value."""
-        bound = self._current_bound
-        if bound > 0:
+        if (bound := self._current_bound) > 0:
             return max(self.best_value - bound, 0.0)
         return max(self.best_value - self.expected_value, MIN_EXPECTED_GAP * self.best_value)
 
@@ -235,8 +234,7 @@ class Generation:
 
     def keep_proof(self, sums: Float, prices: Prices) -> float:
         """The bound that the prices of all outputs at ``sums`` prove; keep its proof if it is the best so far."""
-        bound = float((sums + prices.share).sum())
-        if bound > self.bound:
+        if (bound := float((sums + prices.share).sum())) > self.bound:
             self.bound, self.proof = bound, (sums, self.trees.copy())
         return bound
 

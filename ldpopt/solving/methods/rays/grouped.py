@@ -91,8 +91,7 @@ class GroupedGeneration(Generation):
         for share in LOWER_SHARES:
             sums = share * self.center
             trees.reset_to_stars(self.costs, sums)
-            proved = float((sums + trees.prices(self.costs, sums).share).sum())
-            if proved > self.bound:
+            if (proved := float((sums + trees.prices(self.costs, sums).share).sum())) > self.bound:
                 self.bound, self.proof = proved, (sums, trees.copy())
 
     def _level_gap(self, share: float) -> float:

@@ -57,8 +57,7 @@ def start_from_patches(work: Generation, gap: float, deadline: Deadline) -> None
     accuracy = max(gap, START_GAP) if cone.n <= WHOLE else gap
     while not deadline.is_over:
         patches = _patches(graph, -MARGIN * float(np.log(accuracy)))
-        most = max(len(patch.inputs) for patch in patches)
-        if most > MAX_SHARE * cone.n:
+        if (most := max(len(patch.inputs) for patch in patches)) > MAX_SHARE * cone.n:
             return
         LOG.info("rays: %d patches of up to %d inputs", len(patches), most)
         _stitch(work, patches, accuracy, deadline)
@@ -77,8 +76,7 @@ def _stitch(work: Generation, patches: list[Patch], gap: float, deadline: Deadli
         in_threads(lambda patch: stitched.solve(patch, PATCH_SHARE * gap, until), patches)
     stitched.prove(deadline)
     stitched.balance(ERROR_SHARE * gap, deadline)
-    value = float(np.einsum("yx,xy->", work.costs, stitched.channel))
-    if value < work.value:
+    if (value := float(np.einsum("yx,xy->", work.costs, stitched.channel))) < work.value:
         work.value, work.stitched = value, stitched.channel
     if work.trees.cone.n <= WHOLE and stitched.rays:
         work.first_master = stitched.master()
@@ -129,8 +127,7 @@ class _Stitched:
         place[inputs] = np.arange(len(inputs))
         first, second = place[cone.first], place[cone.second]
         kept = (first >= 0) & (second >= 0)
-        outputs = np.flatnonzero(place[work.roots] >= 0)
-        if not len(outputs):
+        if not len(outputs := np.flatnonzero(place[work.roots] >= 0)):
             return
         costs = work.costs[np.ix_(outputs, inputs)]
         unit = float(costs.max()) or 1.0
@@ -180,8 +177,7 @@ class _Stitched:
             before = work.bound
             if work.keep_proof(sums, prices) > before:
                 work.center, work.center_value = sums + prices.share, work.bound
-            lacking = np.flatnonzero(prices.least < 0)
-            if not len(lacking):
+            if not len(lacking := np.flatnonzero(prices.least < 0)):
                 return
             sums = sums - self._lowered(lacking, -prices.least[lacking])
 
