@@ -162,9 +162,7 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
             raise StatementError(what, do=f"pass dict(series) for counts, series.to_list() for {kind}s")
         return None
     has_row_numbers = len(index) > len(alphabet) and index == list(range(len(index)))
-    if not is_counted and (not names_labels or has_row_numbers):
-        return None
-    return _by_label(index, values, kind)
+    return _by_label(index, values, kind) if is_counted or (names_labels and not has_row_numbers) else None
 
 
 def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:

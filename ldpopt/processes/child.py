@@ -241,6 +241,4 @@ def describe_exit(code: int) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    if name == "SIGKILL":
-        return "killed by SIGKILL, for example because memory ran out"
-    return f"crashed with {name}"
+    return "killed by SIGKILL, for example because memory ran out" if name == "SIGKILL" else f"crashed with {name}"

@@ -76,9 +76,7 @@ def multipliers_of(solution: Solution) -> Multipliers:
 
 def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float) -> Multipliers:
     """The multipliers of a program's rows; duals that are not finite count as 0."""
-    duals = np.where(np.isfinite(row_duals), row_duals, 0.0)
-    if problem.utility.sense == "loss":
-        duals = -duals
+    duals = np.where(np.isfinite(row_duals), row_duals, 0.0) * (-1.0 if problem.utility.sense == "loss" else 1.0)
     named = {span.name: duals[span.slice] for span in program.rows if span.block is None}
     blocks = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
     # Privacy rows that a notion with ties implies are proved from the statement, all others are its own.

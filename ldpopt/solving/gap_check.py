@@ -1,8 +1,6 @@
 """The gap of a repaired channel: an answer is called optimal only if its own multipliers prove a small gap.
 
-A small problem with a gap is solved again (`polish`), as often happens for worst cases, which have the value of the
-input that lost most by rounding and repair. First worst-case rows are raised by those losses. Then other methods are
-tried: interior points keep ratios that a simplex method rounds to zero, and row generation ends at a vertex.
+A small problem with a gap is solved again, with worst-case rows raised by what the repair lost, then by other methods.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,4 @@
-"""The method for an event-wise delta without row generation: an interior point on few outputs; the others are priced.
-
-An output needs shares of the pairs' multipliers that pay for its costs, a small linear program; outputs without them
-are added, and the interior point is run again. The shares are sums of nested events, which become rows with multipliers
-for `certify`. Theory: docs, "Event-wise delta".
-"""
+"""An event-wise delta by an interior point on few outputs; the others are priced (docs, "Event-wise delta")."""
 
 from __future__ import annotations
 

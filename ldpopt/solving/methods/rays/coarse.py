@@ -1,11 +1,4 @@
-r"""A coarse start: the problem is solved for few inputs, whose rays and multipliers are extended to the others.
-
-A ray ``p`` of the chosen inputs ``r`` is extended to all inputs by the largest and the smallest column equal to it,
-
-.. math:: \min_r e^{\ell(x, r)} p_r \qquad \text{and} \qquad \max_r e^{-\ell(x, r)} p_r ,
-
-which are private again. The start only makes the first prices good; nothing depends on its correctness.
-"""
+"""A coarse start: a problem of few inputs, whose rays and multipliers are extended to the others (docs, "Rays")."""
 
 from typing import Any
 

@@ -170,9 +170,7 @@ class Generation:
         self._update_bound(priced, prices, shift, deadline, is_exact=is_exact)
         self._adapt(rises, bool(len(new)))
         self.stalled = 0 if len(new) or (self.best_value, self.bound) != before else self.stalled + 1
-        if not len(new):
-            return master
-        return master.extended(rays.T, cost, new, self.center)
+        return master.extended(rays.T, cost, new, self.center) if len(new) else master
 
     def _keep(self, master: Master) -> None:
         """Keep a feasible master if it is the best one."""

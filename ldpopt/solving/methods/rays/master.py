@@ -1,8 +1,4 @@
-"""The master program: the best channel whose columns are sums of the rays found so far, by a dense interior point.
-
-It is solved only as accurately as the current gap requires, so that its multipliers are central among the nearly
-optimal ones, and starts from the weights of the last round.
-"""
+"""The master program: the best channel whose columns are sums of the rays found so far, by a dense interior point."""
 
 from __future__ import annotations
 

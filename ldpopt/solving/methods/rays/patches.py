@@ -1,8 +1,4 @@
-"""Patches: a start for large graphs, on which an input far away hardly changes the best rays.
-
-The problem of each core of inputs, with a margin around it, is solved by itself. The multipliers of the cores together
-prove a bound, after they were lowered where prices are negative; the columns together, balanced, are a channel.
-"""
+"""Patches: a start for large graphs, on which an input far away hardly changes the best rays (docs, "Patches")."""
 
 import logging
 from dataclasses import dataclass, field, replace
