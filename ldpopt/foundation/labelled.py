@@ -1,8 +1,4 @@
-"""Numbers with labels: series, tables and mappings are read by their labels, plain arrays by position.
-
-`read_labelled` separates the labels of an argument from its numbers. `Labelled.to` puts the numbers into the order of
-an alphabet, or refuses labels by name. Nothing that has labels is read by position.
-"""
+"""Numbers with labels: series, tables and mappings are read by their labels, never by position; plain arrays are."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-r"""From a float channel to integer masses on the grid of ``2**-53`` that satisfy a notion exactly.
-
-The methods are heuristics; each result is audited, and only one that passes is returned.
-"""
+"""From a float channel to integer masses on the grid of ``2**-53`` that satisfy a notion exactly, which is audited."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace

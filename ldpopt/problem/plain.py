@@ -1,7 +1,4 @@
-"""A problem in plain values, as JSON holds them: for certificates, checkpoints of sweeps and model files.
-
-``from_plain(Entry(plain(problem), path))`` is the same problem: floats stay the same floats and budgets exact.
-"""
+"""A problem in plain values, as JSON holds them, for certificates and checkpoints; floats and budgets stay exact."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any

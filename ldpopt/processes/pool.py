@@ -1,8 +1,4 @@
-"""Run a task at many independent points: here, in worker processes, or by an executor.
-
-The results do not depend on the way. A point at which workers die is tried again, and given up after the third death;
-the run goes on.
-"""
+"""Run a task at many independent points: here, in worker processes, or by an executor, with the same results."""
 
 import os
 import pickle

@@ -1,8 +1,4 @@
-"""Iterative refinement improves any solver's answer until its residuals are roundoff (Gleixner, Steffy, Wolter 2016).
-
-A solver satisfies rows up to an absolute tolerance, or prints eight digits. The correction of its answer is the optimum
-of another linear program, with small bounds and costs: scale it up, solve it, scale the answer down and add it.
-"""
+"""Iterative refinement of any solver's answer until residuals are roundoff (Gleixner, Steffy and Wolter 2016)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

@@ -1,10 +1,8 @@
 """All extreme rays of a cone of mutual ties, in logarithms: the vertices of an alcoved polytope.
 
 With ``c = exp(u)`` the ties are ``u_x - u_z <= length(x, z)``. Every edge from a vertex raises a set ``S`` of answers;
-tight ties connect ``S``, connect its complement, and none leads out of ``S``. The search walks along all edges.
-
-Lengths are integers over one unit, never shorter than the distances of the notion: more columns are allowed, so a bound
-for them holds for the notion too. Distances that differ by rounding only become equal, or sums of others.
+tight ties connect ``S``, connect its complement, and none leads out of ``S``. Lengths are integers over one unit, never
+shorter than the distances of the notion: more columns are allowed, so a bound for them holds for the notion too.
 """
 
 from __future__ import annotations

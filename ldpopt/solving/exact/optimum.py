@@ -1,8 +1,4 @@
-r"""The exact optimum of a small problem, by simplex pivots in rationals; independent of the certificate's bound.
-
-HiGHS proposes a basis in floats, and pivots in rationals make it optimal. A larger budget never makes the optimum
-worse, so a rational below :math:`e^\epsilon` and one above it enclose the true optimum.
-"""
+"""The exact optimum of a small problem, by simplex pivots in rationals; independent of the certificate's bound."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

@@ -1,9 +1,4 @@
-"""The interior point for graphs and metrics, with one sparse block per output.
-
-A Newton step factors one matrix of order ``n`` per output and one of order ``n`` (or ``2 n``) that couples them. With
-levels of ``s`` inputs this takes ``O(m n**2 s)`` operations. Theory: docs, "Graphs and metrics: an interior point by
-outputs".
-"""
+"""The interior point for graphs and metrics: one sparse block per output, one that couples them (docs, "Graphs")."""
 
 import math
 from collections.abc import Callable

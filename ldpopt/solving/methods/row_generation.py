@@ -1,7 +1,6 @@
 """Row generation: solve a relaxation and add the rows that its optimum violates, until there are none.
 
-Violated rows are sought at the relaxation's optimum and at a second point, on the segment to an inner point that is
-private: rows violated there cut deeper; without any, it is the next inner point (Ben-Ameur and Neto 2007).
+Rows are sought on the segment to an inner private point, too, where they cut deeper (Ben-Ameur and Neto 2007).
 """
 
 from dataclasses import dataclass, replace

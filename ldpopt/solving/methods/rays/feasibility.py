@@ -1,10 +1,4 @@
-r"""Two heuristics that make a point feasible without a linear program: covering for multipliers, balancing for columns.
-
-*Covering* lowers multipliers until no price is negative, by scaling a point until every ray is just covered, and
-lowering it where rays are covered more than they need. *Balancing* makes a channel from columns whose rows sum to about
-1: divided by these sums, the columns leave the cone, and each is replaced by the geometric mean of the smallest element
-of the cone above it and the largest one below it, until the sums are 1. Theory: docs, "Rays".
-"""
+"""Points made feasible without a program: covering lowers multipliers, balancing makes a channel (docs, "Rays")."""
 
 import numpy as np
 

@@ -1,7 +1,4 @@
-"""Column generation over rays: the master's multipliers price every output, whose best ray is added to the master.
-
-In each round the prices also bound the cost of every private channel. Theory: docs, "Rays".
-"""
+"""Column generation over rays: the master's multipliers price every output, whose best ray is added (docs, "Rays")."""
 
 import logging
 import time

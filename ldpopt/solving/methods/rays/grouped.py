@@ -1,8 +1,4 @@
-r"""Rounds with rows of groups of inputs, in levels: each has more groups, and at last every input has a row.
-
-The columns of a level's relaxation are balanced into a channel. With more groups a level's channel is closer to its
-relaxation, but its master takes longer. Theory: docs, "Rays".
-"""
+"""Rounds with rows of groups of inputs, more at each level; at last every input has a row (docs, "Rays")."""
 
 from math import inf
 

@@ -1,9 +1,4 @@
-"""Views: each output sees few inputs, which represent those near to them, and more if that is too inaccurate.
-
-An input that is not seen hands its cost over to a nearby one through a tie, so that the tree of the seen inputs is a
-tree of all inputs and proves a price. Its ray, extended by its smallest entries, costs more by the slack of these ties;
-the inputs with most of it are seen next, until the price is proved or the ray is good enough.
-"""
+"""Views: each output sees few inputs; the others hand their costs over to those (docs, "Views")."""
 
 from typing import Any
 
