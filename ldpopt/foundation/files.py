@@ -165,8 +165,7 @@ def write_csv(
     header: Sequence[str] | None = None,
 ) -> str:
     """Return records as CSV with exact floats, nan as an empty field; with a path, also write it atomically."""
-    rows = list(records)
-    stream = io.StringIO()
+    rows, stream = list(records), io.StringIO()
     writer = csv.DictWriter(stream, header or list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:

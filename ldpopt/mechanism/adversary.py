@@ -260,6 +260,5 @@ def shannon_capacity(channel: Float, gap: float) -> ShannonCapacity:
             step = max(1.0, SHRINKAGE * step)
             continue
         prior, rows, step = raised, after, GROWTH * step
-        value = float(prior @ rows)
-        bound = min(bound, float(rows.max()))
+        value, bound = float(prior @ rows), min(bound, float(rows.max()))
     return ShannonCapacity(value, bound + sum(channel.shape) * 2.0**-52 * (1.0 + bound), frozen(prior))

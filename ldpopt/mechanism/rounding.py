@@ -251,8 +251,7 @@ def _fill(values: Float, center: Float, share: float, reserve: float, slack: flo
 
 def _by_mixing(values: Float, mean: Float) -> Iterator[Float]:
     """``(1 - w) P + w mean`` for increasing ``w``, rounded up entry by entry; the last channel is constant."""
-    m = values.shape[1]
-    heaviest = int(np.argmax(mean))
+    m, heaviest = values.shape[1], int(np.argmax(mean))
     for power in (np.inf, *range(52, 0, -1)):
         weight = 2.0**-power
         mixed = (1 - weight) * values + weight * mean

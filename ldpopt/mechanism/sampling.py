@@ -51,8 +51,7 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     total = _total(bits)
     array = np.asarray(channel, dtype=np.float64)
     require_stochastic(array, MAX_ROW_SUM_ERROR)
-    sums = array.sum(axis=1)
-    found = np.empty(array.shape, np.int64)
+    sums, found = array.sum(axis=1), np.empty(array.shape, np.int64)
     for part in chunks(len(array), max(1, BLOCK // array.shape[1])):
         found[part] = _rounded(array[part], sums[part], total)
     return found
@@ -63,8 +62,7 @@ def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) 
     # Scaling by a power of two, the floor and the subtraction are exact: only the small remainders are rounded.
     scaled = array * float(total)
     whole = np.floor(scaled)
-    masses = whole.astype(np.int64)
-    remainder = scaled - whole
+    masses, remainder = whole.astype(np.int64), scaled - whole
     if not remainder.any() and (masses.sum(axis=1) == total).all():
         return masses
     remainder += ((total - masses.sum(axis=1)) - remainder.sum(axis=1))[:, None] * (array / sums[:, None])
@@ -117,8 +115,7 @@ class AliasTable:
     alias: NDArray[np.int32]
 
     def __init__(self, counts: Counts, bits: int = BITS) -> None:
-        total = _total(bits)
-        masses = np.asarray(counts)
+        total, masses = _total(bits), np.asarray(counts)
         if masses.ndim != 2 or 0 in masses.shape or masses.dtype.kind not in "iu":
             what = f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers (inputs, outputs)"
             raise MechanismError(what, do="round a channel of floats with round_rows")

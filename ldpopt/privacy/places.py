@@ -165,8 +165,7 @@ def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int
     At most ``n**3 / 2`` additions, or `SAMPLE` times ``n**2`` if all pairs are kept, in threads from `THREADED_INPUTS`
     inputs on, and ``n**2`` extra floats.
     """
-    n = len(distance)
-    through = distance.copy()
+    n, through = len(distance), distance.copy()
     np.fill_diagonal(through, np.inf)  # a third input differs from both
     is_implied = np.eye(n, dtype=bool)
 

@@ -55,8 +55,7 @@ def read_priors(priors: Any, inputs: Names | None = None, what: str = "table of 
         n = "inputs" if inputs is None else len(inputs)
         wrong = f"the {what} has shape {table.values.shape}; it needs (priors, {n})"
         raise StatementError(wrong, do=f"give one row of {n} probabilities for each prior")
-    columns = table.axes[1]
-    values = table.to(None, inputs)
+    columns, values = table.axes[1], table.to(None, inputs)
     labels = columns if inputs is None or columns is None else tuple(inputs)
     rows = values if labels is None else [dict(zip(labels, row, strict=True)) for row in values.tolist()]
     order = inputs if labels is None else labels

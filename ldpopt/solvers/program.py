@@ -118,8 +118,7 @@ class LinearProgram:
 
     def __str__(self) -> str:
         names, direction = self.column_names(), "maximize" if self.maximize else "minimize"
-        used = np.flatnonzero(self.objective)
-        lines = [self._sizes]
+        used, lines = np.flatnonzero(self.objective), [self._sizes]
         for what, spans in (("columns ", self.columns), ("rows    ", self.rows)):
             sizes: dict[str, int] = {}
             for span in spans:

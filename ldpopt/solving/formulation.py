@@ -206,8 +206,7 @@ def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:
     budget, is_gain = ties.budget, problem.utility.sense == "gain"
     structure = Structure("compact", _weighted(problem), is_gain, budget.b, budget.beta, ties.delta, ties)
     capped, shared = np.flatnonzero(ties.capped_inputs()), np.flatnonzero(ties.tied_outputs(m))
-    q = np.arange(n * m).reshape(n, m)
-    floors = n * m + np.arange(m)
+    q, floors = np.arange(n * m).reshape(n, m), n * m + np.arange(m)
     sums = np.concatenate([q, np.broadcast_to(floors, (n, m))], axis=1)
     caps = np.stack(np.broadcast_arrays(q[np.ix_(capped, shared)], floors[shared]), axis=2)
     size = len(capped) * len(shared)

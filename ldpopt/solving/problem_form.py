@@ -37,8 +37,7 @@ class ProblemForm:
     def of(cls, problem: Problem, deadline: Deadline = NO_LIMIT) -> ProblemForm:
         """Read a problem; for a metric this drops implied pairs, which takes ``n**3`` operations."""
         n, m = problem.utility.shape
-        ties = problem.ties(deadline)
-        generated = problem.privacy.is_separated
+        ties, generated = problem.ties(deadline), problem.privacy.is_separated
         expected = problem.objective == "expected"
         return cls(n, m, expected, bool(problem.constraints), ties, generated and ties is not None, problem.utility)
 

@@ -236,8 +236,7 @@ def _conflict(problem: Problem, solver: str | Solver, deadline: Deadline) -> tup
 
 def _notes(problem: Problem) -> tuple[str, ...]:
     """Notes about the problem itself."""
-    notes = []
-    ties = problem.__dict__.get("_ties")
+    notes, ties = [], problem.__dict__.get("_ties")
     epsilon, delta = (None, 0.0) if ties is None else (ties.budget, ties.delta)
     if problem.is_trivial:
         notes.append("there is only one input: reports reveal nothing, so privacy costs nothing")

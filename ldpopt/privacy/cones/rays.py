@@ -59,8 +59,7 @@ def rays_of(privacy: Any, inputs: Sequence[Hashable], *, most: int = MAX_RAYS, d
     ties = cone_ties(privacy, inputs)
     if ties.capped is not None and ties.first is None:
         return _one_sided(ties, most)
-    lengths = lengths_of(ties)
-    rows = []
+    lengths, rows = lengths_of(ties), []
     for part in lengths.parts:
         below = vertices(lengths.within(part), most=most, deadline=deadline)
         whole = np.full((len(below), ties.n), ZERO, np.int64)

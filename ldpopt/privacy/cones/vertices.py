@@ -73,8 +73,7 @@ def _of_tree(ties: Lengths, most: int) -> Int:
     n = len(ties.paths)
     if 2 ** (n - 1) > most:
         raise _too_many(n, most)
-    rows = np.zeros((1, n), np.int64)
-    done = {0}
+    rows, done = np.zeros((1, n), np.int64), {0}
     while len(done) < n:
         for x, z, size in zip(ties.first, ties.second, ties.length, strict=True):
             if x in done and z not in done:
@@ -218,8 +217,7 @@ def _whole(distance: NDArray[np.float64]) -> tuple[Int, Fraction]:
     exponent = int(np.frexp(distance.max())[1]) - BITS
     whole = np.maximum(np.ceil(np.ldexp(distance, -exponent)), 1.0).astype(np.int64)
     sizes = np.unique(whole)
-    group = np.zeros(len(sizes), np.int64)
-    start = 0
+    group, start = np.zeros(len(sizes), np.int64), 0
     for k in range(1, len(sizes)):
         if sizes[k] - sizes[start] > sizes[start] >> SAME:
             start = k

@@ -155,8 +155,7 @@ def _utility_table(problem: Problem) -> dict[str, Any]:
 def _constraint_table(block: RowBlock, problem: Problem) -> dict[str, Any]:
     """Recognize `unbiased` and `linear` constraints by their rows; other rows cannot be written."""
     if len(block) == len(problem.inputs):
-        first = block.row == 0
-        outputs = np.zeros(len(problem.outputs))
+        first, outputs = block.row == 0, np.zeros(len(problem.outputs))
         outputs[block.y[first]] = block.coefficient[first]
         if _is_same(constraints.unbiased(block.lower, outputs), block):
             return {"kind": "unbiased", "values": block.lower.tolist(), "outputs": outputs.tolist()}

@@ -79,8 +79,7 @@ class CompactSystem(NewtonSystem[CompactPoint]):
             top = f - u + self.scaled @ dm
             side = q - self.pivots * dm - (u + top) @ self.scaled
             move = self.unit * dpotrs(self.factor, self.unit * side, lower=1)[0]
-            dm = dm + move
-            u = u + top + self.scaled @ move
+            dm, u = dm + move, u + top + self.scaled @ move
         return u / self.root, dm
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> CompactPoint:

@@ -148,8 +148,7 @@ def solve_graph(
             deadline=deadline,
         )
     at, order = found.point, data.levels.order
-    place = np.argsort(order)
-    ties = _one_way(data, at.ties)
+    place, ties = np.argsort(order), _one_way(data, at.ties)
     distance, share = data.gap(at.p, at.prior, data.adjoint(ties))
     degree = np.bincount(data.first, minlength=n).max()
     output, pair = np.nonzero(ties > (NEGLIGIBLE * distance / (n * degree) if np.isfinite(distance) else 0.0))
@@ -230,8 +229,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
 
     def _solve_coupled(self, right: Float, sums: Float, worst: Float | None, prior: float) -> tuple[Float, ...]:
         """Solve all outputs together with the row sums and, in the worst case, the expectations."""
-        data = self.data
-        uncoupled = self.factors.solve(right)
+        data, uncoupled = self.data, self.factors.solve(right)
         if data.gain is None or worst is None:
             y = self._solve_schur(uncoupled.sum(axis=0) - sums)
             return uncoupled - self.factors.solve(np.broadcast_to(y, right.shape)), y, np.zeros(0), np.zeros(1)

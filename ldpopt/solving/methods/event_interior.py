@@ -118,8 +118,7 @@ class _EventSolve:
 
     def _answer(self, found: PathResult[EventPoint], shares: Float, shortfall: Float) -> RawSolution:
         """The channel over all outputs, with multipliers of row sums and of events."""
-        at = found.point
-        channel = np.zeros(self.shape)
+        at, channel = found.point, np.zeros(self.shape)
         channel[:, self.in_use] = at.p.T
         sums = self.sign * self.unit * (at.sums + float(shortfall.max()))
         program, events = _with_events(self.program, self.task, self.unit * shares)

@@ -92,8 +92,7 @@ def balancing_seconds(n: int, columns: int) -> float:
 def _with_missing_mass(columns: Float, table: Float) -> Float:
     """Divide the columns by the rows' sums, after one more column of the cone has made these equal."""
     total = columns.sum(axis=1)
-    missing = total.max() - total
-    constant = 0.0
+    missing, constant = total.max() - total, 0.0
     for x, losses in enumerate(table):
         with np.errstate(invalid="ignore", divide="ignore"):  # at the input itself
             need = (np.exp(-losses) * missing[x] - missing) / -np.expm1(-losses)

@@ -263,8 +263,7 @@ class Generation:
         used = np.full(len(self.center), -1)
         used[self.roots[order]] = order
         used = used[used >= 0]
-        used = used[prices.least[used] < 0]
-        step = sums - self.center
+        used, step = used[prices.least[used] < 0], sums - self.center
         return bool(step.sum() - (self.trees.rays(used) @ step).sum() > 0)
 
     def _first_master(self) -> Master:

@@ -96,8 +96,7 @@ def farthest_first(table: Float, factor: Float) -> tuple[Int, Int, Float]:
     n = len(table)
     order, above = np.empty(n, np.int64), np.zeros(n, np.int64)
     near, nearest, waits = np.full(n, np.inf), np.zeros(n, np.int64), factor.copy()
-    radius = np.empty(n)
-    following = int(factor.argmax())
+    radius, following = np.empty(n), int(factor.argmax())
     for k in range(n):
         order[k], above[following], radius[following] = following, nearest[following], near[following]
         waits[following] = -1.0
