@@ -138,8 +138,9 @@ def serve(handle: int) -> NoReturn:
     _print_to_stderr()
     with suppress(EOFError, OSError):
         while True:
+            request = connection.recv_bytes()
             with _killed_with_parent(handle):
-                reply = answer(_call, connection.recv_bytes())
+                reply = answer(_call, request)
             connection.send_bytes(reply)
     # Exit without the interpreter's cleanup: there is nothing to clean up, and the parent may be waiting.
     os._exit(0)
