@@ -64,9 +64,10 @@ class Child:
 
     def send(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Start a call, whose result `receive` returns."""
+        request = pickle.dumps((function, arguments))
         with self._killed_by_errors():
             self.is_busy = True
-            self._connection.send_bytes(pickle.dumps((function, arguments)))
+            self._connection.send_bytes(request)
 
     def receive(self, deadline: float = math.inf) -> Any:
         """Wait for the reply to `send`; after a missed deadline the child works on, and a later call can wait again."""

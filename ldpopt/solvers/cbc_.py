@@ -38,9 +38,10 @@ class Cbc(Solver):
 
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
         """Solve; options are those of PuLP's CBC command (``threads``, ``options=[...]``, ...)."""
+        deadline = Deadline.after(time_limit)
 
         def run(part: LinearProgram) -> Outcome:
-            return self._run(part, Deadline.after(time_limit).left, options)
+            return self._run(part, deadline.left, options)
 
         return refine(program, run(program), run)
 
