@@ -57,8 +57,7 @@ def _powers(tail: Int, p: int, q: int) -> Int | None:
     element[0] = 1
     found = [element]
     for _ in range(q - 2):
-        last = element[-1]
-        element = np.concatenate([[0], element[:-1]])
+        last, element = element[-1], np.concatenate([[0], element[:-1]])
         element = (element + last * tail) % p
         if np.array_equal(element, found[0]):
             return None

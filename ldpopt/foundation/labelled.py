@@ -66,8 +66,7 @@ def take_labels(
         return given.to_numpy(), (rows, distinct_labels(given.columns, what, column_kind))
     rows = None
     if is_labelled(given):
-        rows = distinct_labels(given.keys(), what, kind)
-        given = _parts(given)
+        rows, given = distinct_labels(given.keys(), what, kind), _parts(given)
     if not isinstance(given, (list, tuple)) or not any(map(is_labelled, given)):
         return given, (rows, None)
     if not all(map(is_labelled, given)):
@@ -99,8 +98,7 @@ def _parts(given: Any) -> Any:
 
 
 def _row(part: Any, columns: Labels, what: str, kind: str) -> list[Any]:
-    values = _parts(part)
-    labels = distinct_labels(part.keys(), what, kind)
+    values, labels = _parts(part), distinct_labels(part.keys(), what, kind)
     return [values[position] for position in positions_of(labels, columns, what, kind)]
 
 

@@ -273,8 +273,7 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
     is_large = len(first) * values.shape[1] >= PRODUCT_ENTRIES and len(first) >= DENSE_SHARE * ties.n**2
     if is_number and is_large and not slack:
         return _by_products(values, ties, ratio, is_whole=is_whole)
-    ratio = np.broadcast_to(ratio, first.shape)
-    by_target = np.argsort(second, kind="stable")
+    ratio, by_target = np.broadcast_to(ratio, first.shape), np.argsort(second, kind="stable")
     ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
     if is_number:
         partner, factor = first[by_target].astype(np.int32), ratio[by_target]

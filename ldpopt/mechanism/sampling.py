@@ -48,8 +48,7 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     >>> round_rows(np.array([[0.1, 0.2, 0.7]]), bits=4)
     array([[ 2,  3, 11]])
     """
-    total = _total(bits)
-    array = np.asarray(channel, dtype=np.float64)
+    total, array = _total(bits), np.asarray(channel, dtype=np.float64)
     require_stochastic(array, MAX_ROW_SUM_ERROR)
     sums, found = array.sum(axis=1), np.empty(array.shape, np.int64)
     for part in chunks(len(array), max(1, BLOCK // array.shape[1])):
@@ -228,8 +227,7 @@ def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32
     # With cumulative deficits D of the small cells and surpluses E of the large ones, small cell i takes from the first
     # large cell j with E[j] > D[i-1]. Large cell j falls to the weight at the first i with D[i] >= E[j], keeps
     # weight + E[j] - D[i] and takes the rest from large cell j + 1.
-    threshold = np.minimum(masses, weight)
-    alias = np.empty(masses.shape, dtype=np.int32)
+    threshold, alias = np.minimum(masses, weight), np.empty(masses.shape, dtype=np.int32)
     alias[:] = np.arange(masses.shape[1], dtype=np.int32)
     for row, kept, donors in zip(masses, threshold, alias, strict=True):
         small, large = np.flatnonzero(row < weight), np.flatnonzero(row > weight)

@@ -115,8 +115,7 @@ class CvxpyRows:
         """Constrain linear rows over the entries."""
         import scipy.sparse as sp
 
-        m = self.channel.shape[1]
-        entries = self.cp.vec(self.channel, order="C")
+        m, entries = self.channel.shape[1], self.cp.vec(self.channel, order="C")
         table = sp.csr_array((block.coefficient, (block.row, block.x * m + block.y)), (len(block), entries.size))
         upper, lower = np.flatnonzero(np.isfinite(block.upper)), np.flatnonzero(np.isfinite(block.lower))
         if len(upper):

@@ -106,8 +106,7 @@ class UtilityOptimizedLDP(TiedNotion):
         """Owner of each report, or -1 for a protected one, shape (m,)."""
         require_known(self.sensitive, inputs, "sensitive", "input")
         require_known(self.protected or (), outputs, "protected", "output")
-        position = {label: x for x, label in enumerate(inputs)}
-        sensitive = set(self.sensitive)
+        position, sensitive = {label: x for x, label in enumerate(inputs)}, set(self.sensitive)
         is_own = {y: y in position and y not in sensitive for y in outputs}
         if self.protected is not None:
             chosen = set(self.protected)

@@ -64,10 +64,7 @@ def run(
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
 ) -> Finished:
-    """Call a task with every point, and keep each result as soon as it is there.
-
-    ``progress`` is called with the numbers of finished points and of all points.
-    """
+    """Call a task with every point, keep results at once; ``progress`` gets the numbers of finished and all points."""
     size = count_of(jobs)
     with nullcontext() if checkpoint is None else checkpoint, sigterm_as_interrupt():
         this = _Run(task, points, checkpoint, progress)

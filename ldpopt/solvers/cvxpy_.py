@@ -32,10 +32,7 @@ _TOLERANCES: dict[str, dict[str, Any]] = {
 
 
 class Cvxpy(Solver):
-    """cvxpy with a named solver: ``"cvxpy"`` is Clarabel, ``"cvxpy:SCS"`` is SCS.
-
-    Its import takes more than a second, which a time limit can stop only in another process.
-    """
+    """cvxpy with a named solver: ``"cvxpy"`` is Clarabel, ``"cvxpy:SCS"`` is SCS; its import takes seconds."""
 
     def __init__(self, solver: str = "CLARABEL") -> None:
         if find_spec("cvxpy") is None:

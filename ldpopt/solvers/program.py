@@ -275,8 +275,7 @@ class LinearProgram:
         """At most three vector constraints, each with its rows and the sign of its dual; the model; its variable."""
         import cvxpy as cp
 
-        point = cp.Variable(self.shape[1], name="v")
-        equal = self.row_lower == self.row_upper
+        point, equal = cp.Variable(self.shape[1], name="v"), self.row_lower == self.row_upper
         kinds = (
             (np.flatnonzero(equal), self.row_upper, 0),
             (np.flatnonzero(~equal & np.isfinite(self.row_upper)), self.row_upper, 1),

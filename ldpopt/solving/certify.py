@@ -93,10 +93,7 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
 
 
 def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
-    """The pairs and events of a notion's rows with positive multipliers; None if the rows have another shape.
-
-    Rows of one entry, which must be 0, are left out: the problem implies them.
-    """
+    """Pairs and events of a notion's rows with positive multipliers; None if the rows have another shape."""
     under = block.coefficient < 0
     over = ~under & (np.bincount(block.row[under], minlength=len(block)) > 0)[block.row]
     if not np.array_equal(block.row[under], block.row[over]) or not np.array_equal(block.y[under], block.y[over]):

@@ -53,8 +53,7 @@ class Structure:
         n, m = self.shape
         row, column, value = block.row.astype(np.int64), block.x.astype(np.int64) * m + block.y, block.coefficient
         if self.form == "compact":
-            row = np.concatenate([row, row])
-            column = np.concatenate([column, n * m + block.y])
+            row, column = np.concatenate([row, row]), np.concatenate([column, n * m + block.y])
             value = np.concatenate([value, self.b * value])
         return compress(row, column, value, len(block), n * m + m + 1)
 

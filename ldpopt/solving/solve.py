@@ -89,8 +89,7 @@ def solve(
     >>> round(answer.value, 12), answer.mechanism.channel.round(9).tolist()
     (0.75, [[0.75, 0.25], [0.25, 0.75]])
     """
-    deadline = Deadline.after(positive_seconds(time_limit))
-    began = time.perf_counter()
+    deadline, began = Deadline.after(positive_seconds(time_limit)), time.perf_counter()
     if not isinstance(problem, Problem):
         what = f"solve() takes a Problem, not a {type(problem).__name__}"
         raise StatementError(what, do="pass a Problem, or an array and a notion by Problem(...)")

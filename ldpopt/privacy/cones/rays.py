@@ -102,11 +102,7 @@ def require_weights(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> N
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns ``base + spread * shape`` of a cone, with entries of the shapes from 0 to 1.
-
-    For staircase columns the shapes are indicators of sets, ``base`` is ``e**-epsilon`` and ``spread`` is
-    ``1 - e**-epsilon``.
-    """
+    """Columns ``base + spread * shape`` of a cone; shapes are from 0 to 1, those of staircases are 0 or 1."""
 
     shapes: Float
     base: float

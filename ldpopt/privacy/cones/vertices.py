@@ -127,8 +127,7 @@ def _touching(ties: Lengths, tight: NDArray[np.bool_], n: int, bits: Int) -> Int
 
 def _edges(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
     """Vertices, and sets that may be raised: tight ties connect the set and its complement."""
-    bits = np.int64(1) << np.arange(n)
-    lower = np.zeros((len(tight), n), np.int64)
+    bits, lower = np.int64(1) << np.arange(n), np.zeros((len(tight), n), np.int64)
     for k, (x, z) in enumerate(zip(ties.first, ties.second, strict=True)):
         lower[:, x] |= np.where(tight[:, k], bits[z], 0)
     numbers = np.arange(2**n)

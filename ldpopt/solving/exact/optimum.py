@@ -108,8 +108,7 @@ def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
 def _optimum(problem: Problem, ties: Ties, up: bool) -> Fraction:
     """The exact optimum at one end of the budget's enclosure; events are added until it violates none."""
     n, m = problem.utility.shape
-    rows = _write_rows(problem, ties, up)
-    ratio = _ratio(ties.budget, Fraction(1), up)
+    rows, ratio = _write_rows(problem, ties, up), _ratio(ties.budget, Fraction(1), up)
     slack = ratio * Fraction(ties.delta)
     while True:
         value, channel = _solve_exactly(problem, rows)

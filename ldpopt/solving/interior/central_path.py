@@ -146,8 +146,7 @@ class CentralPath:
         # Uniform reports are the harmonic mean of floor and cap, or the plain one if slack matters more than the ratio.
         half = (1 / k - min(self.delta, 1 / k) / 2) / (b + beta / 2)
         m = np.full(k, min((1 + near) / (2 * near * k), half if self.delta else np.inf))
-        s = np.full((n, k), 1 / k - b * m[0])
-        room = max(float(-self.c.mean()), 1e-3)
+        s, room = np.full((n, k), 1 / k - b * m[0]), max(float(-self.c.mean()), 1e-3)
         y = np.full(n, room)
         excess = (y[:, None] - self.c).mean(axis=0)
         ratio = b / beta if beta else 1.0

@@ -204,8 +204,7 @@ class _EventSystem(NewtonSystem[EventPoint]):
         excess = events.apply(p)
         pairs = (pair + (self.tie_fraction * excess).sum(axis=0)) / self.pair_pivot
         s = (self.tie_weight * excess - pairs + share_side) / self.total_weight
-        t = s - excess + self.tie_residual
-        f = self.pair_residual - s.sum(axis=0)
+        t, f = s - excess + self.tie_residual, self.pair_residual - s.sum(axis=0)
         z, shares, ties = (aim_p - at.z * p) / at.p, (aim_s - at.shares * s) / at.s, (aim_t - at.ties * t) / at.t
         e, prior, worst = np.zeros(0), np.zeros(0), np.zeros(1)
         if events.gain is not None:

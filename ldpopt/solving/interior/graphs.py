@@ -56,8 +56,7 @@ class OutputProgram:
     def gap(self, p: Float, prior: Float, adjoint: Float, slack: float = 0.0) -> tuple[float, float]:
         """Gap between the value of the entries and the bound of multipliers, absolute and relative."""
         # The multipliers raise the costs by adjoint, and the bound by slack.
-        residual = float(np.abs(1 - p.sum(axis=0)).max())
-        p = np.maximum(p, 0.0)
+        residual, p = float(np.abs(1 - p.sum(axis=0)).max()), np.maximum(p, 0.0)
         p = p / p.sum(axis=0)
         cost = self.cost if self.gain is None else self.gain * (prior / prior.sum())
         value = float((cost * p).sum()) if self.gain is None else float((self.gain * p).sum(axis=0).min())
@@ -233,8 +232,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
         if data.gain is None or worst is None:
             y = self._solve_schur(uncoupled.sum(axis=0) - sums)
             return uncoupled - self.factors.solve(np.broadcast_to(y, right.shape)), y, np.zeros(0), np.zeros(1)
-        n = data.shape[1]
-        expected = -(data.gain * uncoupled).sum(axis=0) + worst
+        n, expected = data.shape[1], -(data.gain * uncoupled).sum(axis=0) + worst
         base = self._solve_schur(np.concatenate([uncoupled.sum(axis=0) - sums, expected]))
         unit_response = self._solve_schur(np.concatenate([np.zeros(n), np.ones(n)]))
         shift = (prior - base[n:].sum()) / unit_response[n:].sum()

@@ -163,11 +163,7 @@ def _point(problem: Problem, program: ChannelProgram, channel: Float) -> Float:
 
 
 def price(events: EventProgram, costs: Float, sums: Float, pairs: Float) -> tuple[Float, Float]:
-    r"""Shares of the pairs' multipliers for every output, shape (m, pairs), and their shortfalls, shape (m,).
-
-    Each output's linear program has ``n`` rows and a column for each pair with a multiplier. Outputs without any
-    :math:`c_i > y_i` need no shares.
-    """
+    r"""Shares of the pairs' multipliers for every output, shape (m, pairs), and their shortfalls, shape (m,)."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 

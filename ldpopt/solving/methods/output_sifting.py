@@ -85,8 +85,7 @@ class SiftingProblem:
     def program(self, chosen: Int) -> ChannelProgram:
         """The program with these outputs only."""
         whole = self.problem
-        matrix = whole.utility.matrix[:, chosen]
-        names = [whole.outputs[y] for y in chosen]
+        matrix, names = whole.utility.matrix[:, chosen], [whole.outputs[y] for y in chosen]
         utility = Utility(matrix, whole.utility.sense)
         return formulate(Problem(whole.prior, utility, whole.privacy, inputs=whole.inputs, outputs=names), "compact")
 

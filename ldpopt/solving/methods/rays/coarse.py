@@ -45,8 +45,7 @@ def coarse_start(
     if work.views is None and (cone.n < MIN_INPUTS or not cone.has_shortest_ties):
         return work
     chosen, far = _spread_inputs(cone, costs.mean(axis=0))
-    nearest = far.argmin(axis=0)
-    distance = np.ascontiguousarray(far[:, chosen])
+    nearest, distance = far.argmin(axis=0), np.ascontiguousarray(far[:, chosen])
     time_share = deadline.share(TIME_SHARE)
     coarse, outputs, offset, unit = _solve_coarse(distance, costs, roots, scale, nearest, time_share, client)
     best = coarse.incumbent or coarse.relaxed

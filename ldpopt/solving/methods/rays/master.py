@@ -30,10 +30,7 @@ MAX_SHARE = 0.99  # largest weight of feasible multipliers in the start of the n
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of nearby inputs, whose weighted row sums are 1 on average only: a relaxation with fewer rows.
-
-    The multiplier of a group's row, distributed by the weights, prices outputs and proves a bound like any others.
-    """
+    """Groups of nearby inputs, whose weighted row sums are 1 on average only: a relaxation with fewer rows."""
 
     number: Int  # (n,): the group of every input; none is empty
     weight: Float  # (n,): weight of every input in its group

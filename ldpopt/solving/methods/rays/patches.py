@@ -169,8 +169,7 @@ class _Stitched:
             if deadline.is_over:
                 return
             work.trees.improve(work.costs, sums, deadline)
-            prices = work.trees.prices(work.costs, sums)
-            before = work.bound
+            prices, before = work.trees.prices(work.costs, sums), work.bound
             if work.keep_proof(sums, prices) > before:
                 work.center, work.center_value = sums + prices.share, work.bound
             if not len(lacking := np.flatnonzero(prices.least < 0)):
