@@ -182,9 +182,8 @@ def _certify_survey(file: str, gap: float | None, independent: bool, json: str |
                 _check_independently(path, f"question {label(name)}")
     table, data = survey_table(survey)
     verdict = [] if failures else [f"a person spends epsilon {survey.epsilon:.9g}, and all certificates hold"]
-    show(
-        Facts(f"{file}: {survey.title}", [table, *verdict]), data | {"holds": not failures, "failures": failures}, json
-    )
+    data |= {"holds": not failures, "failures": failures}
+    show(Facts(f"{file}: {survey.title}", [table, *verdict]), data, json)
     _require_truth(failures)
     require_gap(max((claim.relative_gap for claim in survey.certificates.values()), default=0.0), gap)
 

@@ -35,10 +35,8 @@ def models(
     if incomplete := [entry for entry in entries if "needs" in entry]:
         needs = "; ".join(sorted({entry["needs"] for entry in incomplete}))
         say(f"note: {', '.join(entry['name'] for entry in incomplete)}: {needs}")
-    broken = [entry["error"] for entry in entries if "error" in entry]
-    for line in broken:
-        say(line)
-    if broken:
+    if broken := [entry["error"] for entry in entries if "error" in entry]:
+        say("\n".join(broken))
         raise typer.Exit(BAD_STATEMENT)
 
 

@@ -1,4 +1,7 @@
-"""Iterative refinement of any solver's answer until residuals are roundoff (Gleixner, Steffy and Wolter 2016)."""
+"""Iterative refinement improves any solver's answer until its residuals are roundoff (Gleixner, Steffy, Wolter 2016).
+
+The correction of an answer is the optimum of another linear program, with small bounds and costs, which is scaled up.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

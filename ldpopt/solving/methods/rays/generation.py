@@ -183,7 +183,8 @@ class Generation:
             self.views.improve(self.costs, priced, self._remaining_gap(), deadline, self.outputs)
             self.price_seconds = max(self.price_seconds, (time.perf_counter() - began) / len(self.outputs))
             return self.views.rays(self.outputs), not deadline.is_over
-        return self.trees.rays(self.outputs), bool(self.trees.improve(self.costs, priced, deadline).all())
+        is_best = self.trees.improve(self.costs, priced, deadline)
+        return self.trees.rays(self.outputs), bool(is_best.all())
 
     def _remaining_gap(self) -> float:
         """Distance of value and bound; before there is a bound, its expected value."""
