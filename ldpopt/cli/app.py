@@ -114,8 +114,7 @@ class Shell(TyperGroup):
 def _prepare_streams() -> None:
     """Make closed streams, and labels outside the terminal's encoding, harmless."""
     for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
+        if (stream := getattr(sys, name)) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

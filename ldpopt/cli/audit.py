@@ -94,6 +94,5 @@ def _odds(mechanism: Any, pure: Any) -> str:
     if pure.witness is None:
         return " (all rows are equal)"
     x, other, y = pure.witness
-    column = mechanism.outputs.index(y)
-    over, under = (mechanism.channel[mechanism.inputs.index(name), column] for name in (x, other))
+    over, under = (mechanism.channel[mechanism.inputs.index(name), mechanism.outputs.index(y)] for name in (x, other))
     return f" (P = {over:.6g} against {under:.6g})"

@@ -118,8 +118,7 @@ def _check_independently(file: str, name: str = "") -> None:
 
 def _refuse_options(given: dict[str, Any], kind: str, file: str) -> None:
     """Refuse options that are for another kind of file."""
-    useless = next((name for name, value in given.items() if value is not None), None)
-    if useless is not None:
+    if (useless := next((name for name, value in given.items() if value is not None), None)) is not None:
         raise typer.BadParameter(f"{useless} is for {kind}, which {file} is not: leave {useless} out")
 
 
@@ -183,9 +182,8 @@ def _certify_survey(file: str, gap: float | None, independent: bool, json: str |
                 _check_independently(path, f"question {label(name)}")
     table, data = survey_table(survey)
     verdict = [] if failures else [f"a person spends epsilon {survey.epsilon:.9g}, and all certificates hold"]
-    show(
-        Facts(f"{file}: {survey.title}", [table, *verdict]), data | {"holds": not failures, "failures": failures}, json
-    )
+    data |= {"holds": not failures, "failures": failures}
+    show(Facts(f"{file}: {survey.title}", [table, *verdict]), data, json)
     _require_truth(failures)
     require_gap(max((claim.relative_gap for claim in survey.certificates.values()), default=0.0), gap)
 

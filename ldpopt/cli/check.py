@@ -86,8 +86,7 @@ def _problem_parts(data: dict[str, Any]) -> list[Part]:
     utility = f"{data['inputs']:,} answers, {data['outputs']:,} reports, {aim}"
     rows = []
     for form, *numbers, memory in (size.values() for size in data["forms"]):
-        name = f"{form} (default)" if form == data["default_form"] else form
-        rows.append([name, *numbers, _memory_text(memory)])
+        rows.append([f"{form} (default)" if form == data["default_form"] else form, *numbers, _memory_text(memory)])
     table = Table(["program", "rows", "columns", "non-zeros", "memory"], rows, digits=3)
     names = data["order"] or []
     shown = ", ".join(map(label, names[:8])) + ", ..." * (len(names) > 8)

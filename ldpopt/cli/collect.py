@@ -35,7 +35,6 @@ def collect(
 
     end = None if until is None else read_end(until)
     survey = read_survey_file(path)
-    html = page(survey, to="reports")
     with Store(to, survey, invited=invited) as store:
         shown = without_password(to)
 
@@ -45,7 +44,7 @@ def collect(
             sys.stdout.flush()
 
         raise_on_interrupt()
-        serve(store, html, host=host, port=port, until=end, started=started)
+        serve(store, page(survey, to="reports"), host=host, port=port, until=end, started=started)
         say(f"stopped; {store.count():,} reports in {shown}")
 
 

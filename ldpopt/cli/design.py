@@ -82,8 +82,7 @@ def draw_design(found: Any) -> Any:
 
 def _data(model: Model, found: Any, is_by_answer: bool) -> dict[str, Any]:
     """A design as JSON data; the mechanism is null if its reports are too many to list."""
-    problem = model.require_design()
-    is_listed = found.codec.form == "labels"
+    problem, is_listed = model.require_design(), found.codec.form == "labels"
     variances = zip(problem.workload.inputs, found.variance().tolist(), strict=True) if is_by_answer else ()
     (k, n), privacy = problem.workload.shape, privacy_text(problem.privacy)
     data: dict[str, Any] = {"title": model.title, "objective": problem.objective, "privacy": privacy}

@@ -36,8 +36,7 @@ def export(
         what, do = f"unknown format {ending!r} of a program", "use the ending .lp or .mps, or name the format with --to"
         raise ModelFileError(what, where=output, do=do)
     kind = to or ("mps" if ending == "mps" else "lp")
-    problem = read_model(model).require_problem(model)
-    program = formulate(problem, form)
+    program = formulate(read_model(model).require_problem(model), form)
     if program.form == "relaxation":
         say("note: this is the entry-wise relaxation; `ldpopt solve` adds violated events")
     with tempfile.TemporaryDirectory() as folder:

@@ -24,24 +24,19 @@ def models(
     from ldpopt.problem.modelfile.page import shipped
 
     home = shipped("models") if folder is None else Path(folder)
-    paths = sorted(home.glob("*.toml"))
-    if not paths:
+    if not (paths := sorted(home.glob("*.toml"))):
         what = "has no model files" if home.is_dir() else "is not a folder"
         raise ModelFileError(f"{home} {what}", do="name a folder with *.toml files: ldpopt models DIR")
     entries = [_entry(path) for path in paths]
     kinds = [entry.pop("kind") for entry in entries]
     rows = [[e["name"], _size_text(e), kind, e["title"]] for e, kind in zip(entries, kinds, strict=True)]
     headings = ["model", "size", "privacy", "title"]
-    table = Table(headings, rows, words=headings, cut=True)
-    show(Facts("", [table]), {"models": entries}, json)
-    incomplete = [entry for entry in entries if "needs" in entry]
-    if incomplete:
+    show(Facts("", [Table(headings, rows, words=headings, cut=True)]), {"models": entries}, json)
+    if incomplete := [entry for entry in entries if "needs" in entry]:
         needs = "; ".join(sorted({entry["needs"] for entry in incomplete}))
         say(f"note: {', '.join(entry['name'] for entry in incomplete)}: {needs}")
-    broken = [entry["error"] for entry in entries if "error" in entry]
-    for line in broken:
-        say(line)
-    if broken:
+    if broken := [entry["error"] for entry in entries if "error" in entry]:
+        say("\n".join(broken))
         raise typer.Exit(BAD_STATEMENT)
 
 

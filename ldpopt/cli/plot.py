@@ -49,8 +49,7 @@ def plot(
 
     require_writable(picture=output)
     if kind is None:
-        is_model = Path(file).suffix.lower() == ".toml"
-        kind = "design" if is_model and read_model(file).problem is None else "mechanism"
+        kind = "design" if Path(file).suffix.lower() == ".toml" and read_model(file).problem is None else "mechanism"
     if kind == "polytope":
         axes = _polytope(file)
     elif kind == "design":

@@ -97,8 +97,7 @@ def require_writable(*paths: str | None, picture: str | None = None) -> None:
             raise ModelFileError(f"cannot write the file: {why}", where=path, do="name a file in an existing folder")
     if picture is not None:
         known = new_axes().figure.canvas.get_supported_filetypes()
-        ending = Path(picture).suffix.lstrip(".").lower()
-        if ending not in known:
+        if (ending := Path(picture).suffix.lstrip(".").lower()) not in known:
             do = f"use one of {', '.join(sorted(known))}"
             raise ModelFileError(f"unknown picture format {ending!r}", where=picture, do=do)
 

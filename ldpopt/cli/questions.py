@@ -66,8 +66,7 @@ def refuse_options(
     kind: str = "a survey of several questions",
 ) -> None:
     """Refuse options that a survey, or a file of another kind, does not have."""
-    useless = next((name for name, value in options.items() if value), None)
-    if useless is not None:
+    if (useless := next((name for name, value in options.items() if value), None)) is not None:
         what = f"{useless} is for {use}; {path} is {kind}"
         raise typer.BadParameter(f"{what}: leave {useless} out")
 
@@ -93,8 +92,7 @@ def survey_table(survey: Survey) -> tuple[Table, dict[str, Any]]:
         entries.append(entry | {"digest": survey.asked[column].randomizer.digest})
     rows = [[label(entry["question"]), *list(entry.values())[1:-1]] for entry in entries]
     table = Table(["question", "answers", "true epsilon", "missing", "relative gap"], rows, words=["missing"], digits=5)
-    data = {"title": survey.title, "epsilon": survey.epsilon, "scheme": survey.scheme, "questions": entries}
-    return table, data
+    return table, {"title": survey.title, "epsilon": survey.epsilon, "scheme": survey.scheme, "questions": entries}
 
 
 def read_any_survey(path: str) -> Survey:

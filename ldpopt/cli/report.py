@@ -58,5 +58,4 @@ def report(
         text = page(found, source=source, title=Path(file).stem, progress=describe, **how)
     with replacing(output) as stream:
         stream.write(text)
-    data = {"file": output, "title": found.title, "bytes": len(text.encode())}
-    show(f"{output}: open it in a browser", data, json)
+    show(f"{output}: open it in a browser", {"file": output, "title": found.title, "bytes": len(text.encode())}, json)

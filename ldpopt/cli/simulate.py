@@ -147,8 +147,7 @@ def _parse_prior(text: str, inputs: tuple[Hashable, ...]) -> dict[Hashable, floa
     do = "write a weight for each label, such as no=3,yes=1"
     for part in text.split(","):
         name, _, weight = part.rpartition("=")
-        label = labels.get(name.strip(), name.strip())
-        if label in weights:
+        if (label := labels.get(name.strip(), name.strip())) in weights:
             raise StatementError(f"{name.strip()!r} has two weights", where="--prior", do=do)
         try:
             weights[label] = float(weight)

@@ -12,5 +12,4 @@ def solvers(json: options.Json = None) -> None:
     found = installed()
     missing = {name: None if state == "installed" else state for name, state in found.items()}
     entries = [{"name": name, "installed": how is None, "install": how} for name, how in missing.items()]
-    table = Table(["solver", "state"], list(found.items()), words=["state"])
-    show(Facts("", [table]), {"solvers": entries}, json)
+    show(Facts("", [Table(["solver", "state"], list(found.items()), words=["state"])]), {"solvers": entries}, json)

@@ -60,8 +60,7 @@ class Budget(float):
     @classmethod
     def positive(cls, epsilon: float | str | Fraction) -> Budget:
         """Read a budget that must be positive, since reports have to depend on the answer."""
-        budget = cls(epsilon)
-        if not budget > 0:
+        if not (budget := cls(epsilon)) > 0:
             raise StatementError("at epsilon = 0 reports do not depend on the answer", do="give epsilon > 0")
         return budget
 
@@ -238,8 +237,7 @@ def _taylor_up(x: int, bits: int) -> int:
 
 def _shorten(mantissa: int, exponent: int, bits: int, *, up: bool) -> tuple[int, int]:
     """Round ``mantissa * 2**exponent`` to ``bits`` significant bits, up or down."""
-    shift = mantissa.bit_length() - bits
-    if shift <= 0:
+    if (shift := mantissa.bit_length() - bits) <= 0:
         return mantissa, exponent
     return (-(-mantissa >> shift) if up else mantissa >> shift), exponent + shift
 

@@ -92,8 +92,7 @@ class Facts:
     def text(self, width: int | None = None) -> str:
         """Lines of at most ``width`` characters; default: the width of the terminal."""
         width = screen_width() if width is None else width
-        names = [len(part[0]) + 1 for part in self.parts if isinstance(part, tuple)]
-        indent = max([NAME_WIDTH, *names]) + 1
+        indent = max([NAME_WIDTH, *[len(part[0]) + 1 for part in self.parts if isinstance(part, tuple)]]) + 1
         lines = [folded(self.title, width)] if self.title else []
         before: Part | None = None
         for part in self.parts:

@@ -43,8 +43,7 @@ def field(q: int) -> Field | None:
     if q < 2 or p**e != q:
         return None
     for tail in product(range(p), repeat=e):
-        powers = _powers(np.array(tail, np.int64), p, q)
-        if powers is not None:
+        if (powers := _powers(np.array(tail, np.int64), p, q)) is not None:
             return Field(p, e, powers)
     raise AssertionError("every finite field has a generator")
 
@@ -58,8 +57,7 @@ def _powers(tail: Int, p: int, q: int) -> Int | None:
     element[0] = 1
     found = [element]
     for _ in range(q - 2):
-        last = element[-1]
-        element = np.concatenate([[0], element[:-1]])
+        last, element = element[-1], np.concatenate([[0], element[:-1]])
         element = (element + last * tail) % p
         if np.array_equal(element, found[0]):
             return None

@@ -120,8 +120,7 @@ def beginning(path: str | os.PathLike[str], size: int) -> str:
 
 def strict_object(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
     """Read an object as `strict_json` does; a file with anything else is a ValueError, which does not quote it."""
-    found = strict_json(path, largest)
-    if not isinstance(found, dict):
+    if not isinstance(found := strict_json(path, largest), dict):
         kind = {"list": "a list", "str": "a text", "NoneType": "null"}.get(type(found).__name__, "a number")
         raise ValueError(f"the file holds {kind}, not an object with keys")
     return found
@@ -166,8 +165,7 @@ def write_csv(
     header: Sequence[str] | None = None,
 ) -> str:
     """Return records as CSV with exact floats, nan as an empty field; with a path, also write it atomically."""
-    rows = list(records)
-    stream = io.StringIO()
+    rows, stream = list(records), io.StringIO()
     writer = csv.DictWriter(stream, header or list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:

@@ -1,8 +1,4 @@
-"""Numbers with labels: series, tables and mappings are read by their labels, plain arrays by position.
-
-`read_labelled` separates the labels of an argument from its numbers. `Labelled.to` puts the numbers into the order of
-an alphabet, or refuses labels by name. Nothing that has labels is read by position.
-"""
+"""Numbers with labels: series, tables and mappings are read by their labels, never by position; plain arrays are."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,8 +66,7 @@ def take_labels(
         return given.to_numpy(), (rows, distinct_labels(given.columns, what, column_kind))
     rows = None
     if is_labelled(given):
-        rows = distinct_labels(given.keys(), what, kind)
-        given = _parts(given)
+        rows, given = distinct_labels(given.keys(), what, kind), _parts(given)
     if not isinstance(given, (list, tuple)) or not any(map(is_labelled, given)):
         return given, (rows, None)
     if not all(map(is_labelled, given)):
@@ -103,8 +98,7 @@ def _parts(given: Any) -> Any:
 
 
 def _row(part: Any, columns: Labels, what: str, kind: str) -> list[Any]:
-    values = _parts(part)
-    labels = distinct_labels(part.keys(), what, kind)
+    values, labels = _parts(part), distinct_labels(part.keys(), what, kind)
     return [values[position] for position in positions_of(labels, columns, what, kind)]
 
 
@@ -162,9 +156,7 @@ def as_counts(given: Any, alphabet: Sequence[Hashable], kind: str) -> Mapping[Ha
             raise StatementError(what, do=f"pass dict(series) for counts, series.to_list() for {kind}s")
         return None
     has_row_numbers = len(index) > len(alphabet) and index == list(range(len(index)))
-    if not is_counted and (not names_labels or has_row_numbers):
-        return None
-    return _by_label(index, values, kind)
+    return _by_label(index, values, kind) if is_counted or (names_labels and not has_row_numbers) else None
 
 
 def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:

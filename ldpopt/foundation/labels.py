@@ -31,8 +31,7 @@ def check_labels(
     if size is not None and len(names) != size:
         do = f"give one label for each {kind}"
         raise error(f"{len(names)} {kind} labels for {size} {kind}s", where=where, do=do)
-    duplicate = first_duplicate(names)
-    if duplicate is not None:
+    if (duplicate := first_duplicate(names)) is not None:
         raise error(f"duplicate {kind} label {short_repr(duplicate[0])}", where=where, do="give each label once")
     return names
 
@@ -99,8 +98,7 @@ def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
     array = loose_array(x, f"list of {kind}s")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise StatementError(f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list")
-    wrong = np.flatnonzero((array < 0) | (array >= size))
-    if len(wrong):
+    if len(wrong := np.flatnonzero((array < 0) | (array >= size))):
         what = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
         raise StatementError(what, where=f"entry {wrong[0]}", do=f"correct it, or state more than {size} labels")
     return array.astype(np.int64, copy=False)
@@ -138,8 +136,7 @@ def is_among(value: Any, known: Container[Hashable]) -> bool:
 
 def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
     """Labels as an array to index by code: typed if all are of one kind, else of objects."""
-    kinds = {type(name) for name in names}
-    if len(kinds) == 1 and kinds <= {int, float, str, bool}:
+    if len(kinds := {type(name) for name in names}) == 1 and kinds <= {int, float, str, bool}:
         return np.array(names)
     array = np.empty(len(names), dtype=object)
     array[:] = names

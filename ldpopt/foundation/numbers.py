@@ -28,8 +28,7 @@ MAX_BITS = 5000  # largest number of bits of a denominator; products of two such
 def real_array(values: ArrayLike, what: str) -> Float:
     """Copy into a float64 array; refuse ragged and masked arrays, and entries that are not numbers."""
     require_room(values, what)
-    array = _floats(values)
-    if array is None:
+    if (array := _floats(values)) is None:
         what = f"the {what} is not a rectangular array of real numbers"
         do = "give numbers only, in rows of one length, without missing entries"
         raise StatementError(what, where=_misfit(values, ()), do=do)

@@ -25,8 +25,7 @@ EXTRAS = {
 
 def __getattr__(name: str) -> Any:
     """Import one of the packages, or a module of one, such as ``pyarrow_csv``."""
-    package = name.partition("_")[0]
-    if package not in EXTRAS:
+    if (package := name.partition("_")[0]) not in EXTRAS:
         raise AttributeError(name)
     try:
         return import_module(name.replace("_", "."))

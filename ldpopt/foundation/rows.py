@@ -42,10 +42,7 @@ class RowBlock:
 
     @classmethod
     def of_pairs(cls, name: str, first: Int, second: Int, y: Int, ratio: Float) -> RowBlock:
-        """Rows ``ratio P[first, y] - P[second, y] <= 0``, with small integers and shared bounds to save memory.
-
-        The entries of a row come in the order of their inputs.
-        """
+        """Rows ``ratio P[first, y] - P[second, y] <= 0``, in small integers, each in the order of its inputs."""
         size, swapped = len(first), np.asarray(first > second)[:, None]
         ends = np.stack([first, second], axis=1).astype(np.int32)
         coefficient = np.stack([ratio, np.full(size, -1.0)], axis=1)

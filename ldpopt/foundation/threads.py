@@ -41,8 +41,7 @@ def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Re
 def parts_of(rows: int, operations: float) -> list[slice]:
     """Split rows of so many operations each into slices for threads; the slices do not depend on the machine."""
     count = max(1, min(MAX_PARTS, rows, int(rows * operations / PART_OPERATIONS)))
-    ends = [rows * k // count for k in range(count + 1)]
-    return [slice(a, b) for a, b in pairwise(ends)]
+    return [slice(a, b) for a, b in pairwise([rows * k // count for k in range(count + 1)])]
 
 
 def over_rows(loop: Callable[..., object], fixed: Sequence[Any], arrays: Sequence[Any], operations: float) -> None:

@@ -240,9 +240,8 @@ def _read_utility(inputs: Labels, utility: Any, outputs: Sequence[Hashable] | No
 
 def divergences(channel: Float, prior: Float) -> Float:
     """Kullback-Leibler divergence of every row from the distribution of the reports, shape (n,), in nats."""
-    reports = prior @ channel
     with np.errstate(divide="ignore", invalid="ignore"):
-        terms = channel * np.log(channel / reports)
+        terms = channel * np.log(channel / (prior @ channel))
     return np.asarray(np.where(channel > 0, terms, 0.0).sum(axis=1))
 
 
@@ -261,6 +260,5 @@ def shannon_capacity(channel: Float, gap: float) -> ShannonCapacity:
             step = max(1.0, SHRINKAGE * step)
             continue
         prior, rows, step = raised, after, GROWTH * step
-        value = float(prior @ rows)
-        bound = min(bound, float(rows.max()))
+        value, bound = float(prior @ rows), min(bound, float(rows.max()))
     return ShannonCapacity(value, bound + sum(channel.shape) * 2.0**-52 * (1.0 + bound), frozen(prior))

@@ -67,8 +67,7 @@ def round_decay_up(epsilon: Budget, share: Fraction | int = 1) -> int:
 
 def two_sided_geometric_draws(weight: int, size: int, source: Source) -> Codes:
     r"""Draw whole numbers with :math:`P(k) \propto b^{|k|}`, ``b = weight / 2**53``; ``b = 1`` gives +-2**62."""
-    drawn = np.zeros(size, dtype=np.int64)
-    waiting = np.arange(size)
+    drawn, waiting = np.zeros(size, dtype=np.int64), np.arange(size)
     while len(waiting):
         magnitude = np.full(len(waiting), 1 << 62) if weight == TOTAL else geometric_draws(weight, len(waiting), source)
         minus = (source(len(waiting)) & np.uint64(1)).astype(bool)
@@ -84,8 +83,7 @@ def geometric_draws(weight: int, size: int, source: Source) -> Codes:
     """
     # With t near 1 / (1 - b), a uniform u is kept with probability b**u > 1/3, and v counts heads of a coin with
     # probability b**t: about ten words per draw at any b (Canonne, Kamath and Steinke 2020, algorithm 2).
-    block = TOTAL // (TOTAL - weight)
-    counted = np.zeros(size, dtype=np.int64)
+    block, counted = TOTAL // (TOTAL - weight), np.zeros(size, dtype=np.int64)
     if block < MAX_TOSSED_MEAN:
         alive = np.arange(size)
         while len(alive):

@@ -119,11 +119,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     @classmethod
     def private(
-        cls,
-        channel: Any,
-        privacy: Any,
-        inputs: Names | None = None,
-        outputs: Names | None = None,
+        cls, channel: Any, privacy: Any, inputs: Names | None = None, outputs: Names | None = None
     ) -> Mechanism:
         r"""The exactly private mechanism nearest to a channel, such as the optimum of a model of one's own.
 

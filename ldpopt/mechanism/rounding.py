@@ -1,7 +1,4 @@
-r"""From a float channel to integer masses on the grid of ``2**-53`` that satisfy a notion exactly.
-
-The methods are heuristics; each result is audited, and only one that passes is returned.
-"""
+"""From a float channel to integer masses on the grid of ``2**-53`` that satisfy a notion exactly, which is audited."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -232,8 +229,7 @@ def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
     reserve = missing_mass / 2
     share = 2 * missing_mass / room + values.shape[1] if room > missing_mass / ROW_TOTAL else np.inf
     while share < ROW_TOTAL / 8:
-        counts = _fill(values, center, share, reserve, uniform_slack, cone)
-        if counts is not None:
+        if (counts := _fill(values, center, share, reserve, uniform_slack, cone)) is not None:
             yield counts
         share, reserve = 2 * share, 2 * reserve
 
@@ -255,8 +251,7 @@ def _fill(values: Float, center: Float, share: float, reserve: float, slack: flo
 
 def _by_mixing(values: Float, mean: Float) -> Iterator[Float]:
     """``(1 - w) P + w mean`` for increasing ``w``, rounded up entry by entry; the last channel is constant."""
-    m = values.shape[1]
-    heaviest = int(np.argmax(mean))
+    m, heaviest = values.shape[1], int(np.argmax(mean))
     for power in (np.inf, *range(52, 0, -1)):
         weight = 2.0**-power
         mixed = (1 - weight) * values + weight * mean
@@ -278,8 +273,7 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
     is_large = len(first) * values.shape[1] >= PRODUCT_ENTRIES and len(first) >= DENSE_SHARE * ties.n**2
     if is_number and is_large and not slack:
         return _by_products(values, ties, ratio, is_whole=is_whole)
-    ratio = np.broadcast_to(ratio, first.shape)
-    by_target = np.argsort(second, kind="stable")
+    ratio, by_target = np.broadcast_to(ratio, first.shape), np.argsort(second, kind="stable")
     ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
     if is_number:
         partner, factor = first[by_target].astype(np.int32), ratio[by_target]
@@ -289,8 +283,7 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
     for _ in range(2 * len(values) + 2):
         before = found.copy()
         for x in order:
-            pairs = by_target[ends[x] : ends[x + 1]]
-            if len(pairs):
+            if len(pairs := by_target[ends[x] : ends[x + 1]]):
                 floor = (found[first[pairs]] - slack[first[pairs], x]) * ratio[pairs, None]
                 floor = (np.ceil(floor) if is_whole else floor).max(axis=0)
                 np.maximum(found[x], floor * tied, out=found[x])

@@ -48,11 +48,9 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     >>> round_rows(np.array([[0.1, 0.2, 0.7]]), bits=4)
     array([[ 2,  3, 11]])
     """
-    total = _total(bits)
-    array = np.asarray(channel, dtype=np.float64)
+    total, array = _total(bits), np.asarray(channel, dtype=np.float64)
     require_stochastic(array, MAX_ROW_SUM_ERROR)
-    sums = array.sum(axis=1)
-    found = np.empty(array.shape, np.int64)
+    sums, found = array.sum(axis=1), np.empty(array.shape, np.int64)
     for part in chunks(len(array), max(1, BLOCK // array.shape[1])):
         found[part] = _rounded(array[part], sums[part], total)
     return found
@@ -63,12 +61,10 @@ def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) 
     # Scaling by a power of two, the floor and the subtraction are exact: only the small remainders are rounded.
     scaled = array * float(total)
     whole = np.floor(scaled)
-    masses = whole.astype(np.int64)
-    remainder = scaled - whole
+    masses, remainder = whole.astype(np.int64), scaled - whole
     if not remainder.any() and (masses.sum(axis=1) == total).all():
         return masses
-    missing = (total - masses.sum(axis=1)) - remainder.sum(axis=1)
-    remainder += missing[:, None] * (array / sums[:, None])
+    remainder += ((total - masses.sum(axis=1)) - remainder.sum(axis=1))[:, None] * (array / sums[:, None])
     shift = np.floor(remainder)
     remainder -= shift
     masses = np.maximum(masses + shift.astype(np.int64), 0)
@@ -77,8 +73,7 @@ def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) 
     order = np.argsort(np.where(positive, -remainder, 1.0), axis=1, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.broadcast_to(np.arange(array.shape[1]), order.shape), axis=1)
-    units = np.clip(total - masses.sum(axis=1), 0, positive.sum(axis=1))
-    masses += rank < units[:, None]
+    masses += rank < np.clip(total - masses.sum(axis=1), 0, positive.sum(axis=1))[:, None]
     # Float rounding of the remainders can leave a unit too much or too little; the largest mass absorbs it.
     masses[np.arange(len(masses)), masses.argmax(axis=1)] += total - masses.sum(axis=1)
     return masses
@@ -119,8 +114,7 @@ class AliasTable:
     alias: NDArray[np.int32]
 
     def __init__(self, counts: Counts, bits: int = BITS) -> None:
-        total = _total(bits)
-        masses = np.asarray(counts)
+        total, masses = _total(bits), np.asarray(counts)
         if masses.ndim != 2 or 0 in masses.shape or masses.dtype.kind not in "iu":
             what = f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers (inputs, outputs)"
             raise MechanismError(what, do="round a channel of floats with round_rows")
@@ -233,8 +227,7 @@ def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32
     # With cumulative deficits D of the small cells and surpluses E of the large ones, small cell i takes from the first
     # large cell j with E[j] > D[i-1]. Large cell j falls to the weight at the first i with D[i] >= E[j], keeps
     # weight + E[j] - D[i] and takes the rest from large cell j + 1.
-    threshold = np.minimum(masses, weight)
-    alias = np.empty(masses.shape, dtype=np.int32)
+    threshold, alias = np.minimum(masses, weight), np.empty(masses.shape, dtype=np.int32)
     alias[:] = np.arange(masses.shape[1], dtype=np.int32)
     for row, kept, donors in zip(masses, threshold, alias, strict=True):
         small, large = np.flatnonzero(row < weight), np.flatnonzero(row > weight)

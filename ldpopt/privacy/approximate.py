@@ -55,12 +55,11 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
     form: Literal["event", "entry"] = "event"
 
     def __init__(self, epsilon: float | str, delta: float, form: Literal["event", "entry"] = "event") -> None:
-        object.__setattr__(self, "epsilon", Budget(epsilon))
+        budget = Budget(epsilon)
         value = real_number(delta, "delta", 0, 1, do="give a probability, usually far below 0.1")
         if not isinstance(form, str) or form not in ("event", "entry"):
             raise StatementError(f"form = {short_repr(form)} is unknown", do='give "event" (the definition) or "entry"')
-        object.__setattr__(self, "delta", value)
-        object.__setattr__(self, "form", form)
+        vars(self).update(epsilon=budget, delta=value, form=form)
 
     @property
     def is_separated(self) -> bool:
@@ -98,8 +97,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         ratio = float(min(self.epsilon.enclosure()[0], Fraction(10**300)))
         for x in range(len(inputs)):
             excess_by_output = channel[x] - ratio * channel
-            excess = np.maximum(excess_by_output, 0).sum(axis=1)
-            worse = np.flatnonzero(excess > self.delta + min_excess)
+            worse = np.flatnonzero(np.maximum(excess_by_output, 0).sum(axis=1) > self.delta + min_excess)
             found += [(x, int(k), excess_by_output[k] > 0) for k in worse if k != x]
         if not found:
             return None

@@ -60,14 +60,13 @@ class GraphDP(TiedNotion):
     parts: Parts = "connected"
 
     def __init__(self, epsilon: float | str, graph: nx.Graph[Any], parts: Parts = "connected") -> None:
-        object.__setattr__(self, "epsilon", Budget(epsilon))
+        budget = Budget(epsilon)
         require_undirected(graph)
         if not isinstance(parts, str) or parts not in ("connected", "separate"):
             raise StatementError(f"parts = {short_repr(parts)} is unknown", do='give "connected" or "separate"')
         if parts == "connected":
             _require_connected(graph)
-        object.__setattr__(self, "graph", graph)
-        object.__setattr__(self, "parts", parts)
+        vars(self).update(epsilon=budget, graph=graph, parts=parts)
 
     def __repr__(self) -> str:
         nodes, edges = self.graph.number_of_nodes(), self.graph.number_of_edges()
@@ -163,8 +162,7 @@ def _components(graph: nx.Graph[Any]) -> list[list[Any]]:
 
 
 def _require_connected(graph: nx.Graph[Any]) -> None:
-    parts = _components(graph)
-    if len(parts) > 1:
+    if len(parts := _components(graph)) > 1:
         one, other = (part[0] for part in parts[:2])
         raise StatementError(
             f"the neighbor graph falls into {len(parts)} parts: {one!r} and {other!r} would not be protected "

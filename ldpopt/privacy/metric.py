@@ -80,17 +80,11 @@ class MetricDP(TiedNotion):
         if not callable(distance):
             table = read_distance(distance, names)
             distance, names = frozen(table.values), table.axes[0]
-        object.__setattr__(self, "epsilon", Budget(epsilon))
-        object.__setattr__(self, "distance", distance)
-        object.__setattr__(self, "inputs", names)
+        vars(self).update(epsilon=Budget(epsilon), distance=distance, inputs=names)
 
     @classmethod
     def of_points(
-        cls,
-        epsilon: float | str,
-        points: Any,
-        metric: PointMetric = "euclidean",
-        inputs: Names | None = None,
+        cls, epsilon: float | str, points: Any, metric: PointMetric = "euclidean", inputs: Names | None = None
     ) -> Self:
         """Metric privacy for places with coordinates.
 
@@ -289,8 +283,7 @@ def _named_distance(name: Any, points: Any, inputs: Names | None) -> tuple[Any, 
 
 def _difference(x: Hashable, other: Hashable) -> float:
     """Absolute difference of two labels that are numbers."""
-    numbers = label_numbers([x, other])
-    if numbers is None:
+    if (numbers := label_numbers([x, other])) is None:
         what = f"distance = 'absolute' needs numbers, and {short_repr(x)} or {short_repr(other)} is not a number"
         raise StatementError(what, do="pass points={label: number, ...}")
     return float(abs(numbers[0] - numbers[1]))

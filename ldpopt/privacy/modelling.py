@@ -115,8 +115,7 @@ class CvxpyRows:
         """Constrain linear rows over the entries."""
         import scipy.sparse as sp
 
-        m = self.channel.shape[1]
-        entries = self.cp.vec(self.channel, order="C")
+        m, entries = self.channel.shape[1], self.cp.vec(self.channel, order="C")
         table = sp.csr_array((block.coefficient, (block.row, block.x * m + block.y)), (len(block), entries.size))
         upper, lower = np.flatnonzero(np.isfinite(block.upper)), np.flatnonzero(np.isfinite(block.lower))
         if len(upper):
@@ -135,8 +134,7 @@ def read_ratio(ratio: Any, ties: Ties | None) -> Any:
     k = len(own)
     if ratio is None:
         return own[0] if ties.distance is None else own
-    shape = getattr(ratio, "shape", np.shape(ratio))
-    if shape == () and ties.distance is not None:
+    if (shape := getattr(ratio, "shape", np.shape(ratio))) == () and ties.distance is not None:
         if hasattr(ratio, "value") and k > 1:
             what = f"one parameter cannot stand for the ratios at {k} distances"
             do = f"pass a cp.Parameter({k}, pos=True), with values as notion.ratios() has them"
@@ -199,8 +197,7 @@ def cvxpy_constraints(
 def own_ratios(privacy: Any, inputs: Names | None) -> Float:
     """Ratios of a notion's ties, shape (k,); its own inputs are the default."""
     names = privacy.alphabet if inputs is None else tuple(inputs)
-    ties = exact_ties(privacy, privacy.ties((0, 1) if names is None else names))
-    if ties is None:
+    if (ties := exact_ties(privacy, privacy.ties((0, 1) if names is None else names))) is None:
         raise StatementError("this notion writes fixed rows, which have no ratio", do="leave ratio out")
     return distinct_ratios(ties)
 
@@ -336,5 +333,4 @@ class PulpRows:
 
 def _free(name: str, taken: Container[str]) -> str:
     """Return the name, with the next free number if it is taken."""
-    numbered = (f"{name}_{number}" for number in count(2))
-    return next(full for full in chain([name], numbered) if full not in taken)
+    return next(full for full in chain([name], (f"{name}_{number}" for number in count(2))) if full not in taken)

@@ -102,8 +102,7 @@ def cycle(labels: Iterable[Hashable]) -> Graph:
     >>> cycle(range(12)).has_edge(11, 0)
     True
     """
-    names = _distinct(labels)
-    if len(names) < 3:
+    if len(names := _distinct(labels)) < 3:
         what = f"a cycle of {len(names)} labels does not exist"
         raise StatementError(what, do="give at least three labels, or use a path")
     return _graph_of(names, zip(names, (*names[1:], names[0]), strict=True))
@@ -238,8 +237,7 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
     ([1, 3, 5, 7], [1, 3])
     """
     steps = list(generators)
-    wrong = [step for step in steps if not is_whole(step)]
-    if wrong:
+    if wrong := [step for step in steps if not is_whole(step)]:
         raise StatementError(f"the generator {short_repr(wrong[0])} is not an integer", do="give whole numbers")
     if isinstance(elements, range):
         return _graph_of(
@@ -288,8 +286,7 @@ def within(
     [(0, 1)]
     """
     do = "give a positive finite r in the unit of the distance"
-    radius = real_number(r, "r", do=do)
-    if not (radius > 0 and np.isfinite(radius)):
+    if not ((radius := real_number(r, "r", do=do)) > 0 and np.isfinite(radius)):
         raise StatementError(f"r = {radius} is not a radius", do=do)
     if callable(metric):
         if not isinstance(points, Mapping) and is_labelled(points):

@@ -37,8 +37,7 @@ class Notion(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        kind = cls.__dict__.get("kind")
-        if kind:
+        if kind := cls.__dict__.get("kind"):
             known = KINDS.setdefault(kind, cls)
             if known.__module__ != cls.__module__:
                 raise TypeError(f"the kind {kind!r} of {cls.__name__} is that of {known.__module__}.{known.__name__}")
@@ -311,8 +310,7 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
 def read_labels(given: Any, what: str) -> tuple[Hashable, ...]:
     """Read a list of distinct labels of a notion, such as the sensitive inputs."""
     do = f"pass {what} as a list of labels"
-    is_list = hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1
-    if isinstance(given, (str, bytes, dict)) or not is_list:
+    if isinstance(given, (str, bytes, dict)) or not (hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1):
         raise StatementError(f"{what} = {short_repr(given)} is not a list of labels", do=do)
     names = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
     try:

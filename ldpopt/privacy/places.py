@@ -137,8 +137,7 @@ def _great_circle(coordinates: Float, names: Labels | None) -> Float:
         what = f"a point on the globe has {coordinates.shape[1]} coordinates"
         raise StatementError(what, do="give latitude, longitude")
     for axis, (kind, limit) in enumerate((("latitude", 90), ("longitude", 360))):
-        wrong = np.flatnonzero(np.abs(coordinates[:, axis]) > limit)
-        if len(wrong):
+        if len(wrong := np.flatnonzero(np.abs(coordinates[:, axis]) > limit)):
             value, where = coordinates[wrong[0], axis], f"the point of {_name(names, int(wrong[0]))}"
             do = "give (latitude, longitude) in degrees"
             raise StatementError(f"{kind} {value} is not within {limit} degrees of 0", where=where, do=do)
@@ -166,8 +165,7 @@ def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int
     At most ``n**3 / 2`` additions, or `SAMPLE` times ``n**2`` if all pairs are kept, in threads from `THREADED_INPUTS`
     inputs on, and ``n**2`` extra floats.
     """
-    n = len(distance)
-    through = distance.copy()
+    n, through = len(distance), distance.copy()
     np.fill_diagonal(through, np.inf)  # a third input differs from both
     is_implied = np.eye(n, dtype=bool)
 

@@ -130,8 +130,7 @@ def graph_of_positions(edges: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
     n = len(inputs)
     pairs = edges if isinstance(edges, list) else [edges]
     for k, edge in enumerate(pairs):
-        is_pair = isinstance(edge, list) and len(edge) == 2 and all(type(x) is int and 0 <= x < n for x in edge)
-        if not is_pair:
+        if not (isinstance(edge, list) and len(edge) == 2 and all(type(x) is int and 0 <= x < n for x in edge)):
             what = f"the edge {short_repr(edge)} should be a pair of integers from 0 to {n - 1}, positions of inputs"
             raise MisstatedError(what, "edges", k, do="give labels as neighbors = { edges = [[label, label]] }")
     return _by_edges([[inputs[x] for x in edge] for edge in pairs], inputs, "edges")

@@ -50,8 +50,7 @@ class Ties:
         kinds = {"first": np.int64, "second": np.int64, "owner": np.int64, "distance": float, "capped": bool}
         object.__setattr__(self, "budget", Budget(self.budget))
         for name, kind in kinds.items():
-            given = getattr(self, name)
-            if given is not None and not isinstance(given, np.ndarray):
+            if (given := getattr(self, name)) is not None and not isinstance(given, np.ndarray):
                 object.__setattr__(self, name, np.array(given, kind))
         self._check_pairs()
         if not 0 <= self.delta <= 1:

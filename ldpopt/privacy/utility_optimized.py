@@ -63,10 +63,8 @@ class UtilityOptimizedLDP(TiedNotion):
     protected: tuple[Hashable, ...] | None = None
 
     def __init__(self, epsilon: float | str, sensitive: Names, protected: Names | None = None) -> None:
-        object.__setattr__(self, "epsilon", Budget(epsilon))
-        object.__setattr__(self, "sensitive", read_labels(sensitive, "sensitive"))
-        reports = None if protected is None else read_labels(protected, "protected")
-        object.__setattr__(self, "protected", reports)
+        vars(self).update(epsilon=Budget(epsilon), sensitive=read_labels(sensitive, "sensitive"))
+        vars(self)["protected"] = None if protected is None else read_labels(protected, "protected")
 
     def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse labels that are not in the alphabets, and inputs that have neither an own nor a protected report."""
@@ -99,8 +97,7 @@ class UtilityOptimizedLDP(TiedNotion):
         position, sensitive = {label: x for x, label in enumerate(inputs)}, set(self.sensitive)
         others = {y for y in outputs if y in position and y not in sensitive}
         if self.protected is not None:
-            unfit = [y for y in outputs if y not in others and y not in self.protected]
-            if unfit:
+            if unfit := [y for y in outputs if y not in others and y not in self.protected]:
                 raise _unfit(unfit[0])
             others -= set(self.protected)
         return one_sided_divergence(channel, self.epsilon, None, {y: position[y] for y in others})
@@ -109,21 +106,17 @@ class UtilityOptimizedLDP(TiedNotion):
         """Owner of each report, or -1 for a protected one, shape (m,)."""
         require_known(self.sensitive, inputs, "sensitive", "input")
         require_known(self.protected or (), outputs, "protected", "output")
-        position = {label: x for x, label in enumerate(inputs)}
-        sensitive = set(self.sensitive)
+        position, sensitive = {label: x for x, label in enumerate(inputs)}, set(self.sensitive)
         is_own = {y: y in position and y not in sensitive for y in outputs}
         if self.protected is not None:
             chosen = set(self.protected)
-            unfit = [y for y in outputs if y not in chosen and not is_own[y]]
-            if unfit:
+            if unfit := [y for y in outputs if y not in chosen and not is_own[y]]:
                 raise _unfit(unfit[0])
             is_own = {y: y not in chosen for y in outputs}
         owner = np.array([position[y] if is_own[y] else -1 for y in outputs], np.int64)
-        if (owner >= 0).all():
-            silent = sorted(set(range(len(inputs))) - set(owner.tolist()))
-            if silent:
-                what = f"no report is protected, so input {short_repr(inputs[silent[0]])} has nothing to report"
-                raise StatementError(what, do="add an output, or name a protected one")
+        if (owner >= 0).all() and (silent := sorted(set(range(len(inputs))) - set(owner.tolist()))):
+            what = f"no report is protected, so input {short_repr(inputs[silent[0]])} has nothing to report"
+            raise StatementError(what, do="add an output, or name a protected one")
         return owner
 
 

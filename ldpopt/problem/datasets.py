@@ -109,8 +109,7 @@ def _read(name: str) -> Dataset:
     found, index = np.unique(codes.astype(np.int64), return_inverse=True)
     labels = {int(code): int(code) for code in found} if labels is None else labels
     position = {code: k for k, code in enumerate(labels)}
-    unknown = [code for code in found.tolist() if code not in position]
-    if unknown:
+    if unknown := [code for code in found.tolist() if code not in position]:
         what = f"the installed data set {name!r} has the code {unknown[0]}, which ldpopt does not know"
         raise LdpoptError(what, do="install statsmodels >= 0.14 as ldpopt was tested with")
     positions = np.array([position[code] for code in found.tolist()], dtype=np.int64)
@@ -121,8 +120,7 @@ def _read(name: str) -> Dataset:
 @lru_cache(maxsize=8)
 def _table(file: str) -> Mapping[str, NDArray[Any]]:
     """Columns of a file of statsmodels, which is not imported: that would take longer than most problems."""
-    package = importlib.util.find_spec("statsmodels")
-    if package is None:
+    if (package := importlib.util.find_spec("statsmodels")) is None:
         what = f"the data set {file!r} needs the package statsmodels, which is not installed"
         raise LdpoptError(what, do='pip install "ldpopt[data]"')
     path = Path(package.submodule_search_locations[0], "datasets", file, f"{file}.csv")  # type: ignore[index]

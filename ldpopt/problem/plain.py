@@ -1,7 +1,4 @@
-"""A problem in plain values, as JSON holds them: for certificates, checkpoints of sweeps and model files.
-
-``from_plain(Entry(plain(problem), path))`` is the same problem: floats stay the same floats and budgets exact.
-"""
+"""A problem in plain values, as JSON holds them, for certificates and checkpoints; floats and budgets stay exact."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -39,11 +36,10 @@ def from_plain(entry: Entry) -> Problem:
     objective: Any = table["objective"].text("expected", "worst_case")
     prior = None if table["prior"].value is None else table["prior"].numbers(n)
     sense: Any = table["sense"].text("gain", "loss")
-    matrix = table["utility"].numbers(n, m)
     try:
         privacy = read_notion(table["privacy"], inputs)
         blocks = [_read_block(block, n, m) for block in table["constraints"].list()]
-        utility = Utility(matrix, sense)
+        utility = Utility(table["utility"].numbers(n, m), sense)
         return Problem(prior, utility, privacy, inputs=inputs, outputs=outputs, objective=objective, constraints=blocks)
     except StatementError as error:
         if error.where:

@@ -55,8 +55,7 @@ def read_priors(priors: Any, inputs: Names | None = None, what: str = "table of 
         n = "inputs" if inputs is None else len(inputs)
         wrong = f"the {what} has shape {table.values.shape}; it needs (priors, {n})"
         raise StatementError(wrong, do=f"give one row of {n} probabilities for each prior")
-    columns = table.axes[1]
-    values = table.to(None, inputs)
+    columns, values = table.axes[1], table.to(None, inputs)
     labels = columns if inputs is None or columns is None else tuple(inputs)
     rows = values if labels is None else [dict(zip(labels, row, strict=True)) for row in values.tolist()]
     order = inputs if labels is None else labels
@@ -84,8 +83,7 @@ def exact_prior(prior: Any, inputs: Names | None = None) -> list[Fraction]:
 
 
 def _require_weights(weights: Float, names: Names, what: str) -> None:
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
+    if len(bad := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))):
         x = int(bad[0])
         wrong = f"{what}[{short_repr(names[x])}] = {weights[x]} is not a probability"
         raise StatementError(wrong, do="give finite numbers >= 0")

@@ -55,8 +55,7 @@ class Utility:
         if matrix.ndim != 2 or 0 in matrix.shape:
             what = f"the {self.sense} matrix has shape {matrix.shape}; it needs (inputs, outputs)"
             raise StatementError(what, do="give one row for each input, one column for each output")
-        bad = np.argwhere(~np.isfinite(matrix))
-        if len(bad):
+        if len(bad := np.argwhere(~np.isfinite(matrix))):
             x, y = map(int, bad[0])
             raise StatementError(f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite", do="give finite numbers")
         (n, m), (inputs, outputs) = matrix.shape, table.axes

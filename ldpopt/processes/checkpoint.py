@@ -34,8 +34,7 @@ class Checkpoint:
         unpack: Callable[[Any], Any],
     ) -> None:
         self.path, self._pack, self._unpack = Path(path), pack, unpack
-        text = json.dumps(statement, sort_keys=True, separators=(",", ":"))
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        digest = hashlib.sha256(json.dumps(statement, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
         self._header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "title": title, "statement": digest}
         self._handle: int | None = None
         self._synced = 0.0
@@ -85,8 +84,7 @@ class Checkpoint:
 
     def _read(self) -> dict[Any, Any]:
         """Finished points of an earlier run; an unfinished last line is cut off."""
-        raw = self.path.read_bytes()
-        whole, _, rest = raw.rpartition(b"\n")
+        whole, _, rest = self.path.read_bytes().rpartition(b"\n")
         if not whole and json.dumps(self._header, separators=(",", ":")).encode().startswith(rest):
             os.truncate(self.path, 0)
             return {}

@@ -1,8 +1,4 @@
-"""A child process that calls functions for this one, and can be killed at any moment.
-
-When the parent ends, the system kills the child and all processes that it has started, even while the child runs
-compiled code. Functions, arguments, results and errors are sent as bytes.
-"""
+"""A child process that calls functions for this one, can be killed at any moment, and ends with its parent."""
 
 from __future__ import annotations
 
@@ -243,6 +239,4 @@ def describe_exit(code: int) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    if name == "SIGKILL":
-        return "killed by SIGKILL, for example because memory ran out"
-    return f"crashed with {name}"
+    return "killed by SIGKILL, for example because memory ran out" if name == "SIGKILL" else f"crashed with {name}"

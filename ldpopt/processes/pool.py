@@ -1,8 +1,4 @@
-"""Run a task at many independent points: here, in worker processes, or by an executor.
-
-The results do not depend on the way. A point at which workers die is tried again, and given up after the third death;
-the run goes on.
-"""
+"""Run a task at many independent points: here, in worker processes, or by an executor, with the same results."""
 
 import os
 import pickle
@@ -68,10 +64,7 @@ def run(
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
 ) -> Finished:
-    """Call a task with every point, and keep each result as soon as it is there.
-
-    ``progress`` is called with the numbers of finished points and of all points.
-    """
+    """Call a task with every point, keep results at once; ``progress`` gets the numbers of finished and all points."""
     size = count_of(jobs)
     with nullcontext() if checkpoint is None else checkpoint, sigterm_as_interrupt():
         this = _Run(task, points, checkpoint, progress)
@@ -131,8 +124,7 @@ class _Run:
             while self.waiting or self._suspects or self._running:
                 most = 1 if is_own and self._suspects else most_running
                 while len(self._running) < most and (keys := self._next_chunk(most_running)):
-                    points = packed([self._points[key] for key in keys])
-                    self._running[pool.submit(_answers, task, points)] = keys
+                    self._running[pool.submit(_answers, task, packed([self._points[key] for key in keys]))] = keys
                 done, _ = wait(self._running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._take_in(future, is_own)
@@ -154,8 +146,7 @@ class _Run:
         if self._suspects:
             return [self._suspects.popleft()]
         each = self._seconds / self._measured if self._measured else CHUNK_SECONDS
-        fair_share = len(self.waiting) // (2 * workers)
-        size = max(1, min(MAX_CHUNK, int(CHUNK_SECONDS / max(each, 1e-9)), fair_share))
+        size = max(1, min(MAX_CHUNK, int(CHUNK_SECONDS / max(each, 1e-9)), len(self.waiting) // (2 * workers)))
         return [self.waiting.popleft() for _ in range(min(size, len(self.waiting)))]
 
     def _take_in(self, future: Future[Any], is_own: bool = False) -> None:
@@ -276,8 +267,7 @@ class _Workers:
 def _started(size: int) -> Any:
     from loky import ProcessPoolExecutor
 
-    threads = str(max(1, (os.cpu_count() or 1) // size))
-    limits = {f"{name}_NUM_THREADS": threads for name in ("OMP", "OPENBLAS", "MKL")}
+    limits = {f"{name}_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // size)) for name in ("OMP", "OPENBLAS", "MKL")}
     # Without this, loky replaces a worker that needs more memory than for its first point, with a warning.
     limits["LOKY_MAX_MEMORY_LEAK_SIZE"] = "1e18"
     environment = {name: value for name, value in limits.items() if name not in os.environ}

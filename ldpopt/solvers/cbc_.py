@@ -73,8 +73,7 @@ def _read(program: LinearProgram, problem: pulp.LpProblem) -> tuple[Any, Any, An
     duals = np.zeros(program.shape[0])
     for row in range(len(duals)):
         for _, _, suffix in pulp_sides(float(program.row_lower[row]), float(program.row_upper[row])):
-            dual = problem.constraints[f"r{row}{suffix}"].pi
-            if dual is None:
+            if (dual := problem.constraints[f"r{row}{suffix}"].pi) is None:
                 return point, None, None
             duals[row] += dual
     reduced = [v.dj for v in columns]
@@ -84,11 +83,9 @@ def _read(program: LinearProgram, problem: pulp.LpProblem) -> tuple[Any, Any, An
 def _command() -> Any:
     """Return the CBC that comes with PuLP, or one on the system's path."""
     for name in ("PULP_CBC_CMD", "COIN_CMD"):
-        command = getattr(pulp, name, None)
-        if command is not None and command(msg=False).available():
+        if (command := getattr(pulp, name, None)) is not None and command(msg=False).available():
             return command
-    path = _from_cbcbox()
-    if path:
+    if path := _from_cbcbox():
         return lambda **options: pulp.COIN_CMD(path=path, **options)
     what = "solver 'cbc' needs the program cbc, which this version of PuLP does not contain"
     raise SolverNotFoundError(what, do='pip install cbcbox, or "pulp<4"')

@@ -32,10 +32,7 @@ _TOLERANCES: dict[str, dict[str, Any]] = {
 
 
 class Cvxpy(Solver):
-    """cvxpy with a named solver: ``"cvxpy"`` is Clarabel, ``"cvxpy:SCS"`` is SCS.
-
-    Its import takes more than a second, which a time limit can stop only in another process.
-    """
+    """cvxpy with a named solver: ``"cvxpy"`` is Clarabel, ``"cvxpy:SCS"`` is SCS; its import takes seconds."""
 
     def __init__(self, solver: str = "CLARABEL") -> None:
         if find_spec("cvxpy") is None:
@@ -61,8 +58,7 @@ class Cvxpy(Solver):
         rows, problem, point = program.cvxpy_sides()
         settings = {**_TOLERANCES.get(self._solver, {}), **options}
         if time_limit is not None and self._solver in _TIME_LIMIT:  # the other solvers are killed at the limit
-            seconds_left = time_limit - (time.perf_counter() - began)
-            settings[_TIME_LIMIT[self._solver]] = max(seconds_left, 0.01)
+            settings[_TIME_LIMIT[self._solver]] = max(time_limit - (time.perf_counter() - began), 0.01)
         try:
             with warnings.catch_warnings(), _silence(self._solver):
                 # The status reports inaccuracy, and the certificate measures it.

@@ -1,8 +1,4 @@
-"""Solvers with enforced time limits: a large program is solved in a child process, which can be killed.
-
-A C library may ignore time limits and Ctrl-C, and a crash ends its whole process. Small programs, which take a fraction
-of a second, are solved in this process.
-"""
+"""Solvers with enforced time limits: a large program is solved in a child process, which can be killed."""
 
 import json
 import math

@@ -105,8 +105,7 @@ def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Dea
     outcome = _run(program, SCALE, {**TOLERANCES, **steps, **options}, deadline, _with_new_rows(program, basis))
     if _is_stalled(outcome, options) and basis is not None:
         # Among nearly parallel rows a simplex method may cycle, from any basis, where tolerances are the smallest.
-        settings = {**SIMPLEX, **steps, "simplex_strategy": 4, **options}
-        outcome = _run(program, 1.0, settings, deadline, None)
+        outcome = _run(program, 1.0, {**SIMPLEX, **steps, "simplex_strategy": 4, **options}, deadline, None)
     is_wrong = basis is not None and outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL
     if is_wrong or (basis is not None and _is_stalled(outcome, options)):
         # From a basis with nearly parallel rows HiGHS may call an infeasible point optimal. Columns scaled to at most 1

@@ -118,8 +118,7 @@ class LinearProgram:
 
     def __str__(self) -> str:
         names, direction = self.column_names(), "maximize" if self.maximize else "minimize"
-        used = np.flatnonzero(self.objective)
-        lines = [self._sizes]
+        used, lines = np.flatnonzero(self.objective), [self._sizes]
         for what, spans in (("columns ", self.columns), ("rows    ", self.rows)):
             sizes: dict[str, int] = {}
             for span in spans:
@@ -276,8 +275,7 @@ class LinearProgram:
         """At most three vector constraints, each with its rows and the sign of its dual; the model; its variable."""
         import cvxpy as cp
 
-        point = cp.Variable(self.shape[1], name="v")
-        equal = self.row_lower == self.row_upper
+        point, equal = cp.Variable(self.shape[1], name="v"), self.row_lower == self.row_upper
         kinds = (
             (np.flatnonzero(equal), self.row_upper, 0),
             (np.flatnonzero(~equal & np.isfinite(self.row_upper)), self.row_upper, 1),
@@ -286,12 +284,10 @@ class LinearProgram:
         rows = []
         for index, side, sign in kinds:
             if len(index):
-                selected = self.matrix[index]
-                rows.append((relation(selected @ point, side[index], sign), index, sign))
+                rows.append((relation(self.matrix[index] @ point, side[index], sign), index, sign))
         bounds = []
         for values, sign in ((self.column_lower, -1), (self.column_upper, 1)):
-            finite = np.flatnonzero(np.isfinite(values))
-            if len(finite):
+            if len(finite := np.flatnonzero(np.isfinite(values))):
                 bounds.append(relation(point[finite], values[finite], sign))
         sense = cp.Maximize if self.maximize else cp.Minimize
         return rows, cp.Problem(sense(self.objective @ point), [row for row, *_ in rows] + bounds), point

@@ -1,7 +1,6 @@
 """Iterative refinement improves any solver's answer until its residuals are roundoff (Gleixner, Steffy, Wolter 2016).
 
-A solver satisfies rows up to an absolute tolerance, or prints eight digits. The correction of its answer is the optimum
-of another linear program, with small bounds and costs: scale it up, solve it, scale the answer down and add it.
+The correction of an answer is the optimum of another linear program, with small bounds and costs, which is scaled up.
 """
 
 from collections.abc import Callable, Iterable
@@ -44,8 +43,7 @@ def refine(
     rounds: int = 3,
 ) -> Outcome:
     """Improve an optimal outcome until its residuals are roundoff, or no longer decrease."""
-    point = _refine_one(program, outcome, solve, rounds)
-    if point is None:
+    if (point := _refine_one(program, outcome, solve, rounds)) is None:
         return outcome
     remaining = iter(others)
     while point.residual > ACCEPTED_RESIDUAL and (other := next(remaining, None)) is not None:

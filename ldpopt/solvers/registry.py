@@ -42,8 +42,7 @@ def find(name: str | Solver) -> Solver:
         address = getattr(others[head], "value", "").partition("[")[0].strip()
         factory = others[head].load()
     solver = require_solver(factory(detail) if detail else factory())
-    is_trusted = head in own and solver.in_process_nonzeros == math.inf
-    return solver if is_trusted else Guarded(solver, address, detail)
+    return solver if head in own and solver.in_process_nonzeros == math.inf else Guarded(solver, address, detail)
 
 
 def installed() -> dict[str, str]:

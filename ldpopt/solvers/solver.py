@@ -87,8 +87,7 @@ def check_outcome(outcome: Any, solver: Solver, program: LinearProgram) -> Outco
         raise _wrong(solver, "the status OPTIMAL without a point")
     rows, columns = program.shape
     for name, size in (("point", columns), ("row_duals", rows), ("column_duals", columns)):
-        given = getattr(outcome, name)
-        if given is not None:
+        if (given := getattr(outcome, name)) is not None:
             _require_numbers(solver, name, given, size)
     return outcome
 

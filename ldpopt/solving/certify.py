@@ -53,8 +53,7 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     do = "pass what solve() returned; audit(mechanism) proves privacy alone, design.certificate.recheck() a design"
     require_kind(solution, Solution, "certify()", do)
     gap = None if gap is None else real_number(gap, "gap")
-    mechanism = solution.mechanism
-    found = prove(solution.problem, mechanism, multipliers_of(solution))
+    found = prove(solution.problem, solution.mechanism, multipliers_of(solution))
     if gap is not None and found.relative_gap > gap:
         raise CertificateError(
             f"the certified gap is {found.relative_gap:.3g}, more than the requested {gap:.3g}",
@@ -77,9 +76,7 @@ def multipliers_of(solution: Solution) -> Multipliers:
 
 def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float) -> Multipliers:
     """The multipliers of a program's rows; duals that are not finite count as 0."""
-    duals = np.where(np.isfinite(row_duals), row_duals, 0.0)
-    if problem.utility.sense == "loss":
-        duals = -duals
+    duals = np.where(np.isfinite(row_duals), row_duals, 0.0) * (-1.0 if problem.utility.sense == "loss" else 1.0)
     named = {span.name: duals[span.slice] for span in program.rows if span.block is None}
     blocks = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
     # Privacy rows that a notion with ties implies are proved from the statement, all others are its own.
@@ -96,10 +93,7 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
 
 
 def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
-    """The pairs and events of a notion's rows with positive multipliers; None if the rows have another shape.
-
-    Rows of one entry, which must be 0, are left out: the problem implies them.
-    """
+    """Pairs and events of a notion's rows with positive multipliers; None if the rows have another shape."""
     under = block.coefficient < 0
     over = ~under & (np.bincount(block.row[under], minlength=len(block)) > 0)[block.row]
     if not np.array_equal(block.row[under], block.row[over]) or not np.array_equal(block.y[under], block.y[over]):
@@ -109,8 +103,7 @@ def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
     first, second = block.x[over], block.x[under]
     if (first != first[starts]).any() or (second != second[starts]).any():
         return None
-    tied = np.bincount(block.row[under], minlength=len(block)) > 0
-    kept = np.flatnonzero((values > 0) & tied)
+    kept = np.flatnonzero((values > 0) & (np.bincount(block.row[under], minlength=len(block)) > 0))
     row_number = np.full(len(block), -1)
     row_number[kept] = np.arange(len(kept))
     rows = row_number[block.row[under]]

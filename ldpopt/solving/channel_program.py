@@ -53,8 +53,7 @@ class Structure:
         n, m = self.shape
         row, column, value = block.row.astype(np.int64), block.x.astype(np.int64) * m + block.y, block.coefficient
         if self.form == "compact":
-            row = np.concatenate([row, row])
-            column = np.concatenate([column, n * m + block.y])
+            row, column = np.concatenate([row, row]), np.concatenate([column, n * m + block.y])
             value = np.concatenate([value, self.b * value])
         return compress(row, column, value, len(block), n * m + m + 1)
 
@@ -94,8 +93,7 @@ class ChannelProgram(LinearProgram):
         """
         import cvxpy as cp
 
-        problem = self.problem
-        if problem is None:
+        if (problem := self.problem) is None:
             raise StatementError("only a program of formulate() has a cvxpy model", do="call formulate(problem)")
         rows = CvxpyRows(cp.Variable(problem.utility.shape, name="P"))
         rows.add_channel()
@@ -136,8 +134,7 @@ def compress(row: Int, column: Int, value: Float, n_rows: int, n_columns: int) -
     key, inverse = np.unique(key, return_inverse=True)
     summed = np.bincount(inverse, value, len(key))
     key, summed = key[summed != 0], summed[summed != 0]
-    start = np.searchsorted(key, np.arange(n_rows + 1) * n_columns)
-    return start, key % n_columns, summed
+    return np.searchsorted(key, np.arange(n_rows + 1) * n_columns), key % n_columns, summed
 
 
 def program_blocks(program: LinearProgram, values: Any) -> dict[str, Float]:

@@ -50,8 +50,7 @@ class Size:
 
 def default_form(problem: Problem) -> ProgramForm:
     """The smallest exact form: for an event-wise delta events, else compact if all tied pairs have one constraint."""
-    ties = problem.ties()
-    if ties is not None and ties.is_shared:
+    if (ties := problem.ties()) is not None and ties.is_shared:
         return "events"
     return "compact" if ties is not None and ties.is_compact and not problem.privacy.is_separated else "pairwise"
 
@@ -78,8 +77,7 @@ def size(problem: Problem, form: ProgramForm) -> Size:
     rows, columns, nonzeros = n + extra[0], n * m, float(n * m + extra[1])
     if problem.objective == "worst_case":
         rows, columns, nonzeros = rows + n, columns + 1, nonzeros + n * m
-    ties = _ties_of(problem, form)
-    if ties is not None and form == "events":
+    if (ties := _ties_of(problem, form)) is not None and form == "events":
         pairs = _n_pairs(ties)
         return Size(form, rows + pairs * (m + 1), columns + pairs * m, nonzeros + 4 * pairs * m)
     if ties is not None and form in ("compact", "relaxation"):
@@ -208,8 +206,7 @@ def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:
     budget, is_gain = ties.budget, problem.utility.sense == "gain"
     structure = Structure("compact", _weighted(problem), is_gain, budget.b, budget.beta, ties.delta, ties)
     capped, shared = np.flatnonzero(ties.capped_inputs()), np.flatnonzero(ties.tied_outputs(m))
-    q = np.arange(n * m).reshape(n, m)
-    floors = n * m + np.arange(m)
+    q, floors = np.arange(n * m).reshape(n, m), n * m + np.arange(m)
     sums = np.concatenate([q, np.broadcast_to(floors, (n, m))], axis=1)
     caps = np.stack(np.broadcast_arrays(q[np.ix_(capped, shared)], floors[shared]), axis=2)
     size = len(capped) * len(shared)
@@ -259,8 +256,7 @@ def row_sums(problem: Problem) -> ChannelProgram:
 
 def program_of_pairs(problem: Problem, first: Int, second: Int, output: Int, ratio: Float) -> ChannelProgram:
     """The pairwise program with these privacy rows only: ``ratio P[first, output] <= P[second, output]``."""
-    block = RowBlock.of_pairs("privacy", first, second, output, ratio)
-    program = add_rows(row_sums(problem), block, problem)
+    program = add_rows(row_sums(problem), RowBlock.of_pairs("privacy", first, second, output, ratio), problem)
     return program if problem.prior is not None else _with_worst_case(program, problem)
 
 
@@ -363,8 +359,7 @@ def _append(
 
 def _without_zeros(program: ChannelProgram) -> ChannelProgram:
     """Drop coefficients that are exactly 0 (``beta`` at epsilon = 0, ``b`` beyond epsilon = 745)."""
-    keep = program.value != 0
-    if keep.all():
+    if (keep := program.value != 0).all():
         return program
     kept = np.concatenate([[0], np.cumsum(keep)])
     return replace(program, start=kept[program.start], index=program.index[keep], value=program.value[keep])

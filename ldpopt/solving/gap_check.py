@@ -1,8 +1,6 @@
 """The gap of a repaired channel: an answer is called optimal only if its own multipliers prove a small gap.
 
-A small problem with a gap is solved again (`polish`), as often happens for worst cases, which have the value of the
-input that lost most by rounding and repair. First worst-case rows are raised by those losses. Then other methods are
-tried: interior points keep ratios that a simplex method rounds to zero, and row generation ends at a vertex.
+A small problem with a gap is solved again, with worst-case rows raised by what the repair lost, then by other methods.
 """
 
 from collections.abc import Iterator
@@ -68,8 +66,7 @@ def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolu
     """Solve a small problem again by these methods if the repaired channel has a gap; return the better answer."""
     gap = raw.gap
     # The program of rays or generated rows may be much smaller than that of all pairs.
-    nonzeros = max(raw.program.nnz, task.form.pair_nonzeros)
-    if gap is None or not gap > POLISHED_GAP or nonzeros > MAX_NONZEROS:
+    if gap is None or not gap > POLISHED_GAP or max(raw.program.nnz, task.form.pair_nonzeros) > MAX_NONZEROS:
         return raw
     for answer in _other_answers(raw, task, methods):
         other = repair_and_measure(answer, task.problem)
@@ -83,8 +80,7 @@ def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolu
 
 def _other_answers(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> Iterator[RawSolution]:
     """Answers with raised rows and by other methods; one that refuses or fails is left out."""
-    raised = _with_raised_rows(raw, task)
-    if raised is not None:
+    if (raised := _with_raised_rows(raw, task)) is not None:
         yield raised
     for method in methods:
         if method.name.startswith(raw.solver) or not method.suits(task.form, task.limits):
@@ -110,8 +106,6 @@ def _with_raised_rows(raw: RawSolution, task: Task) -> RawSolution | None:
     lower[span.slice] -= shift
     upper[span.slice] -= shift
     raised: LinearProgram = replace(program, row_lower=lower, row_upper=upper)
-    outcome = solver_named("highs").solve(raised, time_limit=task.deadline.left)
-    point = optimal_point(outcome)
-    if point is None:
+    if (point := optimal_point(solver_named("highs").solve(raised, time_limit=task.deadline.left))) is None:
         return None
     return replace(raw, outcome=replace(raw.outcome, point=point), channel=program.structure.channel(point))

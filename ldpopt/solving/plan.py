@@ -104,6 +104,4 @@ def _with_solver(facts: ProblemForm, solver: str | Solver, form: SolveForm | Non
         return GraphInteriorPoint()
     if solver == "interior" and form is None:
         return OutputSifting(solver)
-    if facts.has_generated_rows and form != "pairwise":
-        return RowGeneration(solver)
-    return Direct(solver, form)
+    return RowGeneration(solver) if facts.has_generated_rows and form != "pairwise" else Direct(solver, form)

@@ -37,8 +37,7 @@ class ProblemForm:
     def of(cls, problem: Problem, deadline: Deadline = NO_LIMIT) -> ProblemForm:
         """Read a problem; for a metric this drops implied pairs, which takes ``n**3`` operations."""
         n, m = problem.utility.shape
-        ties = problem.ties(deadline)
-        generated = problem.privacy.is_separated
+        ties, generated = problem.ties(deadline), problem.privacy.is_separated
         expected = problem.objective == "expected"
         return cls(n, m, expected, bool(problem.constraints), ties, generated and ties is not None, problem.utility)
 
@@ -108,8 +107,7 @@ class ProblemForm:
     @property
     def _tie_numbers(self) -> float:
         """Floats that the interior point by outputs stores for ties alone."""
-        pairs = 0 if self.ties is None or self.ties.first is None else len(self.ties.first)
-        return TIE_ARRAYS * float(pairs) * self.m
+        return TIE_ARRAYS * float(0 if self.ties is None or self.ties.first is None else len(self.ties.first)) * self.m
 
     def has_interior(self, limits: Limits) -> bool:
         """Whether ties are mutual and hold for every output, with losses that are not too small or large for floats."""
@@ -124,8 +122,7 @@ class ProblemForm:
 
         if self.ties is None or self.ties.first is None or self.ties.second is None:
             return inf
-        levels = Levels.of(self.n, self.ties.first, self.ties.second)
-        return self.m * levels.numbers + self._tie_numbers
+        return self.m * Levels.of(self.n, self.ties.first, self.ties.second).numbers + self._tie_numbers
 
     @cached_property
     def is_connected(self) -> bool:

@@ -89,8 +89,7 @@ def solve(
     >>> round(answer.value, 12), answer.mechanism.channel.round(9).tolist()
     (0.75, [[0.75, 0.25], [0.25, 0.75]])
     """
-    deadline = Deadline.after(positive_seconds(time_limit))
-    began = time.perf_counter()
+    deadline, began = Deadline.after(positive_seconds(time_limit)), time.perf_counter()
     if not isinstance(problem, Problem):
         what = f"solve() takes a Problem, not a {type(problem).__name__}"
         raise StatementError(what, do="pass a Problem, or an array and a notion by Problem(...)")
@@ -236,8 +235,7 @@ def _conflict(problem: Problem, solver: str | Solver, deadline: Deadline) -> tup
 
 def _notes(problem: Problem) -> tuple[str, ...]:
     """Notes about the problem itself."""
-    notes = []
-    ties = problem.__dict__.get("_ties")
+    notes, ties = [], problem.__dict__.get("_ties")
     epsilon, delta = (None, 0.0) if ties is None else (ties.budget, ties.delta)
     if problem.is_trivial:
         notes.append("there is only one input: reports reveal nothing, so privacy costs nothing")
@@ -266,8 +264,7 @@ def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[
     """Note the cost of making the channel exactly private, if it is at least `NOTED_COST`."""
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
     before, after = (value_of(problem, one) for one in (channel, fixed.mechanism.channel))
-    cost = sign * (before - after)
-    if not cost > NOTED_COST * abs(before):
+    if not (cost := sign * (before - after)) > NOTED_COST * abs(before):
         return ()
     share = cost / abs(before) if before else float("inf")
     change = f"from {before:.9g} to {after:.9g}, a relative change of {share:.1e}"

@@ -59,8 +59,7 @@ def rays_of(privacy: Any, inputs: Sequence[Hashable], *, most: int = MAX_RAYS, d
     ties = cone_ties(privacy, inputs)
     if ties.capped is not None and ties.first is None:
         return _one_sided(ties, most)
-    lengths = lengths_of(ties)
-    rows = []
+    lengths, rows = lengths_of(ties), []
     for part in lengths.parts:
         below = vertices(lengths.within(part), most=most, deadline=deadline)
         whole = np.full((len(below), ties.n), ZERO, np.int64)
@@ -83,8 +82,7 @@ def cone_ties(privacy: Any, inputs: Sequence[Hashable]) -> Ties:
 def _one_sided(ties: Ties, most: int) -> Rays:
     """Rays of one-sided privacy: sets of sensitive answers, with all other answers at the minimum, and unit columns."""
     assert ties.capped is not None
-    sensitive = np.flatnonzero(ties.capped)
-    if len(sensitive) > np.log2(most):
+    if len(sensitive := np.flatnonzero(ties.capped)) > np.log2(most):
         what = f"the cone of {len(sensitive)} sensitive answers has 2**{len(sensitive)} extreme rays"
         raise NotRepresentableError(what, do="merge sensitive answers into at most 16")
     sets = np.arange(1, 2 ** len(sensitive))
@@ -96,8 +94,7 @@ def _one_sided(ties: Ties, most: int) -> Rays:
 
 def require_weights(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> None:
     """Refuse weights of 0 for all answers that some report has a positive probability for."""
-    silent = np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)
-    if len(silent):
+    if len(silent := np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)):
         x = int(np.argmax(rays.below[silent[0]] != ZERO))
         what = f"answer {inputs[x]!r} and all answers that it is protected against have weight 0"
         raise StatementError(what, where="the weights", do="give it a positive weight: reports may reveal it")
@@ -105,11 +102,7 @@ def require_weights(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> N
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns ``base + spread * shape`` of a cone, with entries of the shapes from 0 to 1.
-
-    For staircase columns the shapes are indicators of sets, ``base`` is ``e**-epsilon`` and ``spread`` is
-    ``1 - e**-epsilon``.
-    """
+    """Columns ``base + spread * shape`` of a cone; shapes are from 0 to 1, those of staircases are 0 or 1."""
 
     shapes: Float
     base: float
@@ -129,8 +122,7 @@ class Columns:
 
     def scores(self, r: Float) -> Float:
         """Score vectors ``v / (r.v) - 1``, without cancellation."""
-        centered = self.shapes - (self.shapes @ r)[:, None]
-        return np.asarray(centered * (self.spread / self.mass(r))[:, None])
+        return np.asarray((self.shapes - (self.shapes @ r)[:, None]) * (self.spread / self.mass(r))[:, None])
 
     def take(self, positions: Int) -> Columns:
         """The columns at some positions."""

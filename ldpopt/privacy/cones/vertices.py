@@ -1,10 +1,8 @@
 """All extreme rays of a cone of mutual ties, in logarithms: the vertices of an alcoved polytope.
 
 With ``c = exp(u)`` the ties are ``u_x - u_z <= length(x, z)``. Every edge from a vertex raises a set ``S`` of answers;
-tight ties connect ``S``, connect its complement, and none leads out of ``S``. The search walks along all edges.
-
-Lengths are integers over one unit, never shorter than the distances of the notion: more columns are allowed, so a bound
-for them holds for the notion too. Distances that differ by rounding only become equal, or sums of others.
+tight ties connect ``S``, connect its complement, and none leads out of ``S``. Lengths are integers over one unit, never
+shorter than the distances of the notion: more columns are allowed, so a bound for them holds for the notion too.
 """
 
 from __future__ import annotations
@@ -75,8 +73,7 @@ def _of_tree(ties: Lengths, most: int) -> Int:
     n = len(ties.paths)
     if 2 ** (n - 1) > most:
         raise _too_many(n, most)
-    rows = np.zeros((1, n), np.int64)
-    done = {0}
+    rows, done = np.zeros((1, n), np.int64), {0}
     while len(done) < n:
         for x, z, size in zip(ties.first, ties.second, ties.length, strict=True):
             if x in done and z not in done:
@@ -100,8 +97,7 @@ def _neighbors(ties: Lengths, below: Int) -> Int:
     at, sets = np.concatenate([trees[at], others[further]]), np.concatenate([sets, more])
     inside = ((sets[:, None] >> np.arange(n)) & 1).astype(bool)
     # A set is raised until the first tie that leads out of it is tight.
-    leads_out = inside[:, ties.first] & ~inside[:, ties.second]
-    length = np.where(leads_out, spare[at], np.iinfo(np.int64).max).min(axis=1)
+    length = np.where(inside[:, ties.first] & ~inside[:, ties.second], spare[at], np.iinfo(np.int64).max).min(axis=1)
     moved = below[at] - inside * length[:, None]
     return np.asarray(moved - moved.min(axis=1, keepdims=True))
 
@@ -131,8 +127,7 @@ def _touching(ties: Lengths, tight: NDArray[np.bool_], n: int, bits: Int) -> Int
 
 def _edges(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
     """Vertices, and sets that may be raised: tight ties connect the set and its complement."""
-    bits = np.int64(1) << np.arange(n)
-    lower = np.zeros((len(tight), n), np.int64)
+    bits, lower = np.int64(1) << np.arange(n), np.zeros((len(tight), n), np.int64)
     for k, (x, z) in enumerate(zip(ties.first, ties.second, strict=True)):
         lower[:, x] |= np.where(tight[:, k], bits[z], 0)
     numbers = np.arange(2**n)
@@ -221,14 +216,12 @@ def _whole(distance: NDArray[np.float64]) -> tuple[Int, Fraction]:
     exponent = int(np.frexp(distance.max())[1]) - BITS
     whole = np.maximum(np.ceil(np.ldexp(distance, -exponent)), 1.0).astype(np.int64)
     sizes = np.unique(whole)
-    group = np.zeros(len(sizes), np.int64)
-    start = 0
+    group, start = np.zeros(len(sizes), np.int64), 0
     for k in range(1, len(sizes)):
         if sizes[k] - sizes[start] > sizes[start] >> SAME:
             start = k
         group[k] = start
-    largest = np.array([sizes[group == g].max() for g in group])
-    return largest[np.searchsorted(sizes, whole)], Fraction(2) ** exponent
+    return np.array([sizes[group == g].max() for g in group])[np.searchsorted(sizes, whole)], Fraction(2) ** exponent
 
 
 def _needed(n: int, first: Int, second: Int, length: Int) -> tuple[Int, Int]:

@@ -52,8 +52,7 @@ class Page:
 
     def _parse(self) -> dict[str, Any]:
         # A key of ten thousand dots takes tomllib minutes; the lookbehind keeps this search linear.
-        dots = re.search(r"(?<![^\s=\[\],{}#])(?:[^\s.=\[\],{}#]+[ \t]*\.[ \t]*){32}", self.text)
-        if dots:
+        if dots := re.search(r"(?<![^\s=\[\],{}#])(?:[^\s.=\[\],{}#]+[ \t]*\.[ \t]*){32}", self.text):
             line = self.text.count("\n", 0, dots.start()) + 1
             raise self.error(line, "a name of more than 32 dotted parts", "write flat tables")
         try:
@@ -65,10 +64,9 @@ class Page:
             at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", text)
             place: Key | int = (int(at[1]) if at[1] else self.text.rstrip().count("\n") + 1) if at else ()
             what = text[: at.start()] if at else text.split(";")[0]
-            is_json = self.text.lstrip()[:1] == "{"
             do = (
                 "this is JSON: pass a model or a statement in TOML; `ldpopt audit` reads JSON"
-                if is_json
+                if self.text.lstrip()[:1] == "{"
                 else "correct the line"
             )
             raise self.error(place, f"not TOML: {what[:1].lower()}{what[1:]}", do) from None
@@ -114,8 +112,7 @@ class Page:
         """The key inside a table that a message names first."""
         table: Any = self.data
         for part in key:
-            known = isinstance(part, int) or part in table
-            table = table[part] if known else {}
+            table = table[part] if isinstance(part, int) or part in table else {}
         if not isinstance(table, dict):
             return key
         names = {name: (name.removesuffix("s"),) for name in table} if key else {n: _WORDS.get(n, ()) for n in table}
@@ -155,8 +152,7 @@ def line_of(text: str, key: Key) -> int | None:
                 here = table
             elif assignment := _ASSIGNMENT.match(line):
                 here = (*table, *(part.strip("\"'") for part in _NAME.findall(assignment[1])))
-        shared = min(len(here), len(key))
-        if shared > best and here[:shared] == key[:shared]:
+        if (shared := min(len(here), len(key))) > best and here[:shared] == key[:shared]:
             best, found = shared, number
         depth += plain.count("[") + plain.count("{") - plain.count("]") - plain.count("}")
     return found

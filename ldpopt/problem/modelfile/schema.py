@@ -46,8 +46,7 @@ class Section(BaseModel):
 
     def require_one_of(self, name: str, *forms: str) -> None:
         """Require exactly one of some keys."""
-        given = [form for form in forms if getattr(self, form) is not None]
-        if len(given) != 1:
+        if len(given := [form for form in forms if getattr(self, form) is not None]) != 1:
             what = f"[{name}] has {' and '.join(given)} at once" if given else f"[{name}] is empty"
             raise _wrong(what, f"give one of {', '.join(forms)}", key=given[1] if given else "")
 
@@ -161,8 +160,7 @@ class MeanTable(Section):
 
     def read(self, inputs: Labels) -> Workload:
         """The workload about the inputs."""
-        values = numbers_of_labels(self.values, inputs, "values")
-        return Workload.mean(_in_order(values, inputs, "values"), inputs)
+        return Workload.mean(_in_order(numbers_of_labels(self.values, inputs, "values"), inputs, "values"), inputs)
 
 
 class MeansTable(Section):
@@ -300,8 +298,7 @@ class ModelFile(Section):
 def numbers_of_labels(given: Any, labels: Labels, name: str) -> Any:
     """The given numbers, one for each label; else the labels themselves, if they are numbers."""
     if given is None:
-        numbers = label_numbers(labels)
-        if numbers is None:
+        if (numbers := label_numbers(labels)) is None:
             raise StatementError(f"{name} is missing, and the labels are not numbers", do=f"add {name}")
         return numbers
     if len(given) != len(labels):
@@ -401,8 +398,7 @@ FORMS: dict[str, tuple[type[Section], ...]] = {
 def unknown_key(name: str, names: Iterable[str], *, is_top: bool = False) -> tuple[str, str]:
     """Message and advice for an unknown key: the nearest known one, or the table that it belongs to."""
     known = sorted(names)
-    hint = suggestion(name, known)
-    if not hint:
+    if not (hint := suggestion(name, known)):
         home = [f"[{table}]" for table, forms in FORMS.items() if any(name in form.model_fields for form in forms)]
         home += ["[privacy]"] if name in set().union(*(notion.keys() for notion in KINDS.values())) else []
         home = ["the top of the file"] if name in ModelFile.model_fields and not is_top else home

@@ -47,8 +47,7 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
     elif not isinstance(problem, Model):
         what = f"save_model() takes a Problem, a DesignProblem or a Model, not a {type(problem).__name__}"
         raise StatementError(what, do="pass solution.problem" if hasattr(problem, "problem") else "pass a Problem")
-    text = format_tables(_tables(problem))
-    if len(text) > LARGEST_FILE:
+    if len(text := format_tables(_tables(problem))) > LARGEST_FILE:
         what = f"the model takes {len(text):,} bytes; a model file has at most {LARGEST_FILE:,}"
         raise StatementError(what, do="describe large arrays by their kinds, such as a metric by its points")
     try:
@@ -156,8 +155,7 @@ def _utility_table(problem: Problem) -> dict[str, Any]:
 def _constraint_table(block: RowBlock, problem: Problem) -> dict[str, Any]:
     """Recognize `unbiased` and `linear` constraints by their rows; other rows cannot be written."""
     if len(block) == len(problem.inputs):
-        first = block.row == 0
-        outputs = np.zeros(len(problem.outputs))
+        first, outputs = block.row == 0, np.zeros(len(problem.outputs))
         outputs[block.y[first]] = block.coefficient[first]
         if _is_same(constraints.unbiased(block.lower, outputs), block):
             return {"kind": "unbiased", "values": block.lower.tolist(), "outputs": outputs.tolist()}

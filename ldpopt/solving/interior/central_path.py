@@ -79,8 +79,7 @@ class CompactSystem(NewtonSystem[CompactPoint]):
             top = f - u + self.scaled @ dm
             side = q - self.pivots * dm - (u + top) @ self.scaled
             move = self.unit * dpotrs(self.factor, self.unit * side, lower=1)[0]
-            dm = dm + move
-            u = u + top + self.scaled @ move
+            dm, u = dm + move, u + top + self.scaled @ move
         return u / self.root, dm
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> CompactPoint:
@@ -147,8 +146,7 @@ class CentralPath:
         # Uniform reports are the harmonic mean of floor and cap, or the plain one if slack matters more than the ratio.
         half = (1 / k - min(self.delta, 1 / k) / 2) / (b + beta / 2)
         m = np.full(k, min((1 + near) / (2 * near * k), half if self.delta else np.inf))
-        s = np.full((n, k), 1 / k - b * m[0])
-        room = max(float(-self.c.mean()), 1e-3)
+        s, room = np.full((n, k), 1 / k - b * m[0]), max(float(-self.c.mean()), 1e-3)
         y = np.full(n, room)
         excess = (y[:, None] - self.c).mean(axis=0)
         ratio = b / beta if beta else 1.0

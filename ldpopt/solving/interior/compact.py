@@ -1,14 +1,4 @@
-r"""The interior point for compact programs, as a solver: one small dense system per step, for every utility.
-
-For costs ``c`` (n, m), to be maximized, with the slack ``t`` of the caps and the multipliers ``y``, ``z``,
-
-.. math::
-
-    s_{xj} + t_{xj} - \beta M_j = \delta \;[z_{xj}], \qquad \sum_j s_{xj} + b \sum_j M_j = 1 \;[y_x], \qquad
-    w_{xj} = y_x + z_{xj} - c_{xj},
-
-the central path is :math:`s w = t z = M h = \mu`; all variables except ``y`` and ``M`` are eliminated entry by entry.
-"""
+"""The interior point for compact programs, as a solver: one small dense system per step, for every utility."""
 
 import math
 from functools import partial
@@ -56,8 +46,7 @@ class Interior(Solver):
             raise NotRepresentableError(what, do='use solver="highs"')
         structure = program.structure
         sign = 1.0 if structure.maximize else -1.0
-        costs = sign * structure.weighted
-        deadline = Deadline.after(time_limit)
+        costs, deadline = sign * structure.weighted, Deadline.after(time_limit)
         new_path = partial(CentralPath, costs, structure.b, structure.beta, structure.delta)
         earlier_path = warm_start if isinstance(warm_start, CentralPath) else None
         path = earlier_path if earlier_path is not None and kept is None else new_path(earlier_path, kept)

@@ -1,9 +1,4 @@
-r"""The interior point for an event-wise delta and all pairs of inputs, without a list of events.
-
-.. math:: \sum_y s_{iky} \le b\delta, \quad s_{iky} \ge b P(i, y) - P(k, y), \quad s \ge 0, \qquad b = e^{-\epsilon}
-
-means that no event violates the budget of the pair ``(i, k)``. Theory: docs, "Event-wise delta".
-"""
+"""The interior point for an event-wise delta and all pairs, without a list of events (docs, "Event-wise delta")."""
 
 from __future__ import annotations
 
@@ -135,8 +130,7 @@ class _EventSystem(NewtonSystem[EventPoint]):
             cross_products = root[j] * root
             system[j] = (-b * (cross_products + cross_products.transpose(0, 2, 1))).transpose(1, 0, 2)
         by_row, by_column = root.transpose(1, 0, 2), root.transpose(2, 0, 1)
-        diagonal = b * b * by_row @ by_row.transpose(0, 2, 1) + by_column @ by_column.transpose(0, 2, 1)
-        system[:, own, :, own] = diagonal
+        system[:, own, :, own] = b * b * by_row @ by_row.transpose(0, 2, 1) + by_column @ by_column.transpose(0, 2, 1)
         for j in range(m):
             system[j, :, j, :] -= b * (single[j] + single[j].T)
             system[j, own, j, own] += b * b * single[j].sum(axis=1) + single[j].sum(axis=0) + at.z[j] / at.p[j]
@@ -210,8 +204,7 @@ class _EventSystem(NewtonSystem[EventPoint]):
         excess = events.apply(p)
         pairs = (pair + (self.tie_fraction * excess).sum(axis=0)) / self.pair_pivot
         s = (self.tie_weight * excess - pairs + share_side) / self.total_weight
-        t = s - excess + self.tie_residual
-        f = self.pair_residual - s.sum(axis=0)
+        t, f = s - excess + self.tie_residual, self.pair_residual - s.sum(axis=0)
         z, shares, ties = (aim_p - at.z * p) / at.p, (aim_s - at.shares * s) / at.s, (aim_t - at.ties * t) / at.t
         e, prior, worst = np.zeros(0), np.zeros(0), np.zeros(1)
         if events.gain is not None:

@@ -1,9 +1,4 @@
-"""The interior point for graphs and metrics, with one sparse block per output.
-
-A Newton step factors one matrix of order ``n`` per output and one of order ``n`` (or ``2 n``) that couples them. With
-levels of ``s`` inputs this takes ``O(m n**2 s)`` operations. Theory: docs, "Graphs and metrics: an interior point by
-outputs".
-"""
+"""The interior point for graphs and metrics: one sparse block per output, one that couples them (docs, "Graphs")."""
 
 import math
 from collections.abc import Callable
@@ -61,8 +56,7 @@ class OutputProgram:
     def gap(self, p: Float, prior: Float, adjoint: Float, slack: float = 0.0) -> tuple[float, float]:
         """Gap between the value of the entries and the bound of multipliers, absolute and relative."""
         # The multipliers raise the costs by adjoint, and the bound by slack.
-        residual = float(np.abs(1 - p.sum(axis=0)).max())
-        p = np.maximum(p, 0.0)
+        residual, p = float(np.abs(1 - p.sum(axis=0)).max()), np.maximum(p, 0.0)
         p = p / p.sum(axis=0)
         cost = self.cost if self.gain is None else self.gain * (prior / prior.sum())
         value = float((cost * p).sum()) if self.gain is None else float((self.gain * p).sum(axis=0).min())
@@ -87,8 +81,7 @@ class GraphProgram(OutputProgram):
     def of(cls, ties: Ties, cost: Float, gain: Float | None) -> "GraphProgram | None":
         """Scale ``cost`` or ``gain``, shape (n, m), to a largest entry of 1; None if it is zero or not finite."""
         n = ties.n
-        unit = float(np.abs(cost if gain is None else gain / n).max())
-        if not unit > 0 or not math.isfinite(unit):
+        if not (unit := float(np.abs(cost if gain is None else gain / n).max())) > 0 or not math.isfinite(unit):
             return None
         first, second = ties.pairs()
         levels = Levels.of(n, first, second)
@@ -154,16 +147,14 @@ def solve_graph(
             deadline=deadline,
         )
     at, order = found.point, data.levels.order
-    place = np.argsort(order)
-    ties = _one_way(data, at.ties)
+    place, ties = np.argsort(order), _one_way(data, at.ties)
     distance, share = data.gap(at.p, at.prior, data.adjoint(ties))
     degree = np.bincount(data.first, minlength=n).max()
     output, pair = np.nonzero(ties > (NEGLIGIBLE * distance / (n * degree) if np.isfinite(distance) else 0.0))
     prior = np.zeros(0) if data.gain is None else (at.prior / at.prior.sum())[place]
     multipliers = np.concatenate([data.unit * at.sums[place], data.unit * ties[output, pair], prior])
     rows = order[data.first[pair]], order[data.second[pair]], output, data.ratio[pair]
-    channel = np.maximum(at.p.T[place], 0.0)
-    return GraphResult(channel, rows, multipliers, share, found.steps, found.timed_out)
+    return GraphResult(np.maximum(at.p.T[place], 0.0), rows, multipliers, share, found.steps, found.timed_out)
 
 
 def _one_way(data: GraphProgram, ties: Float) -> Float:
@@ -221,8 +212,7 @@ class GraphSystem(NewtonSystem[GraphPoint]):
         data.over_ties(add_weights, (data.ratio, levels.pair_edge), at.t, at.ties, off)
         scale = np.maximum(at.p, LEAST_ENTRY)
         excess = scale * data.adjoint(at.ties)
-        largest = np.abs(excess).argmax(axis=1)
-        excess[np.arange(m), largest] += (at.t * at.ties).sum(axis=1) - excess.sum(axis=1)
+        excess[np.arange(m), np.abs(excess).argmax(axis=1)] += (at.t * at.ties).sum(axis=1) - excess.sum(axis=1)
         self.factors = LevelFactors.of(levels, scale, excess, off, data.gain, workspace)
         schur = self.factors.sums[0]
         if data.gain is not None:
@@ -238,13 +228,11 @@ class GraphSystem(NewtonSystem[GraphPoint]):
 
     def _solve_coupled(self, right: Float, sums: Float, worst: Float | None, prior: float) -> tuple[Float, ...]:
         """Solve all outputs together with the row sums and, in the worst case, the expectations."""
-        data = self.data
-        uncoupled = self.factors.solve(right)
+        data, uncoupled = self.data, self.factors.solve(right)
         if data.gain is None or worst is None:
             y = self._solve_schur(uncoupled.sum(axis=0) - sums)
             return uncoupled - self.factors.solve(np.broadcast_to(y, right.shape)), y, np.zeros(0), np.zeros(1)
-        n = data.shape[1]
-        expected = -(data.gain * uncoupled).sum(axis=0) + worst
+        n, expected = data.shape[1], -(data.gain * uncoupled).sum(axis=0) + worst
         base = self._solve_schur(np.concatenate([uncoupled.sum(axis=0) - sums, expected]))
         unit_response = self._solve_schur(np.concatenate([np.zeros(n), np.ones(n)]))
         shift = (prior - base[n:].sum()) / unit_response[n:].sum()

@@ -32,8 +32,7 @@ class Levels:
     @classmethod
     def of(cls, n: int, first: Int, second: Int) -> "Levels":
         """Breadth-first levels, in each component from a vertex far from all others (George and Liu 1979)."""
-        graph = csr_array((np.ones(len(first)), (first, second)), shape=(n, n))
-        level = _levels(graph)
+        level = _levels(csr_array((np.ones(len(first)), (first, second)), shape=(n, n)))
         order = np.lexsort((np.arange(n), level))
         position = np.argsort(order)
         start = np.searchsorted(level[order], np.arange(int(level.max()) + 2))

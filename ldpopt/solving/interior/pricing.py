@@ -1,7 +1,6 @@
-r"""Pricing of outputs in floats: bounds of row-sum multipliers ``y``, and channels near others that are private.
+r"""Pricing of outputs in floats by row-sum multipliers ``y`` (docs, "Certificates"), and private channels near others.
 
-The reduced cost :math:`g_j = \beta \sum_x (c_{xj} - y_x)^+ + b \sum_x (c_{xj} - y_x)` is positive for no output if
-``y`` is dual feasible (docs, "Certificates").
+:math:`g_j = \beta \sum_x (c_{xj} - y_x)^+ + b \sum_x (c_{xj} - y_x)` is positive for no output if ``y`` is feasible.
 """
 
 import numpy as np

@@ -1,9 +1,4 @@
-"""The method for an event-wise delta without row generation: an interior point on few outputs; the others are priced.
-
-An output needs shares of the pairs' multipliers that pay for its costs, a small linear program; outputs without them
-are added, and the interior point is run again. The shares are sums of nested events, which become rows with multipliers
-for `certify`. Theory: docs, "Event-wise delta".
-"""
+"""An event-wise delta by an interior point on few outputs; the others are priced (docs, "Event-wise delta")."""
 
 from __future__ import annotations
 
@@ -123,8 +118,7 @@ class _EventSolve:
 
     def _answer(self, found: PathResult[EventPoint], shares: Float, shortfall: Float) -> RawSolution:
         """The channel over all outputs, with multipliers of row sums and of events."""
-        at = found.point
-        channel = np.zeros(self.shape)
+        at, channel = found.point, np.zeros(self.shape)
         channel[:, self.in_use] = at.p.T
         sums = self.sign * self.unit * (at.sums + float(shortfall.max()))
         program, events = _with_events(self.program, self.task, self.unit * shares)
@@ -169,11 +163,7 @@ def _point(problem: Problem, program: ChannelProgram, channel: Float) -> Float:
 
 
 def price(events: EventProgram, costs: Float, sums: Float, pairs: Float) -> tuple[Float, Float]:
-    r"""Shares of the pairs' multipliers for every output, shape (m, pairs), and their shortfalls, shape (m,).
-
-    Each output's linear program has ``n`` rows and a column for each pair with a multiplier. Outputs without any
-    :math:`c_i > y_i` need no shares.
-    """
+    r"""Shares of the pairs' multipliers for every output, shape (m, pairs), and their shortfalls, shape (m,)."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -191,8 +181,7 @@ def price(events: EventProgram, costs: Float, sums: Float, pairs: Float) -> tupl
     bounds: Any = np.column_stack([np.zeros(count + 1), np.append(pairs[active] * PRICING_SCALE, np.inf)])
     tight: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
     for j in range(m):
-        right = sums - costs[j]
-        if (right >= 0).all():
+        if ((right := sums - costs[j]) >= 0).all():
             continue
         answer = solve_one(aim, A_ub=left, b_ub=right * PRICING_SCALE, bounds=bounds, method="highs-ds", options=tight)
         if answer.x is None:

@@ -36,8 +36,7 @@ class GraphInteriorPoint(Method):
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
         """First, or after rays, for a large channel."""
-        is_large = form.entries >= limits.graph_entries or form.pair_nonzeros >= limits.graph_nonzeros
-        return 0.5 if is_large else inf
+        return 0.5 if form.entries >= limits.graph_entries or form.pair_nonzeros >= limits.graph_nonzeros else inf
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
         """The reason names the size of the channel, or of the program."""
@@ -51,8 +50,7 @@ class GraphInteriorPoint(Method):
         from ldpopt.solving.interior.graphs import GAP, solve_graph
 
         program = read_problem(task)
-        goal = {} if task.gap is None else {"gap": task.gap}
-        options = _checked_options(goal | task.options)
+        options = _checked_options(({} if task.gap is None else {"gap": task.gap}) | task.options)
         left = inf if task.deadline.left is None else task.deadline.left
         deadline = task.deadline.before(min(FINISH_SECONDS * program.cost.size, left / 2))
         found = solve_graph(program, deadline=deadline, **options)
@@ -84,8 +82,7 @@ def read_problem(task: Task) -> GraphProgram:
 
 def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
     """Refuse unknown options."""
-    unknown = next((name for name in options if name not in ("gap", "steps")), None)
-    if unknown is not None:
+    if (unknown := next((name for name in options if name not in ("gap", "steps")), None)) is not None:
         do = "its options are gap and steps"
         raise SolverOptionError(f"the interior point for graphs has no option {unknown!r}", do=do)
     return options

@@ -118,12 +118,10 @@ def pair_answer(
     # The multipliers are those of the row sums, the privacy rows and, for a worst case, the inputs, with the objective
     # to be maximized.
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
-    program = program_of_pairs(problem, *rows)
-    point = channel.reshape(-1)
+    program, point = program_of_pairs(problem, *rows), channel.reshape(-1)
     if problem.prior is None:
         by_input = (worst_case_utility(problem) * channel).sum(axis=1)
-        worst = by_input.min() if sign > 0 else by_input.max()
-        point = np.append(point, worst / program.objective[-1])
+        point = np.append(point, (by_input.min() if sign > 0 else by_input.max()) / program.objective[-1])
     duals = sign * multipliers
     outcome = Outcome(status, message, point, duals, program.objective - program.adjoint(duals))
     return RawSolution(program, outcome, channel, rounds, solver, gap)

@@ -85,11 +85,9 @@ class SiftingProblem:
     def program(self, chosen: Int) -> ChannelProgram:
         """The program with these outputs only."""
         whole = self.problem
-        matrix = whole.utility.matrix[:, chosen]
-        names = [whole.outputs[y] for y in chosen]
+        matrix, names = whole.utility.matrix[:, chosen], [whole.outputs[y] for y in chosen]
         utility = Utility(matrix, whole.utility.sense)
-        part = Problem(whole.prior, utility, whole.privacy, inputs=whole.inputs, outputs=names)
-        return formulate(part, "compact")
+        return formulate(Problem(whole.prior, utility, whole.privacy, inputs=whole.inputs, outputs=names), "compact")
 
     def gains(self, duals: Float) -> Float:
         """How much each output could add to the bound: its reduced cost, at least 0."""
@@ -110,8 +108,7 @@ class SiftingProblem:
         """Outputs to add: those with the largest gains, no two of which serve nearly the same inputs."""
         gains = self.gains(duals)
         gains[chosen] = 0.0
-        candidates = np.flatnonzero(gains)
-        if len(candidates) <= max(INITIAL_OUTPUTS, len(chosen) // 2):
+        if len(candidates := np.flatnonzero(gains)) <= max(INITIAL_OUTPUTS, len(chosen) // 2):
             return candidates
         order = np.argsort(-gains)[: np.count_nonzero(gains > MIN_GAIN_SHARE * gains.max())]
         return order[self._dissimilar(self.costs[:, order] > duals[:, None], max(INITIAL_OUTPUTS, len(chosen)))]
@@ -169,8 +166,7 @@ class _Sifting:
     def run(self) -> RawSolution:
         """Add outputs and accuracy until the gap over all outputs is small enough."""
         for solves in range(self.task.limits.sifting_rounds + 1):
-            now = self._solve_restricted()
-            if isinstance(now, Outcome):
+            if isinstance(now := self._solve_restricted(), Outcome):
                 return self._unfinished(now)
             added = self.whole.helpful(now.duals, self.chosen)
             LOG.info("output sifting, program %d: %d outputs, gap %.2e", solves + 1, len(self.chosen), now.gap)
@@ -187,10 +183,8 @@ class _Sifting:
     def _solve_restricted(self) -> _Round | Outcome:
         """Solve the restricted program; without an optimum, return the solver's outcome."""
         goal = {"gap": self.round_gap} | self.warm_start if self.has_gap else {}
-        left = self.task.deadline.left
-        outcome = self.solver.solve(self.program, time_limit=left, **(self.task.options | goal))
-        point = optimal_point(outcome)
-        if point is None or outcome.row_duals is None:
+        outcome = self.solver.solve(self.program, time_limit=self.task.deadline.left, **(self.task.options | goal))
+        if (point := optimal_point(outcome)) is None or outcome.row_duals is None:
             return outcome
         channel_part = project_to_private(self.program.structure.channel(point), self.whole.b, self.whole.delta)
         duals = self.whole.sign * outcome.row_duals[: len(self.whole.costs)]
@@ -230,8 +224,7 @@ class _Sifting:
         start = {"warm_start": now.outcome.warm_start, "kept": np.flatnonzero(is_used)}
         left = self.task.deadline.left
         outcome = self.solver.solve(program, time_limit=left, gap=GAP / 10, steps=MAX_STEPS_WITHOUT_UNUSED, **start)
-        point = optimal_point(outcome)
-        if point is None:
+        if (point := optimal_point(outcome)) is None:
             return channel_part
         reduced = np.zeros_like(channel_part)
         reduced[:, is_used] = project_to_private(program.structure.channel(point), whole.b, whole.delta)

@@ -1,7 +1,6 @@
 """Row generation: solve a relaxation and add the rows that its optimum violates, until there are none.
 
-Violated rows are sought at the relaxation's optimum and at a second point, on the segment to an inner point that is
-private: rows violated there cut deeper; without any, it is the next inner point (Ben-Ameur and Neto 2007).
+Rows are sought on the segment to an inner private point, too, where they cut deeper (Ben-Ameur and Neto 2007).
 """
 
 from dataclasses import dataclass, replace
@@ -74,8 +73,7 @@ class _Generation:
         """Solve and add rows, starting from the current program."""
         while self.rounds < self.task.limits.generation_rounds:
             outcome = self._solve_relaxation()
-            point = optimal_point(outcome)
-            if point is None:
+            if (point := optimal_point(outcome)) is None:
                 return self._unfinished(outcome)
             raw = self.program.structure.channel(point)
             self.relaxed = self._answer(outcome, None)
@@ -88,13 +86,11 @@ class _Generation:
                     return self._answer(outcome, self.inner if is_optimal else raw)
                 self.is_rough = False
                 continue
-            switch = self._switch(outer, blocks)
-            if switch is not None:
+            if (switch := self._switch(outer, blocks)) is not None:
                 return switch
             self._add(blocks)
             LOG.info("row generation, round %d: %d rows", self.rounds, self.program.shape[0])
-        message = f"{self.task.limits.generation_rounds} rounds of row generation"
-        return self._unfinished(Outcome(Status.LIMIT, message))
+        return self._unfinished(Outcome(Status.LIMIT, f"{self.task.limits.generation_rounds} rounds of row generation"))
 
     def _solve_relaxation(self) -> Outcome:
         """Solve the relaxation, from the last basis."""
@@ -111,13 +107,11 @@ class _Generation:
         # Equal rows satisfy every notion, but perhaps not the side constraints.
         if self.inner is None and not self.problem.constraints:
             self.inner = np.repeat(outer.mean(axis=0)[None], len(outer), axis=0)
-        block = privacy.separate(outer, inputs)
-        if block is None or self.inner is None:
+        if (block := privacy.separate(outer, inputs)) is None or self.inner is None:
             return [] if block is None else [block]
         while not _is_optimal(self.problem, self.inner, outer):
             between = SECOND_POINT_SHARE * outer + (1 - SECOND_POINT_SHARE) * self.inner
-            deeper = privacy.separate(between, inputs)
-            if deeper is not None:
+            if (deeper := privacy.separate(between, inputs)) is not None:
                 return [deeper, block]
             self.inner = between
         return [block]

@@ -109,8 +109,7 @@ class CanonicalForm:
     @property
     def is_degenerate(self) -> bool:
         """Whether a basic variable is zero: then this point has several bases."""
-        names = self.form.names
-        return any(self.basic_solution[names[position]] == 0 for position in self.basis)
+        return any(self.basic_solution[self.form.names[position]] == 0 for position in self.basis)
 
     @property
     def is_optimal(self) -> bool:
@@ -264,8 +263,7 @@ def improve(table: CanonicalForm) -> CanonicalForm:
     if not table.is_feasible:
         table = _feasible(table)
     while True:
-        entering = next((j for j, cost in enumerate(table.reduced_costs.values()) if cost > 0), None)
-        if entering is None:
+        if (entering := next((j for j, cost in enumerate(table.reduced_costs.values()) if cost > 0), None)) is None:
             return table
         table = canonical_form(form, _exchange(table.basis, _leaving(table, entering), entering))
 
@@ -275,8 +273,7 @@ def _leaving(table: CanonicalForm, entering: int) -> int:
     form, x = table.form, list(table.basic_solution.values())
     column = solve_rows(basic_rows(form, table.basis), [[row[entering]] for row in form.matrix], None)
     steps = enumerate(zip(table.basis, column, strict=True))
-    ratios = [(x[j] / step[0], j, k) for k, (j, step) in steps if step[0] > 0]
-    if not ratios:
+    if not (ratios := [(x[j] / step[0], j, k) for k, (j, step) in steps if step[0] > 0]):
         raise UnboundedError(f"the objective is unbounded along {form.names[entering]!r}", do="bound it")
     return min(ratios)[2]
 
@@ -289,8 +286,7 @@ def _feasible(table: CanonicalForm) -> CanonicalForm:
     table = canonical_form(lowered, table.basis)
     while True:
         x = list(table.basic_solution.values())
-        negative = [(j, k) for k, j in enumerate(table.basis) if x[j] < 0]
-        if not negative:
+        if not (negative := [(j, k) for k, j in enumerate(table.basis) if x[j] < 0]):
             return canonical_form(form, table.basis)
         leaving = min(negative)[1]
         table = canonical_form(lowered, _exchange(table.basis, leaving, _entering(table, leaving)))
@@ -305,8 +301,7 @@ def _entering(table: CanonicalForm, leaving: int) -> int:
     inside = set(table.basis)
     outside = [j for j in range(form.shape[1]) if j not in inside]
     steps = {j: sum(weight * form.matrix[r][j] for r, weight in weights) for j in outside}
-    ratios = [(sigma[j] / step, j) for j, step in steps.items() if step < 0]
-    if not ratios:
+    if not (ratios := [(sigma[j] / step, j) for j, step in steps.items() if step < 0]):
         what = f"no point satisfies the rows: {form.names[table.basis[leaving]]!r} cannot be raised to 0"
         raise InfeasibleError(what, do="relax a row")
     return min(ratios)[1]

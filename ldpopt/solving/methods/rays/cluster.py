@@ -1,8 +1,4 @@
-"""Outputs priced by the workers of a Dask cluster, each of which gets blocks of outputs with their views and trees.
-
-Costs and losses are sent to each worker once; in each round, a block's views and trees go to a worker and come back.
-The same loop works on the same numbers as on this machine, so the answer is the same bit for bit.
-"""
+"""Outputs priced by the workers of a Dask cluster, in blocks with their views and trees: bit for bit as here."""
 
 import time
 from collections.abc import Iterator

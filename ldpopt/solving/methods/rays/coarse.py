@@ -1,11 +1,4 @@
-r"""A coarse start: the problem is solved for few inputs, whose rays and multipliers are extended to the others.
-
-A ray ``p`` of the chosen inputs ``r`` is extended to all inputs by the largest and the smallest column equal to it,
-
-.. math:: \min_r e^{\ell(x, r)} p_r \qquad \text{and} \qquad \max_r e^{-\ell(x, r)} p_r ,
-
-which are private again. The start only makes the first prices good; nothing depends on its correctness.
-"""
+"""A coarse start: a problem of few inputs, whose rays and multipliers are extended to the others (docs, "Rays")."""
 
 from typing import Any
 
@@ -52,8 +45,7 @@ def coarse_start(
     if work.views is None and (cone.n < MIN_INPUTS or not cone.has_shortest_ties):
         return work
     chosen, far = _spread_inputs(cone, costs.mean(axis=0))
-    nearest = far.argmin(axis=0)
-    distance = np.ascontiguousarray(far[:, chosen])
+    nearest, distance = far.argmin(axis=0), np.ascontiguousarray(far[:, chosen])
     time_share = deadline.share(TIME_SHARE)
     coarse, outputs, offset, unit = _solve_coarse(distance, costs, roots, scale, nearest, time_share, client)
     best = coarse.incumbent or coarse.relaxed

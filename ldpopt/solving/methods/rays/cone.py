@@ -72,8 +72,7 @@ class Cone:
         """Losses of some pairs, which are tied or in the table."""
         if len(self._table):
             return np.asarray(self._table[first, second])
-        at = np.searchsorted(self.first * self.n + self.second, first * self.n + second)
-        return np.asarray(self.loss[at])
+        return np.asarray(self.loss[np.searchsorted(self.first * self.n + self.second, first * self.n + second)])
 
     def kernels(self, roots: Int, deadline: Deadline = NO_LIMIT) -> tuple[float, NDArray[Any]]:
         """The largest loss from a root, and for each root the parents in a tree of its shortest chains of ties."""
@@ -99,8 +98,7 @@ class Cone:
     def has_shortest_ties(self) -> bool:
         """Whether there is a table whose ties are shortest chains, as in a metric; checked for `CHECKED` inputs."""
         # If this is wrong for other inputs, their kernels are not in the cone; the repair corrects that at a cost.
-        table = self._table
-        if not len(table):
+        if not len(table := self._table):
             return False
 
         def work(root: int) -> bool:

@@ -1,10 +1,4 @@
-r"""Two heuristics that make a point feasible without a linear program: covering for multipliers, balancing for columns.
-
-*Covering* lowers multipliers until no price is negative, by scaling a point until every ray is just covered, and
-lowering it where rays are covered more than they need. *Balancing* makes a channel from columns whose rows sum to about
-1: divided by these sums, the columns leave the cone, and each is replaced by the geometric mean of the smallest element
-of the cone above it and the largest one below it, until the sums are 1. Theory: docs, "Rays".
-"""
+"""Points made feasible without a program: covering lowers multipliers, balancing makes a channel (docs, "Rays")."""
 
 import numpy as np
 
@@ -28,8 +22,7 @@ Entries = tuple[Int, Int, Float]
 
 def cover(need: Float, rays: Float, weights: Float, groups: Groups | None = None) -> Float:
     """Reductions of the multipliers, (n,), that raise the price of every ray, (m, n), by what it needs, (m,)."""
-    lacking = need > 0
-    if not lacking.any():
+    if not (lacking := need > 0).any():
         return np.zeros_like(weights)
     need, parts, total = need[lacking], rays[lacking] * weights, weights
     if groups is not None:
@@ -41,8 +34,7 @@ def cover(need: Float, rays: Float, weights: Float, groups: Groups | None = None
     for _ in range(COVERING_PASSES):
         met = need / (parts @ lift)
         lift = lift * met.max()
-        value = float(total @ lift)
-        if value < least:
+        if (value := float(total @ lift)) < least:
             best, least = lift, value
         lift = lift * (near * (met / met.max())[:, None]).max(axis=0)
     return np.asarray(weights * (best if groups is None else best[groups.number]))
@@ -67,8 +59,7 @@ def cover_sparse(need: Float, rays: Entries, weights: Float) -> Float:
     for _ in range(COVERING_PASSES):
         met = need / np.bincount(row, part * lift[column])
         lift = lift * met.max()
-        total = float(weights @ lift)
-        if total < least:
+        if (total := float(weights @ lift)) < least:
             best, least = lift, total
         lift = lift * highest(met / met.max())
     return np.asarray(weights * best)
@@ -101,8 +92,7 @@ def balancing_seconds(n: int, columns: int) -> float:
 def _with_missing_mass(columns: Float, table: Float) -> Float:
     """Divide the columns by the rows' sums, after one more column of the cone has made these equal."""
     total = columns.sum(axis=1)
-    missing = total.max() - total
-    constant = 0.0
+    missing, constant = total.max() - total, 0.0
     for x, losses in enumerate(table):
         with np.errstate(invalid="ignore", divide="ignore"):  # at the input itself
             need = (np.exp(-losses) * missing[x] - missing) / -np.expm1(-losses)

@@ -1,7 +1,4 @@
-"""Column generation over rays: the master's multipliers price every output, whose best ray is added to the master.
-
-In each round the prices also bound the cost of every private channel. Theory: docs, "Rays".
-"""
+"""Column generation over rays: the master's multipliers price every output, whose best ray is added (docs, "Rays")."""
 
 import logging
 import time
@@ -99,8 +96,7 @@ class Generation:
 
     def start_from(self, rays: Float, sums: Float) -> None:
         """Start from some rays, (k, n), and multipliers, (n,)."""
-        scaled = rays / rays.max(axis=1, keepdims=True)
-        self.initial_rays = np.concatenate([self._kernel_columns(), scaled])
+        self.initial_rays = np.concatenate([self._kernel_columns(), rays / rays.max(axis=1, keepdims=True)])
         self.center, self.share = sums, 1.0
 
     @property
@@ -171,9 +167,7 @@ class Generation:
         self._update_bound(priced, prices, shift, deadline, is_exact=is_exact)
         self._adapt(rises, bool(len(new)))
         self.stalled = 0 if len(new) or (self.best_value, self.bound) != before else self.stalled + 1
-        if not len(new):
-            return master
-        return master.extended(rays.T, cost, new, self.center)
+        return master.extended(rays.T, cost, new, self.center) if len(new) else master
 
     def _keep(self, master: Master) -> None:
         """Keep a feasible master if it is the best one."""
@@ -194,8 +188,7 @@ class Generation:
 
     def _remaining_gap(self) -> float:
         """Distance of value and bound; before there is a bound, its expected value."""
-        bound = self._current_bound
-        if bound > 0:
+        if (bound := self._current_bound) > 0:
             return max(self.best_value - bound, 0.0)
         return max(self.best_value - self.expected_value, MIN_EXPECTED_GAP * self.best_value)
 
@@ -237,8 +230,7 @@ class Generation:
 
     def keep_proof(self, sums: Float, prices: Prices) -> float:
         """The bound that the prices of all outputs at ``sums`` prove; keep its proof if it is the best so far."""
-        bound = float((sums + prices.share).sum())
-        if bound > self.bound:
+        if (bound := float((sums + prices.share).sum())) > self.bound:
             self.bound, self.proof = bound, (sums, self.trees.copy())
         return bound
 
@@ -272,8 +264,7 @@ class Generation:
         used = np.full(len(self.center), -1)
         used[self.roots[order]] = order
         used = used[used >= 0]
-        used = used[prices.least[used] < 0]
-        step = sums - self.center
+        used, step = used[prices.least[used] < 0], sums - self.center
         return bool(step.sum() - (self.trees.rays(used) @ step).sum() > 0)
 
     def _first_master(self) -> Master:

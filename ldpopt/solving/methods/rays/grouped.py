@@ -1,8 +1,4 @@
-r"""Rounds with rows of groups of inputs, in levels: each has more groups, and at last every input has a row.
-
-The columns of a level's relaxation are balanced into a channel. With more groups a level's channel is closer to its
-relaxation, but its master takes longer. Theory: docs, "Rays".
-"""
+"""Rounds with rows of groups of inputs, more at each level; at last every input has a row (docs, "Rays")."""
 
 from math import inf
 
@@ -91,8 +87,7 @@ class GroupedGeneration(Generation):
         for share in LOWER_SHARES:
             sums = share * self.center
             trees.reset_to_stars(self.costs, sums)
-            proved = float((sums + trees.prices(self.costs, sums).share).sum())
-            if proved > self.bound:
+            if (proved := float((sums + trees.prices(self.costs, sums).share).sum())) > self.bound:
                 self.bound, self.proof = proved, (sums, trees.copy())
 
     def _level_gap(self, share: float) -> float:

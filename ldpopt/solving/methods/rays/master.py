@@ -1,8 +1,4 @@
-"""The master program: the best channel whose columns are sums of the rays found so far, by a dense interior point.
-
-It is solved only as accurately as the current gap requires, so that its multipliers are central among the nearly
-optimal ones, and starts from the weights of the last round.
-"""
+"""The master program: the best channel whose columns are sums of the rays found so far, by a dense interior point."""
 
 from __future__ import annotations
 
@@ -34,10 +30,7 @@ MAX_SHARE = 0.99  # largest weight of feasible multipliers in the start of the n
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of nearby inputs, whose weighted row sums are 1 on average only: a relaxation with fewer rows.
-
-    The multiplier of a group's row, distributed by the weights, prices outputs and proves a bound like any others.
-    """
+    """Groups of nearby inputs, whose weighted row sums are 1 on average only: a relaxation with fewer rows."""
 
     number: Int  # (n,): the group of every input; none is empty
     weight: Float  # (n,): weight of every input in its group
@@ -87,8 +80,7 @@ class MasterSystem(NewtonSystem[MasterPoint]):
         self.scale = at.weights / at.reduced
         self.primal = 1 - rows @ at.weights
         self.dual = cost - at.sums @ rows - at.reduced
-        scaled = rows * np.sqrt(self.scale)
-        normal = dsyrk(1.0, scaled.T, trans=1, lower=1)
+        normal = dsyrk(1.0, (rows * np.sqrt(self.scale)).T, trans=1, lower=1)
         self.unit = 1 / np.sqrt(np.diag(normal))
         self.factor = cholesky(np.asfortranarray(normal * self.unit * self.unit[:, None]))
 

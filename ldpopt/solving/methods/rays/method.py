@@ -100,11 +100,10 @@ class Rays(Method):
         status = Status.OPTIMAL if is_optimal else Status.LIMIT if found.ending == "time" else Status.FAILED
         message = f"{found.rounds} rounds, gap {found.gap:.1e}, {ENDINGS[found.ending]}"
         pairs = found.pairs
-        ratio = np.exp(-pairs.loss) * (1 - (4 + pairs.loss) * ULPS)
         raw = pair_answer(
             task.problem,
             found.channel,
-            (pairs.first, pairs.second, pairs.output, ratio),
+            (pairs.first, pairs.second, pairs.output, np.exp(-pairs.loss) * (1 - (4 + pairs.loss) * ULPS)),
             np.concatenate([-(scale.unit * found.sums + least), scale.unit * pairs.value]),
             status,
             message,

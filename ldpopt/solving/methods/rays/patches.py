@@ -1,8 +1,4 @@
-"""Patches: a start for large graphs, on which an input far away hardly changes the best rays.
-
-The problem of each core of inputs, with a margin around it, is solved by itself. The multipliers of the cores together
-prove a bound, after they were lowered where prices are negative; the columns together, balanced, are a channel.
-"""
+"""Patches: a start for large graphs, on which an input far away hardly changes the best rays (docs, "Patches")."""
 
 import logging
 from dataclasses import dataclass, field, replace
@@ -57,8 +53,7 @@ def start_from_patches(work: Generation, gap: float, deadline: Deadline) -> None
     accuracy = max(gap, START_GAP) if cone.n <= WHOLE else gap
     while not deadline.is_over:
         patches = _patches(graph, -MARGIN * float(np.log(accuracy)))
-        most = max(len(patch.inputs) for patch in patches)
-        if most > MAX_SHARE * cone.n:
+        if (most := max(len(patch.inputs) for patch in patches)) > MAX_SHARE * cone.n:
             return
         LOG.info("rays: %d patches of up to %d inputs", len(patches), most)
         _stitch(work, patches, accuracy, deadline)
@@ -77,8 +72,7 @@ def _stitch(work: Generation, patches: list[Patch], gap: float, deadline: Deadli
         in_threads(lambda patch: stitched.solve(patch, PATCH_SHARE * gap, until), patches)
     stitched.prove(deadline)
     stitched.balance(ERROR_SHARE * gap, deadline)
-    value = float(np.einsum("yx,xy->", work.costs, stitched.channel))
-    if value < work.value:
+    if (value := float(np.einsum("yx,xy->", work.costs, stitched.channel))) < work.value:
         work.value, work.stitched = value, stitched.channel
     if work.trees.cone.n <= WHOLE and stitched.rays:
         work.first_master = stitched.master()
@@ -129,8 +123,7 @@ class _Stitched:
         place[inputs] = np.arange(len(inputs))
         first, second = place[cone.first], place[cone.second]
         kept = (first >= 0) & (second >= 0)
-        outputs = np.flatnonzero(place[work.roots] >= 0)
-        if not len(outputs):
+        if not len(outputs := np.flatnonzero(place[work.roots] >= 0)):
             return
         costs = work.costs[np.ix_(outputs, inputs)]
         unit = float(costs.max()) or 1.0
@@ -176,12 +169,10 @@ class _Stitched:
             if deadline.is_over:
                 return
             work.trees.improve(work.costs, sums, deadline)
-            prices = work.trees.prices(work.costs, sums)
-            before = work.bound
+            prices, before = work.trees.prices(work.costs, sums), work.bound
             if work.keep_proof(sums, prices) > before:
                 work.center, work.center_value = sums + prices.share, work.bound
-            lacking = np.flatnonzero(prices.least < 0)
-            if not len(lacking):
+            if not len(lacking := np.flatnonzero(prices.least < 0)):
                 return
             sums = sums - self._lowered(lacking, -prices.least[lacking])
 

@@ -1,8 +1,4 @@
-"""Trees of tight ties, one per output: the best ray of each output for given costs, found by pivots.
-
-The ray of a spanning tree is optimal if the cost of every subtree has the sign that its tie to the parent permits;
-these costs are then the ties' multipliers. Theory: docs, "Rays".
-"""
+"""Trees of tight ties, one per output: the best ray of each for given costs, found by pivots (docs, "Rays")."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,9 +1,4 @@
-"""Views: each output sees few inputs, which represent those near to them, and more if that is too inaccurate.
-
-An input that is not seen hands its cost over to a nearby one through a tie, so that the tree of the seen inputs is a
-tree of all inputs and proves a price. Its ray, extended by its smallest entries, costs more by the slack of these ties;
-the inputs with most of it are seen next, until the price is proved or the ray is good enough.
-"""
+"""Views: each output sees few inputs; the others hand their costs over to those (docs, "Views")."""
 
 from typing import Any
 
@@ -67,8 +62,7 @@ class Views:
 
     def send_to(self, client: Any, costs: Float) -> None:
         """Use the workers of a Dask client from now on, for these costs."""
-        data = SharedData(self.trees.roots, costs, self.table, self.handover)
-        self.cluster = Cluster(client, data)
+        self.cluster = Cluster(client, SharedData(self.trees.roots, costs, self.table, self.handover))
 
     def _improve_on_cluster(
         self, cluster: Cluster, sums: Float, enough: Float, deadline: Deadline, outputs: Int | None
@@ -90,8 +84,7 @@ class Views:
         rays = np.empty((len(outputs), trees.cone.n))
 
         def work(part: Int) -> None:
-            found = rays[part[0] : part[-1] + 1]
-            write_extended_rays(outputs[part], *trees.forest, self.table, self.seen, found)
+            write_extended_rays(outputs[part], *trees.forest, self.table, self.seen, rays[part[0] : part[-1] + 1])
 
         if len(outputs):
             in_threads(work, np.array_split(np.arange(len(outputs)), 1 + len(outputs) // 20))
@@ -103,8 +96,7 @@ def farthest_first(table: Float, factor: Float) -> tuple[Int, Int, Float]:
     n = len(table)
     order, above = np.empty(n, np.int64), np.zeros(n, np.int64)
     near, nearest, waits = np.full(n, np.inf), np.zeros(n, np.int64), factor.copy()
-    radius = np.empty(n)
-    following = int(factor.argmax())
+    radius, following = np.empty(n), int(factor.argmax())
     for k in range(n):
         order[k], above[following], radius[following] = following, nearest[following], near[following]
         waits[following] = -1.0
