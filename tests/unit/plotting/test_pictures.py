@@ -148,7 +148,7 @@ def test_plot_draws_every_object_with_labels(name: str) -> None:
 
 def test_every_class_with_a_picture_is_drawn_in_these_tests() -> None:
     drawn_elsewhere = {"SweepResult", "Estimate", "Comparison", "Design", "FrequencyDesign", "DesignComparison"}
-    drawn_elsewhere.add("QuestionsDesign")
+    drawn_elsewhere |= {"QuestionsDesign", "SurveyEstimate"}
     drawn = [build() for build, _ in OBJECTS.values()]
     missing = {kind.__name__ for kind in PICTURES if not any(isinstance(thing, kind) for thing in drawn)}
     assert missing <= drawn_elsewhere
@@ -379,5 +379,5 @@ def test_title_of_a_heat_map_is_the_notion_or_the_audited_epsilon():
     from ldpopt.cli.solve import heat_map
 
     coin = ldpopt.Mechanism([[0.75, 0.25], [0.25, 0.75]])
-    assert heat_map(coin).get_title() == r"Audit: true $\varepsilon$ = 1.099"
+    assert heat_map(coin).get_title() == r"Audit over all pairs of answers: true $\varepsilon$ = 1.099"
     assert heat_map(coin, ldpopt.PureLDP(2.0)).get_title() == r"pure privacy, $\varepsilon$ = 2"
