@@ -230,7 +230,7 @@ class Keyed:
 
 
 class Ids:
-    """Ids of a table, batch by batch, distinct by 64-bit hashes: ``n`` ids have two equal ones with ``n^2 / 2^65``."""
+    """Ids of a table in batches; a hash of 64 bits is the same for two of ``n`` ids with probability ``n^2 / 2^65``."""
 
     def __init__(self, where: str, first_row: int = 0) -> None:
         self.where, self._row, self._first = where, first_row, first_row

@@ -355,7 +355,8 @@ class Grid:
 
     def _row(self, point: Point, *numbers: Any) -> Row:
         model, delta, _ = self.cases[point.case]
-        return Row(float(self.budgets[point.budget]), point.prior, *numbers, model, delta)
+        fields: list[Any] = [float(self.budgets[point.budget]), point.prior, *numbers, model, delta]
+        return Row(*fields)
 
     def checkpoint(self, path: FilePath) -> Checkpoint:
         """The checkpoint of the sweep; its statement is all that the rows depend on."""

@@ -120,7 +120,7 @@ def form_of(survey: Survey, wave: int | None = None) -> dict[str, Any]:
 def columns_of(form: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What a form has for each column of reports: the questions, or the joint report."""
     joint = form.get("joint")
-    return form["questions"] if joint is None else {joint["column"]: joint}  # type: ignore[no-any-return]
+    return form["questions"] if joint is None else {joint["column"]: joint}
 
 
 def form_digest(form: Mapping[str, Any]) -> str:

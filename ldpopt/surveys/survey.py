@@ -124,8 +124,8 @@ class Survey:
             self._require_fake_data_possible()
         self.words = FormWords.read(words or {}, self.questions)
         if self.limit is not None and not self.odds <= self.limit.enclosure()[0]:  # in exact arithmetic
-            parts = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
-            what = f"a person would spend epsilon {self.epsilon:.9g}, more than the {self.limit!r} allowed ({parts})"
+            each = ", ".join(f"{name} {spent:.6g}" for name, spent in self.budgets.items())
+            what = f"a person would spend epsilon {self.epsilon:.9g}, more than the {self.limit!r} allowed ({each})"
             raise StatementError(what, do="allow a larger budget, or give the questions smaller ones")
 
     def _require_fake_data_possible(self) -> None:
