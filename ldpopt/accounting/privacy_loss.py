@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf, log
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,16 @@ BITS = sampling.BITS
 ONE = 1 << BITS
 MAX_ENTRIES = 50_000_000  # pairs of answers times reports, compared in a second or two for each ratio
 MAX_RATIOS = 1000  # number of ratios at which the excess is computed; others lie between two of them
+T = TypeVar("T")
 RESOLUTION = 2.0**-44  # ratios that differ by less are raised to the largest; so are those within their rounding
+
+
+def summed(pairs: Iterable[tuple[T, Fraction]]) -> dict[T, Fraction]:
+    """The sum of the numbers of each key, in the order of the keys."""
+    found: dict[T, Fraction] = {}
+    for key, number in pairs:
+        found[key] = found.get(key, Fraction(0)) + number
+    return found
 
 
 @dataclass(frozen=True)
@@ -41,9 +50,7 @@ class PrivacyLoss:
         cls, atoms: Iterable[tuple[Fraction, Fraction]], certain: Fraction = Fraction(0), *, is_attained: bool = True
     ) -> "PrivacyLoss":
         """The loss of some ratios and masses in any order; those of equal ratios are added."""
-        masses: dict[Fraction, Fraction] = {}
-        for ratio, mass in sorted(atoms):
-            masses[ratio] = masses.get(ratio, Fraction(0)) + mass
+        masses = summed(sorted(atoms))
         return cls(tuple(masses), tuple(masses.values()), certain, is_attained)
 
     def excess(self, a: Fraction) -> Fraction:

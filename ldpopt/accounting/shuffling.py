@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.accounting.curve import Bound, PrivacyCurve, read_channel, read_pairs
-from ldpopt.accounting.privacy_loss import NOTHING, ONE, Channel, PrivacyLoss, Source, interpolated
+from ldpopt.accounting.privacy_loss import NOTHING, ONE, Channel, PrivacyLoss, Source, interpolated, summed
 from ldpopt.accounting.product import UNIT, convolved, multiplied, power, rounded
 from ldpopt.closed_forms.top_k import top_k
 from ldpopt.foundation.budget import Budget
@@ -123,11 +123,11 @@ def positive_part(values: list[Fraction], masses: list[Fraction], n: int, finene
         return Fraction(0)
     floats, p = np.array([float(v) for v in values]), np.array([float(mass) for mass in masses])
     step = _step(floats, p, n, fineness)
-    shares: dict[int, Fraction] = {0: 1 - sum(masses, Fraction(0))}
+    moved = [(0, 1 - sum(masses, Fraction(0)))]
     for value, mass in zip(values, masses, strict=True):  # a value between two places is moved to both, with its mean
         place, share = floor(value / step), value / step - floor(value / step)
-        for where, part in ((place, 1 - share), (place + 1, share)):
-            shares[where] = shares.get(where, Fraction(0)) + mass * part
+        moved += [(place, mass * (1 - share)), (place + 1, mass * share)]
+    shares = summed(moved)
     found = sum_of(shares, n, up=True)
     atoms = found.weighted(1, up=True)
     most = Fraction(n * max(shares))  # of s b**-s, which is at most 1 / (e log b), and log b >= 1 - 1 / b
@@ -250,16 +250,11 @@ class Blanket(_Bound):
 
     def _of_pair(self, rows: Sequence[list[int]], a: Fraction, fineness: float) -> Fraction:
         """Upper bound of one pair of answers; a smaller blanket is one too, so reports that are very rare have none."""
-        merged: dict[tuple[int, int, int], int] = {}
-        alone = Fraction(0)
-        for p, q, least in zip(*rows, strict=True):
-            if least * self.source.n * RARE >= ONE:
-                merged[p, q, least] = merged.get((p, q, least), 0) + least
-            else:
-                alone += max((p - a * q) / ONE, Fraction(0))
+        reports, n = list(zip(*rows, strict=True)), self.source.n
+        alone = [max((p - a * q) / ONE, Fraction(0)) for p, q, least in reports if least * n * RARE < ONE]
+        merged = summed((one, Fraction(one[2], ONE)) for one in reports if one[2] * n * RARE >= ONE)
         values = [(p - a * q) / least for p, q, least in merged]
-        masses = [Fraction(mass, ONE) for mass in merged.values()]
-        return alone + positive_part(values, masses, self.source.n, fineness) / self.source.n
+        return sum(alone, positive_part(values, list(merged.values()), n, fineness) / n)
 
 
 class Tested(_Bound):
@@ -277,17 +272,14 @@ class Tested(_Bound):
         shifts = tried @ shares - float(shares @ exact) / steps  # of the mean by rounding
         best = int(np.abs(shifts).argmin())
         scores, level = tried[best].astype(int).tolist(), round(n * float(shifts[best]))
-        masses: dict[int, Fraction] = {}
-        for score, mass in zip(scores, others.tolist(), strict=True):
-            masses[score] = masses.get(score, Fraction(0)) + Fraction(mass, ONE)
-        masses = {score: mass for score, mass in masses.items() if mass}
+        masses = summed(
+            (score, Fraction(mass, ONE)) for score, mass in zip(scores, others.tolist(), strict=True) if mass
+        )
         first, last = level + 1 - max(scores), level + 1 - min(scores)
         tails = [sum_of(masses, n - 1, up=up).tails(first, last, up=up) for up in (False, True)]
-        total = Fraction(0)
-        for score, over, under in zip(scores, p.tolist(), q.tolist(), strict=True):
-            gain = over - a * under
-            total += gain * tails[gain < 0][max(scores) - score]
-        return max(total / ONE, Fraction(0))
+        gains = [over - a * under for over, under in zip(p.tolist(), q.tolist(), strict=True)]
+        parts = (gain * tails[gain < 0][max(scores) - score] for score, gain in zip(scores, gains, strict=True))
+        return max(sum(parts, Fraction(0)) / ONE, Fraction(0))
 
     @cached_property
     def _worst(self) -> tuple[Int, Int, Int]:
@@ -318,15 +310,13 @@ class Exact(_Bound):
         channel, up, n = self.source.channel, self.is_upper, self.source.n
         rows = [[int(mass) * UNIT // ONE for mass in row] for row in channel.counts]
         powers = {way: [_powers(row, n, up=way) for row in rows] for way in (False, True)}
-        found = []
-        for ends in zip(channel.first.tolist(), channel.second.tolist(), strict=True):
-            for count in range(n):
-                both = []
-                for row, way in zip(ends, (up, not up), strict=True):
-                    numbers = n - 1 - count + (row == 0), count + (row == 1)
-                    both.append(multiplied(powers[way][0][numbers[0]], powers[way][1][numbers[1]], up=way))
-                found.append((both[0], both[1]))
-        return found
+
+        def distribution(row: int, count: int, way: bool) -> list[int]:
+            firsts, seconds = powers[way]
+            return multiplied(firsts[n - 1 - count + (row == 0)], seconds[count + (row == 1)], up=way)
+
+        ends = list(zip(channel.first.tolist(), channel.second.tolist(), strict=True))
+        return [(distribution(x, k, up), distribution(z, k, not up)) for x, z in ends for k in range(n)]
 
 
 def _powers(row: list[int], n: int, *, up: bool) -> list[list[int]]:
