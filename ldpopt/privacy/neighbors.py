@@ -143,7 +143,8 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
         what = f"{len(names)} labels for a grid of {rows} x {columns} = {len(cells)} cells"
         raise StatementError(what, do="give one label for each cell, row by row")
     down = ((names[k], names[k + columns]) for k in range(len(names) - columns))
-    return _graph_of(names, [*down, *(((names[k], names[k + 1]) for k in range(len(names) - 1) if (k + 1) % columns))])
+    across = ((names[k], names[k + 1]) for k in range(len(names) - 1) if (k + 1) % columns)
+    return _graph_of(names, [*down, *across])
 
 
 def histograms(bins: int, most: int, *, replace: bool = False) -> Graph:
