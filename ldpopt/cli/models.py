@@ -36,7 +36,8 @@ def models(
         needs = "; ".join(sorted({entry["needs"] for entry in incomplete}))
         say(f"note: {', '.join(entry['name'] for entry in incomplete)}: {needs}")
     if broken := [entry["error"] for entry in entries if "error" in entry]:
-        say("\n".join(broken))
+        for line in broken:
+            say(line)
         raise typer.Exit(BAD_STATEMENT)
 
 

@@ -227,8 +227,7 @@ def _conflict(problem: Problem, solver: str | Solver, deadline: Deadline) -> tup
     for block in problem.constraints:
         rest = [other for other in needed if other is not block]
         trial = replace(problem, constraints=tuple(rest))
-        program = formulate(trial, relaxed_form(trial))
-        if backend.solve(program, time_limit=deadline.left).status is Status.INFEASIBLE:
+        if backend.solve(formulate(trial, relaxed_form(trial)), time_limit=deadline.left).status is Status.INFEASIBLE:
             needed = rest
     return (f"privacy ({problem.privacy!r})", *(repr(block.name) for block in needed))
 

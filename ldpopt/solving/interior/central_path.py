@@ -173,8 +173,7 @@ class CentralPath:
         """Estimate each output's ``M`` near the checkpoint; infinite for an output that violates the bound there."""
         masses, new, y = checkpoint.at.m[checkpoint.column].copy(), checkpoint.column < 0, checkpoint.at.y
         if new.any():
-            costs = self.c[:, new] * self.unit + self.offset[:, None]
-            lack = -Prices.of(costs, y).gains(self.b, self.beta)
+            lack = -Prices.of(self.c[:, new] * self.unit + self.offset[:, None], y).gains(self.b, self.beta)
             masses[new] = np.divide(len(y) * checkpoint.mu, lack, out=np.full(len(lack), np.inf), where=lack > 0)
         return masses
 

@@ -123,8 +123,7 @@ class _Generation:
         if not self.may_switch or form.n < 2 or not has_event_interior:
             return None
         is_large = self.program.nnz > limits.event_nonzeros and form.n >= limits.event_inputs
-        is_long = self.rounds in (limits.event_round, limits.generation_rounds - 1)
-        if not is_large and not is_long:
+        if not is_large and self.rounds not in (limits.event_round, limits.generation_rounds - 1):
             return None
         self.may_switch = not is_large
         because = f"the program has grown to {self.program.nnz} non-zeros in {self.rounds} rounds of row generation"

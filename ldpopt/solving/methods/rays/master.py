@@ -42,8 +42,7 @@ class Groups:
 
     def averages(self, rays: Float) -> Float:
         """Average entries of each group, shape (groups, k), of rays that are columns."""
-        n = len(self.number)
-        return np.asarray(csr_array((self.weight, (self.number, np.arange(n)))) @ rays)
+        return np.asarray(csr_array((self.weight, (self.number, np.arange(len(self.number))))) @ rays)
 
     def distributed(self, sums: Float) -> Float:
         """Multipliers of all inputs, shape (n,), from those of the groups."""
@@ -217,8 +216,7 @@ class Master:
         sums = (1 - share) * wider.at.sums + share * inner
         reduced = np.maximum(cost - sums @ rows, 0.01 * least)
         weights = np.append(wider.at.weights, np.zeros(len(cost) - len(wider.cost)))
-        usual = 0.01 / float(rows.sum(axis=0).mean())
-        weights = np.maximum(weights, np.minimum(mean / reduced, usual))
+        weights = np.maximum(weights, np.minimum(mean / reduced, 0.01 / float(rows.sum(axis=0).mean())))
         point = MasterPoint(weights, sums, reduced)
         return Master(whole, cost, np.append(wider.output, output), point, self.groups, rows)
 
