@@ -50,6 +50,7 @@ from pathlib import Path
 
 S, UNIT, TOLERANCE = 2**1074, 2**53, Fraction(1, 10**15)  # doubles are over S, masses over UNIT; of a program's claim
 BYTES, PRODUCTS, LISTED, TIED, RAYS, NATS = 2**27, 10**9, 32, 20, 100_000, 5000  # above these: not checked
+EXACT = 20  # answers up to which the values of all sets are exact; above, they are rounded down
 
 
 class ClaimError(Exception):
@@ -573,27 +574,28 @@ def sets_hold(form, over, under, line, r, low, high):
     twice = [[under * (line[i] * r[j] + line[j] * r[i]) - 2 * over * form[i][j] for j in range(c)] for i in range(c)]
     parts = [[low * low * sum(map(sum, twice))], [rest * (2 * low * sum(t) + rest * t[i]) for i, t in enumerate(twice)]]
     parts += [[2 * rest * rest * entry for entry in row] for row in twice]  # the spare part: constant, linear, pairs
-    down = max(sum(abs(entry) for part in parts for entry in part).bit_length() - 61, 0)  # down lowers every value
+    bits = sum(abs(entry) for part in parts for entry in part).bit_length()
+    down = max(bits - 61, 0) if c > EXACT else 0  # rounding down lowers the value of every set
     (constant,), linear, *pairs = [[entry >> down for entry in part] for part in parts]
-    half = c // 2  # the values of all sets of so many answers are the digits of one integer
-    ones = [((1 << (64 << k)) - 1) // ((1 << 64) - 1) for k in range(half + 1)]
-    inside, sign = 0, ones[-1] << 63
+    half, width = c // 2, bits - down + 3  # the values of all sets of half the answers are the digits of one integer
+    ones = [((1 << (width << k)) - 1) // ((1 << width) - 1) for k in range(half + 1)]
+    inside, sign = 0, ones[-1] << width - 1
     for k in range(half):
-        inside += inside + subset_sums(pairs[k][:k], ones) << (64 << k)
+        inside += inside + subset_sums(pairs[k][:k], ones, width) << (width << k)
 
     def holds(x, linear, value):
         if x == c:
-            return (inside + subset_sums(linear[:half], ones) + value * ones[-1] + sign) & sign == sign
+            return (inside + subset_sums(linear[:half], ones, width) + value * ones[-1] + sign) & sign == sign
         return holds(x + 1, linear, value) and holds(x + 1, [*map(add, linear, pairs[x])], value + linear[x])
 
     return holds(half, linear, constant)
 
 
-def subset_sums(values, ones):
-    """The sum of the values in every set, as digits of 64 bits."""
+def subset_sums(values, ones, width):
+    """The sum of the values in every set, as digits of one integer."""
     sums = 0
     for k, value in enumerate(values):
-        sums += sums + value * ones[k] << (64 << k)
+        sums += sums + value * ones[k] << (width << k)
     return sums
 
 

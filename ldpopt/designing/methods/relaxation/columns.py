@@ -30,6 +30,7 @@ from ldpopt.foundation.numbers import Float, Int
 from ldpopt.privacy.cones.rays import Columns
 
 MASTER_STEPS = 100  # limit on steps of L-BFGS for each update of the multipliers
+SINGULAR = 1e9  # logarithm of the objective if the information is singular
 TRIES = 3  # limit on updates of the multipliers
 CURVATURE = 30.0  # curvature of the penalty of the center
 CENTERED = 1e-4  # center, relative to the largest coordinate of a column, that is small enough to be removed
@@ -111,6 +112,8 @@ class FirstOrderMaster:
         total = float(root @ root)
         q = root**2 / total
         value, price = self.objective(q, self.grams)
+        if not value > 0:  # the information is singular up to rounding: far too long a step
+            return SINGULAR, np.zeros_like(root)
         center = q @ self.fixed / self.unit
         by_center = self.multipliers + CURVATURE * center
         gradient = self.fixed @ (by_center / self.unit) - self.costs(price) / value

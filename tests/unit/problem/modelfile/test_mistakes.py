@@ -47,7 +47,7 @@ BAD = [
     ),
     ('"no", "yes"', '"no", "no"', ":5: alphabet.inputs", "duplicate input label 'no'"),
     ('"no", "yes"', '"no", true', ":5: alphabet.inputs[1]", "= true: should be"),
-    ('"no", "yes"', "", ":5: alphabet.inputs", "should have at least 1 item"),
+    ('"no", "yes"', "", ":5: alphabet.inputs", "should be a list of at least 1 item"),
     ('["no", "yes"]', "1", ":5: alphabet.inputs", "1 is not a number of answers do: give a number from 2 to 10000000"),
     ('["no", "yes"]', "true", ":5: alphabet.inputs", "should be a valid list"),
     ('"no", "yes"', '"no", "yes", "perhaps"', ":8: prior.values", "the prior has 2 values for 3 inputs"),
