@@ -46,15 +46,13 @@ def score_intervals(
     c = np.where(low < high, z * z * scale, 0.0)
     # If an estimate is so far out that no possible value agrees, the ends have the variance at the nearest one.
     is_above = estimates > (low + high) / 2
-    nearest = np.clip(estimates, low, high)
     half = np.sqrt(c * np.maximum(np.where(is_above, high_moment - high**2, low_moment - low**2), 0.0))
-    is_refuted = np.abs(nearest - estimates) > half
     found = []
     for slope, side in zip(slopes, (-1, 1), strict=True):
         middle, intercept = estimates + c * slope / 2, moment - slope * mean
         inside = middle**2 - (1 + c) * (estimates**2 - c * intercept)
         root = (middle + side * np.sqrt(np.maximum(inside, 0.0))) / (1 + c)
-        found.append(np.where(is_refuted | (inside < 0), estimates + side * half, root))
+        found.append(np.where(inside < 0, estimates + side * half, root))
     return np.stack(found, axis=-1)
 
 
