@@ -47,7 +47,8 @@ class MeanBound:
             return False
         k, y, r = Rationals.of(self.slope), Rationals.of(self.line), statement.weights
         common = k.denominator * y.denominator * r.denominator
-        return _holds(*(part.whole * (common // part.denominator) for part in (k, y, r)), cone)
+        whole = [part.whole * (common // part.denominator) for part in (k, y, r)]
+        return _holds(whole[0], whole[1], whole[2], cone)
 
     def value(self, statement: Statement) -> Fraction:
         """``2 k.w_c - 1.y - spread`` for the numbers, times the factor of the workload."""

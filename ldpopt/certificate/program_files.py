@@ -79,7 +79,7 @@ def _plain_multipliers(multipliers: Multipliers, problem: Problem) -> dict[str, 
     ends = np.searchsorted(pairs.row, np.arange(len(pairs.value) + 1))
     places = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.value.tolist(), strict=True)
     rows = ([x, k, pairs.y[ends[r] : ends[r + 1]].tolist(), value.hex()] for r, (x, k, value) in enumerate(places))
-    found = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
+    found: dict[str, Any] = {"form": multipliers.form, "row_sums": _hex(multipliers.row_sums)}
     found |= {"worst_case": _hex(multipliers.worst_case), "privacy": rows}
     return found | {"constraints": {block.name: _hex(values) for block, values in multipliers.blocks}}
 
@@ -105,10 +105,12 @@ def _multipliers(entry: Entry, problem: Problem) -> Multipliers:
         value.append(number.hexadecimal())
         if value[-1] <= 0:
             raise number.error(f"the multiplier {value[-1]} is not positive")
-    places = (np.array(part, np.int64) for part in (first, second, row, y))
+    places: Any = [np.array(part, np.int64) for part in (first, second, row, y)]
     given = table["constraints"].table(*(block.name for block in problem.constraints))
     blocks = tuple((block, given[block.name].hexadecimals(len(block))) for block in problem.constraints)
-    return Multipliers(form, row_sums, worst_case, PairRows(*places, np.array(value, float)), blocks)
+    return Multipliers(
+        form, row_sums, worst_case, PairRows(places[0], places[1], places[2], places[3], np.array(value, float)), blocks
+    )
 
 
 def _hex(values: Float | None) -> list[str] | None:

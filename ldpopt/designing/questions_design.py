@@ -239,7 +239,7 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         """Variances of one respondent's values of all cells, given the shares of the cells of every table."""
         pairs = zip(self._tables, shares, strict=True)
         means = np.concatenate([own @ self._moments[len(chosen)] - own**2 for (chosen, _), own in pairs])
-        return self.spans**2 * np.maximum(means, 0.0)
+        return np.asarray(self.spans**2 * np.maximum(means, 0.0))
 
     @property
     def spans(self) -> Float:
@@ -258,7 +258,8 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
             own, other = moments[0, 0], moments[0, 1:].max()
             share = min(max((own - other) / 2, 0.0), 1.0)
             worst[ways] = share * own + (1 - share) * other - share**2
-        return self.spans**2 * np.concatenate([np.full(2 ** len(part), worst[len(part)]) for part, _ in self._tables])
+        every = [np.full(2 ** len(part), worst[len(part)]) for part, _ in self._tables]
+        return np.asarray(self.spans**2 * np.concatenate(every))
 
     def p_value(self, counts: Counts) -> float:
         """Bound on the probability of sums as far outside the possible means (Chernoff)."""

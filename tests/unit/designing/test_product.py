@@ -86,9 +86,9 @@ def test_the_worst_case_of_marginals_is_their_average():
 
 
 def test_sums_of_marginals_stay_in_the_scheme_and_weights_do_not():
-    both = Workload.marginals((2,) * 5, 1) + 2 * Workload.marginals((2,) * 5, 2)
+    both = Workload.marginals((2,) * 6, 1) + 2 * Workload.marginals((2,) * 6, 2)
     assert design(both, PureLDP(1.0)).certificate.multipliers.kind == "moments"
-    assert "product" not in methods_for(both, weights=np.arange(1, 33))
+    assert "product" not in methods_for(both, weights=np.arange(1, 65))
 
 
 def images_of(sizes, members):
