@@ -104,7 +104,7 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         what = "the reports of a design for many questions are not a column of a table"
         raise StatementError(what, do="pass what privatize returned")
 
-    def privatize(self, x: Any, *, rng: Random = None) -> NDArray[np.int8]:
+    def privatize(self, x: Any, *, rng: Random = None) -> NDArray[np.int16]:
         """Draw one report, a row of ``d + 1`` small integers, for each answer.
 
         Parameters
@@ -123,12 +123,12 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         for place, (column, (_, values)) in enumerate(zip(columns, attributes, strict=False)):
             bits[:, place] = codes(list(column), values, "answer")
         parts = [self._draw(bits[part], source) for part in chunks(len(bits), ROWS)]
-        return np.concatenate([np.zeros((0, len(attributes) + 1), dtype=np.int8), *parts])
+        return np.concatenate([np.zeros((0, len(attributes) + 1), dtype=np.int16), *parts])
 
-    def _draw(self, bits: NDArray[np.int8], source: Any) -> NDArray[np.int8]:
+    def _draw(self, bits: NDArray[np.int8], source: Any) -> NDArray[np.int16]:
         """Draw the reports of answers in bits, shape ``(N, d)``."""
         kinds, (n, d) = self.certificate.randomizer.kinds, bits.shape
-        reports = np.zeros((n, d + 1), dtype=np.int8)
+        reports = np.zeros((n, d + 1), dtype=np.int16)
         ends = np.array(list(accumulate(kind.mass for kind in kinds)), dtype=np.uint64)
         reports[:, 0] = np.searchsorted(ends, source(n), side="right")
         for place, kind in enumerate(kinds):

@@ -80,7 +80,7 @@ def test_two_way_marginals_of_many_attributes():
 def test_the_worst_case_of_marginals_is_their_average():
     workload = Workload.marginals((2,) * 5, 2)
     average, worst = (design(workload, PureLDP(1.0), objective=name) for name in ("average", "worst_case"))
-    assert worst.value == pytest.approx(average.value, rel=1e-12)
+    assert worst.value == pytest.approx(average.value, rel=1e-6)  # the gap of both
     assert worst.objective == "worst_case"
     check(worst)
 
