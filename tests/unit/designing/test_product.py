@@ -64,7 +64,7 @@ def test_pairs_of_attributes_reach_the_bound_at_log_3():
 @pytest.mark.parametrize("sizes, k, gap", [((3, 4, 5), 2, 1e-3), ((4, 4, 4), 2, 5e-3), ((2,) * 6, 3, 0.02)])
 def test_larger_marginals(sizes, k, gap):
     made = design(Workload.marginals(sizes, k), PureLDP(1.0))
-    assert made.certificate.multipliers.kind in ("product", "moments")
+    assert made.certificate.multipliers.kind == "product"
     assert made.relative_gap <= gap
     check(made)
 
@@ -79,16 +79,17 @@ def test_two_way_marginals_of_many_attributes():
 @pytest.mark.long
 def test_the_worst_case_of_marginals_is_their_average():
     workload = Workload.marginals((2,) * 5, 2)
-    average, worst = (design(workload, PureLDP(1.0), objective=name) for name in ("average", "worst_case"))
-    assert worst.value == pytest.approx(average.value, rel=1e-6)  # the gap of both
+    # At this gap both end with the product's own design
+    average, worst = (design(workload, PureLDP(1.0), objective=name, gap=0.01) for name in ("average", "worst_case"))
+    assert worst.value == pytest.approx(average.value, rel=1e-12)
     assert worst.objective == "worst_case"
     check(worst)
 
 
 def test_sums_of_marginals_stay_in_the_scheme_and_weights_do_not():
-    both = Workload.marginals((2,) * 6, 1) + 2 * Workload.marginals((2,) * 6, 2)
-    assert design(both, PureLDP(1.0)).certificate.multipliers.kind == "moments"
-    assert "product" not in methods_for(both, weights=np.arange(1, 65))
+    both = Workload.marginals((2,) * 5, 1) + 2 * Workload.marginals((2,) * 5, 2)
+    assert design(both, PureLDP(1.0), gap=0.05).certificate.multipliers.kind == "product"
+    assert "product" not in methods_for(both, weights=np.arange(1, 33))
 
 
 def images_of(sizes, members):
