@@ -50,7 +50,6 @@ from pathlib import Path
 
 S, UNIT, TOLERANCE = 2**1074, 2**53, Fraction(1, 10**15)  # doubles are over S, masses over UNIT; of a program's claim
 BYTES, PRODUCTS, LISTED, TIED, RAYS, NATS = 2**27, 10**9, 32, 20, 100_000, 5000  # above these: not checked
-EXACT = 20  # answers up to which the values of all sets are exact; above, they are rounded down
 
 
 class ClaimError(Exception):
@@ -243,11 +242,8 @@ class Notion:
                 top, least = max((rows[x][y] for x in self.capped), default=0), min(row[y] for row in rows)
                 need(top * under <= over * least, f"not private: report {y}", ClaimError)
             return
-        pairs = (
-            [pair for pair in permutations(range(self.n), 2) if pair[0] in self.capped]
-            if self.ties is None
-            else self.ties
-        )
+        every = permutations(range(self.n), 2)
+        pairs = [pair for pair in every if pair[0] in self.capped] if self.ties is None else self.ties
         afford(len(pairs) * len(self.tied) + 1000 * len(set((self.ties or {}).values())))
         for i, k in pairs:
             over, under, _ = power(self.epsilon, self.distance(i, k))
@@ -481,9 +477,7 @@ class Design:
         self.gram = times(list(number), list(number))
         of = self.kind if self.notion.is_pure else range(n)  # number of each answer among the c
         self.c, (weights,) = max(of) + 1, short([self.weights])[0]
-        self.r = [0] * self.c
-        for x, weight in zip(of, weights):
-            self.r[x] += weight
+        self.r = [sum(weight for j, weight in zip(of, weights) if j == x) for x in range(self.c)]
         self.read_estimator(double(data["left_inverse"], n, m))
         kinds, self.total = dict(zip(of, self.kind)).values(), sum(self.r)
         gram = [[self.gram[i][j] for j in kinds] for i in kinds]
@@ -491,9 +485,8 @@ class Design:
         whole, total = dot(mean, self.r), self.total
         self.centered = [[total * (total * g - a - b) + whole for g, b in zip(row, mean)] for row, a in zip(gram, mean)]
         self.factor = self.unit / total**2
-        self.spread = self.factor * Fraction(
-            sum(r * row[x] for x, (r, row) in enumerate(zip(self.r, self.centered))), total
-        )
+        own = sum(r * row[x] for x, (r, row) in enumerate(zip(self.r, self.centered)))
+        self.spread = self.factor * Fraction(own, total)
 
     def read_estimator(self, given):
         """Rows of the left inverse, summed over answers of one kind; the first one follows from the others."""
@@ -518,9 +511,8 @@ class Design:
             errors.append(self.unit * (second - cross + gram[j][j]))
             off = [over * mean - under * (i == j) for i, mean in enumerate(means)]
             off[0] = 0  # the first column is the origin
-            biases.append(
-                self.unit * Fraction(sum(own * dot(off, line) for own, line in zip(off, gram) if own), under**2)
-            )
+            square = sum(own * dot(off, line) for own, line in zip(off, gram) if own)
+            biases.append(self.unit * Fraction(square, under**2))
         average = self.objective == "average"
         return dot(self.weights, errors) / sum(self.weights) if average else max(errors), max(biases)
 
@@ -575,28 +567,27 @@ def sets_hold(form, over, under, line, r, low, high):
     parts = [[low * low * sum(map(sum, twice))], [rest * (2 * low * sum(t) + rest * t[i]) for i, t in enumerate(twice)]]
     parts += [[2 * rest * rest * entry for entry in row] for row in twice]  # the spare part: constant, linear, pairs
     bits = sum(abs(entry) for part in parts for entry in part).bit_length()
-    down = max(bits - 61, 0) if c > EXACT else 0  # rounding down lowers the value of every set
+    down = max(bits - 61, 0) if c > 20 else 0  # rounding down, for speed, lowers the value of every set
     (constant,), linear, *pairs = [[entry >> down for entry in part] for part in parts]
     half, width = c // 2, bits - down + 3  # the values of all sets of half the answers are the digits of one integer
     ones = [((1 << (width << k)) - 1) // ((1 << width) - 1) for k in range(half + 1)]
     inside, sign = 0, ones[-1] << width - 1
+
+    def sums(values):  # of every set
+        total = 0
+        for k, value in enumerate(values):
+            total += total + value * ones[k] << (width << k)
+        return total
+
     for k in range(half):
-        inside += inside + subset_sums(pairs[k][:k], ones, width) << (width << k)
+        inside += inside + sums(pairs[k][:k]) << (width << k)
 
     def holds(x, linear, value):
         if x == c:
-            return (inside + subset_sums(linear[:half], ones, width) + value * ones[-1] + sign) & sign == sign
+            return (inside + sums(linear[:half]) + value * ones[-1] + sign) & sign == sign
         return holds(x + 1, linear, value) and holds(x + 1, [*map(add, linear, pairs[x])], value + linear[x])
 
     return holds(half, linear, constant)
-
-
-def subset_sums(values, ones, width):
-    """The sum of the values in every set, as digits of one integer."""
-    sums = 0
-    for k, value in enumerate(values):
-        sums += sums + value * ones[k] << (width << k)
-    return sums
 
 
 def eighths(given, c):
@@ -975,8 +966,7 @@ class Frequencies:
         kind, epsilon = keys(data["privacy"], "kind epsilon")
         need(kind == "pure" and data["objective"] == "average", "frequencies are proved for pure privacy, on average")
         self.n, self.k, mass = len(labels(data["inputs"])), data["size"], data["mass"]
-        self.unit = Fraction(double(data["unit"]), S) ** 2
-        self.base = least_ratio(epsilon)
+        self.unit, self.base = Fraction(double(data["unit"]), S) ** 2, least_ratio(epsilon)
         n, k, (over, under, _) = self.n, self.k, power(epsilon, 1)
         need(type(k) is type(mass) is int and 0 < k < n and 0 < mass < UNIT, "size or mass is out of range")
         need(mass * (n - k) * under <= (UNIT - mass) * k * over, "not private", ClaimError)
@@ -1015,12 +1005,9 @@ class Account:
 
     def __init__(self, reports):
         need(isinstance(reports, list) and reports, "there are no reports")
-        self.alone = reports[0] if len(reports) == 1 and reports[0].get("kind") == "shuffled" else None
-        self.alone = (
-            self.alone if self.alone and self.alone["times"] == 1 and type(self.alone["times"]) is int else None
-        )
-        self.certain, self.halves = 0, [[(1 << PLACES, 1 << PLACES)]] * 2
-        rest = 1
+        one = reports[0] if len(reports) == 1 else {}
+        self.alone = one if one.get("kind") == "shuffled" and one["times"] == 1 and type(one["times"]) is int else None
+        self.certain, self.halves, rest = 0, [[(1 << PLACES, 1 << PLACES)]] * 2, 1
         for report in [] if self.alone else reports:
             times = report["times"]
             need(type(times) is int and 0 <= times < 2**20, "times is not a number of repetitions")
@@ -1232,8 +1219,7 @@ def positive_part(law, n):
         need(sum(left) < 1.1 * ten and sum(right) < 1.1 * ten, "rounding has changed masses", NotCheckedError)
         return a + b + begin, found[begin:end], (lost + more) * Fraction(11, 10) + Fraction(sum(own), ten)
 
-    found, square, scale, times = (0, [ten], Fraction(0)), (start, first, Fraction(0)), Fraction(1), n
-    factor = total
+    found, square, scale, factor, times = (0, [ten], Fraction(0)), (start, first, Fraction(0)), Fraction(1), total, n
     while times:
         if times & 1:
             found, scale = joined(found, square), upwards(scale * factor)
@@ -1241,8 +1227,7 @@ def positive_part(law, n):
         if times:
             square, factor = joined(square, square), upwards(factor * factor)
     least, parts, lost = found
-    most = Fraction(n * max(cells))
-    most = min(most, base / (2 * (base - 1))) if base > 1 else most
+    most = min(Fraction(n * max(cells)), base / (2 * (base - 1)) if base > 1 else n * max(cells))
     over, under = base.as_integer_ratio()
     first = max(least, 1)
     share, sums = -(-ten * under**first // over**first), 0
