@@ -25,6 +25,7 @@ LISTED_ANSWERS = 512  # most answers for which the channel is listed
 SYMMETRIC = 10  # largest number of questions of which all symmetric sets are candidates; of more, ranges of counts
 PAIRED = 5  # largest number of questions of a symmetric set of which one on further questions is taken
 USED = 1e-6  # probability below which a kind is left out
+MIXED = 1e-7  # gap of the mixture, at most: a rough one has hundreds of kinds, and takes longer to draw and to read
 DIGITS = 10  # digits in which candidates with the same information agree
 
 
@@ -99,8 +100,9 @@ class UnlistedProduct(DesignMethod):
         scale = 2.0**levels.d * (spread / (base + spread * weights[kept, 0])) ** 2
         information = weights[kept][:, used] * scale[:, None]
         cost = np.array([float(levels.total[j]) * comb(levels.d, j) for j in used])
-        best = np.flatnonzero(solve_reduced(cost, information, task.gap / 10)[0] > USED)
-        q = solve_reduced(cost, information[best], task.gap / 10)[0]
+        gap = min(task.gap / 10, MIXED)
+        best = np.flatnonzero(solve_reduced(cost, information, gap)[0] > USED)
+        q = solve_reduced(cost, information[best], gap)[0]
         places = [(one.parts, inside) for one in families for inside in one.inside]
         drawn = [(*places[kept[a]], share) for a, share in zip(best, q.tolist(), strict=True)]
         kinds = [kind_of(parts, inside, share, epsilon) for parts, inside, share in drawn]
