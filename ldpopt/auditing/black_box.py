@@ -16,9 +16,14 @@ Randomizer = Callable[[Any, int, np.random.Generator], Any]
 
 
 def audit_sampler(
-    randomize: Randomizer, x: Any, x_prime: Any, *, draws: int, confidence: float = 0.99,
-    rng: np.random.Generator | int | None = None
-) -> float:  # fmt: skip
+    randomize: Randomizer,
+    x: Any,
+    x_prime: Any,
+    *,
+    draws: int,
+    confidence: float = 0.99,
+    rng: np.random.Generator | int | None = None,
+) -> float:
     r"""Lower confidence bound on the true epsilon of a black box.
 
     .. math:: \epsilon \ge \ln \frac{\underline{P}(S \mid x)}{\overline{P}(S \mid x')}

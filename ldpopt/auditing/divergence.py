@@ -51,9 +51,14 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs |
 
 
 def pure_audit(
-    matrix: Exact, worst: Worst, decide: Decide, pairs: AnyPairs | None,
-    budget: Budget | None, verdict: Verdict, claim: str
-) -> Audit:  # fmt: skip
+    matrix: Exact,
+    worst: Worst,
+    decide: Decide,
+    pairs: AnyPairs | None,
+    budget: Budget | None,
+    verdict: Verdict,
+    claim: str,
+) -> Audit:
     """Audit of a pure claim, from the least epsilon with its witness, the verdict, and the decision at any budget."""
 
     def curve(at: Budget) -> float:

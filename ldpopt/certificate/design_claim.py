@@ -11,7 +11,7 @@ from ldpopt.auditing.audits import Audit, audit_by_odds
 from ldpopt.certificate.design_bound import Bound
 from ldpopt.certificate.design_statement import LARGEST_BIAS, DesignValue, least_ratio
 from ldpopt.certificate.documents import digest_of, flaws_of, open_document, text_of
-from ldpopt.errors import LdpoptError, ModelFileError
+from ldpopt.errors import CertificateError, LdpoptError, ModelFileError
 from ldpopt.foundation.budget import round_down, round_up
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, privacy_text
 from ldpopt.foundation.documents import Entry
@@ -217,11 +217,14 @@ class UnlistedClaim(DesignClaim):
 
     @classmethod
     def proved(cls, **parts: Any) -> Self:
-        """The value of a randomizer, and the bound of multipliers that hold."""
+        """The value of a randomizer and the bound of multipliers, rechecked; an error if they do not hold."""
         claim = cls(**parts, achieved=Fraction(0), bound=Fraction(0))
         spectrum, value, spread = claim._measured()
         bound = claim.multipliers.value_of(spectrum) - spread
-        return replace(claim, achieved=value, bound=min(max(bound, Fraction(0)), value))
+        found = replace(claim, achieved=value, bound=min(max(bound, Fraction(0)), value))
+        if failures := found.recheck():
+            raise CertificateError(failures[0], do="report this as a defect of ldpopt, with the problem")
+        return found
 
     @abstractmethod
     def _measured(self) -> tuple[Any, Fraction, Fraction]:

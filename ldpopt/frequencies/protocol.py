@@ -189,9 +189,14 @@ class FrequencyProtocol(ReportSource):
         return chernoff(counts.values / counts.total, counts.n_reports, float(self.q), float(self.p))
 
     def estimate(
-        self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, check_fit: bool = True,
-        weights: Any = None
-    ) -> Estimate:  # fmt: skip
+        self,
+        reports: Any,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        check_fit: bool = True,
+        weights: Any = None,
+    ) -> Estimate:
         r"""Estimate the frequency of each label from the reports, without bias.
 
         .. math:: \mathrm{se}_x^2 = \frac{s_x (1 - s_x)}{N (p - q)^2}, \qquad s_x = c_x / N \text{ within } [q, p]

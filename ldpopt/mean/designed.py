@@ -39,9 +39,13 @@ class Designed(Protocol):
     """
 
     def __init__(
-        self, epsilon: float | str, values: Float | None = None, outputs: Float | None = None, scale: float = 1.0,
-        solution: Solution | None = None
-    ) -> None:  # fmt: skip
+        self,
+        epsilon: float | str,
+        values: Float | None = None,
+        outputs: Float | None = None,
+        scale: float = 1.0,
+        solution: Solution | None = None,
+    ) -> None:
         if values is None or outputs is None or solution is None:
             do = "call mean.designed(values, outputs, epsilon), with the grids of answers and of reports"
             raise StatementError("a designed protocol cannot be constructed directly: it is computed for a grid", do=do)
@@ -115,9 +119,13 @@ def cells(grid: Float, x: Float) -> NDArray[np.int64]:
 
 
 def designed(
-    values: ArrayLike, outputs: ArrayLike, epsilon: float | str, *, prior: Any = None,
-    objective: Literal["worst_case", "expected"] = "worst_case"
-) -> Designed:  # fmt: skip
+    values: ArrayLike,
+    outputs: ArrayLike,
+    epsilon: float | str,
+    *,
+    prior: Any = None,
+    objective: Literal["worst_case", "expected"] = "worst_case",
+) -> Designed:
     r"""Design the unbiased epsilon-LDP randomizer of least variance on a grid.
 
     .. math:: \min_P \max_x \sum_y v_y^2 P(y \mid x) - t_x^2 \quad \text{subject to} \quad \sum_y v_y P(y \mid x) = t_x

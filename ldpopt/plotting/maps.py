@@ -21,10 +21,17 @@ MIN_PROBABILITY = 1e-3  # smallest probability of a report that has a line
 
 
 def places(
-    mechanism: Mechanism, points: Any, ax: Axes | None = None, *, prior: Any = None,
-    color: Literal["prior", "loss"] = "prior", loss: Any = None, origin: Hashable | None = None,
-    privacy: Notion | None = None, unit: str = "km"
-) -> Axes:  # fmt: skip
+    mechanism: Mechanism,
+    points: Any,
+    ax: Axes | None = None,
+    *,
+    prior: Any = None,
+    color: Literal["prior", "loss"] = "prior",
+    loss: Any = None,
+    origin: Hashable | None = None,
+    privacy: Notion | None = None,
+    unit: str = "km",
+) -> Axes:
     """Draw places in the plane, and the places that they are reported as.
 
     Every place is a disk; a darker one has a larger prior or expected loss. An arrow points from a place to the mean of

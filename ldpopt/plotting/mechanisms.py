@@ -38,9 +38,13 @@ def mechanism(mechanism: Mechanism, ax: Axes | None = None) -> Axes:
 
 
 def heat_map(
-    matrix: Float, rows: Names, columns: Names, label: str, ax: Axes | None,
-    write: Callable[[float], str] = "{:.3g}".format
-) -> Axes:  # fmt: skip
+    matrix: Float,
+    rows: Names,
+    columns: Names,
+    label: str,
+    ax: Axes | None,
+    write: Callable[[float], str] = "{:.3g}".format,
+) -> Axes:
     """Draw a matrix with labelled rows and columns, and numbers in the cells of a small one; nan is blank."""
     n, m = matrix.shape
     side = (max(4.0, min(12.0, 1.6 + 0.62 * m)), max(3.2, min(12.0, 1.2 + 0.52 * n)))

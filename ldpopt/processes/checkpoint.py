@@ -13,15 +13,23 @@ from typing import Any, Self
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import readable
 
-FORMAT, VERSION = "ldpopt checkpoint", 1
-SYNC_SECONDS = 1.0  # seconds between syncs to the disk: a power failure loses the points since the last, a kill none
+FORMAT = "ldpopt checkpoint"
+
+VERSION = 1
+
+# Seconds between syncs to the disk; a kill loses no written point, a power failure those since the last sync
+SYNC_SECONDS = 1.0
 
 
 class Checkpoint:
     """Finished points in a file: a header with the digest of the statement, then one line for each point.
 
-    ``statement`` is everything that the results depend on, in types of JSON: a file with another one is refused.
-    ``pack`` and ``unpack`` convert a result to types of JSON, and back; a result packed as None is not kept.
+    A line is appended in one write as soon as its point is finished, so a kill never cuts a line. An unfinished last
+    line, as on a full disk, is dropped when the file is opened again.
+
+    ``statement`` is everything that the results depend on, in types of JSON; a file with another one is refused, and
+    the message has its title and digest. ``pack`` and ``unpack`` convert a result to types of JSON, and back; a result
+    packed as None is not kept.
     """
 
     def __init__(
@@ -34,7 +42,8 @@ class Checkpoint:
         unpack: Callable[[Any], Any],
     ) -> None:
         self.path, self._pack, self._unpack = Path(path), pack, unpack
-        digest = hashlib.sha256(json.dumps(statement, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        text = json.dumps(statement, sort_keys=True, separators=(",", ":"))
+        digest = hashlib.sha256(text.encode()).hexdigest()
         self._header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "title": title, "statement": digest}
         self._handle: int | None = None
         self._synced = 0.0
@@ -84,7 +93,8 @@ class Checkpoint:
 
     def _read(self) -> dict[Any, Any]:
         """Finished points of an earlier run; an unfinished last line is cut off."""
-        whole, _, rest = self.path.read_bytes().rpartition(b"\n")
+        raw = self.path.read_bytes()
+        whole, _, rest = raw.rpartition(b"\n")
         if not whole and json.dumps(self._header, separators=(",", ":")).encode().startswith(rest):
             os.truncate(self.path, 0)
             return {}

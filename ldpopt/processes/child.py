@@ -1,4 +1,8 @@
-"""A child process that calls functions for this one, can be killed at any moment, and ends with its parent."""
+"""A child process that calls functions for this one, and can be killed at any moment.
+
+When the parent ends, the system kills the child and all processes that it has started, even while the child runs
+compiled code. Functions, arguments, results and errors are sent as bytes.
+"""
 
 from __future__ import annotations
 
@@ -170,11 +174,14 @@ def _print_to_stderr() -> None:
 
 @contextmanager
 def _killed_with_parent(handle: int) -> Iterator[None]:
-    """Let the system kill this process and those that it starts when the parent ends, even in compiled code."""
+    """Let the system kill this process and those that it starts when the parent ends.
+
+    It sends SIGIO when the pipe closes, which also ends compiled code that never returns to Python.
+    """
     if sys.platform == "win32":  # pragma: no cover - an orphan ends there after its call
         yield
         return
-    import fcntl  # the system sends SIGIO when the pipe closes
+    import fcntl
     import select
 
     plain = fcntl.fcntl(handle, fcntl.F_GETFL)
@@ -239,4 +246,6 @@ def describe_exit(code: int) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    return "killed by SIGKILL, for example because memory ran out" if name == "SIGKILL" else f"crashed with {name}"
+    if name == "SIGKILL":
+        return "killed by SIGKILL, for example because memory ran out"
+    return f"crashed with {name}"

@@ -1,4 +1,10 @@
-"""Run a task at many independent points: here, in worker processes, or by an executor, with the same results."""
+"""Run a task at many independent points: here, in worker processes, or by an executor.
+
+The results do not depend on the way. A point at which workers die is tried again, and given up after the third death;
+the run goes on.
+"""
+
+from __future__ import annotations
 
 import os
 import pickle
@@ -12,7 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.numbers import short_repr
@@ -21,6 +27,7 @@ from ldpopt.processes.child import DO_IMPORTABLE, answer, describe_exit, packed,
 
 Task = Callable[[Any], Any]
 Progress = Callable[[int, int], None]
+
 ATTEMPTS = 3  # workers that may die at a point before it is given up
 CHUNK_SECONDS = 0.1  # seconds that a chunk of short points should take; a long point is a chunk by itself
 MAX_CHUNK = 64  # largest number of points in a chunk
@@ -45,7 +52,10 @@ class Finished:
     total: int  # number of points
 
     def complete(self, unit: str, describe: Callable[[Any], str]) -> dict[Any, Any]:
-        """All results, counted in a ``unit`` such as "surveys"; an error if the run was interrupted or a point lost."""
+        """All results; raise an error if the run was interrupted or a point was given up.
+
+        Messages count points in a ``unit`` such as "surveys", and ``describe`` their keys.
+        """
         if self.interrupted:
             raise KeyboardInterrupt(f"{len(self.results)} of {self.total} {unit} are finished")
         for key, found in self.results.items():
@@ -64,7 +74,10 @@ def run(
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
 ) -> Finished:
-    """Call a task with every point, keep results at once; ``progress`` gets the numbers of finished and all points."""
+    """Call a task with every point, and keep each result as soon as it is there.
+
+    ``progress`` is called with the numbers of finished points and of all points.
+    """
     size = count_of(jobs)
     with nullcontext() if checkpoint is None else checkpoint, sigterm_as_interrupt():
         this = _Run(task, points, checkpoint, progress)
@@ -93,6 +106,12 @@ def count_of(jobs: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class _Submitter(Protocol):
+    """An executor: `submit` starts a call in another thread, process or machine."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]: ...
+
+
 class _Run:
     """The state of a run: waiting points, chunks of points that are being computed, and results."""
 
@@ -103,7 +122,8 @@ class _Run:
         known = {} if checkpoint is None else checkpoint.finished
         self.results = {key: known[key] for key in points if key in known}
         self.waiting = deque(key for key in points if key not in self.results)
-        self._suspects: deque[Hashable] = deque()  # points that were being computed when a worker died
+        self._suspects: deque[Hashable] = deque()
+        """Points that were being computed when a worker died."""
         self._deaths = Counter[Hashable]()
         self._running: dict[Future[Any], list[Hashable]] = {}
         self._recording: tuple[Hashable, Any] | None = None
@@ -115,8 +135,8 @@ class _Run:
             key = self.waiting.popleft()
             self._record(key, self._task(self._points[key]))
 
-    def submit_all(self, pool: Any, most_running: int) -> None:
-        """Let a pool, which has the method `submit` of an executor, compute all points, a few chunks at a time."""
+    def submit_all(self, pool: _Submitter, most_running: int) -> None:
+        """Let a pool compute all points, a few chunks at a time."""
         task = packed(self._task)
         # The death of a worker of loky ends all of its workers, so a suspect is tried while no other point is computed.
         is_own = isinstance(pool, _Workers)
@@ -124,7 +144,8 @@ class _Run:
             while self.waiting or self._suspects or self._running:
                 most = 1 if is_own and self._suspects else most_running
                 while len(self._running) < most and (keys := self._next_chunk(most_running)):
-                    self._running[pool.submit(_answers, task, packed([self._points[key] for key in keys]))] = keys
+                    points = packed([self._points[key] for key in keys])
+                    self._running[pool.submit(_answers, task, points)] = keys
                 done, _ = wait(self._running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._take_in(future, is_own)
@@ -146,7 +167,8 @@ class _Run:
         if self._suspects:
             return [self._suspects.popleft()]
         each = self._seconds / self._measured if self._measured else CHUNK_SECONDS
-        size = max(1, min(MAX_CHUNK, int(CHUNK_SECONDS / max(each, 1e-9)), len(self.waiting) // (2 * workers)))
+        fair_share = len(self.waiting) // (2 * workers)
+        size = max(1, min(MAX_CHUNK, int(CHUNK_SECONDS / max(each, 1e-9)), fair_share))
         return [self.waiting.popleft() for _ in range(min(size, len(self.waiting)))]
 
     def _take_in(self, future: Future[Any], is_own: bool = False) -> None:
@@ -194,18 +216,23 @@ class _Run:
 def _answers(task: bytes, points: bytes) -> bytes:
     """Compute a chunk of points, and return the seconds and the answer of each point; runs in a worker."""
     began = time.perf_counter()
-    answers = [answer(lambda point: _unpacked(task)(point), point) for point in pickle.loads(points)]
+    answers = [answer(_call, task, point) for point in pickle.loads(points)]
     return pickle.dumps((time.perf_counter() - began, answers))
+
+
+def _call(task: bytes, point: Any) -> Any:
+    try:
+        function = _unpacked(task)
+    except Exception as error:
+        what = f"a worker process cannot read the task: {type(error).__name__}: {error}"
+        raise StatementError(what, do=DO_IMPORTABLE) from None
+    return function(point)
 
 
 @lru_cache(maxsize=4)
 def _unpacked(task: bytes) -> Any:
     """The task, unpacked once in each worker."""
-    try:
-        return pickle.loads(task)
-    except Exception as error:
-        what = f"a worker process cannot read the task: {type(error).__name__}: {error}"
-        raise StatementError(what, do=DO_IMPORTABLE) from None
+    return pickle.loads(task)
 
 
 def _reason(error: BaseException) -> str:
@@ -215,9 +242,9 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _submitter(executor: Any) -> Any:
+def _submitter(executor: Any) -> _Submitter:
     """The executor itself, or that of a client of Dask."""
-    pool = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
+    pool: _Submitter = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
     if not hasattr(pool, "submit"):
         what = f"{short_repr(executor)} is neither an executor nor a client of Dask"
         raise StatementError(what, do="pass a concurrent.futures.Executor or a dask.distributed.Client")
@@ -230,7 +257,7 @@ class _Workers:
     def __init__(self, size: int) -> None:
         self._size, self._executor = size, _started(size)
 
-    def __enter__(self) -> "_Workers":
+    def __enter__(self) -> _Workers:
         return self
 
     def __exit__(self, kind: object, *error: object) -> None:
@@ -267,7 +294,8 @@ class _Workers:
 def _started(size: int) -> Any:
     from loky import ProcessPoolExecutor
 
-    limits = {f"{name}_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // size)) for name in ("OMP", "OPENBLAS", "MKL")}
+    threads = str(max(1, (os.cpu_count() or 1) // size))
+    limits = {f"{name}_NUM_THREADS": threads for name in ("OMP", "OPENBLAS", "MKL")}
     # Without this, loky replaces a worker that needs more memory than for its first point, with a warning.
     limits["LOKY_MAX_MEMORY_LEAK_SIZE"] = "1e18"
     environment = {name: value for name, value in limits.items() if name not in os.environ}

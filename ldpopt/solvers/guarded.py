@@ -1,4 +1,8 @@
-"""Solvers with enforced time limits: a large program is solved in a child process, which can be killed."""
+"""Solvers with enforced time limits: a large program is solved in a child process, which can be killed.
+
+A C library may ignore time limits and Ctrl-C, and a crash ends its whole process. Small programs, which take a fraction
+of a second, are solved in this process.
+"""
 
 import json
 import math
@@ -42,8 +46,9 @@ class Guarded(Solver):
     def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
         """Solve a small program here, a large one in a child process that is killed at the limit plus `KILL_DELAY`.
 
-        The start of the process counts. A kill at the limit is `Status.LIMIT`; if something else killed the solver, or
-        it crashed, the status is `Status.FAILED`, and ``raw_status`` names the signal.
+        The start of the process and the import of the solver count; the solver gets the time that is left. A kill at
+        the limit is `Status.LIMIT`. If the solver crashed, or something else killed it, the status is `Status.FAILED`,
+        and ``raw_status`` names the signal.
         """
         program, exponent = with_unit_costs(program)
         is_small = program.nnz <= self.solver.in_process_nonzeros

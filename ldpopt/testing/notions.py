@@ -87,9 +87,13 @@ class _NoPrivacy(Notion):
 
 
 def check_notion(
-    notion: Any, inputs: Sequence[Hashable] | None = None, outputs: Sequence[Hashable] | None = None, *,
-    post_processing: bool = False, only: Sequence[str] | None = None
-) -> None:  # fmt: skip
+    notion: Any,
+    inputs: Sequence[Hashable] | None = None,
+    outputs: Sequence[Hashable] | None = None,
+    *,
+    post_processing: bool = False,
+    only: Sequence[str] | None = None,
+) -> None:
     """Run every check on a privacy notion.
 
     Parameters

@@ -9,9 +9,15 @@ from ldpopt.solvers.program import LinearProgram, Span
 
 
 def dense_program(
-    objective: ArrayLike, rows: ArrayLike, row_lower: ArrayLike, row_upper: ArrayLike, *,
-    column_lower: ArrayLike = 0.0, column_upper: ArrayLike = np.inf, maximize: bool = True
-) -> LinearProgram:  # fmt: skip
+    objective: ArrayLike,
+    rows: ArrayLike,
+    row_lower: ArrayLike,
+    row_upper: ArrayLike,
+    *,
+    column_lower: ArrayLike = 0.0,
+    column_upper: ArrayLike = np.inf,
+    maximize: bool = True,
+) -> LinearProgram:
     r"""Small program from dense arrays: optimize ``objective @ v`` over ``row_lower <= rows @ v <= row_upper``.
 
     Parameters

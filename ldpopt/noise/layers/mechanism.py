@@ -82,10 +82,14 @@ class Layered:
 
 
 def bfs_mechanism(
-    graph: nx.Graph[Any], epsilon: float | str, value: Value | None = None, repair: Repair = "best", *,
+    graph: nx.Graph[Any],
+    epsilon: float | str,
+    value: Value | None = None,
+    repair: Repair = "best",
+    *,
     prior: ArrayLike | Mapping[Any, float] | None = None,
-    utility: str | Utility | ArrayLike | LossOfReport | None = None
-) -> Layered:  # fmt: skip
+    utility: str | Utility | ArrayLike | LossOfReport | None = None,
+) -> Layered:
     r"""Report a value with a probability that falls by ``e**-epsilon`` per layer.
 
     .. math:: P(x, r) \propto e^{-\epsilon L(x, r)}, \qquad L(x, r) = \min \{ d(x, x') : f(x') = r \}
