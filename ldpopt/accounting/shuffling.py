@@ -466,6 +466,8 @@ def target(
     low, high = min(float(budget), most), most
     if shuffled(make(high), n).delta(budget) <= limit:
         return high
+    if not limit and not callable(family):
+        return low  # all people may send the same report: a pure promise is that of one of them
     while high - low > 5e-4 * high:
         middle = sqrt(low * high) if low else high / 2
         low, high = (middle, high) if shuffled(make(middle), n).delta(budget) <= limit else (low, middle)

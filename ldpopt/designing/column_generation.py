@@ -117,6 +117,8 @@ def generate_columns(
             shapes = np.vstack([shapes, costlier])
         fresh = new_representatives(shapes, columns, master.symmetries)
         if not len(fresh) and target <= least / 4:
+            if len(cone.costlier(proof.dual.price(proof.contrasts.centered), proof.dual.largest, most)):
+                proof = replace(proof, dual=replace(proof.dual, largest=np.inf))
             break
         target = max(min(FEWER * gap_of(now.bound, solved.variance), target if len(fresh) else target / 3), least / 4)
         kept = _kept(columns, solved, master.room)

@@ -90,7 +90,9 @@ def count_file(
     for name, (source, _) in columns.items():
         require_drawn_by(path, name, source.digest)
     with reading(path) as table:
-        places = [position_of(table, name) for name in (*columns, *([] if by is None else [by]))]
+        kept = "keep it beside the reports when they are drawn (`privatize --keep`); "
+        places = [position_of(table, name) for name in columns]
+        places += [] if by is None else [position_of(table, by, kept)]
         beside = [] if weights is None else [position_of(table, weights)]
         found = {
             name: _Column(source, missing, f"{table.name}, column {name}", table.is_text(place))

@@ -121,7 +121,16 @@ class Store:
         ----------
         messages : sequence of Message
             From ``reader.read``.
+
+        Raises
+        ------
+        StatementError
+            If something else is given.
         """
+        if isinstance(messages, (str, bytes)) or not all(isinstance(one, Message) for one in messages):
+            raise StatementError(
+                "these are not messages of a form", do="pass what store.reader.read returned, in a list"
+            )
         sa = optional.sqlalchemy
         # In the order of ids: two collectors never wait for each other, and nothing shows the order of arrival.
         ordered = sorted(messages, key=lambda message: message.id)

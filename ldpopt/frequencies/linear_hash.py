@@ -21,7 +21,7 @@ from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.fields import field
-from ldpopt.foundation.numbers import Float, Int, loose_array, require_memory, whole_number
+from ldpopt.foundation.numbers import Float, Int, loose_array, require_memory, short_repr, whole_number
 from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
 from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.mechanism.exact_draws import coin_tosses, uniform_below
@@ -105,6 +105,9 @@ class LinearHash(FrequencyProtocol):
         self, epsilon: float | str, n: int | Sequence[Hashable], public_coin: bool = False, *, q: int | None = None
     ) -> None:
         super().__init__(n, epsilon)
+        if not isinstance(public_coin, (bool, np.bool_)):
+            what = f"public_coin = {short_repr(public_coin)} is neither True nor False"
+            raise StatementError(what, do="pass True for a hash that everybody knows, False for one that is reported")
         self.public_coin = bool(public_coin)
         if len(self.inputs) > MAX_LABELS:
             what = f"{len(self.inputs)} labels are more than {MAX_LABELS}"

@@ -83,8 +83,8 @@ def reading(path: str) -> Iterator[Rows]:
         yield (CsvRows if kind == "csv" else ParquetRows)(stream, path)
 
 
-def position_of(rows: Rows, column: str) -> int:
-    """Position of a column in a table."""
+def position_of(rows: Rows, column: str, hint: str = "") -> int:
+    """Position of a column in a table; a hint is what else to do if there is none."""
     known = list(rows.columns)
     count = known.count(column)
     if count == 1:
@@ -101,7 +101,7 @@ def position_of(rows: Rows, column: str) -> int:
     else:
         short = [name if len(name) <= 24 else name[:23] + "~" for name in known[:12]]
         names = ", ".join(short) + (", ..." if len(known) > 12 else "")
-        do = f"{suggestion(column, [name for name in known if len(name) <= 60])}the columns are {names}"
+        do = f"{hint}{suggestion(column, [name for name in known if len(name) <= 60])}the columns are {names}"
     raise ModelFileError(f"unknown column {short_repr(column)}", where=rows.name, do=do)
 
 

@@ -253,6 +253,8 @@ OF_SURVEYS: dict[str, tuple[Callable[[], Any], str]] = {
     "a certain prior": (lambda: ONCE.guess(0), "between 0 and 1"),
     "a small order": (lambda: ONCE.renyi(0.5), "from 1 to inf"),
     "nobody to shuffle with": (lambda: lo.accounting.shuffled(FLIP, 0), "from 1 to"),
+    "a coin that is a text": (lambda: lo.frequencies.LinearHash(1.0, 10, public_coin="yes"), "True for a hash"),
+    "messages that are a text": (lambda: lo.fieldwork.Store.add(None, "text"), "store.reader.read"),
     "a family of coins": (lambda: lo.accounting.target(1000, 1.0, 1e-6, "coin"), "at least 2"),
     "a page of a mechanism": (lambda: lo.fieldwork.page(FLIP), "pass a Survey"),
     "a language": (lambda: lo.fieldwork.page(HABITS, language="xx"), "use de, en, fr"),

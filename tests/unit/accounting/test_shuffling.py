@@ -153,6 +153,9 @@ def test_the_target_keeps_the_promise_and_is_the_largest():
     assert shuffled(response(3, found), 60).delta(0.5) <= Fraction(1e-3)
     assert shuffled(response(3, found * 1.002), 60).delta(0.5) > Fraction(1e-3)
     assert target(50, 5.0, 0.5, most=0.1) == 0.1
+    pure = target(20, 0.5, 0.0)  # nobody can hide among equal reports
+    assert pure == 0.5
+    assert shuffled(response(2, pure * 1.01), 20).delta(0.5) > 0
 
 
 @pytest.mark.parametrize("call", [lambda: shuffled(response(2, 1.0), 0), lambda: target(10, 1.0, 2.0)])

@@ -267,7 +267,7 @@ def test_the_commands(folder):
     assert len(pairs) == 8
     assert sum(row["estimate"] for row in pairs) == pytest.approx(1)
     for options, words in (
-        (["--by", "place"], "unknown column"),
+        (["--by", "place"], "unknown column 'place' | where: r.csv | do: keep it beside the reports"),
         (["--by", "region", "--pair", "smokes", "health"], "--by"),
     ):
         refused = run_cli("survey", "estimate", "s.toml", "r.csv", *options)
