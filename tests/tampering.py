@@ -401,8 +401,9 @@ def _of_multipliers(data: Data) -> Iterator[Change]:
         yield "line: an entry less", put(lambda line: line[:-1], "multipliers", "line"), True
         yield "line: a huge entry", put(1e308, "multipliers", "line", 0), True
     if given.get("shift"):
-        # Up to 32 answers all sets are checked without: the claim holds all the same.
-        yield "no shift", put(None, "multipliers", "shift"), len(data["multipliers"]["line"]) > 32
+        # Up to 32 answers all sets are checked without the shift: the claim holds all the same.
+        is_needed = len(data["multipliers"]["line"]) > 32 or bool(given.get("inequalities"))
+        yield "no shift", put(None, "multipliers", "shift"), is_needed
         yield "shift times 2", put(scaled(2.0), "multipliers", "shift"), True
         yield "shift without an entry", put(lambda shift: shift[:-1], "multipliers", "shift"), True
     if given.get("inequalities"):

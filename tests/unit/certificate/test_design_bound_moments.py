@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ldpopt as lo
@@ -96,6 +96,8 @@ def all_sets(d: int) -> tuple[Any, Any]:
     return sets.mean(axis=1), np.array([energies[:, weight_of(d) == j].sum(axis=1) for j in range(d + 1)])
 
 
+@example(4, [1, 1, 5, 4], "log(2)")  # no step is whole up to the end of the floats
+@example(3, [3, 3, 1, 0], 1.0)
 @given(st.integers(2, 4), st.lists(st.integers(0, 5), min_size=4, max_size=4), st.sampled_from(["log(2)", 1.0, 3.0]))
 def test_no_set_costs_more_than_the_multipliers_allow(d: int, mu: list[int], epsilon: Any) -> None:
     """All sets of up to 16 answers; the bound is not below that in closed form."""

@@ -96,13 +96,13 @@ class Search:
     def bound(self, gap: float, deadline: Deadline = NO_LIMIT) -> MomentBound:
         """The multipliers of one of the last steps, with a level that holds in rationals."""
         found: list[tuple[Float, Float, list[Float]]] = []
-        with np.errstate(invalid="ignore"), suppress(np.linalg.LinAlgError):  # the end of the floats
+        with np.errstate(invalid="ignore", divide="ignore"), suppress(np.linalg.LinAlgError):  # the end of the floats
             for multipliers in self._path(gap, deadline):
-                found = [*found[-1:], multipliers]
+                found = [*found[-2:], multipliers]
         return max((self._multipliers(*one) for one in found), key=lambda one: one.value_of(self.levels))
 
     def _path(self, gap: float, deadline: Deadline) -> Iterator[tuple[Float, Float, list[Float]]]:
-        """Follow the central path; prices of the ``W_j`` and multipliers after steps at which their equations hold."""
+        """Follow the central path; prices of the ``W_j``, and multipliers whose equations hold, after whole steps."""
         x, share = self.start, 0.5
         values = self.lines @ x
         degree = len(values) + sum(square.shape[1] for square in self.squares)
@@ -120,7 +120,7 @@ class Search:
             slopes += [np.linalg.eigvalsh(own)[0] for own in moves]
             falls = [(line / lines).min() - 1, *(pair.fall(end) for pair, end in zip(pairs, ends, strict=True))]
             first, second = (TO_BORDER / max(TO_BORDER, -min(parts)) for parts in (slopes, falls))
-            if second == 1 or not count:
+            if second > 1 / 2 or not count:  # what is negative after a whole step is left out
                 w, duals = self.weights @ x, [p.frame.T @ end @ p.frame for p, end in zip(pairs, ends, strict=True)]
                 yield self.costs / w**2 * (1 - 2 * (self.weights @ step) / w), line, duals
                 if left <= gap or deadline.is_over:
