@@ -100,7 +100,8 @@ def generate_columns(
         most = max(60, 2 * n, master.room // 2)
         priced = cone.price(solved.price, dual.value * (1 + target / 4), columns, most)
         quickest = min(quickest, time.perf_counter() - began)
-        stop = deadline.before((1 + PROOF) * quickest)
+        # Many sets are priced once more, if a local search finds none, and proved.
+        stop = deadline.before((1 + PROOF) * quickest + 2 * cone.listing_seconds)
         now = replace(solved.optimum, dual=replace(dual, largest=max(priced.largest, dual.value)))
         if best is None or off > gap / 4 or solved.variance < best[1]:
             best, off = (now, solved.variance), solved.off

@@ -5,7 +5,7 @@ largest cost. `local_search` finds costly sets, but does not prove that there ar
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ldpopt.privacy.cones.rays import Columns, Rays, cone_ties, rays_of
 LEAST_RATIO = 2.0**-52  # smallest ratio of two entries of a column: masses are multiples of ``2**-53``
 PRICED = 20  # largest number of answers all of whose sets are priced at once
 ROUNDING = 1e-12  # share of a cost by which floats may be wrong
+SECONDS = 3e-9  # to price one of more sets than are priced at once, or to prove it
 SEARCHED = 3000  # sets that the local search improves at a time
 ALL_TAKEN = 400  # number of listed rays up to which all are initial columns
 
@@ -185,6 +186,11 @@ class Staircases:
         order = order[costs[order] > at_least][:most]
         return Priced(max(float(costs.max()), float(price.costs(known).max())), sets[order])
 
+    @property
+    def listing_seconds(self) -> float:
+        """Seconds in which all sets are priced or proved once, if they are too many for each pricing."""
+        return SECONDS * 2.0**self.n if PRICED < self.n <= LISTED else 0.0
+
     def costlier(self, price: Price, at_least: float, most: int) -> Float:
         """The costliest sets above the largest cost that a local search found; none only if there are none."""
         if not PRICED < self.n <= LISTED:
@@ -214,6 +220,7 @@ class ListedRays:
     """A cone all of whose extreme rays are listed and priced."""
 
     rays: Rays
+    listing_seconds: ClassVar[float] = 0.0  # every pricing has all rays
 
     @property
     def all(self) -> Columns:

@@ -48,22 +48,26 @@ class Relaxation(DesignMethod):
         form, cone = task.form, task.form.staircases
         assert cone is not None
         how: dict[str, Any] = {"gap": task.gap, "deadline": task.deadline, "candidates": form.candidates}
+        found = (
+            relaxed_worst_case(form.gram, cone, form.hints, **how)
+            if form.is_worst_case
+            else _average(form, relaxed_average(form.contrasts, cone, form.hints, **how))
+        )
+        is_reached = gap_of(found[0].bound, found[1]) <= task.gap
+        if form.n > LISTED or is_reached or task.deadline.before(3 * cone.listing_seconds).is_over:
+            return raw_design(task, found[0])
+        how = {"gap": task.gap / 2, "deadline": task.deadline}
         if form.is_worst_case:
-            found, value = relaxed_worst_case(form.gram, cone, form.hints, **how)
-            if form.n <= LISTED and gap_of(found.bound, value) > task.gap:
-                how = {"gap": task.gap / 2, "deadline": task.deadline, "start": found}
-                found = _tighter(found, optimize_worst_case(form.gram, cone, **how)[0])
-            return raw_design(task, found)
-        found = relaxed_average(form.contrasts, cone, form.hints, **how)
-        if form.n <= LISTED and gap_of(found.bound, found.value - form.contrasts.spread) > task.gap:
-            how = {"gap": task.gap / 2, "deadline": task.deadline, "start": found.columns}
-            found = _tighter(found, optimize_average(form.contrasts, cone, form.hints, **how))
-        return raw_design(task, found)
+            other = optimize_worst_case(form.gram, cone, start=found[0], **how)
+        else:
+            other = _average(form, optimize_average(form.contrasts, cone, form.hints, start=found[0].columns, **how))
+        best, proof = min(found, other, key=lambda one: one[1])[0], max(found, other, key=lambda one: one[0].bound)[0]
+        return raw_design(task, replace(best, dual=proof.dual, rounds=other[0].rounds))
 
 
-def _tighter(relaxed: Optimum, listed: Optimum) -> Optimum:
-    """The design of column generation, with the multipliers of the relaxation if their bound is larger."""
-    return listed if listed.bound >= relaxed.bound else replace(listed, dual=relaxed.dual)
+def _average(form: DesignForm, found: Optimum) -> tuple[Optimum, float]:
+    """A design for the average, and its average variance."""
+    return found, found.value - form.contrasts.spread
 
 
 def relaxed_worst_case(
