@@ -406,6 +406,8 @@ def _of_multipliers(data: Data) -> Iterator[Change]:
         yield "no shift", put(None, "multipliers", "shift"), is_needed
         yield "shift times 2", put(scaled(2.0), "multipliers", "shift"), True
         yield "shift without an entry", put(lambda shift: shift[:-1], "multipliers", "shift"), True
+    elif "shift" in given and data["privacy"]["kind"] != "pure":
+        yield "a shift for listed rays", put([0.0] * (len(given["line"]) + 1), "multipliers", "shift"), True
     if given.get("inequalities"):
         yield "a negative pair", put(-1.0, "multipliers", "inequalities", "pairs", 0, 1), True
         yield "a negative factor", put(lambda t: -1.0 - t, "multipliers", "inequalities", "factor"), True

@@ -125,11 +125,11 @@ class FormBound:
         s, gram, line, r = Rationals.of(self.inverse), statement.gram, Rationals.of(self.line), statement.weights
         # N = S^T G_c S
         form = Rationals(product(product(s.whole.T, gram.whole), s.whole), s.denominator**2 * gram.denominator)
-        if isinstance(cone, Rays):
-            return _rays_hold(form, line, r, cone)
         if self.shift is not None:
-            return is_positive(form, line, r, cone, self.shift, self.inequalities)
-        return len(self.line) <= LISTED and _sets_hold(form, line, r, cone)
+            return not isinstance(cone, Rays) and is_positive(form, line, r, cone, self.shift, self.inequalities)
+        if isinstance(cone, Rays):
+            return self.inequalities is None and _rays_hold(form, line, r, cone)
+        return self.inequalities is None and len(self.line) <= LISTED and _sets_hold(form, line, r, cone)
 
     def value(self, statement: Statement) -> Fraction:
         """The bound ``2 tr(S G_c) - 1.y - spread``, exactly."""
