@@ -98,6 +98,10 @@ def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
     }
 
 
+ALL_SETS = ("elliptope", "alike")
+"""Designs with more than 20 answers whose bound is checked for every set: seconds a file."""
+
+
 @functools.cache
 def saved(name: str) -> str:
     """The file of a design as the library writes it, as text."""

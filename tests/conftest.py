@@ -20,7 +20,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=40,
 )
-settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=500)
+settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=300)
 settings.load_profile(os.environ.get("LDPOPT_TESTS", "ldpopt"))
 
 # The limit for a test that hangs: pytest-timeout reads it before the number in pyproject.toml.

@@ -29,12 +29,10 @@ def symmetry_group(contrasts: Contrasts, hints: Sequence[Permutations], cone: Co
 
 def _is_symmetry(contrasts: Contrasts, order: Permutations) -> bool:
     """Whether a permutation leaves the weights and the Gram matrix of the workload unchanged."""
-    r = contrasts.weights
+    r, gram = contrasts.weights, contrasts.centered
     if not np.array_equal(r[order], r):
         return False
-    rotation = contrasts.rotations(order[None])[0]
-    moved = rotation.T @ contrasts.reduced @ rotation
-    return bool(np.abs(moved - contrasts.reduced).max() <= SAME * np.abs(contrasts.reduced).max())
+    return bool(np.abs(gram[np.ix_(order, order)] - gram).max() <= SAME * np.abs(gram).max())
 
 
 def _is_in(order: Permutations, members: Sequence[Permutations]) -> bool:

@@ -15,7 +15,7 @@ import pytest
 
 import ldpopt_check as checker
 from builders import sample_or_all, thorough_or
-from checker_cases import designs, refused, saved, tabled
+from checker_cases import ALL_SETS, designs, refused, saved, tabled
 from ldpopt_check import UNIT, NotCheckedError, Notion
 from tampering import tamperings, with_digest
 
@@ -61,7 +61,8 @@ def test_the_error_is_that_of_the_estimator_that_is_used(data: Any, name: str) -
 def test_false_claims_are_refused_and_true_ones_need_a_new_digest(data: Any, name: str) -> None:
     """A false claim with a new digest too; a true one for its old digest only."""
     counted = {False: 0, True: 0}
-    for what, other, is_false in sample_or_all(tamperings(data), 30):
+    cases = list(tamperings(data))
+    for what, other, is_false in sample_or_all(cases[:: 3 if name in ALL_SETS else 1], 30):
         assert refused(checker.check_design, {**other, "digest": data["digest"]}), what
         assert refused(checker.check_design, other) == is_false, what
         counted[is_false] += 1
@@ -266,7 +267,7 @@ def test_checks_that_take_too_long_are_not_made(tmp_path: Path, capsys: Any) -> 
 
 
 ABSURD: list[Any] = ["1e999999999", "9" * 4000 + "/1", "1/" + "7" * 4000, "log(1e9999)", {"a": {}}, [[[]]]]
-ABSURD_CASES = ["sets", "cycle", "line", "mean", "alike", "frequencies", "one_sided"]
+ABSURD_CASES = ["sets", "alike", "cycle", "mean", "line", "one_sided", "frequencies"]  # every second one is short
 ABSURD += [1e308, 5e-324, -1e308, 10**399]
 
 

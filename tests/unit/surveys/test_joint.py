@@ -258,7 +258,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_intervals_of_questions_and_pairs_cover_as_stated(kind):
-    rounds, size = thorough_or(60, 1000), 600
+    rounds, size = thorough_or(60, 400), 600
     survey = Survey(ANSWERS[kind], epsilon=2.5, scheme="joint")
     covered, values = {name: [] for name in [*SHARES, "pair"]}, []
     draws = np.random.default_rng(3)
@@ -383,7 +383,7 @@ def test_thousands_of_questions():
     reports = survey.joint.source.privatize(np.broadcast_to(row, (200_000, d)), draws)
     counts = Counts.of(survey.joint.source, reports)
     truth, inside = np.stack([1 - row, row], axis=1), []
-    for place, name in list(enumerate(survey.questions))[:: thorough_or(20, 1)]:
+    for place, name in list(enumerate(survey.questions))[:: thorough_or(20, 4)]:
         low, high = survey.estimate_question(name, counts).interval.T
         inside.append((low <= truth[place]) & (truth[place] <= high))
     assert abs(np.mean(inside) - 0.95) < 4.5 * math.sqrt(0.05 / len(inside)) + 0.01
