@@ -1,7 +1,8 @@
 """Peers beside ldpopt in one run: solvers of linear programs, samplers of frequency protocols; rewrites peers.md.
 
-    pip install ldpopt, and in an environment of their own: ortools clarabel highspy qif multi-freq-ldpy pure-ldp opendp
-    python benchmarks/peers.py --peers ENVIRONMENT/bin/python      # about 10 minutes; --part samplers: one section
+    pip install ldpopt, and in an environment of their own: scipy ortools clarabel highspy
+        qif multi-freq-ldpy pure-ldp "xxhash<4" scikit-learn statsmodels opendp
+    python benchmarks/peers.py --peers ENVIRONMENT/bin/python      # about 15 minutes; --part samplers: one section
 
 Solvers read the very program that ldpopt formulates, as arrays in a file, and are timed from these arrays to a point.
 ldpopt is timed from the problem to an exactly private mechanism. CPU seconds of a process with one thread, imports left
@@ -30,8 +31,8 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).parent
-RUNS, LIMIT = 3, 6.0
-SIZES = {"random gain": (20, 60, 120), "grid of places": (36, 100, 225)}
+RUNS, LIMIT = 3, 40.0
+SIZES = {"random gain": (20, 60, 120), "grid of places": (25, 49, 81, 225)}
 OURS = ("ldpopt", "ldpopt, certified")
 LABELS, EPSILON = 1000, 1.0
 THREADS = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")}
