@@ -184,7 +184,7 @@ class Staircases:
         costs = price.costs(self.columns(sets))
         order = np.argsort(-costs)
         order = order[costs[order] > at_least][:most]
-        return Priced(max(float(costs.max()), float(price.costs(known).max())), sets[order])
+        return Priced(float(max(costs.max(initial=0.0), price.costs(known).max())), sets[order])
 
     @property
     def listing_seconds(self) -> float:

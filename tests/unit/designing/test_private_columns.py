@@ -166,3 +166,11 @@ def test_the_costliest_set_of_21_answers_is_found_without_a_list():
     many = cone.costlier(price, float(np.quantile(costs, 1 - 1e-4)), 50)
     assert 1 < len(many) <= 50
     assert price.costs(cone.columns(many)).min() > np.quantile(costs, 1 - 1e-4) * (1 - 1e-9)
+
+
+def test_a_search_from_far_above_all_costs_finds_nothing():
+    """Every exchange leads towards the empty set, which is no column."""
+    known = Staircases(21, 6e-6, 1 - 6e-6).initial(np.eye(21))
+    price = Price(np.eye(21), np.zeros(21), np.full(21, 1 / 21))
+    found = Staircases(21, 6e-6, 1 - 6e-6).price(price, 1e12, known, 10)
+    assert (len(found.shapes), found.largest) == (0, price.costs(known).max())
