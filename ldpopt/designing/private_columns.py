@@ -22,6 +22,8 @@ LEAST_RATIO = 2.0**-52  # smallest ratio of two entries of a column: masses are 
 PRICED = 20  # largest number of answers all of whose sets are priced at once
 ROUNDING = 1e-12  # share of a cost by which floats may be wrong
 SECONDS = 3e-9  # to price one of more sets than are priced at once, or to prove it
+LEAST_GAIN = 1e-12  # smallest gain of an exchange, as a share of the largest coefficient
+TOGETHER = 4_000_000  # gains of pairs that are computed at once
 SEARCHED = 3000  # sets that the local search improves at a time
 ALL_TAKEN = 400  # number of listed rays up to which all are initial columns
 
@@ -90,19 +92,56 @@ def local_search(
     price: Price, at_least: float, sets: Float, base: float, spread: float, *, steps: int | None = None
 ) -> Float:
     """Improve all sets at once: exchange the single answer that raises ``v N v - (y.v)(r.v)`` most, while any does."""
-    form, linear, constant = _quadratic(price, at_least, base, spread)
+    sets = _improved(_quadratic(price, at_least, base, spread), sets, 4 * sets.shape[1] if steps is None else steps)
+    return _proper(sets)
+
+
+def search_by_pairs(price: Price, at_least: float, sets: Float, base: float, spread: float) -> Float:
+    """The same, followed by exchanges of the best two answers, while these raise the value."""
+    quadratic, most, ends = _quadratic(price, at_least, base, spread), 4 * sets.shape[1], []
+    sets = _improved(quadratic, sets, most)
+    while len(sets):
+        parts = np.array_split(sets, 1 + sets.size * sets.shape[1] // TOGETHER)
+        pairs = np.concatenate([_best_pairs(quadratic, part) for part in parts])
+        is_end = pairs[:, 0] == pairs[:, 1]
+        ends.append(sets[is_end])
+        sets, pairs = sets[~is_end], pairs[~is_end]
+        rows = np.arange(len(sets))[:, None]
+        sets[rows, pairs] = 1 - sets[rows, pairs]
+        sets = _improved(quadratic, sets, most)
+    return _proper(np.unique(np.vstack(ends), axis=0))
+
+
+def _improved(quadratic: tuple[Float, Float, float], sets: Float, steps: int) -> Float:
+    """Sets after at most so many exchanges of single answers, each the best one; the distinct ones."""
+    form, linear, constant = quadratic
     active, sets = np.arange(len(sets)), sets.copy()
-    for _ in range(4 * sets.shape[1] if steps is None else steps):
+    for _ in range(steps):
         part = sets[active]
         gain = (1 - 2 * part) * (2 * part @ form + linear) + np.diag(form)
         place = gain.argmax(axis=1)
-        better = gain[np.arange(len(active)), place] > 1e-12 * constant
+        better = gain[np.arange(len(active)), place] > LEAST_GAIN * constant
         active, place = active[better], place[better]
         if not len(active):
             break
         sets[active, place] = 1 - sets[active, place]
+    return np.unique(sets, axis=0)
+
+
+def _best_pairs(quadratic: tuple[Float, Float, float], sets: Float) -> Int:
+    """The two answers whose exchange raises the value of each set most; twice the same if none does."""
+    form, linear, constant = quadratic
+    n, turn = len(form), 1 - 2 * sets
+    single = turn * (2 * sets @ form + linear) + np.diag(form)
+    gain = single[:, :, None] + single[:, None, :] + 2 * turn[:, :, None] * turn[:, None, :] * form
+    gain[:, np.arange(n), np.arange(n)] = LEAST_GAIN * constant
+    return np.stack(np.divmod(gain.reshape(len(sets), -1).argmax(axis=1), n), axis=1)
+
+
+def _proper(sets: Float) -> Float:
+    """The sets that are neither empty nor full."""
     inside = sets.sum(axis=1)
-    return np.unique(sets[(inside > 0) & (inside < sets.shape[1])], axis=0)
+    return np.asarray(sets[(inside > 0) & (inside < sets.shape[1])])
 
 
 def _quadratic(price: Price, at_least: float, base: float, spread: float) -> tuple[Float, Float, float]:
@@ -180,7 +219,7 @@ class Staircases:
             found = np.flatnonzero(local_maxima(costs, self.n) & (costs > at_least))
             found = found[np.argsort(-costs[found])][:most]
             return Priced(float(costs.max()), indicators(found, self.n))
-        sets = local_search(price, at_least, self._starts(price, known), self.base, self.spread)
+        sets = search_by_pairs(price, at_least, self._starts(price, known), self.base, self.spread)
         costs = price.costs(self.columns(sets))
         order = np.argsort(-costs)
         order = order[costs[order] > at_least][:most]

@@ -22,7 +22,7 @@ from ldpopt import (
     design,
 )
 from ldpopt.designing.literature import variance_of
-from ldpopt.designing.private_columns import Price, Staircases, costs_of_all_sets
+from ldpopt.designing.private_columns import Price, Staircases, costs_of_all_sets, indicators, search_by_pairs
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy.cones.rays import rays_of
@@ -166,6 +166,31 @@ def test_the_costliest_set_of_21_answers_is_found_without_a_list():
     many = cone.costlier(price, float(np.quantile(costs, 1 - 1e-4)), 50)
     assert 1 < len(many) <= 50
     assert price.costs(cone.columns(many)).min() > np.quantile(costs, 1 - 1e-4) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_exchange_of_two_answers_raises_a_set_that_was_found(seed):
+    """By all pairs of all sets, in plain sums; the costliest set of 12 answers is among them."""
+    rng = np.random.default_rng(seed)
+    rows, weights = rng.standard_normal((4, 12)), rng.dirichlet(np.full(12, 5.0))
+    price, cone = Price(rows.T @ rows, rng.standard_normal(12), weights), Staircases(12, 0.3, 0.7)
+    costs = costs_of_all_sets(price, 0.3, 0.7)
+    sets = search_by_pairs(price, costs.max(), indicators(rng.integers(1, 2**12 - 1, 40), 12), 0.3, 0.7)
+    assert price.costs(cone.columns(sets)).max() == pytest.approx(costs.max(), rel=1e-12)
+
+    def raised(one):  # v N v - (y.v)(r.v) at the largest cost
+        v = 0.3 + 0.7 * one
+        return (price.costs(cone.columns(one[None]))[0] - costs.max()) * (weights @ v) ** 2
+
+    for one in sets:
+        others = []
+        for x in range(12):
+            for z in range(x, 12):
+                other = one.copy()
+                other[[x, z]] = 1 - other[[x, z]]
+                if 0 < other.sum() < 12:
+                    others.append(raised(other))
+        assert max(others) <= raised(one) + 1e-9
 
 
 def test_a_search_from_far_above_all_costs_finds_nothing():
