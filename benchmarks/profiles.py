@@ -45,8 +45,9 @@ from ldpopt import Problem, PureLDP, Utility, certify, solve
 rng = np.random.default_rng(0)
 problem = Problem(rng.dirichlet(np.ones({n})), Utility(rng.random(({n}, {n})), "gain"), PureLDP(1.0))
 """
-DESIGN = "from ldpopt import PureLDP, Workload, design\ndesign(Workload.prefix({n}), PureLDP(1.0))\n"
+DESIGN = "from ldpopt import PureLDP, Workload, design\ndesign(Workload.prefix({n}), PureLDP(1.0), gap={gap})\n"
 TABLE = """
+from pathlib import Path
 import numpy as np
 from ldpopt import Counts, Mechanism, estimate_frequencies
 from ldpopt.mechanism.privatizing import privatize_file
@@ -71,7 +72,7 @@ JOBS: dict[str, str] = {
     "solve 7": "from ldpopt import certify, load_model, solve\ncertify(solve(load_model('anes96_party')))\n",
     "solve 100": ANSWERS.format(n=100) + SOLVE,
     "solve 1000": ANSWERS.format(n=1000) + SOLVE,
-    **{f"design {n}": DESIGN.format(n=n) for n in (7, 16, 64, 256)},
+    **{f"design {n}": DESIGN.format(n=n, gap="1e-3" if n > 64 else "1e-6") for n in (7, 16, 64, 256)},
     **{f"graph {k * k}": GRAPH.format(k=k) + SOLVE for k in (7, 15, 30)},
     **{f"Euclid {k * k}": EUCLID.format(k=k) + SOLVE for k in (10, 15)},
     "vertices of 5": "from ldpopt import PureLDP, extreme_points\nlen(extreme_points(PureLDP('log(3)'), 5))\n",
