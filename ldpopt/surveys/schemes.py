@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.designing import design
+from ldpopt.designing.design import design
 from ldpopt.errors import StatementError
 from ldpopt.estimation.planning import precision
 from ldpopt.foundation.budget import Budget
