@@ -23,8 +23,6 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import Notion
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ldpopt.accounting.certificate import CurveCertificate
 
 SHOWN_DELTAS = (1e-3, 1e-6, 1e-9)
@@ -179,12 +177,6 @@ class PrivacyCurve(HasFacts):
         shown = f"{ceil(times)}" if times <= 99 else f"{ceil(100 * times) / 100:g}"
         who = f"After {after} the best possible adversary guesses which of two equally likely answers a person has"
         return f"{who} right at most {shown} of 100 times (50 without reports)."
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw delta over epsilon on axes, or on new ones, and return them."""
-        import ldpopt
-
-        return ldpopt.plotting.privacy_curve(self, ax)
 
     def facts(self) -> Facts:
         """Epsilon at some deltas, and the best guess."""

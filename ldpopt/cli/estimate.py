@@ -75,8 +75,10 @@ def estimate(
     if source is None:
         refuse_options({"--method": method != "inversion"}, file)
     how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "check_fit": False}
-    if by is not None and (pair is not None or method != "inversion"):
-        raise typer.BadParameter("--by goes with neither --pair nor --method: leave one of them out")
+    if by is not None and pair is not None:
+        raise typer.BadParameter("--by does not go with --pair: name a file with the rows of one group, for each group")
+    if by is not None and method != "inversion":
+        raise typer.BadParameter("--by does not go with --method: leave one of them out")
     if pair is not None and source is not None:
         raise typer.BadParameter("--pair is for a survey: leave it out")
     table: Any = reports

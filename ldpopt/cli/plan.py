@@ -8,7 +8,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.options import option
-from ldpopt.cli.printing import show
+from ldpopt.cli.printing import say, show
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.foundation.display import Facts, Part, Table, label
 from ldpopt.foundation.numbers import percentage
@@ -61,7 +61,7 @@ def plan(
     title = f"{100 * confidence:g} % intervals{more}, worst distribution"
     if is_survey(file):
         refuse_options({"--simultaneous": simultaneous, "--epsilon": epsilon}, file)
-        data = _plan_survey(file, confidence, numbers)
+        data = _plan_survey(file, confidence, numbers, effect > 1)
         rows = [[label(e["question"]), label(e["worst"]), *list(e.values())[2:]] for e in data["questions"]]
         parts: list[Part] = [Table(["question", "worst answer", *headings], rows, words=["worst answer"], digits=4)]
     else:
@@ -84,9 +84,11 @@ def _number(text: str) -> float:
         raise typer.BadParameter(f"'{text}' is not a number such as 0.05, nor a percentage such as 5%") from None
 
 
-def _plan_survey(file: str, confidence: float, numbers: Numbers) -> dict[str, Any]:
+def _plan_survey(file: str, confidence: float, numbers: Numbers, has_effect: bool) -> dict[str, Any]:
     """Numbers for the worst answer of each question."""
     survey, entries = read_survey_file(file), []
+    if survey.weights is not None and not has_effect:
+        say(f"note: without the weights in {label(survey.weights)}; see --weights and --weights-effect")
     for name in survey.questions:
         found = survey.precision(name, confidence=confidence)
         worst = int(found.variances.argmax())

@@ -1,6 +1,6 @@
 """The command privatize: answers of a table become reports."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,12 +57,15 @@ def privatize(
     questions = read_questions(file, column, missing=missing, missing_answer=missing_answer)
     survey, kept = questions.survey, keep or []
 
-    def announce() -> None:
+    def announce(dropped: Sequence[str]) -> None:
         for line in _warnings(questions, seed, kept):
             say(line)
+        if dropped:
+            names = ", ".join(map(label, dropped[:10])) + (", ..." if len(dropped) > 10 else "")
+            say(f"note: not copied: {names}; --keep NAME copies a column, unprotected, such as groups for --by")
 
     if is_folder(answers):
-        announce()
+        announce([])
         how: dict[str, Any] = {"keep": kept, "rng": seed, "key": secret, "id": identity, "again": again}
         total = _privatize_folder(questions, answers, output, jobs, dask, **how)
     else:

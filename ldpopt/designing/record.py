@@ -6,7 +6,7 @@ import os
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
 from ldpopt.solving.log import Step
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LOST = 2.0**-10  # share of the estimator in the entries of a left inverse below which the product is exact: ten bits
 OPTIMAL_GAP = 1e-3  # largest relative gap of a design that is called optimal in words
@@ -92,12 +89,6 @@ class ProvedDesign(ReportSource, HasFacts):
     def load(cls, path: str | os.PathLike[str]) -> Any:
         """Read a design of either kind; see `load_design`."""
         return cls.of(load_certificate(path))
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the variances beside those of the mechanisms of the literature, on axes or on new ones."""
-        import ldpopt
-
-        return ldpopt.plot(self, ax)
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """Return a table of the numbers: the variance of one respondent's value at the worst distribution."""

@@ -208,6 +208,8 @@ def report_weights(weights: Any, reports: Any, size: int) -> Float | None:
     """Return weights in the order of the reports: a Series is aligned with their index, or else with 0, 1, 2, ..."""
     if weights is None:
         return None
+    if isinstance(weights, str):
+        raise StatementError(f"the weights are the text {weights!r}", do="pass a column of the table, table['NAME']")
     if is_labelled(weights):
         index = reports.index if hasattr(reports, "to_numpy") and hasattr(reports, "index") else range(size)
         if not (is_series(weights) and hasattr(index, "equals") and weights.index.equals(index)):

@@ -13,9 +13,12 @@ from html import escape
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldpopt.foundation.labels import text_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MAX_ROWS = 30  # largest number of rows of a table in a notebook, and of a thinned table
 NAME_WIDTH = 20  # smallest width of the names in a list of named values
@@ -127,6 +130,12 @@ class HasFacts(ABC):
     def summary(self) -> str:
         """The facts in lines of text that fit the terminal."""
         return self.facts().text()
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the picture that suits the object, on axes or on new ones, and return them; see `ldpopt.plot`."""
+        import ldpopt
+
+        return ldpopt.plot(self, ax, **options)
 
     def _repr_html_(self) -> str:
         return self.facts().html()

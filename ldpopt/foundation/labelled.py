@@ -174,7 +174,8 @@ def _counted_table(given: Any, kind: str) -> Mapping[Hashable, Any] | None:
         counting = [name for name in names if name in COUNT_COLUMNS]
         if len(names) != 2 or len(counting) != 1:
             what = f"a table with the columns {short_repr(names)} is not counts by {kind}"
-            raise StatementError(what, do=f"give column= for {kind}s, or pass two columns, the labels and 'count'")
+            do = f"pass table['NAME'] for {kind}s, or give column= to Counts.of; or labels and 'count'"
+            raise StatementError(what, do=do)
         (of,) = (name for name in names if name not in counting)
         labels, counts = frame[of].to_list(), frame[counting[0]].to_list()
     return _by_label(labels, counts, kind)

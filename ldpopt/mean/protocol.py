@@ -100,6 +100,8 @@ class MeanProtocol(ABC):
             bad = int(np.argmax(~((array >= low) & (array <= high)).ravel()))
             what = f"the answer{quoted(float(array.ravel()[bad]))} lies outside [{low:g}, {high:g}]"
             do = "pass domain=(low, high) that contains all answers; nothing is clipped"
+            if np.isnan(array.ravel()[bad]):
+                what, do = "an answer is missing (nan)", "leave out people who did not answer"
             raise StatementError(what, where=f"entry {bad}", do=do)
         return np.asarray(self._to_natural(array))
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,9 +33,6 @@ from ldpopt.mechanism.questions import Question
 from ldpopt.privacy.notion import require_notion
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class Mechanism(AdversaryMeasures, HasFacts):
@@ -410,9 +407,3 @@ class Mechanism(AdversaryMeasures, HasFacts):
             mechanism = cls(channel, inputs, outputs)
         require_digest(written, mechanism.digest, str(path))
         return mechanism
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the heat map of the channel on axes, or on new ones, and return them; see `ldpopt.plot`."""
-        import ldpopt
-
-        return ldpopt.plotting.mechanism(self, ax)

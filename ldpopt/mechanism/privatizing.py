@@ -136,10 +136,10 @@ def privatize_file(
     keyed: Keyed | None = None,
     one_question: OneQuestion | None = None,
     again: bool = False,
-    announce: Callable[[], None] | None = None,
+    announce: Callable[[Sequence[str]], None] | None = None,
 ) -> int:
     """Write the reports of a file of answers, in batches, whole or not at all; return the number of rows."""
-    # As `Survey.privatize_file`; - is stdin or stdout. announce is called before anything is written.
+    # As `Survey.privatize_file`; - is stdin or stdout. announce gets the dropped columns, before anything is written.
     name, output, rows = os.fspath(source), os.fspath(target), 0
     kind_of(output)
     require_other_file(name, output)
@@ -161,7 +161,7 @@ def privatize_file(
         fields = [field.with_name(column.name).with_type(column.labels.type) for field, column in own]
         ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
         if announce is not None:
-            announce()
+            announce([column for column in table.columns if column not in (*read, *copied)])
         origin = origin_of_reports(questions, keep, keyed, one_question, before)
         with writing(output, [*fields, *table.fields(others[: len(keep)])], origin) as write:
             for batch in table.batches(places, others):

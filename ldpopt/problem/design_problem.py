@@ -7,8 +7,8 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import read_labelled
-from ldpopt.foundation.numbers import Float, frozen, is_whole, normalized, require_kind, short_repr
-from ldpopt.privacy import Notion
+from ldpopt.foundation.numbers import Float, frozen, is_whole, normalized, short_repr
+from ldpopt.privacy.notion import require_notion
 from ldpopt.problem.workload import Workload
 
 Objective = Literal["average", "worst_case"]
@@ -53,8 +53,12 @@ class DesignProblem:
 
     def __post_init__(self) -> None:
         if not isinstance(self.workload, Workload):
-            object.__setattr__(self, "workload", Workload(self.workload))
-        require_kind(self.privacy, Notion, "design")
+            try:
+                object.__setattr__(self, "workload", Workload(self.workload))
+            except StatementError as error:
+                do = f"{error.do}; or Workload.frequencies(answers), and solve(problem) for a Problem"
+                raise StatementError(error.what, where=error.where, do=do) from None
+        require_notion(self.privacy)
         if self.objective not in ("average", "worst_case"):
             what = f"objective {short_repr(self.objective)} is unknown"
             raise StatementError(what, do="use 'average' or 'worst_case'")

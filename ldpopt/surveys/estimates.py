@@ -25,8 +25,6 @@ from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.tables.coding import Coder
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ldpopt.surveys.survey import Survey
 
 FEW = 100  # number of reports below which a table says that a group is small
@@ -121,12 +119,6 @@ class SurveyEstimate(Mapping[str, Estimate], HasFacts):
         ]
         table = Table([*headings, "low", "high", "reports"], rows, words=["question", "answer"], digits=5)
         return Facts(f"{self.title or 'survey'}: {100 * confidence:g} % intervals", [table, *self.notes()])
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw all estimates with their intervals, one color for each group, on axes or on new ones."""
-        import ldpopt
-
-        return ldpopt.plot(self, ax)
 
 
 def in_order(groups: Mapping[Hashable, Any]) -> list[Hashable]:

@@ -8,7 +8,7 @@ with the budget :math:`\epsilon / d` and ``a = 0`` if everybody answers all ``d`
 :math:`\epsilon` and ``a = 1`` if one is drawn for each person. With fake data ``a = 2`` and ``s`` becomes
 :math:`s / d + (1 - 1/d) \bar s`, where :math:`\bar s` is the share of random reports that support the label. A joint
 report has the variance of its estimator: for yes/no questions that of an answer that a share of the reports has, for
-others that of a design.
+others that of a design. A question that is a workload has the best design, and is not compared with fake data.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.designing.design import design
 from ldpopt.errors import StatementError
+from ldpopt.estimation.planning import precision
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import Float
 from ldpopt.frequencies.subset_selection import SubsetSelection
 from ldpopt.mechanism.questions import Question
+from ldpopt.privacy import PureLDP
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.joint import MAX_COMBINATIONS, JointQuestion, is_yes_no, joint_source
@@ -75,7 +78,10 @@ class SchemeComparison:
 
 
 def compare_schemes(
-    questions: Mapping[str, int | Sequence[Hashable]], epsilon: float | str, *, priors: Mapping[str, Any] | None = None
+    questions: Mapping[str, int | Sequence[Hashable] | Workload],
+    epsilon: float | str,
+    *,
+    priors: Mapping[str, Any] | None = None,
 ) -> SchemeComparison:
     """Compare the schemes for several questions, each with the best protocol for the frequencies of its answers.
 
@@ -84,7 +90,7 @@ def compare_schemes(
 
     Parameters
     ----------
-    questions : mapping name -> labels, or their number
+    questions : mapping name -> labels, their number, or Workload
         At least one question.
     epsilon : float or str
         Budget of a person in nats, positive.
@@ -115,19 +121,30 @@ def compare_schemes(
         if name not in questions:
             raise StatementError(f"there is a prior for {name!r}, which is not a question", do=nearest(name, questions))
     for name, labels in questions.items():
-        whole, part = SubsetSelection(labels, budget), SubsetSelection(labels, float(budget) / count)
-        given = None if priors is None else priors.get(name)
-        size = len(whole.inputs)
-        shares = np.full(size, 1 / size) if given is None else read_prior(given, tuple(whole.inputs))[0]
-        parts[name] = Question(Workload.frequencies(whole.inputs))
+        whole, part = _source(labels, budget), _source(labels, float(budget) / count)
+        workload = labels if isinstance(labels, Workload) else Workload.frequencies(whole.inputs)
+        given, size = None if priors is None else priors.get(name), len(workload.inputs)
+        shares = np.full(size, 1 / size) if given is None else read_prior(given, tuple(workload.inputs))[0]
+        parts[name] = Question(workload)
         guesses.append(shares)
+        if labels is workload:
+            found.pop("fake_data", None)  # which are never better than one question
+            found["split"][name] = float(precision(part, prior=shares).variances.mean())
+            found["one_question"][name] = count * float(precision(whole, prior=shares).variances.mean())
+            continue
         found["split"][name] = _variance(part, shares, 1, False)
         found["one_question"][name] = _variance(whole, shares, count, False)
-        found["fake_data"][name] = _variance(whole, shares, count, True)
+        if "fake_data" in found:
+            found["fake_data"][name] = _variance(whole, shares, count, True)
     if count > 1 and (is_yes_no(parts) or prod(map(len, guesses)) <= MAX_COMBINATIONS):
         joint = JointQuestion.of(parts, joint_source(parts, budget))
         found["joint"] = {name: float(joint.variances(name, guesses).mean()) for name in parts}
     return SchemeComparison(budget, found, joint)
+
+
+def _source(asked: int | Sequence[Hashable] | Workload, epsilon: float | Budget) -> Any:
+    """The best protocol for the frequencies of labels, or the best design for a workload."""
+    return design(asked, PureLDP(epsilon)) if isinstance(asked, Workload) else SubsetSelection(asked, epsilon)
 
 
 def _variance(protocol: SubsetSelection, frequencies: Float, count: int, fake: bool) -> float:

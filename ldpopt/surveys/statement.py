@@ -138,9 +138,7 @@ class UnsolvedSurvey:
         for name, section in self.section.question.items():
             with self.page.at("question", name):
                 if self.scheme == "joint":
-                    source: Any = _workload(section)
-                    if section.ticks is not None:
-                        source = Workload(source.matrix[1::2], source.inputs, section.tick_names)
+                    source: Any = _workload(section) if section.ticks is None else _shares_of_ticks(section)
                 else:
                     source = self.sources[name] if name in self.sources else _solve(section, self.budgets[name])
                 questions[name] = section.question(source)
@@ -275,11 +273,10 @@ def _best_scheme(page: Page, survey: SurveySection, total: Budget | None) -> tup
     """Return the scheme of least variance, the reason for it, and the joint report if that is the best one."""
     _require_whole_budget(page, survey, total, "the best scheme", "fits one scheme only")
     assert total is not None
-    for name, question in survey.question.items():
-        if question.ticks is not None:
-            what = "schemes are not compared for questions with several ticks"
-            raise page.error(("question", name, "ticks"), what, 'name a scheme at the top, such as "split"')
-    labels = {name: question.inputs for name, question in survey.question.items()}
+    labels: dict[str, Any] = {
+        name: question.inputs if question.ticks is None else _shares_of_ticks(question)
+        for name, question in survey.question.items()
+    }
     priors = {name: question.weights for name, question in survey.question.items() if question.prior is not None}
     with page.at("question"):
         found = compare_schemes(labels, total, priors=priors)
@@ -330,6 +327,12 @@ def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | AnyDesign:
         prior = [1 / len(labels)] * len(labels) if question.prior is None else question.weights
         return solve(Problem(prior, question.utility, privacy, inputs=labels)).mechanism
     return design(_workload(question), privacy, weights=question.weights)
+
+
+def _shares_of_ticks(question: QuestionSection) -> Workload:
+    """Return the share of each tick, without the shares of people who do not tick it."""
+    both = tick_workload(question.tick_names)
+    return Workload(both.matrix[1::2], both.inputs, question.tick_names)
 
 
 def _workload(question: QuestionSection) -> Workload:

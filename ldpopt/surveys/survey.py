@@ -486,7 +486,8 @@ class Survey:
     ) -> Estimate:
         """Estimate the table of two questions: the share of each pair of answers.
 
-        Each person has to report on both: in one joint report, or in two reports (``"split"``).
+        Each person has to report on both: in one joint report, or in two reports (``"split"``). For a group, pass its
+        rows, such as ``table[table["region"] == "North"]``.
 
         Parameters
         ----------

@@ -54,13 +54,16 @@ def recorded_missing(path: str, column: str) -> Any:
 
 
 def origin_of_table(table: Any) -> dict[str, Any] | None:
-    """The origin of a table of pyarrow that was read from a Parquet file; None for any other table."""
-    found = (getattr(getattr(table, "schema", None), "metadata", None) or {}).get(KEY)
+    """The origin of a table of pyarrow, or in the ``attrs`` of one of pandas; None for any other table."""
+    metadata = getattr(getattr(table, "schema", None), "metadata", None) or {}
+    found = metadata.get(KEY) or (getattr(table, "attrs", None) or {}).get(KEY.decode())
     return None if found is None else _parsed(found, "the table")
 
 
 def with_origin(table: Any, origin: Callable[[], dict[str, Any]]) -> Any:
-    """Add the origin to a table of pyarrow, from where it reaches files; other tables cannot hold one."""
+    """Add the origin to a table of pyarrow, from where it reaches files, or of pandas; others cannot hold one."""
+    if isinstance(getattr(table, "attrs", None), dict):
+        table.attrs = {**table.attrs, KEY.decode(): text_of_origin(origin())}
     if not hasattr(table, "replace_schema_metadata"):
         return table
     return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: text_of_origin(origin()).encode()})
@@ -137,7 +140,7 @@ def _of_parquet(path: str) -> dict[str, Any] | None:
     return None if found is None else _parsed(found, path)
 
 
-def _parsed(found: bytes, where: str) -> dict[str, Any]:
+def _parsed(found: str | bytes, where: str) -> dict[str, Any]:
     """Read an origin in metadata."""
     try:
         return _checked(json.loads(found), where)

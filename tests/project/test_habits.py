@@ -45,10 +45,13 @@ def test_a_mechanism_is_saved_loaded_and_drawn(tmp_path: Path) -> None:
     assert lo.Mechanism.load(tmp_path / "coin.json") == coin
     assert "epsilon 1.09861229, delta 0: certified" in solution.summary()
     pytest.importorskip("matplotlib")
-    for ax in (coin.plot(), lo.plot(solution), lo.plot(coin.audit()), lo.plot(lo.sweep(PROBLEM, [0.5, 1.0]))):
+    for ax in (coin.plot(), solution.plot(), coin.audit().plot(), lo.sweep(PROBLEM, [0.5, 1.0]).plot()):
         assert ax.get_xlabel()
     with pytest.raises(StatementError, match="no picture"):
         lo.plot(PROBLEM.prior)
+    best = lo.design(lo.Workload.frequencies(["no", "yes"]), lo.PureLDP(1.0))
+    for thing in (best, best.estimate([0, 1, 1]), lo.compare_designs(best.workload, lo.PureLDP(1.0)), PROBLEM):
+        assert thing.plot().has_data()
 
 
 def test_privatize_is_the_verb_of_mechanisms_and_protocols() -> None:

@@ -281,6 +281,12 @@ OF_SURVEYS: dict[str, tuple[Callable[[], Any], str]] = {
     "a text for a sweep": (lambda: lo.sweep(lo.Problem(HALF, "identity", PURE), "1.0"), "pass a list"),
     "a mechanism for a sweep": (lambda: lo.sweep(FLIP, [1.0]), "pass a Problem"),
     "a mechanism to certify": (lambda: lo.certify(FLIP), "audit(mechanism)"),
+    "answers for a workload": (lambda: lo.design(["no", "yes"], PURE), "Workload.frequencies(answers)"),
+    "a problem for a workload": (lambda: lo.design(lo.Problem(HALF, "identity", PURE), PURE), "solve(problem)"),
+    "a budget for a notion": (lambda: lo.design(lo.Workload.frequencies(["a", "b"]), 1.0), "PureLDP"),
+    "a table for reports": (lambda: lo.Counts.of(FLIP, pd.DataFrame({"q": [0, 1]})), "table['NAME']"),
+    "a name for weights": (lambda: lo.Counts.of(FLIP, ["no", "yes"], weights="w"), "table['NAME']"),
+    "no answer for a mean": (lambda: lo.mean.Duchi(1.0).privatize([float("nan")]), "did not answer"),
     "a number for a workload": (lambda: lo.design(3, PURE), "pass a Workload"),
     "a one-sided distance": (
         lambda: lo.MetricDP(1.0, pd.DataFrame([[0, 1], [2, 0]], ["a", "b"], ["a", "b"])),

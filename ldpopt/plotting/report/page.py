@@ -1,6 +1,7 @@
 """The page of a model: its template (``page.html.j2``, with every sentence) filled with the results for each budget."""
 
 import math
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -89,6 +90,8 @@ def report(
     title = (isinstance(problem, Survey) and problem.title) or title or "A private survey"
     words: dict[str, Any] = {"title": title, "source": source, "program": program()}
     words |= {"where": where, "keep": keep, "wanted": wanted, "belief_ranges": belief_ranges}
+    given = [("people", people), ("waves", waves), ("where", where), *(("keep", column) for column in keep)]
+    words["options"] = "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given if value is not None)
     if isinstance(problem, Survey):
         times = (problem.words.waves or 1) if waves is None else whole_number(waves, "waves", 1)
         return survey_page(problem, sizes, times, **words)

@@ -171,6 +171,24 @@ def test_tables_of_arrow_carry_their_origin(tmp_path: Path) -> None:
         COIN.privatize(first, "a")
 
 
+def test_frames_of_pandas_carry_their_origin(tmp_path: Path) -> None:
+    reports = COIN.privatize(answers(), "a")
+    reports.to_parquet(tmp_path / "rep.parquet")
+    for table in (
+        reports,
+        reports[:10].copy(),
+        pd.concat([reports, reports]),
+        pd.read_parquet(tmp_path / "rep.parquet"),
+    ):
+        for call in (lambda one: COIN.privatize(one, "a"), SURVEY.privatize):
+            with pytest.raises(ModelFileError, match=ALREADY):
+                call(table)
+    with pytest.raises(ModelFileError, match=r"'c' may have the reports of 'a'"):
+        COIN.privatize(reports.rename(columns={"a": "c"}), "c")
+    assert len(COIN.privatize(reports, "a", again=True)) == len(COIN.privatize(reports, "b")) == 200
+    assert not answers().attrs
+
+
 def test_sets_of_answers_carry_their_origin(tmp_path: Path) -> None:
     best = design(Workload.frequencies(list("abcdef")), PureLDP(1.0))
     survey = Survey({"a": best})

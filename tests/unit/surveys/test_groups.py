@@ -268,7 +268,7 @@ def test_the_commands(folder):
     assert sum(row["estimate"] for row in pairs) == pytest.approx(1)
     for options, words in (
         (["--by", "place"], "unknown column 'place' | where: r.csv | do: keep it beside the reports"),
-        (["--by", "region", "--pair", "smokes", "health"], "--by"),
+        (["--by", "region", "--pair", "smokes", "health"], "the rows of one group"),
     ):
         refused = run_cli("survey", "estimate", "s.toml", "r.csv", *options)
         assert refused.exit_code == 2

@@ -303,3 +303,10 @@ def test_page_can_be_printed(pages: Path) -> None:
     paper = pages / "page.pdf"
     run_browser(pages, "page.html", f"--print-to-pdf={paper}")
     assert paper.read_bytes()[:5] == b"%PDF-"
+
+
+def test_the_command_that_repeats_a_page_has_its_options() -> None:
+    survey = lo.Survey({"a": Question(lo.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]))})
+    for thing in (survey, SHARES):
+        found = report(thing, people=3000, where="office", keep=["region", "my age"], budgets=False)
+        assert "report.html --people 3000 --where office --keep region --keep &#39;my age&#39;</pre>" in found
