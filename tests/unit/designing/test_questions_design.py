@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+import ldpopt_check as checker
+from builders import listed_sets
 from ldpopt import PureLDP, Workload, design
 from ldpopt.certificate.documents import digest_of
 from ldpopt.certificate.questions_certificate import Kind, QuestionsCertificate, SetsOfKinds
@@ -31,33 +33,11 @@ KINDS = [
 ]
 
 
-def listed(d: int, kind: Kind) -> tuple[list[list[int]], Any]:
-    """Rows of all reports of a kind, by choices of parts and flips, and the set of each."""
-    rows, sets = [], []
-    words = [part for part, size in enumerate(kind.parts) for _ in range(size)] + [None] * (d - kind.questions)
-    for placed in sorted(set(permutations([-1 if word is None else word for word in words]))):
-        used = [i for i in range(d) if placed[i] >= 0]
-        for flips in product((0, 1), repeat=len(used)):
-            row = [0] * d
-            for i, flip in zip(used, flips, strict=True):
-                row[i] = 1 + 2 * placed[i] + flip
-            rows.append(row)
-            inside = []
-            for x in product((0, 1), repeat=d):
-                ones = tuple(
-                    sum(x[i] ^ flip for i, flip in zip(used, flips, strict=True) if placed[i] == part)
-                    for part in range(len(kind.parts))
-                )
-                inside.append(kind.inside[kind.cells.index(ones)])
-            sets.append(inside)
-    return rows, np.array(sets, dtype=float)
-
-
 def channel_of(made: QuestionsDesign) -> tuple[Any, Any]:
     """All reports, and their probabilities, shape (n, m), by definition."""
     d, rows, columns = len(made.workload.attributes), [], []
     for place, kind in enumerate(made.certificate.randomizer.kinds):
-        own, sets = listed(d, kind)
+        own, sets = listed_sets(d, kind.parts, kind.inside)
         p, m = kind.held / 2**53, float(kind.share)
         assert np.allclose(sets.mean(axis=1), m)
         rows += [[place, *row] for row in own]
@@ -215,7 +195,7 @@ def test_files_and_forged_files(tmp_path: Any) -> None:
     ],
 )
 def test_large_designs_have_the_values_and_gaps_of_the_search_by_hand(
-    d: int, k: int, epsilon: float, value: float | None, gap: float
+    d: int, k: int, epsilon: float, value: float | None, gap: float, tmp_path: Any
 ) -> None:
     made = design(Workload.marginals((2,) * d, k), PureLDP(epsilon))
     assert isinstance(made, QuestionsDesign)
@@ -223,6 +203,11 @@ def test_large_designs_have_the_values_and_gaps_of_the_search_by_hand(
     assert 0 <= made.relative_gap <= gap
     assert made.certificate.recheck() == ()
     assert made.audit().verdict == "certified"
+    path = tmp_path / "design.json"
+    lo.save_design(made, path)
+    _, bound, proved_gap = checker.check(path)
+    assert bound == pytest.approx(made.certificate.bound, rel=1e-12)
+    assert bound + proved_gap == made.certificate.achieved
 
 
 def test_the_same_design_as_with_a_listed_channel() -> None:
