@@ -229,7 +229,7 @@ def coverage_rows(surveys: int) -> Rows:
         hits, errors = np.zeros(len(truth)), []
         for seed in range(surveys):
             drawn = np.random.default_rng([seed, people]).choice(2**LARGE, people, p=shares)
-            reports = best.mechanism.sample([best.workload.inputs[place] for place in drawn], rng=seed)
+            reports = best.privatize([best.workload.inputs[place] for place in drawn], rng=seed)
             found = best.estimate(reports, check_fit=False)
             errors.append((((found.values - truth) / found.std_error) ** 2).mean())
             low, high = found.interval.T

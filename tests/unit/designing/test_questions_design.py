@@ -138,6 +138,28 @@ def test_raw_answers_and_other_rows_are_refused_without_an_answer_in_the_message
     assert made.privatize([]).shape == (0, 4)
 
 
+def test_with_a_key_a_report_depends_on_key_question_id_and_answers_alone() -> None:
+    made, key = design(Workload.marginals((2,) * 3, 2), PureLDP(2.0), limits=SMALL), bytes(range(32))
+    answers, ids = [(0, 1, 1)] * 300 + [(1, 0, 0)] * 300, list(range(600))
+    first = made.privatize(answers, key=key, id=ids)
+    np.testing.assert_array_equal(made.privatize(answers[::-1], key=key, id=ids[::-1]), first[::-1])
+    for other in (
+        made.privatize(answers, key=bytes(32), id=ids),
+        made.privatize(answers, key=key, id=[600 + name for name in ids]),
+        made.privatize(answers, key=key, id=ids, question="another"),
+        made.privatize(answers[::-1], key=key, id=ids),
+    ):
+        assert 0 < (other == first).all(axis=1).mean() < 0.5
+    rows, channel = channel_of(made)
+    place = {tuple(row): y for y, row in enumerate(rows.tolist())}
+    drawn = made.privatize([(1, 0, 1)] * 30_000, key=key, id=range(30_000))
+    counts = np.bincount([place[tuple(row)] for row in drawn.tolist()], minlength=len(rows))
+    expected = 30_000 * channel[made.inputs.index((1, 0, 1))]
+    assert ((counts - expected) ** 2 / expected).sum() < len(rows) + 5 * np.sqrt(2 * len(rows))
+    column = made.codec.entries(np.array([3, -1, 4]), np.random.default_rng(0))
+    assert [len(text.split(" ")) for text in column[0]] == [4, 1, 4]
+
+
 def test_files_and_forged_files(tmp_path: Any) -> None:
     made = design(STACK, PureLDP("log(4)"), limits=SMALL)
     path = tmp_path / "design.json"
