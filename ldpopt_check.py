@@ -266,17 +266,11 @@ def edges_of(table, place):
 
 def parts_of(n, pairs):
     """Connected components of the answers, given pairs of them."""
-    near, found, seen = [[] for _ in range(n)], [], set()
+    part = list(range(n))
     for x, z in pairs:
-        near[x].append(z)
-    for first in range(n):
-        part = [] if first in seen else [first]
-        for x in part:  # grows during the loop
-            part += set(near[x]).difference(part)
-        if part:
-            found.append(sorted(part))
-            seen.update(part)
-    return found
+        if part[x] != part[z]:
+            part = [part[x] if own == part[z] else own for own in part]
+    return [[x for x in range(n) if part[x] == own] for own in dict.fromkeys(part)]
 
 
 # Programs.
@@ -417,8 +411,7 @@ def dot(left, right):
 
 def times(left, right):
     """Product of a matrix with the transpose of another."""
-    if left and right:
-        afford(len(left) * len(right) * len(right[0]))
+    afford(len(left) * len(right) * len(right[0] if right else ()))
     return [[dot(row, column) for column in right] for row in left]
 
 
@@ -512,8 +505,8 @@ class Design:
             off[0] = 0  # the first column is the origin
             square = sum(own * dot(off, line) for own, line in zip(off, gram) if own)
             biases.append(self.unit * Fraction(square, under**2))
-        average = self.objective == "average"
-        return dot(self.weights, errors) / sum(self.weights) if average else max(errors), max(biases)
+        mean = dot(self.weights, errors) / sum(self.weights)
+        return mean if self.objective == "average" else max(errors), max(biases)
 
 
 # Bounds on all private mechanisms: each function returns the bound that its multipliers prove, or refuses them.
@@ -833,19 +826,33 @@ def largest_diagram(sizes, nu, low, high):
     return most
 
 
-def by_product(design, sizes, eigenvalues, level):
+def largest_by_pairs(sizes, rank, nu, raised, low, high):
+    """The same by pairs: the cost is raised to ``raised_T``, and by that of the constant less the same multiple of
+    ``m**2``, so that it is linear in the shares of pairs in the set, by their differences: from ``2 m - 1`` to ``m``.
+    """
+    n, square = prod(sizes), raised[0]
+    entries = transform([square, *map(max, nu[1:], raised[1:])], sizes)
+    first, *rest = (entry * pairs / n for entry, pairs in zip(entries, rank))
+    over, under = first + sum(max(c, 0) for c in rest), sum(min(c, 0) for c in rest)
+    energies = (n * (k * over + max(2 * k - n, 0) * under) - square * k * k for k in range(1, n + 1))
+    return max(energy * (high - low) ** 2 / (low * n + (high - low) * k) ** 2 for k, energy in enumerate(energies, 1))
+
+
+def by_product(design, sizes, eigenvalues, level, raised=None):
     """Matrices that depend only on the attributes in which answers differ: diagonal in one space for each set ``T``.
-    With ``S = sum_T sigma_T E_T`` and a constant ``y = level`` only the size of a set matters.
+    With ``S = sum_T sigma_T E_T`` and a constant ``y = level`` only the size of a set matters, or its pairs.
     """
     mu, off = in_scheme(design, sizes)
     level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 1 + len(mu)))
     nu = [s * s * (m + off) for s, m in zip(sigma, mu)]
-    if len(sizes) == 2 and mu[3] == off == 0 and comb(sum(sizes), sizes[0]) <= 5000:
+    rank = [prod(size - 1 for size, part in zip(sizes, parts) if part) for parts in product((0, 1), repeat=len(sizes))]
+    if raised is not None:
+        most = largest_by_pairs(sizes, rank, nu, [Fraction(own, S) for own in double(raised, len(nu))], *design.base)
+    elif len(sizes) == 2 and mu[3] == off == 0 and comb(sum(sizes), sizes[0]) <= 5000:
         most = largest_diagram(sizes, nu, *design.base)
     else:
         most = largest_contrast(design.c, *design.base) * max(nu)
-    need(level >= most, COSTS, ClaimError)
-    rank = [prod(size - 1 for size, part in zip(sizes, parts) if part) for parts in product((0, 1), repeat=len(sizes))]
+    need(level >= max(most, 0), COSTS, ClaimError)
     return 2 * sum(s * m * size for s, m, size in zip(sigma, mu, rank)) - design.c * level - design.spread
 
 
@@ -874,12 +881,16 @@ def spectrum(form, sizes):
     common = len(form) * full  # a multiple of every count
     average = [total * (common // count) for total, count in zip(sums, counts)]
     rest = max(sum(abs(entry * common - average[part]) for part, entry in zip(*pair)) for pair in zip(seen, form))
-    found = [Fraction(entry, common) for entry in average]
+    return transform([Fraction(entry, common) for entry in average], sizes), Fraction(rest, common)
+
+
+def transform(found, sizes):
+    """Eigenvalues, from the entry for each set of attributes that differ; of these, the entries times their number."""
     for axis, size in enumerate(reversed(sizes)):
         for place in (place for place in range(len(found)) if not place >> axis & 1):
             one, two = found[place], found[place | 1 << axis]
             found[place], found[place | 1 << axis] = one + (size - 1) * two, one - two
-    return found, Fraction(rest, common)
+    return found
 
 
 def by_moments(design, eigenvalues, level, factors):
@@ -1023,8 +1034,7 @@ class Questions:
                 square = Fraction(mass, UNIT) * ((high - low) * value / UNIT) ** 2 * prod(map(comb, parts, j))
                 self.information[sum(j)] += square * 2**d / comb(d, sum(j))
         need(sum(mass for _, _, mass, _ in data["kinds"]) == UNIT, "the masses of the kinds do not sum to 2**53")
-        known = all(own for own, mu in zip(self.information, self.mu) if mu)
-        need(any(self.mu) and known, "there is no table, or no report has information on one")
+        need(any(self.mu) and all(own for own, mu in zip(self.information, self.mu) if mu), "no table or information")
 
     def errors(self):
         """Mean squared error and squared bias, the same for all answers."""
@@ -1036,8 +1046,7 @@ class Questions:
 
 
 PROOFS = {Frequencies: {"product": Frequencies.bound}, Questions: {"moments": Questions.bound}}
-PROOFS[Design] = {"form": by_form, "mean": by_mean, "product": by_product, "moments": by_moments}
-PROOFS[Design]["none"] = lambda design: Fraction(0)
+PROOFS[Design] = {"form": by_form, "mean": by_mean, "product": by_product, "moments": by_moments, "none": lambda _: 0}
 
 
 # What reports reveal.
@@ -1180,14 +1189,11 @@ def most_shuffled(table, pairs, n, a):
     need(type(n) is int and 0 < n <= 10**7, "people is not a number from 1 to 10**7")
     if len(table) == len(table[0]) == 2 and n <= 200:
         return max(most_of_two(table, x, z, n, a) for x, z in pairs)
-    least, best, known = [min(column) for column in zip(*table)], Fraction(0), set()
+    least, best = [min(column) for column in zip(*table)], Fraction(0)
     bits = [max(max(column).bit_length() - 36, 0) for column in zip(*table)]
-    for x, z in pairs:  # rows that differ by rounding are made equal: more mass for x, less for z and the blanket
-        parts = zip(table[x], table[z], least, bits)
-        rows = tuple(sorted((-(-p >> b) << b, q >> b << b, m >> b << b) for p, q, m, b in parts))
-        if rows in known:
-            continue
-        known.add(rows)
+    # Rows that differ by rounding are made equal: more mass for x, less for z and the blanket.
+    every = (zip(table[x], table[z], least, bits) for x, z in pairs)
+    for rows in {tuple(sorted((-(-p >> b) << b, q >> b << b, m >> b << b) for p, q, m, b in own)) for own in every}:
         sparse = [(p, q) for p, q, m in rows if m * n * 10**5 < UNIT]
         alone, law = sum((max(Fraction(p - a * q, UNIT), Fraction(0)) for p, q in sparse), Fraction(0)), {}
         for p, q, m in rows:
@@ -1232,11 +1238,8 @@ def positive_part(law, n):
     if top <= 0:
         return Fraction(0)
     floats = [(float(value), float(mass)) for value, mass in law.items()]
-    low, high = 0.0, 40 / float(top)
-    for _ in range(60):
-        middle = (low + high) / 2
-        falls = sum(v * p * e ** (middle * (v - float(top))) for v, p in floats) < 0
-        low, high = (middle, high) if falls else (low, middle)
+    unit, slope = 40 / float(top) / 2**40, lambda b: sum(v * p * e ** (b * (v - float(top))) for v, p in floats)
+    low = unit * bisect(range(2**40), 0, key=lambda place: slope(place * unit))
     spread, least = sum(v * v * p * e ** min(low * v, 40) for v, p in floats) ** 0.5, (top - min(law)) / 2**14
     step = max(Fraction(spread / (40 if n <= 1000 else 16 if n <= 20000 else 6)), least)
     cells = {0: 1 - sum(law.values())}
@@ -1257,13 +1260,10 @@ def positive_part(law, n):
         count = len(left) + len(right) - 1
         digits = str(context.multiply(*map(Decimal, texts))).zfill(width * count)[-width * count :]
         found = [-(-int(digits[k : k + width]) // ten) for k in range(width * (count - 1), -1, -width)]
-        begin, end, own = 0, len(found), [0, 0]
-        while own[0] + found[begin] < 10**12 and begin < end - 1:
-            own[0], begin = own[0] + found[begin], begin + 1
-        while own[1] + found[end - 1] < 10**12 and begin < end - 1:
-            own[1], end = own[1] + found[end - 1], end - 1
+        begin = min(bisect(list(accumulate(found)), 10**12 - 1), len(found) - 1)
+        end = max(len(found) - bisect(list(accumulate(found[::-1])), 10**12 - 1), begin + 1)
         need(sum(left) < 1.1 * ten and sum(right) < 1.1 * ten, "rounding has changed masses", NotCheckedError)
-        lost = (lost + more) * Fraction(11, 10) + Fraction(sum(own), ten)
+        lost = (lost + more) * Fraction(11, 10) + Fraction(sum(found[:begin]) + sum(found[end:]), ten)
         return a + b + begin, found[begin:end], lost, upwards(scale * factor)
 
     least, parts, lost, scale = repeat(joined, (0, [ten], 0, Fraction(1)), (start, first, 0, total), n)

@@ -34,7 +34,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.frequencies import FrequencyProtocol, LinearHash, LocalHashing, RandomizedResponse, UnaryEncoding
 
 PAGE = Path(__file__).parent.parent / "docs" / "measurements" / "products_peers.md"
-QUESTIONS, WAYS, BUDGETS = (8, 6), (1, 2, 3), (0.5, 1.0, 2.0, 4.0)
+QUESTIONS, WAYS, BUDGETS = (6, 8), (1, 2, 3), (0.5, 1.0, 2.0, 4.0)
 LARGE_DESCENT = 64  # most answers for which the factorization is computed
 LABELS, PEOPLE = 10**6, 10**6
 LARGE = 10  # questions of the simulated surveys

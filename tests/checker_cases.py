@@ -78,6 +78,7 @@ def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
         "elliptope": (lo.Workload.prefix(22), lo.PureLDP(1.0), {"gap": 0.02}),
         "mean": (lo.Workload.mean(range(21)), lo.PureLDP(1.0), {"gap": 0.02}),
         "product": (lo.Workload.marginals({"a": range(2), "b": range(3), "c": range(4)}, 2), lo.PureLDP(1.0), {}),
+        "pairs": (lo.Workload.marginals((3,) * 4, 1), lo.PureLDP(1.5), {}),
         "moments": (lo.Workload.marginals((2,) * 5, 1), lo.PureLDP(1.0), {}),
         "alike": (
             lo.Workload.marginals({"a": range(3), "b": range(7)}, 1),

@@ -416,6 +416,13 @@ def _of_multipliers(data: Data) -> Iterator[Change]:
         yield "sizes in floats", put(lambda sizes: [float(size) for size in sizes], "multipliers", "sizes"), True
         yield "sizes with a 1", put(lambda sizes: [*sizes, 1], "multipliers", "sizes"), True
         yield "negative sizes", put(lambda sizes: [-size for size in sizes], "multipliers", "sizes"), True
+    if "raised" in given:
+        for factor in (0.5, 2.0, 0.0, -1.0):
+            yield f"raised eigenvalues times {factor}", put(scaled(factor), "multipliers", "raised"), True
+        yield "a raised eigenvalue less", put(lambda part: part[:-1], "multipliers", "raised"), True
+        yield "no raised eigenvalues", lambda other: other["multipliers"].pop("raised"), True
+        yield "one is raised less", put(lambda part: part * 0.9, "multipliers", "raised", -2), True
+        yield "that of the constant is another", put(lambda part: part + 1.0, "multipliers", "raised", 0), True
     if "numbers" in given:
         yield "numbers times 2", put(scaled(2.0), "multipliers", "numbers"), True
         yield "one number is another", put(lambda number: number + 0.5, "multipliers", "numbers", 0), True

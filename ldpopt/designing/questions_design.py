@@ -106,11 +106,6 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         """How reports are written in a table: as integers with spaces between them."""
         return RowCodec(self)
 
-    @property
-    def wanted(self) -> Float:
-        """The matrix of the workload, shape (k, n)."""
-        return np.asarray(self.workload.matrix)
-
     def privatize(
         self, x: Any, *, rng: Random = None, key: Any = None, id: Any = None, question: str = ""
     ) -> NDArray[np.int16]:

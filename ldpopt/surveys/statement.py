@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from ldpopt.designing.design import AnyDesign, design
-from ldpopt.designing.methods.method import DesignLimits
 from ldpopt.errors import LdpoptError
 from ldpopt.estimation.inversion import why_not_estimable
 from ldpopt.foundation.budget import Budget, round_down
@@ -30,7 +29,7 @@ from ldpopt.surveys.files import read_source
 from ldpopt.surveys.form import FormSection, FormWords, QuestionWords, require_words
 from ldpopt.surveys.joint import JointQuestion
 from ldpopt.surveys.schemes import compare_schemes
-from ldpopt.surveys.ticks import LISTED_TICKS, TicksQuestion, tick_workload
+from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
 if TYPE_CHECKING:
     from ldpopt.surveys.survey import Survey
@@ -330,8 +329,6 @@ def _solve(question: QuestionSection, epsilon: Budget) -> Mechanism | AnyDesign:
     if question.utility is not None:
         prior = [1 / len(labels)] * len(labels) if question.prior is None else question.weights
         return solve(Problem(prior, question.utility, privacy, inputs=labels)).mechanism
-    if question.ticks is not None:
-        return design(_workload(question), privacy, limits=DesignLimits(product_answers=2**LISTED_TICKS))
     return design(_workload(question), privacy, weights=question.weights)
 
 

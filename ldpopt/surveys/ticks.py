@@ -17,7 +17,7 @@ import numpy as np
 from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
-from ldpopt.estimation.estimate import Estimate, interval_quantile
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.labels import no_label
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.questions import Question
@@ -27,7 +27,7 @@ from ldpopt.surveys.joint import JointNumbers
 from ldpopt.tables.coding import MISSING, Coder, Codes, Missing
 
 NONE, SEPARATOR = "none", ";"  # the answer without ticks; what is between ticks
-LISTED_TICKS = 8  # largest number of ticks for which the channel of all sets of ticks is listed
+LISTED_TICKS = 9  # largest number of ticks for which the channel of all sets of ticks is listed
 MAX_TICKS = 16  # largest number of ticks: there are 2^16 answers
 
 
@@ -148,13 +148,11 @@ class TickShares(ReportSource):
         """Variance of one respondent's value for each share."""
         return self.source.variances(prior)[1::2]
 
-    def estimate(self, reports: Any, confidence: float = 0.95, *, simultaneous: bool = False, **how: Any) -> Estimate:
-        """Estimate the share of each tick."""
-        found = self.source.estimate(reports, confidence, **how)
-        z = interval_quantile(confidence, len(self.names), simultaneous)
-        values, error = found.values[1::2], found.std_error[1::2]
-        interval = np.stack([values - z * error, values + z * error], axis=1)
-        return replace(found, values=values, std_error=error, interval=interval, labels=self.names)
+    def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:
+        """Estimate the share of each tick; if all intervals hold at once, those of the people without it do, too."""
+        found, rows = self.source.estimate(reports, confidence, **how), slice(1, None, 2)
+        made = {"values": found.values[rows], "std_error": found.std_error[rows], "interval": found.interval[rows]}
+        return replace(found, **made, labels=self.names)
 
 
 class _TicksCoder(Coder):

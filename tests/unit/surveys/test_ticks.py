@@ -182,7 +182,7 @@ def test_twelve_ticks_are_drawn_by_formula_and_estimated(many):
     z = (estimate.values - ticked.mean(axis=0)) / estimate.std_error
     assert np.abs(z).max() < 4
     wide = survey.estimate(pd.DataFrame({"used": reports}), simultaneous=True)["used"]
-    np.testing.assert_allclose(np.ptp(wide.interval, axis=1), 2 * 2.8653 * wide.std_error, rtol=1e-3)  # z of 0.05 / 12
+    np.testing.assert_allclose(np.ptp(wide.interval, axis=1), 2 * 3.0781 * wide.std_error, rtol=1e-3)  # z of 0.05 / 24
     known = survey.precision("used").variances
     assert known.shape == (12,)
     assert estimate.std_error.max() ** 2 * 2999 <= known[0] * (1 + 1e-9)
