@@ -88,7 +88,7 @@ class Spectrum:
         nu = np.array([raised[0], *map(max, own, raised[1:])], dtype=object).reshape(self.scheme.shape)
         first, *rest = self.scheme.entries(nu).ravel() * self.scheme.ranks.ravel().astype(object)
         more, less = first + sum(c for c in rest if c > 0), sum(-c for c in rest if c < 0)
-        costs = (
+        costs: Iterator[Fraction] = (
             (m * more - max(2 * m - 1, Fraction(0)) * less - raised[0] * m * m) / (base + (1 - base) * m) ** 2
             for m in (Fraction(k, self.scheme.n) for k in range(1, self.scheme.n + 1))
         )

@@ -115,8 +115,10 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         ----------
         x : sequence of tuples, or array_like, shape (N, d)
             The answers to all questions, one row for each respondent.
-        rng, key, id, question : optional
+        rng, key, id : optional
             As in `Mechanism.sample`: with a key the same id and answers give the same report.
+        question : str
+            As in `Mechanism.sample`. Default: ``""``.
         """
         attributes, keyed = self.workload.attributes, Keyed.read(key, id, rng)
         columns = list(zip(*(row if hasattr(row, "__len__") else (row,) for row in x), strict=False))
@@ -312,7 +314,7 @@ class RowCodec(SetCodec):
     form = "rows"
     randomizer: Any
 
-    def labels(self, as_text: bool) -> optional.pyarrow.Array:
+    def labels(self, as_text: bool) -> Any:
         """Return the integers that a report may have as texts."""
         kinds = self.randomizer.certificate.randomizer.kinds
         most = max(len(kinds), *(1 + 2 * len(kind.parts) for kind in kinds))

@@ -151,8 +151,9 @@ class TickShares(ReportSource):
     def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:
         """Estimate the share of each tick; if all intervals hold at once, those of the people without it do, too."""
         found, rows = self.source.estimate(reports, confidence, **how), slice(1, None, 2)
-        made = {"values": found.values[rows], "std_error": found.std_error[rows], "interval": found.interval[rows]}
-        return replace(found, **made, labels=self.names)
+        parts = (found.values, found.std_error, found.interval)
+        values, error, interval = (part[rows] for part in parts)
+        return replace(found, values=values, std_error=error, interval=interval, labels=self.names)
 
 
 class _TicksCoder(Coder):

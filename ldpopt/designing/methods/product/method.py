@@ -280,9 +280,10 @@ def pairs_bound(spectrum: Spectrum, base: Fraction, sigma: Float) -> ProductBoun
     equal = np.hstack([entries[1:], -np.eye(count - 1), np.eye(count - 1), none])
     limits = [(None, None), *((least, None) for least in nu[1:]), *[(0, None)] * (2 * count - 1)]
     found = linprog(np.eye(3 * count - 1)[-1], np.hstack(rows), np.zeros(len(m)), equal, none.ravel(), limits)
-    made = ProductBound(scheme.sizes, sigma, 0.0, found.x[:count] if found.status == 0 else np.full(count, nu.max()))
+    raised = np.full(count, 1.0) if found.x is None else found.x[:count]
+    made = ProductBound(scheme.sizes, sigma, 0.0, raised)
     factor = float((sigma * mu) @ scheme.ranks.ravel()) / (n * float(made.least_level(spectrum, base)))
-    made = replace(made, eigenvalues=sigma * factor, raised=made.raised * factor**2)
+    made = replace(made, eigenvalues=sigma * factor, raised=raised * factor**2)
     return replace(made, level=round_up(made.least_level(spectrum, base)))
 
 
