@@ -43,7 +43,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
-from itertools import accumulate, combinations, combinations_with_replacement, pairwise, permutations, product
+from itertools import accumulate, combinations, combinations_with_replacement, compress, pairwise, permutations, product
 from math import ceil, comb, e, floor, frexp, isqrt, prod
 from operator import add, mul
 from pathlib import Path
@@ -266,17 +266,11 @@ def edges_of(table, place):
 
 def parts_of(n, pairs):
     """Connected components of the answers, given pairs of them."""
-    near, found, seen = [[] for _ in range(n)], [], set()
+    part = list(range(n))
     for x, z in pairs:
-        near[x].append(z)
-    for first in range(n):
-        part = [] if first in seen else [first]
-        for x in part:  # grows during the loop
-            part += set(near[x]).difference(part)
-        if part:
-            found.append(sorted(part))
-            seen.update(part)
-    return found
+        if part[x] != part[z]:
+            part = [part[x] if own == part[z] else own for own in part]
+    return [[x for x in range(n) if part[x] == own] for own in dict.fromkeys(part)]
 
 
 # Programs.
@@ -417,8 +411,7 @@ def dot(left, right):
 
 def times(left, right):
     """Product of a matrix with the transpose of another."""
-    if left and right:
-        afford(len(left) * len(right) * len(right[0]))
+    afford(len(left) * len(right) * len(right[0] if right else ()))
     return [[dot(row, column) for column in right] for row in left]
 
 
@@ -427,30 +420,27 @@ def root(value):
     return Fraction(isqrt(value.numerator * 4**200 // value.denominator) + 1, 2**200) if value > 0 else Fraction(0)
 
 
-DESIGN = "ldpopt design certificate 3"
-MULTIPLIERS = {"form": "inverse line shift inequalities", "mean": "numbers slope line", "none": ""}  # keys of each kind
-MULTIPLIERS |= {"product": "sizes eigenvalues level", "moments": "eigenvalues level factors"}
-
-
 def check_design(data):
     """Check a certificate of ``design``: error and bias of the estimator that is used, and the bound."""
-    need(data["format"] == DESIGN, f"{data['format']!r:.60} is not a known format of ldpopt")
-    need("kinds" not in data, "sets that are drawn by formula: `ldpopt certify` checks them", NotCheckedError)
+    need(data["format"] == "ldpopt design certificate 3", f"{data['format']!r:.60} is not a known format of ldpopt")
     need_digest(data)
     data = {key: data[key] for key in data if key not in ("digest", "about")}  # the latter claims nothing
-    names = "format privacy objective multipliers achieved bound bias inputs "
-    keys(data, names + ("unit size mass" if "size" in data else "names workload weights masses left_inverse"))
+    kind = Frequencies if "size" in data else Questions if "kinds" in data else Design
+    keys(data, f"format privacy objective multipliers achieved bound bias {kind.KEYS}")
     need(data["objective"] in ("average", "worst_case"), "unknown objective")
     achieved, bound, bias = (fraction(data[key]) for key in ("achieved", "bound", "bias"))
-    design = (Frequencies if "size" in data else Design)(data)
+    design = kind(data)
     value, off = design.errors()
     need(value <= achieved, f"achieved: the estimator has a mean squared error of {decimal(value)}", ClaimError)
     need(off * 10**18 <= value + design.spread, f"the estimator has a bias of {decimal(root(off))}", ClaimError)
     need(bias >= 0 and off <= bias**2, f"bias: {decimal(root(off))} was found", ClaimError)
-    proved = max(design.bound(data["multipliers"]), Fraction(0))
+    numbers = dict(data["multipliers"])
+    proof = numbers.pop("kind")
+    need(proof in PROOFS[kind], f"unknown multipliers {proof!r:.60}")
+    proved = max(PROOFS[kind][proof](design, **numbers), Fraction(0))
     need(bound <= proved, f"bound: {decimal(proved)} was proved", ClaimError)
-    kind = "mean" if data["objective"] == "average" else "largest mean"
-    return f"{kind} squared error {decimal(value)}, bias {decimal(root(off), 2)}", proved, value - proved
+    mean = "mean" if data["objective"] == "average" else "largest mean"
+    return f"{mean} squared error {decimal(value)}, bias {decimal(root(off), 2)}", proved, value - proved
 
 
 class Design:
@@ -461,6 +451,8 @@ class Design:
     of ``c`` answers, one of each kind under pure privacy, else all of them, and ``centered * factor`` their Gram matrix
     centered by the weights; ``spread`` is its average.
     """
+
+    KEYS = "inputs names workload weights masses left_inverse"
 
     def __init__(self, data):
         inputs, names, self.objective = labels(data["inputs"]), labels(data["names"]), data["objective"]
@@ -513,15 +505,8 @@ class Design:
             off[0] = 0  # the first column is the origin
             square = sum(own * dot(off, line) for own, line in zip(off, gram) if own)
             biases.append(self.unit * Fraction(square, under**2))
-        average = self.objective == "average"
-        return dot(self.weights, errors) / sum(self.weights) if average else max(errors), max(biases)
-
-    def bound(self, multipliers):
-        """The lower bound on all private mechanisms that multipliers of some kind prove."""
-        kind = multipliers["kind"]
-        need(kind in MULTIPLIERS, f"unknown multipliers {kind!r:.60}")
-        _, *parts = keys(multipliers, f"kind {MULTIPLIERS[kind]}")
-        return PROOFS[kind](self, *parts)
+        mean = dot(self.weights, errors) / sum(self.weights)
+        return mean if self.objective == "average" else max(errors), max(biases)
 
 
 # Bounds on all private mechanisms: each function returns the bound that its multipliers prove, or refuses them.
@@ -537,7 +522,7 @@ def least_ratio(epsilon):
     return (exact.denominator << bits) // exact.numerator, 1 << bits
 
 
-def by_form(design, inverse, line, shift, more):
+def by_form(design, inverse, line, shift, inequalities):
     """``2 tr(SG) - 1.y - spread``, if ``v'Nv <= (y.v)(r.v)`` for every ray ``v``."""
     c, gram, unit = design.c, design.centered, design.factor
     matrix, scale = short(double(inverse, c, c))
@@ -547,11 +532,11 @@ def by_form(design, inverse, line, shift, more):
     ratio = unit * scale**2 * design.total / step  # v'Nv times this against (y.v)(r.v), in the integers at hand
     over, under = ratio.numerator, ratio.denominator
     need(shift is None or design.notion.is_pure, "a shift is for pure privacy")
-    need(more is None or shift is not None, "inequalities need a shift")
+    need(inequalities is None or shift is not None, "inequalities need a shift")
     if not design.notion.is_pure:
         holds = rays_hold(form, over, under, line, r, design.notion)
     elif shift is not None:
-        signs = double(shift, c + 1), eighths(more, c), step / design.total
+        signs = double(shift, c + 1), eighths(inequalities, c), step / design.total
         holds = signs_hold(form, over, under, line, r, *design.base, *signs)
     else:
         need(c <= LISTED, f"more than {LISTED} answers need a shift", NotCheckedError)
@@ -841,19 +826,33 @@ def largest_diagram(sizes, nu, low, high):
     return most
 
 
-def by_product(design, sizes, eigenvalues, level):
+def largest_by_pairs(sizes, rank, nu, raised, low, high):
+    """The same by pairs: the cost is raised to ``raised_T``, and by that of the constant less the same multiple of
+    ``m**2``, so that it is linear in the shares of pairs in the set, by their differences: from ``2 m - 1`` to ``m``.
+    """
+    n, square = prod(sizes), raised[0]
+    entries = transform([square, *map(max, nu[1:], raised[1:])], sizes)
+    first, *rest = (entry * pairs / n for entry, pairs in zip(entries, rank))
+    over, under = first + sum(max(c, 0) for c in rest), sum(min(c, 0) for c in rest)
+    energies = (n * (k * over + max(2 * k - n, 0) * under) - square * k * k for k in range(1, n + 1))
+    return max(energy * (high - low) ** 2 / (low * n + (high - low) * k) ** 2 for k, energy in enumerate(energies, 1))
+
+
+def by_product(design, sizes, eigenvalues, level, raised=None):
     """Matrices that depend only on the attributes in which answers differ: diagonal in one space for each set ``T``.
-    With ``S = sum_T sigma_T E_T`` and a constant ``y = level`` only the size of a set matters.
+    With ``S = sum_T sigma_T E_T`` and a constant ``y = level`` only the size of a set matters, or its pairs.
     """
     mu, off = in_scheme(design, sizes)
     level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 1 + len(mu)))
     nu = [s * s * (m + off) for s, m in zip(sigma, mu)]
-    if len(sizes) == 2 and mu[3] == off == 0 and comb(sum(sizes), sizes[0]) <= 5000:
+    rank = [prod(size - 1 for size, part in zip(sizes, parts) if part) for parts in product((0, 1), repeat=len(sizes))]
+    if raised is not None:
+        most = largest_by_pairs(sizes, rank, nu, [Fraction(own, S) for own in double(raised, len(nu))], *design.base)
+    elif len(sizes) == 2 and mu[3] == off == 0 and comb(sum(sizes), sizes[0]) <= 5000:
         most = largest_diagram(sizes, nu, *design.base)
     else:
         most = largest_contrast(design.c, *design.base) * max(nu)
-    need(level >= most, COSTS, ClaimError)
-    rank = [prod(size - 1 for size, part in zip(sizes, parts) if part) for parts in product((0, 1), repeat=len(sizes))]
+    need(level >= max(most, 0), COSTS, ClaimError)
     return 2 * sum(s * m * size for s, m, size in zip(sigma, mu, rank)) - design.c * level - design.spread
 
 
@@ -882,12 +881,16 @@ def spectrum(form, sizes):
     common = len(form) * full  # a multiple of every count
     average = [total * (common // count) for total, count in zip(sums, counts)]
     rest = max(sum(abs(entry * common - average[part]) for part, entry in zip(*pair)) for pair in zip(seen, form))
-    found = [Fraction(entry, common) for entry in average]
+    return transform([Fraction(entry, common) for entry in average], sizes), Fraction(rest, common)
+
+
+def transform(found, sizes):
+    """Eigenvalues, from the entry for each set of attributes that differ; of these, the entries times their number."""
     for axis, size in enumerate(reversed(sizes)):
         for place in (place for place in range(len(found)) if not place >> axis & 1):
             one, two = found[place], found[place | 1 << axis]
             found[place], found[place | 1 << axis] = one + (size - 1) * two, one - two
-    return found, Fraction(rest, common)
+    return found
 
 
 def by_moments(design, eigenvalues, level, factors):
@@ -909,8 +912,7 @@ def most_by_moments(base, largest, total, eigenvalues, level, factors):
     level, *sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], d + 2))
     for j, share in enumerate([level, *(-s * s * m for s, m in zip(sigma[1:], largest[1:]))]):
         for i in range(d + 1):  # 2**d W_j is the sum of C(d, i) K_j(i) times the moment of two answers at distance i
-            sign = sum((-1) ** a * comb(i, a) * comb(d - i, j - a) for a in range(j + 1))
-            rest[0, i, i] = rest.get((0, i, i), 0) + (1 - b) ** 2 * share * comb(d, i) * sign
+            rest[0, i, i] = rest.get((0, i, i), 0) + (1 - b) ** 2 * share * comb(d, i) * signs(d, j, i)
     rest[()], rest[mass] = 2**d * level * b**2, rest[mass] + 2**d * level * 2 * b * (1 - b)
     blocks = list(moments(d))
     (given,), unit = short([double(factors, sum(size * (size + 1) // 2 for size, _ in blocks))])
@@ -923,6 +925,11 @@ def most_by_moments(base, largest, total, eigenvalues, level, factors):
     slope = rest[mass] + sum(min(own, 0) for moment, own in rest.items() if moment not in ((), mass))
     need(rest[()] >= 0 <= rest[()] + slope, COSTS, ClaimError)
     return 2 * dot(sigma, total) - 2**d * level
+
+
+def signs(d, j, i):
+    """Sum over the answers to ``d`` questions with ``j`` ones of ``-1`` to the number of these in ``i`` questions."""
+    return sum((-1) ** a * comb(i, a) * comb(d - i, j - a) for a in range(j + 1))
 
 
 def moments(d):
@@ -952,15 +959,13 @@ def moments(d):
         yield 1, [*pairs, (0, 0, (0, 0, 0), -(2 * k + 1) * 2**d), (0, 0, (), k * (k + 1))]
 
 
-PROOFS = {"form": by_form, "mean": by_mean, "product": by_product, "moments": by_moments}
-PROOFS["none"] = lambda design: Fraction(0)
-
-
 class Frequencies:
     """Subset selection for all frequencies with equal weights, times ``unit``: reports are ``k`` of ``n`` answers.
     With probability ``p`` a set has the truth and ``k - 1`` others, else ``k`` others, all such sets equally likely;
     ``q`` is the probability that it has a given other answer. ``(count / N - q) / (p - q)`` is unbiased.
     """
+
+    KEYS = "inputs unit size mass"
 
     def __init__(self, data):
         kind, epsilon = keys(data["privacy"], "kind epsilon")
@@ -980,19 +985,74 @@ class Frequencies:
         p, q = self.p, self.q
         return self.unit * (self.n * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)), 0
 
-    def bound(self, multipliers):
+    def bound(self, sizes, eigenvalues, level):
         """By the product bound with one attribute."""
         n, most = self.n, largest_contrast(self.n, *self.base)
-        kind, sizes, eigenvalues, level = keys(multipliers, "kind sizes eigenvalues level")
-        need(kind == "product" and sizes == [n] and type(sizes[0]) is int, "unknown multipliers")
+        need(sizes == [n] and type(sizes[0]) is int, "other sizes")
         level, _, sigma = (Fraction(entry, S) for entry in double([level, *eigenvalues], 3))
         need(level >= most * sigma**2 * self.unit, COSTS, ClaimError)
         return 2 * sigma * self.unit * (n - 1) - n * level - self.spread
 
 
+class Questions:
+    """Tables of ``d`` questions of two answers each: reports are random sets of answers, of some kinds.
+    The numbers of ones in some parts of the questions decide which answers are in a set. Which questions these are, and
+    which answers count as ones, is uniform; a set has the truth with probability ``held``, over ``UNIT``. The sign of
+    ``j`` questions is -1 to the number of ones; its mean over the set, times the contrast of the set and ``2**d`` over
+    ``information[j]``, estimates the sign of the truth without bias. These estimates are uncorrelated on average over
+    the answers, with the mean square ``2**d / information[j]``; the error of a table is the same for every answer.
+    """
+
+    KEYS = "questions tables kinds"
+
+    def __init__(self, data):
+        (kind, epsilon), d = keys(data["privacy"], "kind epsilon"), len(data["questions"])
+        need(kind == "pure", "sets are proved for pure privacy")
+        need(0 < d <= 24, f"{d} questions", NotCheckedError)
+        labels([name for name, *_ in data["questions"]])
+        need(all(len(labels(answers)) == 2 for _, *answers in data["questions"]), "a question has two answers")
+        self.mu, self.information = [Fraction(0)] * (d + 1), [Fraction(0)] * (d + 1)
+        for ways, factor in data["tables"]:
+            need(type(ways) is int and 0 < ways <= d, "a table has from one to all of the questions")
+            for j in range(1, ways + 1):
+                self.mu[j] += Fraction(double(factor), S) ** 2 * 2 ** (d - ways) * comb(d - j, ways - j)
+        self.total, self.base = [mu * comb(d, j) for j, mu in enumerate(self.mu)], least_ratio(epsilon)
+        self.spread = sum(self.total) / 2**d
+        for parts, inside, mass, held in data["kinds"]:
+            need({*map(type, [*parts, *inside, mass, held])} == {int}, "a kind of sets has whole numbers only")
+            need(min(parts) > 0 < mass and sum(parts) <= d and 0 < held < UNIT, "a number is out of range")
+            afford(100 * prod(part + 1 for part in parts) ** 2)
+            cells, ways = list(product(*(range(part + 1) for part in parts))), 2 ** sum(parts)
+            need(len(inside) == len(cells) and {*inside} == {0, 1}, "sets have some of the numbers of ones, not all")
+            own = list(compress(cells, inside))
+            sums = {j: sum(prod(map(signs, parts, cell, j)) for cell in own) for j in cells}
+            high, low = Fraction(held, sums[cells[0]]), Fraction(UNIT - held, ways - sums[cells[0]])
+            over, under, _ = power(epsilon, 1)
+            need(high * under <= low * over, "not private", ClaimError)
+            need(high > low, "sets do not favor the truth")
+            for j, value in sums.items():
+                square = Fraction(mass, UNIT) * ((high - low) * value / UNIT) ** 2 * prod(map(comb, parts, j))
+                self.information[sum(j)] += square * 2**d / comb(d, sum(j))
+        need(sum(mass for _, _, mass, _ in data["kinds"]) == UNIT, "the masses of the kinds do not sum to 2**53")
+        need(any(self.mu) and all(own for own, mu in zip(self.information, self.mu) if mu), "no table or information")
+
+    def errors(self):
+        """Mean squared error and squared bias, the same for all answers."""
+        return sum(total / own for total, own in zip(self.total, self.information) if total) - self.spread, 0
+
+    def bound(self, eigenvalues, level, factors):
+        """By the moments of sets."""
+        return most_by_moments(self.base, self.mu, self.total, eigenvalues, level, factors) - self.spread
+
+
+PROOFS = {Frequencies: {"product": Frequencies.bound}, Questions: {"moments": Questions.bound}}
+PROOFS[Design] = {"form": by_form, "mean": by_mean, "product": by_product, "moments": by_moments, "none": lambda _: 0}
+
+
 # What reports reveal.
 
 ACCOUNT, PLACES = "ldpopt account certificate 1", 1024  # bits of masses of atoms, and of ratios in fixed point
+ONE = ((1 << PLACES, 1 << PLACES),)  # the atoms of no report
 
 
 class Account:
@@ -1007,7 +1067,7 @@ class Account:
         need(isinstance(reports, list) and reports, "there are no reports")
         one = reports[0] if len(reports) == 1 else {}
         self.alone = one if one.get("kind") == "shuffled" and one["times"] == 1 and type(one["times"]) is int else None
-        self.certain, self.halves, rest = 0, [[(1 << PLACES, 1 << PLACES)]] * 2, 1
+        self.certain, self.halves, rest = 0, [ONE] * 2, 1
         for report in [] if self.alone else reports:
             times = report["times"]
             need(type(times) is int and 0 <= times < 2**20, "times is not a number of repetitions")
@@ -1015,7 +1075,7 @@ class Account:
             rest *= (1 - certain) ** times
             for part in (times - times // 2, times // 2):
                 small = len(self.halves[0]) > len(self.halves[1])
-                self.halves[small] = multiply(self.halves[small], repeat(atoms, part))
+                self.halves[small] = multiply(self.halves[small], repeat(multiply, ONE, atoms, part))
         self.certain = 1 - rest
 
     def excess(self, a):
@@ -1026,13 +1086,9 @@ class Account:
         over, under = a.as_integer_ratio()
         right = sorted(right, key=order, reverse=True)
         sums, total = [(0, 0), *accumulate(right, lambda one, two: (one[0] + two[0], one[1] + two[1]))], 0
-        for p, q in left:
-            low, high = 0, len(right)  # the atoms before ``low`` count
-            while low < high:
-                middle = (low + high) // 2
-                counts = p * right[middle][0] * under > over * q * right[middle][1]
-                low, high = (middle + 1, high) if counts else (low, middle)
-            total += under * p * sums[low][0] - over * q * sums[low][1]
+        for p, q in left:  # the first atoms count, whose excess with this one is positive
+            place = bisect(right, False, key=lambda atom, p=p, q=q: p * atom[0] * under <= over * q * atom[1])
+            total += under * p * sums[place][0] - over * q * sums[place][1]
         return self.certain + Fraction(total, under << 2 * PLACES)
 
 
@@ -1057,13 +1113,12 @@ def multiply(left, right):
     return merged
 
 
-def repeat(atoms, times):
-    """Power of a list of atoms."""
-    found = [(1 << PLACES, 1 << PLACES)]
+def repeat(multiply, found, law, times):
+    """Product of one law, and of another a number of times."""
     while times:
-        found = multiply(found, atoms) if times & 1 else found
+        found = multiply(found, law) if times & 1 else found
         times //= 2
-        atoms = multiply(atoms, atoms) if times else atoms
+        law = multiply(law, law) if times else law
     return found
 
 
@@ -1134,14 +1189,11 @@ def most_shuffled(table, pairs, n, a):
     need(type(n) is int and 0 < n <= 10**7, "people is not a number from 1 to 10**7")
     if len(table) == len(table[0]) == 2 and n <= 200:
         return max(most_of_two(table, x, z, n, a) for x, z in pairs)
-    least, best, known = [min(column) for column in zip(*table)], Fraction(0), set()
+    least, best = [min(column) for column in zip(*table)], Fraction(0)
     bits = [max(max(column).bit_length() - 36, 0) for column in zip(*table)]
-    for x, z in pairs:  # rows that differ by rounding are made equal: more mass for x, less for z and the blanket
-        parts = zip(table[x], table[z], least, bits)
-        rows = tuple(sorted((-(-p >> b) << b, q >> b << b, m >> b << b) for p, q, m, b in parts))
-        if rows in known:
-            continue
-        known.add(rows)
+    # Rows that differ by rounding are made equal: more mass for x, less for z and the blanket.
+    every = (zip(table[x], table[z], least, bits) for x, z in pairs)
+    for rows in {tuple(sorted((-(-p >> b) << b, q >> b << b, m >> b << b) for p, q, m, b in own)) for own in every}:
         sparse = [(p, q) for p, q, m in rows if m * n * 10**5 < UNIT]
         alone, law = sum((max(Fraction(p - a * q, UNIT), Fraction(0)) for p, q in sparse), Fraction(0)), {}
         for p, q, m in rows:
@@ -1186,11 +1238,8 @@ def positive_part(law, n):
     if top <= 0:
         return Fraction(0)
     floats = [(float(value), float(mass)) for value, mass in law.items()]
-    low, high = 0.0, 40 / float(top)
-    for _ in range(60):
-        middle = (low + high) / 2
-        falls = sum(v * p * e ** (middle * (v - float(top))) for v, p in floats) < 0
-        low, high = (middle, high) if falls else (low, middle)
+    unit, slope = 40 / float(top) / 2**40, lambda b: sum(v * p * e ** (b * (v - float(top))) for v, p in floats)
+    low = unit * bisect(range(2**40), 0, key=lambda place: slope(place * unit))
     spread, least = sum(v * v * p * e ** min(low * v, 40) for v, p in floats) ** 0.5, (top - min(law)) / 2**14
     step = max(Fraction(spread / (40 if n <= 1000 else 16 if n <= 20000 else 6)), least)
     cells = {0: 1 - sum(law.values())}
@@ -1206,27 +1255,18 @@ def positive_part(law, n):
     afford(len(first) * 10**4)
 
     def joined(one, two):
-        (a, left, lost), (b, right, more) = one, two
+        (a, left, lost, scale), (b, right, more, factor) = one, two
         texts = ["".join(f"{mass:0{width}d}" for mass in reversed(part)) for part in (left, right)]
         count = len(left) + len(right) - 1
         digits = str(context.multiply(*map(Decimal, texts))).zfill(width * count)[-width * count :]
         found = [-(-int(digits[k : k + width]) // ten) for k in range(width * (count - 1), -1, -width)]
-        begin, end, own = 0, len(found), [0, 0]
-        while own[0] + found[begin] < 10**12 and begin < end - 1:
-            own[0], begin = own[0] + found[begin], begin + 1
-        while own[1] + found[end - 1] < 10**12 and begin < end - 1:
-            own[1], end = own[1] + found[end - 1], end - 1
+        begin = min(bisect(list(accumulate(found)), 10**12 - 1), len(found) - 1)
+        end = max(len(found) - bisect(list(accumulate(found[::-1])), 10**12 - 1), begin + 1)
         need(sum(left) < 1.1 * ten and sum(right) < 1.1 * ten, "rounding has changed masses", NotCheckedError)
-        return a + b + begin, found[begin:end], (lost + more) * Fraction(11, 10) + Fraction(sum(own), ten)
+        lost = (lost + more) * Fraction(11, 10) + Fraction(sum(found[:begin]) + sum(found[end:]), ten)
+        return a + b + begin, found[begin:end], lost, upwards(scale * factor)
 
-    found, square, scale, factor, times = (0, [ten], Fraction(0)), (start, first, Fraction(0)), Fraction(1), total, n
-    while times:
-        if times & 1:
-            found, scale = joined(found, square), upwards(scale * factor)
-        times //= 2
-        if times:
-            square, factor = joined(square, square), upwards(factor * factor)
-    least, parts, lost = found
+    least, parts, lost, scale = repeat(joined, (0, [ten], 0, Fraction(1)), (start, first, 0, total), n)
     most = min(Fraction(n * max(cells)), base / (2 * (base - 1)) if base > 1 else n * max(cells))
     over, under = base.as_integer_ratio()
     first = max(least, 1)

@@ -29,12 +29,12 @@ from ldpopt import PureLDP, Workload, design
 from ldpopt.certificate.frequency_certificate import SubsetRandomizer, best_size
 from ldpopt.designing import literature
 from ldpopt.estimation.estimate import interval_quantile
-from ldpopt.estimation.intervals import share_intervals
+from ldpopt.estimation.intervals import binomial_intervals, share_intervals
 from ldpopt.foundation.budget import Budget
 from ldpopt.frequencies import FrequencyProtocol, LinearHash, LocalHashing, RandomizedResponse, UnaryEncoding
 
 PAGE = Path(__file__).parent.parent / "docs" / "measurements" / "products_peers.md"
-QUESTIONS, WAYS, BUDGETS = (8, 6), (1, 2, 3), (0.5, 1.0, 2.0, 4.0)
+QUESTIONS, WAYS, BUDGETS = (6, 8), (1, 2, 3), (0.5, 1.0, 2.0, 4.0)
 LARGE_DESCENT = 64  # most answers for which the factorization is computed
 LABELS, PEOPLE = 10**6, 10**6
 LARGE = 10  # questions of the simulated surveys
@@ -200,17 +200,20 @@ def largest_rows(surveys: int) -> Rows:
         protocol, number = LinearHash(epsilon, n), round(part * surveys)
         answers = answers_of(n, people, kind)
         truth = np.bincount(answers, minlength=n) / people
-        hits, widths = np.zeros((number, 3), bool), []
+        hits, widths = np.zeros((number, 4), bool), []
         p, q = float(protocol.p), float(protocol.q)
-        quantiles = [interval_quantile(0.95, n, joint) for joint in (True, False)]
+        joint, alone = (interval_quantile(0.95, n, simultaneous) for simultaneous in (True, False))
         for seed in range(number):
             counts = protocol.count(protocol.privatize(answers, rng=1000 + seed))
             found = protocol.largest(counts, LARGEST, check_fit=False)
             chosen = list(found.labels)  # type: ignore[arg-type]
-            wilson = [(share_intervals(counts.values[chosen] / people, 1 / people, z) - q) / (p - q) for z in quantiles]
-            for place, ends in enumerate((found.interval, *wilson)):
+            share = counts.values[chosen] / people
+            parts = [binomial_intervals(share, 1 / people, joint), share_intervals(share, 1 / people, joint)]
+            parts.append(share_intervals(share, 1 / people, alone))
+            each = [found.interval, *((part - q) / (p - q) for part in parts)]
+            for place, ends in enumerate(each):
                 hits[seed, place] = ((ends[:, 0] <= truth[chosen]) & (truth[chosen] <= ends[:, 1])).all()
-            widths.append(np.ptp(found.interval, axis=1).mean() / np.ptp(wilson[0], axis=1).mean())
+            widths.append(np.ptp(found.interval, axis=1).mean() / np.ptp(each[1], axis=1).mean())
         shares = [f"{100 * share:.1f}" for share in hits.mean(axis=0)]
         yield [f"{n:,}", epsilon, f"{people:,}", kind, f"{number:,}", *shares, f"{np.mean(widths):.2f}"]
 
@@ -229,7 +232,7 @@ def coverage_rows(surveys: int) -> Rows:
         hits, errors = np.zeros(len(truth)), []
         for seed in range(surveys):
             drawn = np.random.default_rng([seed, people]).choice(2**LARGE, people, p=shares)
-            reports = best.mechanism.sample([best.workload.inputs[place] for place in drawn], rng=seed)
+            reports = best.privatize([best.workload.inputs[place] for place in drawn], rng=seed)
             found = best.estimate(reports, check_fit=False)
             errors.append((((found.values - truth) / found.std_error) ** 2).mean())
             low, high = found.interval.T
@@ -265,11 +268,12 @@ PARTS: dict[str, tuple[str, str, str]] = {
     ),
     "largest": (
         "The ten largest labels",
-        "labels|epsilon|people|answers|surveys|`largest`, %|`estimate`, simultaneous, %|`estimate`, %|"
+        "labels|epsilon|people|answers|surveys|`largest`, %|`estimate`, simultaneous, %|"
+        "score intervals at its level, %|`estimate`, %|"
         "width of `largest` over simultaneous",
         "Share of surveys in which all ten 95 % intervals hold. The labels are chosen in each survey, the "
-        "answers are the same in all. Score intervals (`estimate`) at so extreme a level rest on the normal law, and "
-        "fail if few reports support a label; those of `largest` are binomial.",
+        "answers are the same in all. Intervals of `largest` and simultaneous ones of `estimate` are binomial; score "
+        "intervals rest on the normal law, and fail at so extreme a level if few reports support a label.",
     ),
     "coverage": (
         "Tables of two of ten yes/no questions",

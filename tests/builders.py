@@ -226,3 +226,23 @@ def is_vertex(polytope: Any, channel: Any) -> bool:
     slacks = polytope.slacks(channel)
     tight = [row for row, slack in zip(polytope.coefficients, slacks, strict=True) if not slack]
     return min(slacks, default=Fraction(0)) >= 0 and rank(tight) == polytope.n * (polytope.m - 1)
+
+
+def listed_sets(d, parts, inside):
+    """Rows of all reports of a kind of sets for ``d`` questions, by choices of parts and flips, and the set of each."""
+    rows, sets, cells = [], [], list(itertools.product(*(range(part + 1) for part in parts)))
+    words = [part for part, size in enumerate(parts) for _ in range(size)] + [-1] * (d - sum(parts))
+    for placed in sorted(set(itertools.permutations(words))):
+        used = [i for i in range(d) if placed[i] >= 0]
+        for flips in itertools.product((0, 1), repeat=len(used)):
+            row = [0] * d
+            for i, flip in zip(used, flips, strict=True):
+                row[i] = 1 + 2 * placed[i] + flip
+            rows.append(row)
+            one = []
+            for x in itertools.product((0, 1), repeat=d):
+                flipped = [(placed[i], x[i] ^ flip) for i, flip in zip(used, flips, strict=True)]
+                ones = tuple(sum(bit for own, bit in flipped if own == part) for part in range(len(parts)))
+                one.append(inside[cells.index(ones)])
+            sets.append(one)
+    return rows, np.array(sets, dtype=float)

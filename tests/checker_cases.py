@@ -65,6 +65,7 @@ def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
     import numpy as np
 
     import ldpopt as lo
+    from ldpopt.designing.methods.method import DesignLimits
 
     places = np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 1.1], [1.4, 1.3]])
     apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=2))
@@ -77,6 +78,7 @@ def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
         "elliptope": (lo.Workload.prefix(22), lo.PureLDP(1.0), {"gap": 0.02}),
         "mean": (lo.Workload.mean(range(21)), lo.PureLDP(1.0), {"gap": 0.02}),
         "product": (lo.Workload.marginals({"a": range(2), "b": range(3), "c": range(4)}, 2), lo.PureLDP(1.0), {}),
+        "pairs": (lo.Workload.marginals((3,) * 4, 1), lo.PureLDP(1.5), {}),
         "moments": (lo.Workload.marginals((2,) * 5, 1), lo.PureLDP(1.0), {}),
         "alike": (
             lo.Workload.marginals({"a": range(3), "b": range(7)}, 1),
@@ -84,6 +86,11 @@ def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
             {"objective": "worst_case"},
         ),
         "blocks": (lo.Workload.frequencies(7), lo.PureLDP(1.0), {}),
+        "questions": (
+            2.0 * lo.Workload.marginals((2,) * 4, 1) + lo.Workload.marginals((2,) * 4, 3),
+            lo.PureLDP("log(4)"),
+            {"limits": DesignLimits(product_answers=2)},  # so that the channel is not listed
+        ),
         "frequencies": (lo.Workload.frequencies(60), lo.PureLDP("log(3)"), {}),
         "cycle": (lo.Workload.prefix(5), lo.GraphDP(1.0, nx.cycle_graph(5)), {}),
         "edges": (

@@ -75,7 +75,8 @@ def tamperings(data: Data) -> Iterator[tuple[str, Data, bool]]:
     Of a large file every fourth, unless the thorough set runs.
     """
     makers = [_of_any, _of_claims]
-    makers += [_of_frequencies] if "size" in data else [_of_reports, _of_estimators, _of_statements]
+    kinds = {"size": [_of_frequencies], "kinds": [_of_questions]}
+    makers += next((kinds[key] for key in kinds if key in data), [_of_reports, _of_estimators, _of_statements])
     makers += [_of_privacy, _of_multipliers]
     text = json.dumps(data)
     changes = [change for maker in makers for change in maker(data)]
@@ -121,7 +122,7 @@ def _of_any(data: Data) -> Iterator[Change]:
             yield f"no {key}", lambda other, key=key: other.pop(key), True
     yield "another key", put(1, "extra"), True
     yield "an unknown format", put("ldpopt design certificate 4", "format"), True
-    for key in ("inputs", "privacy", "multipliers", "achieved", "bias"):
+    for key in ("questions" if "kinds" in data else "inputs", "privacy", "multipliers", "achieved", "bias"):
         for name, odd in ODD.items():
             yield f"{key}: {name}", put(odd, key), True
     if "about" in data:
@@ -417,6 +418,13 @@ def _of_multipliers(data: Data) -> Iterator[Change]:
         yield "sizes in floats", put(lambda sizes: [float(size) for size in sizes], "multipliers", "sizes"), True
         yield "sizes with a 1", put(lambda sizes: [*sizes, 1], "multipliers", "sizes"), True
         yield "negative sizes", put(lambda sizes: [-size for size in sizes], "multipliers", "sizes"), True
+    if "raised" in given:
+        for factor in (0.5, 2.0, 0.0, -1.0):
+            yield f"raised eigenvalues times {factor}", put(scaled(factor), "multipliers", "raised"), True
+        yield "a raised eigenvalue less", put(lambda part: part[:-1], "multipliers", "raised"), True
+        yield "no raised eigenvalues", lambda other: other["multipliers"].pop("raised"), True
+        yield "one is raised less", put(lambda part: part * 0.9, "multipliers", "raised", -2), True
+        yield "that of the constant is another", put(lambda part: part + 1.0, "multipliers", "raised", 0), True
     if "numbers" in given:
         yield "numbers times 2", put(scaled(2.0), "multipliers", "numbers"), True
         yield "one number is another", put(lambda number: number + 0.5, "multipliers", "numbers", 0), True
@@ -439,3 +447,50 @@ def _of_frequencies(data: Data) -> Iterator[Change]:
     yield "two labels exchanged", put(swapped, "inputs"), False
     yield "another label", put("another", "inputs", 0), False
     yield "the worst case", put("worst_case", "objective"), True
+
+
+def _of_questions(data: Data) -> Iterator[Change]:
+    """Tables of questions: sets, which are what the estimator is made of, masses, tables and questions."""
+    questions, tables, kinds = data["questions"], data["tables"], data["kinds"]
+    names = ("parts", "inside", "mass", "held")
+    for place, (parts, inside, mass, held) in enumerate(kinds):
+        others: list[tuple[int, Any]] = [(3, other) for other in (held + 1, held + 2**40, UNIT - 1, UNIT, 0, -1)]
+        others += [(3, held - 2**30), (3, float(held)), (3, True), (3, None), (2, mass + 1), (2, mass - 1), (2, 0)]
+        others += [(2, -mass), (2, float(mass)), (2, "1"), (2, 10**300), (0, []), (0, [*parts, 1]), (0, [-1]), (0, [0])]
+        others += [(0, [len(questions) + 1]), (0, [float(parts[0]), *parts[1:]]), (0, "x"), (1, inside[:-1])]
+        others += [(1, [*inside, 1]), (1, [1 - own for own in inside]), (1, [0] * len(inside)), (1, [1] * len(inside))]
+        others += [(1, [2 * own for own in inside]), (1, [bool(own) for own in inside])]
+        for k, other in others:
+            yield f"kind {place}, {names[k]}: {other!s:.20}", put(other, "kinds", place, k), True
+        yield f"kind {place} has another number", put([*kinds[place], 1], "kinds", place), True
+    yield "no kinds", put([], "kinds"), True
+    yield "a kind less", put(kinds[1:], "kinds"), True
+    yield "a kind more", put([*kinds, kinds[0]], "kinds"), True
+    yield "kinds exchanged", put(swapped, "kinds"), False
+    if len({kind[2] for kind in kinds}) > 1:
+        moved = [[*kind[:2], other[2], kind[3]] for kind, other in zip(kinds, swapped(kinds), strict=True)]
+        yield "masses of two kinds exchanged", put(moved, "kinds"), True
+    for place, (ways, factor) in enumerate(tables):
+        for other in (
+            [ways, 2 * factor],
+            [ways, factor * (1 + 1e-6)],
+            [ways, 0.0],
+            [ways % len(questions) + 1, factor],
+        ):
+            yield f"table {place}: {other}", put(other, "tables", place), True
+        for other in ([0, factor], [-1, factor], [9, factor], [float(ways), factor], [ways, "1"], [ways], [ways, None]):
+            yield f"table {place}: {other}", put(other, "tables", place), True
+        yield f"table {place} with the opposite sign", put([ways, -factor], "tables", place), False
+    yield "no tables", put([], "tables"), True
+    yield "a table more", put([*tables, [1, 1.0]], "tables"), True
+    yield "a question less", put(questions[1:], "questions"), True
+    yield "a question more", put([*questions, ["more", 0, 1]], "questions"), True
+    yield "a question twice", put([questions[1], *questions[1:]], "questions"), True
+    yield "a question of three answers", put([*questions[0], "third"], "questions", 0), True
+    yield "a question of one answer", put(questions[0][:2], "questions", 0), True
+    yield "an answer stands twice", put(questions[0][1], "questions", 0, 2), True
+    yield "two questions exchanged", put(swapped, "questions"), False
+    yield "another name of a question", put("another", "questions", 0, 0), False
+    yield "another answer", put("another", "questions", 0, 2), False
+    yield "the worst case", put("worst_case", "objective"), False
+    yield "an unknown objective", put("best", "objective"), True

@@ -8,6 +8,9 @@ contrast, ``nu_T = sigma_T^2 mu_T``, which depends on the size of its set only. 
 
 is the condition; a Gram matrix up to ``delta`` (in absolute row sums) from the scheme has ``mu_T + delta``. If the
 workload depends on two attributes, on each separately, only Ferrers diagrams can have the largest cost.
+
+The bound by pairs takes ``nu' >= nu`` in place of ``nu``, and any ``nu'`` of the empty set, whose own term is known.
+The cost is linear in the shares of pairs with some difference that are in the set, from ``2 m - 1`` to its share ``m``.
 """
 
 import math
@@ -79,6 +82,18 @@ class Spectrum:
         largest_contrast = max(Fraction(k * (n - k), (low * n + (high - low) * k) ** 2) for k in sizes)
         return largest * (high - low) ** 2 * largest_contrast
 
+    def least_by_pairs(self, sigma: Sequence[Fraction], raised: Sequence[Fraction], base: Fraction) -> Fraction:
+        """Smallest ``y`` that holds by the pairs of answers in a set, with raised eigenvalues."""
+        own = (s * s * (m + self.beside) for s, m in zip(sigma[1:], self.mu[1:], strict=True))
+        nu = np.array([raised[0], *map(max, own, raised[1:])], dtype=object).reshape(self.scheme.shape)
+        first, *rest = self.scheme.entries(nu).ravel() * self.scheme.ranks.ravel().astype(object)
+        more, less = first + sum(c for c in rest if c > 0), sum(-c for c in rest if c < 0)
+        costs: Iterator[Fraction] = (
+            (m * more - max(2 * m - 1, Fraction(0)) * less - raised[0] * m * m) / (base + (1 - base) * m) ** 2
+            for m in (Fraction(k, self.scheme.n) for k in range(1, self.scheme.n + 1))
+        )
+        return max(Fraction(0), (1 - base) ** 2 * max(costs))
+
     @property
     def is_separable(self) -> bool:
         """Whether the workload depends on two attributes, on each separately, and Ferrers diagrams are few enough."""
@@ -118,21 +133,25 @@ class ProductBound:
     sizes: tuple[int, ...]  # number of values of each attribute
     eigenvalues: Float  # sigma, by the sets of attributes, shape (2**d,)
     level: float  # y of every answer
+    raised: Float | None = None  # nu' of the bound by pairs, shape (2**d,); a smaller one than nu counts as nu
 
     kind: ClassVar[str] = "product"
 
     def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
-        return {"sizes": list(self.sizes), "eigenvalues": self.eigenvalues.tolist(), "level": self.level}
+        found = {"sizes": list(self.sizes), "eigenvalues": self.eigenvalues.tolist(), "level": self.level}
+        return found if self.raised is None else {**found, "raised": self.raised.tolist()}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> "ProductBound":
         """Read what `plain` wrote, for ``n`` answers."""
-        table = entry.table("sizes", "eigenvalues", "level")
+        more = ["raised"] if isinstance(entry.value, dict) and "raised" in entry.value else []
+        table = entry.table("sizes", "eigenvalues", "level", *more)
         sizes = tuple(size.whole(n + 1) for size in table["sizes"].list())
         if any(size < 2 for size in sizes) or Scheme(sizes).n != n:
             raise table["sizes"].error(f"attributes with {list(sizes)} values do not make {n} answers")
-        return cls(sizes, table["eigenvalues"].numbers(2 ** len(sizes)), table["level"].number())
+        eigenvalues, *raised = (table[key].numbers(2 ** len(sizes)) for key in ("eigenvalues", *more))
+        return cls(sizes, eigenvalues, table["level"].number(), *raised)
 
     @classmethod
     def best(cls, spectrum: Spectrum, base: Fraction) -> "ProductBound":
@@ -157,8 +176,13 @@ class ProductBound:
 
     def is_proved_by(self, spectrum: Spectrum, base: Fraction) -> bool:
         """As `holds`, for a spectrum that is known already."""
-        is_of_scheme = self.sizes == spectrum.scheme.sizes
-        return is_of_scheme and Fraction(self.level) >= spectrum.least_level(_fractions(self.eigenvalues), base)
+        return self.sizes == spectrum.scheme.sizes and Fraction(self.level) >= self.least_level(spectrum, base)
+
+    def least_level(self, spectrum: Spectrum, base: Fraction) -> Fraction:
+        """Smallest level that holds."""
+        if self.raised is None:
+            return spectrum.least_level(_fractions(self.eigenvalues), base)
+        return spectrum.least_by_pairs(_fractions(self.eigenvalues), _fractions(self.raised), base)
 
     def value(self, statement: Statement) -> Fraction:
         """The bound ``2 tr(S G_c) - 1.y - spread``, exactly."""

@@ -132,11 +132,6 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         n, k = self.workload.shape[1], self.protocol.size
         return int(np.ceil((lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) / log(2)))
 
-    @property
-    def wanted(self) -> Float:
-        """The matrix of the workload, shape ``(n, n)``."""
-        return np.asarray(self.workload.matrix)
-
     def frequencies(self, counts: Counts) -> Float:
         """Estimated frequencies of the answers, shape (n,), without negative ones."""
         p, q = float(self.protocol.p), float(self.protocol.q)

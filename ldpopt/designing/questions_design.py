@@ -24,13 +24,17 @@ from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.reports import report_weights
+from ldpopt.foundation import optional
 from ldpopt.foundation.labels import codes
 from ldpopt.foundation.numbers import Float, loose_array
 from ldpopt.frequencies.protocol import chernoff
-from ldpopt.mechanism.exact_draws import TOTAL, uniform_below
-from ldpopt.mechanism.sampling import Random, bit_source, chunks
+from ldpopt.frequencies.subset_selection import SetCodec
+from ldpopt.frequencies.yes_no import WordChoices, draw_order
+from ldpopt.mechanism.exact_draws import TOTAL
+from ldpopt.mechanism.keyed import Draws, Keyed
+from ldpopt.mechanism.sampling import Random, chunks
 from ldpopt.problem.prior import read_prior
-from ldpopt.tables.coding import Missing
+from ldpopt.tables.coding import Codes, Missing
 
 ROWS = 1 << 16  # reports that are drawn or counted at a time
 
@@ -93,59 +97,59 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         return self.certificate.randomizer.odds
 
     @property
-    def codec(self) -> Any:
-        """Refused: a report is a row of numbers.
+    def size(self) -> int:
+        """Number of integers in a report."""
+        return len(self.workload.attributes) + 1
 
-        Raises
-        ------
-        StatementError
-            Always.
-        """
-        what = "the reports of a design for many questions are not a column of a table"
-        raise StatementError(what, do="pass what privatize returned")
+    @property
+    def codec(self) -> "RowCodec":
+        """How reports are written in a table: as integers with spaces between them."""
+        return RowCodec(self)
 
-    def privatize(self, x: Any, *, rng: Random = None) -> NDArray[np.int16]:
+    def privatize(
+        self, x: Any, *, rng: Random = None, key: Any = None, id: Any = None, question: str = ""
+    ) -> NDArray[np.int16]:
         """Draw one report, a row of ``d + 1`` small integers, for each answer.
 
         Parameters
         ----------
         x : sequence of tuples, or array_like, shape (N, d)
             The answers to all questions, one row for each respondent.
-        rng : numpy.random.Generator, SeedSequence or int, optional
-            Makes the draws repeatable (default: every bit from the operating system's generator).
+        rng, key, id : optional
+            As in `Mechanism.sample`: with a key the same id and answers give the same report.
+        question : str
+            As in `Mechanism.sample`. Default: ``""``.
         """
-        attributes, source = self.workload.attributes, bit_source(rng)
+        attributes, keyed = self.workload.attributes, Keyed.read(key, id, rng)
         columns = list(zip(*(row if hasattr(row, "__len__") else (row,) for row in x), strict=False))
         if len(x) and (len(columns) != len(attributes) or any(len(row) != len(attributes) for row in x)):
             what = f"an answer has other than {len(attributes)} parts"
             raise StatementError(what, do="pass the answers to all questions, a tuple for each respondent")
-        bits = np.zeros((len(x), len(attributes)), dtype=np.int8)
-        for place, (column, (_, values)) in enumerate(zip(columns, attributes, strict=False)):
-            bits[:, place] = codes(list(column), values, "answer")
-        parts = [self._draw(bits[part], source) for part in chunks(len(bits), ROWS)]
-        return np.concatenate([np.zeros((0, len(attributes) + 1), dtype=np.int16), *parts])
+        found = np.zeros(len(x), dtype=np.int64)
+        for column, (_, values) in zip(columns, attributes, strict=False):
+            found = 2 * found + codes(list(column), values, "answer")
+        return self.draw(found, rng if keyed is None else keyed.draws(question, len(found)))
 
-    def _draw(self, bits: NDArray[np.int8], source: Any) -> NDArray[np.int16]:
-        """Draw the reports of answers in bits, shape ``(N, d)``."""
-        kinds, (n, d) = self.certificate.randomizer.kinds, bits.shape
-        reports = np.zeros((n, d + 1), dtype=np.int16)
+    def draw(self, answers: Codes, source: Draws) -> NDArray[np.int16]:
+        """Draw the reports of answers, positions of shape (N,)."""
+        kinds, d = self.certificate.randomizer.kinds, len(self.workload.attributes)
         ends = np.array(list(accumulate(kind.mass for kind in kinds)), dtype=np.uint64)
-        reports[:, 0] = np.searchsorted(ends, source(n), side="right")
-        for place, kind in enumerate(kinds):
-            rows = np.flatnonzero(reports[:, 0] == place)
-            held, cell = source(len(rows)) < np.uint64(kind.held), np.zeros(len(rows), dtype=np.int64)
-            for inside in (0, 1):
-                own, ways = np.flatnonzero(held == inside), np.cumsum(kind.ways(inside))
-                cell[own] = np.searchsorted(ways, uniform_below(int(ways[-1]), len(own), source), side="right")
-            # The first questions of a random order, of which the first ones of each part have the answer 1.
-            order, every = np.tile(np.arange(d), (len(rows), 1)), np.arange(len(rows))
-            for t in range(kind.questions):
-                other = t + uniform_below(d - t, len(rows), source)
-                order[every, other], order[:, t] = order[:, t].copy(), order[every, other]
-            chosen, ones = order[:, : kind.questions], np.array(kind.cells)[cell]
-            part = np.repeat(np.arange(len(kind.parts)), kind.parts)
-            within = np.concatenate([np.arange(size) for size in kind.parts])
-            reports[rows[:, None], 1 + chosen] = 1 + 2 * part + (bits[rows[:, None], chosen] ^ (within < ones[:, part]))
+        choices, reports = WordChoices.of(source, self.digest, answers), np.zeros((len(answers), d + 1), dtype=np.int16)
+        for part in chunks(len(answers), ROWS):
+            rows = np.arange(part.start, part.stop)
+            reports[part, 0] = np.searchsorted(ends, choices.words(rows, 1)[:, 0], side="right")
+            for place, kind in enumerate(kinds):
+                own = rows[reports[part, 0] == place]
+                held, cell = choices.is_below(own, kind.held), np.zeros(len(own), dtype=np.int64)
+                for inside in (0, 1):
+                    some, ways = np.flatnonzero(held == inside), np.cumsum(kind.ways(inside))
+                    cell[some] = np.searchsorted(ways, choices.below(own[some], int(ways[-1])), side="right")
+                # Questions in random order, of which the first ones of each part have the answer 1.
+                chosen, ones = draw_order(choices, own, d, kind.questions), np.array(kind.cells)[cell]
+                of = np.repeat(np.arange(len(kind.parts)), kind.parts)
+                within = np.concatenate(list(map(np.arange, kind.parts)))
+                bits = answers[own][:, None] >> (d - 1 - chosen) & 1
+                reports[own[:, None], 1 + chosen] = 1 + 2 * of + (bits ^ (within < ones[:, of]))
         return reports
 
     @cached_property
@@ -302,6 +306,23 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
         error = np.sqrt(self._cells(list(map(norm_sub, tables))) * counts.scale)
         interval = np.stack([found - z * error, found + z * error], axis=1)
         return Estimate(found, error, counts.n_reports, confidence, "design", self.names, None, interval, fit)
+
+
+class RowCodec(SetCodec):
+    """Reports that are rows of small integers: texts of them in tables, rows in arrays, shape (N, d + 1)."""
+
+    form = "rows"
+    randomizer: Any
+
+    def labels(self, as_text: bool) -> Any:
+        """Return the integers that a report may have as texts."""
+        kinds = self.randomizer.certificate.randomizer.kinds
+        most = max(len(kinds), *(1 + 2 * len(kind.parts) for kind in kinds))
+        return optional.pyarrow.array(list(map(str, range(most))))
+
+    def sets(self, codes: Codes, source: Draws) -> NDArray[Any]:
+        """Draw the reports of answers, none of which is missing."""
+        return np.asarray(self.randomizer.draw(codes, source))
 
 
 def _completions(parts: tuple[int, ...], used: list[int], cell: tuple[int, ...], ones: tuple[int, ...]) -> int:

@@ -111,6 +111,11 @@ class ProvedDesign(ReportSource, HasFacts):
         return self.certificate.privacy
 
     @property
+    def wanted(self) -> Float:
+        """The matrix of the workload, shape ``(k, n)``: the numbers that the estimator aims at."""
+        return np.asarray(self.workload.matrix)
+
+    @property
     def objective(self) -> str:
         """``"average"`` or ``"worst_case"``."""
         return self.certificate.objective
@@ -276,11 +281,6 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
     def bits(self) -> int:
         """Bits that a report takes."""
         return max(1, (self.n_reports - 1).bit_length())
-
-    @property
-    def wanted(self) -> Float:
-        """The matrix of the workload, shape ``(k, n)``: the numbers that the estimator aims at."""
-        return np.asarray(self.workload.matrix)
 
     def estimate(
         self,

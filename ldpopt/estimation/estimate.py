@@ -11,12 +11,13 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts
-from ldpopt.estimation.intervals import norm_sub, score_intervals
+from ldpopt.estimation.intervals import binomial_intervals, norm_sub, score_intervals
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Table, label
 from ldpopt.foundation.numbers import Float, frozen, inner_share
 
 LARGEST_COVARIANCE = 1000  # largest number of estimates of which the covariance matrix is kept
+SAME = 1e-9  # relative difference up to which two values of reports are the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +157,8 @@ def linear_estimate(
 ) -> Estimate:
     """Estimate ``wanted @ p``, shape (k,), by an ``estimator``, shape (k, m), with score intervals of quantile ``z``.
 
+    If these hold all at once (``z`` is larger than for one), those of numbers that are a count of reports are binomial.
+
     ``channel`` and its left ``inverse``, shape (n, m), give the frequencies at which variances are taken.
     """
     share = counts.values / counts.total
@@ -170,6 +173,12 @@ def linear_estimate(
         covariance, spread = None, centered**2 @ weights
     error = np.sqrt(np.maximum(spread, 0.0))
     interval = score_intervals(values, wanted, estimator**2 @ channel.T, norm_sub(inverse @ share), counts.scale, z)
+    if z > normal_quantile(confidence):
+        low, span = estimator.min(axis=1), np.ptp(estimator, axis=1)
+        part = (estimator - low[:, None]) / np.where(span > 0, span, 1.0)[:, None]
+        is_count = (span > 0) & (np.minimum(np.abs(part), np.abs(1 - part)).max(axis=1) < SAME)
+        ends = binomial_intervals(part[is_count] @ share, counts.scale, z)
+        interval[is_count] = low[is_count, None] + span[is_count, None] * ends
     return Estimate(values, error, counts.n_reports, confidence, method, names, covariance, interval)
 
 

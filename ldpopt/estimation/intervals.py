@@ -10,10 +10,12 @@ Otherwise it depends on the whole distribution: the estimated one is mixed with 
 ``w`` until its number is ``t``; its second moment is then linear in ``t``, and the ends are roots of a quadratic.
 """
 
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from ldpopt.auditing.black_box import lower_limit, upper_limit
 from ldpopt.foundation.numbers import Float
 
 
@@ -30,6 +32,14 @@ def share_intervals(share: Float, scale: float, z: float) -> Float:
     half = np.sqrt(c * (share * (1 - share) + c / 4))
     middle = share + c / 2
     return np.stack([middle - half, middle + half], axis=-1) / (1 + c)
+
+
+def binomial_intervals(share: Float, scale: float, z: float) -> Float:
+    """Clopper and Pearson's intervals of shares, shape ``(k, 2)``: the risk is at most that of ``z``, however small."""
+    hits, place = np.unique(np.round(np.clip(share, 0.0, 1.0) / scale, 6), return_inverse=True)
+    risk = NormalDist().cdf(-z)
+    ends = lower_limit(hits, 1 / scale, risk), upper_limit(hits, 1 / scale, risk)
+    return np.asarray(np.stack(ends, axis=-1)[place])
 
 
 def score_intervals(

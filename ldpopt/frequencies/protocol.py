@@ -19,7 +19,7 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.estimation.counts import Counts, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile
 from ldpopt.estimation.fit import checked_fit
-from ldpopt.estimation.intervals import share_intervals
+from ldpopt.estimation.intervals import binomial_intervals, share_intervals
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import check_labels, codes, read_positions
@@ -206,8 +206,8 @@ class FrequencyProtocol(ReportSource):
         reports : Counts, or array_like, N rows
             What `count` or `privatize` returned, ``N >= 1``.
         confidence, simultaneous, check_fit, weights
-            As in `estimate_frequencies`, for score intervals; default: ``0.95`` and ``False`` and ``True`` and
-            ``None``.
+            As in `estimate_frequencies`, for score intervals, or binomial ones (Clopper and Pearson 1934) that hold all
+            at once; default: ``0.95`` and ``False`` and ``True`` and ``None``.
 
         Returns
         -------
@@ -226,7 +226,7 @@ class FrequencyProtocol(ReportSource):
         share = counts.values / counts.total
         values = (share - q) / gap
         error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * counts.scale)
-        interval = (share_intervals(share, counts.scale, z) - q) / gap
+        interval = ((binomial_intervals if simultaneous else share_intervals)(share, counts.scale, z) - q) / gap
         rest = (counts.n_reports, float(confidence), type(self).__name__, self.names, None, interval, fit)
         return Estimate(values, error, *rest)
 

@@ -47,10 +47,10 @@ class WordChoices:
     words: Callable[[Positions, int], NDArray[np.uint64]]
 
     @classmethod
-    def of(cls, source: Draws, digest: str, size: int) -> "WordChoices":
-        """Choices for all persons, keyed or by a generator."""
+    def of(cls, source: Draws, digest: str, codes: Codes) -> "WordChoices":
+        """Choices for all persons, by a generator, or keyed: the same for the same code."""
         if isinstance(source, KeyedDraws):
-            streams = source.streams(digest, np.zeros(size, dtype=np.int64))  # of 64-bit words
+            streams = source.streams(digest, codes)  # of 64-bit words
             return cls(lambda rows, count: streams(rows, count) >> np.uint64(64 - BITS))
         bits = bit_source(source)
         return cls(lambda rows, count: bits(len(rows) * count).reshape(-1, count))
@@ -160,8 +160,8 @@ class YesNoPatterns(ReportSource):
 
     def privatize(self, answers: Codes, source: Draws) -> Positions:
         """Draw reports of rows of answers, positions 0 and 1 of shape (N, d): positions of answers, shape (N, s)."""
-        size = len(answers)
-        people = WordChoices.of(source, QUESTIONS_DRAW, size)
+        same = np.zeros(len(answers), dtype=np.int64)
+        people = WordChoices.of(source, QUESTIONS_DRAW, same)
 
         def patterns(truth: Codes) -> WordChoices:
             if not isinstance(source, KeyedDraws):
@@ -169,7 +169,7 @@ class YesNoPatterns(ReportSource):
             # Other true answers to the reported questions give another pattern, independently.
             own = [bits.tobytes() for bits in np.packbits(truth.astype(bool), axis=1)]
             ids = [bits + name for bits, name in zip(own, source.ids, strict=True)]
-            return WordChoices.of(KeyedDraws(source.key, source.question, ids), self.digest, size)
+            return WordChoices.of(KeyedDraws(source.key, source.question, ids), self.digest, same)
 
         return self.choose(answers, people, patterns)
 

@@ -185,11 +185,11 @@ class KeyedDraws:
         # The length of every part before the id is fixed or hashed too: different inputs are never the same bytes.
         start = hashlib.blake2b(key=self.key._secret, person=purpose, digest_size=size)
         start.update(len(text).to_bytes(8, "little") + text + bytes.fromhex(digest))
-        copies = []
-        for code in range(int(codes.max()) + 1 if len(codes) else 0):
+        copies = {}
+        for code in np.unique(codes).tolist():
             own = start.copy()
             own.update(code.to_bytes(8, "little"))
-            copies.append(own.copy)
+            copies[code] = own.copy
         found = []
         for code, name in zip(codes.tolist(), self.ids, strict=True):
             record = copies[code]()

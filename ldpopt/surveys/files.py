@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpopt.certificate.design_certificate import certificate_from_dict, is_design
 from ldpopt.designing.design import AnyDesign, load_design
-from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.record import Design, ProvedDesign
+from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.files import replacing, strict_object
 from ldpopt.foundation.numbers import short_repr
@@ -72,7 +71,7 @@ def _question_to_dict(question: Question) -> dict[str, Any]:
         return data | {"answers": {**answers, "rows": None if source.unit == 1 else source.matrix.tolist()}}
     randomizer: Any = question.randomizer
     data["digest"] = randomizer.digest
-    if isinstance(source, FrequencyDesign):
+    if isinstance(source, FormulaDesign):
         return data | {"sets": source.certificate.to_dict()}
     if isinstance(source, Design):
         return data | {"design": source.certificate.to_dict()}

@@ -13,8 +13,7 @@ from typing import Any, Literal
 from ldpopt.accounting.curve import PrivacyCurve, compose
 from ldpopt.accounting.privacy_loss import OneOf
 from ldpopt.accounting.shuffling import shuffled
-from ldpopt.designing.frequency_design import FrequencyDesign
-from ldpopt.designing.record import Design
+from ldpopt.designing.record import Design, FormulaDesign
 from ldpopt.errors import StatementError
 from ldpopt.estimation.counts import Counts, ReportSource, source_of
 from ldpopt.estimation.estimate import Estimate
@@ -39,7 +38,7 @@ from ldpopt.surveys.joint import JOINT, JointQuestion, joint_source
 from ldpopt.surveys.schemes import SCHEMES
 from ldpopt.tables.coding import Missing
 
-DESIGNS = (Design, FrequencyDesign)
+DESIGNS = (Design, FormulaDesign)
 Scheme = Literal["split", "one_question", "fake_data", "joint"]
 
 
@@ -132,7 +131,7 @@ class Survey:
         """Refuse questions to which no fake data can be added, if the scheme adds them."""
         for name, question in self.questions.items() if self.scheme == "fake_data" else ():
             source, why = question.source, ""
-            if question.randomizer.codec.form == "sets":
+            if question.randomizer.codec.form != "labels":
                 why = "its reports are sets"
             elif question.missing == "leave_out":
                 why = "its missing answers are left out"

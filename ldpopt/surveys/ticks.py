@@ -7,23 +7,28 @@ and 1.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import compress, product
 from typing import Any
 
 import numpy as np
 
+from ldpopt.designing.questions_design import QuestionsDesign
 from ldpopt.errors import StatementError
+from ldpopt.estimation.counts import Counts, ReportSource
+from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.labels import no_label
 from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.questions import Question
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.workload import Workload
 from ldpopt.surveys.joint import JointNumbers
-from ldpopt.tables.coding import MISSING, Coder, Codes
+from ldpopt.tables.coding import MISSING, Coder, Codes, Missing
 
 NONE, SEPARATOR = "none", ";"  # the answer without ticks; what is between ticks
-MAX_TICKS = 8  # largest number of ticks: there are 2^8 answers
+LISTED_TICKS = 9  # largest number of ticks for which the channel of all sets of ticks is listed
+MAX_TICKS = 16  # largest number of ticks: there are 2^16 answers
 
 
 def tick_workload(ticks: Sequence[str]) -> Workload:
@@ -33,8 +38,13 @@ def tick_workload(ticks: Sequence[str]) -> Workload:
         raise StatementError(f"{len(ticks)} ticks, with the one for a missing answer if there is one", do=do)
     if bad := [tick for tick in ticks if SEPARATOR in tick or tick.strip() != tick or tick in ("", NONE)]:
         raise StatementError(f"{bad[0]!r} cannot be a tick", do=f"use texts without {SEPARATOR!r}, other than {NONE!r}")
-    labels = [SEPARATOR.join(compress(ticks, bits)) or NONE for bits in product((0, 1), repeat=len(ticks))]
+    labels = tick_labels(ticks) if len(ticks) <= LISTED_TICKS else None
     return Workload.marginals({tick: [0, 1] for tick in ticks}, 1, labels)
+
+
+def tick_labels(ticks: Sequence[str]) -> tuple[str, ...]:
+    """All sets of ticks as texts."""
+    return tuple(SEPARATOR.join(compress(ticks, bits)) or NONE for bits in product((0, 1), repeat=len(ticks)))
 
 
 @dataclass(frozen=True)
@@ -47,9 +57,22 @@ class TicksQuestion(Question):
     ticks: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.missing_answer is not None and isinstance(self.source, QuestionsDesign):
+            what = f"of more than {LISTED_TICKS} ticks, none can stand for a missing answer"
+            raise StatementError(what, do='set missing = "leave" or "refuse", or ask in two questions')
+
+    @cached_property
+    def inputs(self) -> Sequence[Hashable]:
+        """All sets of ticks as texts; those of a column of one tick, 0 and 1."""
+        return tick_labels(self.ticks) if self.ticks else super().inputs
+
     @property
     def numbers(self) -> Any:
         """What estimates the share of each tick."""
+        if isinstance(self.source, QuestionsDesign):
+            return TickShares(self.source, self.ticks)
         return JointNumbers(self.source, self.ticks, self.source.wanted[1::2], self.source.estimator[1::2])
 
     @property
@@ -88,6 +111,49 @@ class TicksQuestion(Question):
     def coder(self, *, as_text: bool = False) -> Coder:
         """What reads the ticks of a cell in any order, of which none may be there, or one tick as 0 or 1 (or 1.0)."""
         return _TicksCoder(self.inputs, self.ticks, as_text)
+
+
+class TickShares(ReportSource):
+    """Shares of many ticks, estimated from the reports of a design that are drawn by formula."""
+
+    names: tuple[Hashable, ...] = ()
+
+    def __init__(self, source: QuestionsDesign, ticks: tuple[str, ...]) -> None:
+        self.source, self.names = source, ticks
+
+    @property
+    def randomizer(self) -> Any:
+        """The design."""
+        return self.source
+
+    @property
+    def wanted(self) -> Float:
+        """Which sets have each tick, shape (ticks, n)."""
+        return self.source.wanted[1::2]
+
+    @property
+    def spans(self) -> Float:
+        """1 for each share."""
+        return self.source.spans[1::2]
+
+    def counts_of(self, reports: Any, weights: Any = None, missing: Missing = "refuse") -> Counts:
+        """Counts of the design."""
+        return self.source.counts_of(reports, weights, missing)
+
+    def p_value(self, counts: Counts) -> float:
+        """That of the design."""
+        return self.source.p_value(counts)
+
+    def variances(self, prior: Any = None) -> Float:
+        """Variance of one respondent's value for each share."""
+        return self.source.variances(prior)[1::2]
+
+    def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:
+        """Estimate the share of each tick; if all intervals hold at once, those of the people without it do, too."""
+        found, rows = self.source.estimate(reports, confidence, **how), slice(1, None, 2)
+        parts = (found.values, found.std_error, found.interval)
+        values, error, interval = (part[rows] for part in parts)
+        return replace(found, values=values, std_error=error, interval=interval, labels=self.names)
 
 
 class _TicksCoder(Coder):

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpopt import PureLDP, Workload, design
 from ldpopt.certificate.design_bound_mean import MeanBound, _compare, _holds, _root, _sign
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
-from ldpopt.certificate.design_statement import AnswerClasses, Statement
+from ldpopt.certificate.design_statement import AnswerClasses, Statement, least_ratio
 from ldpopt.certificate.integers import Rationals
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.private_columns import indicators
@@ -287,3 +288,40 @@ def test_eigenvalues_and_energies_are_those_of_the_projections(sizes):
             np.einsum("ax,xy,ay->a", functions, projection, functions) / n, energies[(slice(None), *part)]
         )
     assert scheme.eigenvalues(form + np.diag(np.arange(n))) is None
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 3), (2, 2, 3)])
+@pytest.mark.parametrize("base", [F(1, 3), F(1, 50)])
+def test_pairs_bound_the_cost_of_every_set_whatever_is_raised(sizes: Any, base: F) -> None:
+    scheme, rng = Scheme(sizes), np.random.default_rng(len(sizes))
+    sets = (np.arange(1, 2**scheme.n)[:, None] >> np.arange(scheme.n)) & 1
+    energies, shares = scheme.energies(sets.astype(float)).reshape(len(sets), -1), sets.mean(axis=1)
+    for _ in range(6):
+        mu = (F(0), *(F(int(entry)) for entry in rng.integers(0, 9, 2 ** len(sizes) - 1)))
+        spectrum = Spectrum(scheme, mu, F(int(rng.integers(0, 2)), 5))
+        sigma = fractions(np.append(0.0, rng.random(len(mu) - 1)))
+        costs = energies @ np.array([float(s * s * (m + spectrum.beside)) for s, m in zip(sigma, mu, strict=True)])
+        told = ((1 - float(base)) ** 2 * costs / (float(base) + (1 - float(base)) * shares) ** 2).max()
+        for _ in range(6):
+            raised = fractions(rng.random(len(mu)) * 9 - np.append(4.0, np.zeros(len(mu) - 1)))
+            assert spectrum.least_by_pairs(sigma, raised, base) >= told * (1 - 1e-12)
+        most = max(s * s * (m + spectrum.beside) for s, m in zip(sigma, mu, strict=True))
+        plain = Spectrum(scheme, (F(0), *[F(1)] * (len(mu) - 1)), F(0)).least_level([F(1)] * len(mu), base)
+        assert spectrum.least_by_pairs(sigma, [most] * len(mu), base) == most * plain
+
+
+@pytest.mark.parametrize(
+    ("sizes", "k", "epsilon", "gap"),
+    [((3,) * 4, 1, 1.0, 1e-6), ((3,) * 4, 1, 4.0, 1e-6), ((4,) * 3, 2, 4.0, 1e-6), ((3, 4, 5), 1, 4.0, 6e-3)],
+)
+def test_gaps_of_tables_of_questions_with_several_answers(sizes: Any, k: int, epsilon: float, gap: float) -> None:
+    """The closed form left 2e-2 to 1."""
+    made = design(Workload.marginals(sizes, k), PureLDP(epsilon))
+    assert made.certificate.multipliers.raised is not None
+    assert made.certificate.recheck() == ()
+    assert 0 <= made.relative_gap < gap
+    rows, weights = made.workload.matrix, np.ones(made.workload.shape[1])
+    statement = Statement.of(rows, weights, AnswerClasses.under(made.privacy, rows, made.workload.inputs))
+    kept = replace(made.certificate.multipliers, raised=None)
+    assert made.certificate.multipliers.holds(statement, least_ratio(made.privacy.epsilon))
+    assert not kept.holds(statement, least_ratio(made.privacy.epsilon))

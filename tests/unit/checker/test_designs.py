@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ldpopt as lo
 import ldpopt_check as checker
-from builders import sample_or_all, thorough_or
+from builders import listed_sets, sample_or_all, thorough_or
 from checker_cases import ALL_SETS, designs, refused, saved, tabled
 from ldpopt_check import UNIT, NotCheckedError, Notion
 from tampering import tamperings, with_digest
@@ -46,6 +47,17 @@ def test_the_error_is_that_of_the_estimator_that_is_used(data: Any, name: str) -
         n, p = len(data["inputs"]), data["mass"] / UNIT
         q = (p * (data["size"] - 1) + (1 - p) * data["size"]) / (n - 1)
         found = (p * (1 - p) + (n - 1) * q * (1 - q)) / (p - q) ** 2  # one count is a Bernoulli number
+    elif "kinds" in data:  # the best estimator of all reports, listed
+        d, columns = len(data["questions"]), []
+        for parts, inside, mass, held in data["kinds"]:
+            sets, p = listed_sets(d, parts, inside)[1], held / UNIT
+            share = sets[0].mean()
+            columns.append(mass / UNIT / len(sets) * np.where(sets > 0, p / share, (1 - p) / (1 - share)))
+        channel = np.vstack(columns).T
+        assert (channel.max(axis=0) / channel.min(axis=0)).max() <= 4 * (1 + 1e-12)
+        wanted = np.vstack([factor * lo.Workload.marginals((2,) * d, ways).matrix for ways, factor in data["tables"]])
+        inverse = np.linalg.pinv((channel / channel.mean(axis=0)) @ channel.T)
+        found = np.trace(wanted @ inverse @ wanted.T) - (wanted**2).sum(axis=0).mean()
     else:
         wanted, rows = np.array(data["workload"], float), np.array(data["masses"], float) / UNIT
         counted = wanted[:, :1] + (wanted - wanted[:, :1])[:, 1:] @ np.array(data["left_inverse"], float)[1:]

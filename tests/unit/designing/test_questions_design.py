@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
+import ldpopt_check as checker
+from builders import listed_sets
 from ldpopt import PureLDP, Workload, design
 from ldpopt.certificate.documents import digest_of
 from ldpopt.certificate.questions_certificate import Kind, QuestionsCertificate, SetsOfKinds
@@ -31,33 +33,11 @@ KINDS = [
 ]
 
 
-def listed(d: int, kind: Kind) -> tuple[list[list[int]], Any]:
-    """Rows of all reports of a kind, by choices of parts and flips, and the set of each."""
-    rows, sets = [], []
-    words = [part for part, size in enumerate(kind.parts) for _ in range(size)] + [None] * (d - kind.questions)
-    for placed in sorted(set(permutations([-1 if word is None else word for word in words]))):
-        used = [i for i in range(d) if placed[i] >= 0]
-        for flips in product((0, 1), repeat=len(used)):
-            row = [0] * d
-            for i, flip in zip(used, flips, strict=True):
-                row[i] = 1 + 2 * placed[i] + flip
-            rows.append(row)
-            inside = []
-            for x in product((0, 1), repeat=d):
-                ones = tuple(
-                    sum(x[i] ^ flip for i, flip in zip(used, flips, strict=True) if placed[i] == part)
-                    for part in range(len(kind.parts))
-                )
-                inside.append(kind.inside[kind.cells.index(ones)])
-            sets.append(inside)
-    return rows, np.array(sets, dtype=float)
-
-
 def channel_of(made: QuestionsDesign) -> tuple[Any, Any]:
     """All reports, and their probabilities, shape (n, m), by definition."""
     d, rows, columns = len(made.workload.attributes), [], []
     for place, kind in enumerate(made.certificate.randomizer.kinds):
-        own, sets = listed(d, kind)
+        own, sets = listed_sets(d, kind.parts, kind.inside)
         p, m = kind.held / 2**53, float(kind.share)
         assert np.allclose(sets.mean(axis=1), m)
         rows += [[place, *row] for row in own]
@@ -158,6 +138,28 @@ def test_raw_answers_and_other_rows_are_refused_without_an_answer_in_the_message
     assert made.privatize([]).shape == (0, 4)
 
 
+def test_with_a_key_a_report_depends_on_key_question_id_and_answers_alone() -> None:
+    made, key = design(Workload.marginals((2,) * 3, 2), PureLDP(2.0), limits=SMALL), bytes(range(32))
+    answers, ids = [(0, 1, 1)] * 300 + [(1, 0, 0)] * 300, list(range(600))
+    first = made.privatize(answers, key=key, id=ids)
+    np.testing.assert_array_equal(made.privatize(answers[::-1], key=key, id=ids[::-1]), first[::-1])
+    for other in (
+        made.privatize(answers, key=bytes(32), id=ids),
+        made.privatize(answers, key=key, id=[600 + name for name in ids]),
+        made.privatize(answers, key=key, id=ids, question="another"),
+        made.privatize(answers[::-1], key=key, id=ids),
+    ):
+        assert 0 < (other == first).all(axis=1).mean() < 0.5
+    rows, channel = channel_of(made)
+    place = {tuple(row): y for y, row in enumerate(rows.tolist())}
+    drawn = made.privatize([(1, 0, 1)] * 30_000, key=key, id=range(30_000))
+    counts = np.bincount([place[tuple(row)] for row in drawn.tolist()], minlength=len(rows))
+    expected = 30_000 * channel[made.inputs.index((1, 0, 1))]
+    assert ((counts - expected) ** 2 / expected).sum() < len(rows) + 5 * np.sqrt(2 * len(rows))
+    column = made.codec.entries(np.array([3, -1, 4]), np.random.default_rng(0))
+    assert [len(text.split(" ")) for text in column[0]] == [4, 1, 4]
+
+
 def test_files_and_forged_files(tmp_path: Any) -> None:
     made = design(STACK, PureLDP("log(4)"), limits=SMALL)
     path = tmp_path / "design.json"
@@ -215,7 +217,7 @@ def test_files_and_forged_files(tmp_path: Any) -> None:
     ],
 )
 def test_large_designs_have_the_values_and_gaps_of_the_search_by_hand(
-    d: int, k: int, epsilon: float, value: float | None, gap: float
+    d: int, k: int, epsilon: float, value: float | None, gap: float, tmp_path: Any
 ) -> None:
     made = design(Workload.marginals((2,) * d, k), PureLDP(epsilon))
     assert isinstance(made, QuestionsDesign)
@@ -223,6 +225,11 @@ def test_large_designs_have_the_values_and_gaps_of_the_search_by_hand(
     assert 0 <= made.relative_gap <= gap
     assert made.certificate.recheck() == ()
     assert made.audit().verdict == "certified"
+    path = tmp_path / "design.json"
+    lo.save_design(made, path)
+    _, bound, proved_gap = checker.check(path)
+    assert bound == pytest.approx(made.certificate.bound, rel=1e-12)
+    assert bound + proved_gap == made.certificate.achieved
 
 
 def test_the_same_design_as_with_a_listed_channel() -> None:

@@ -7,7 +7,10 @@ import pytest
 from scipy.stats import binom
 
 from builders import thorough_or
+from ldpopt import estimate_frequencies
 from ldpopt.errors import StatementError
+from ldpopt.estimation.estimate import interval_quantile
+from ldpopt.estimation.intervals import binomial_intervals, share_intervals
 from ldpopt.frequencies import LinearHash, RandomizedResponse, best
 
 
@@ -81,3 +84,31 @@ def test_the_choice_for_many_labels(n, name):
     found = best(n, 3.0, 10**6)
     assert type(found.protocol).__name__ == name
     assert ("LinearHash" in found.variances) == (n <= 10**7)
+
+
+@pytest.mark.parametrize("n, epsilon, people", [(300, 5.0, 400), (2000, 6.0, 1000), (40, 1.0, 50)])
+@pytest.mark.parametrize("kind", [LinearHash, RandomizedResponse])
+def test_simultaneous_intervals_miss_with_the_risk_of_one_label_at_most(kind, n, epsilon, people):
+    """In exact binomial sums over the counts of a label, for several frequencies; score intervals fail by far."""
+    protocol = LinearHash(epsilon, n) if kind is LinearHash else kind(n, epsilon)
+    p, q = float(protocol.p), float(protocol.q)
+    z, hits = interval_quantile(0.95, n, True), np.arange(people + 1)
+    missed = {}
+    for make in (binomial_intervals, share_intervals):
+        low, high = make(hits / people, 1 / people, z).T
+        shares = q + np.array([0.0, 0.01, 0.3, 1.0]) * (p - q)
+        missed[make] = [binom.pmf(hits, people, s)[(s < low) | (high < s)].sum() for s in shares]
+    assert max(missed[binomial_intervals]) <= 0.05 / n * (1 + 1e-9)
+    if epsilon > 4:
+        assert max(missed[share_intervals]) > 2 * 0.05 / n
+    counts = protocol.count(protocol.privatize(np.arange(people) % n, rng=0))
+    found = protocol.estimate(counts, simultaneous=True, check_fit=False)
+    ends = (binomial_intervals(counts.values / people, 1 / people, z) - q) / (p - q)
+    np.testing.assert_allclose(found.interval, ends, rtol=1e-12)
+    if kind is RandomizedResponse and n <= 300:  # the same reports read by the channel: each number is a count
+        linear = estimate_frequencies(protocol.mechanism, counts_of_channel(protocol, counts), simultaneous=True)
+        np.testing.assert_allclose(linear.interval, ends, atol=1e-6)
+
+
+def counts_of_channel(protocol, counts):
+    return {label: int(count) for label, count in zip(protocol.mechanism.outputs, counts.values, strict=True)}

@@ -10,7 +10,9 @@ import pytest
 
 from builders import cli_json, cli_output, run_cli
 from ldpopt import Survey, Workload
+from ldpopt.errors import LdpoptError
 from ldpopt.fieldwork import page
+from ldpopt.mechanism.keyed import SecretKey
 from ldpopt.surveys.ticks import TicksQuestion, tick_workload
 
 TICKS = ["alcohol", "tobacco", "other drugs"]
@@ -145,7 +147,7 @@ def test_the_best_scheme_for_ticks_has_the_least_variance_that_surveys_have(fold
         ('"tobacco"', '"to;bacco"', "cannot be a tick"),
         ('"tobacco"', '"none"', "cannot be a tick"),
         ('["alcohol", "tobacco", "other drugs"]', '["a"]', "1 ticks"),
-        ('["alcohol", "tobacco", "other drugs"]', str([f"t{k}" for k in range(9)]), "9 ticks"),
+        ('["alcohol", "tobacco", "other drugs"]', str([f"t{k}" for k in range(17)]), "17 ticks"),
         ("text =", 'labels = ["a", "b"]\ntext =', "labels has no effect together with ticks"),
         ("alcohol =", "beer =", "not an answer"),
     ],
@@ -162,3 +164,56 @@ def test_ticks_are_read_back(folder):
     one = Survey.load("c.json").questions["used"]
     assert isinstance(one, TicksQuestion)
     assert (one.ticks, one.columns) == (tuple(TICKS), ("q1", "q2", "q3"))
+
+
+MANY = [f"habit {k}" for k in range(12)]
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
+    """A solved survey with more ticks than sets that are listed, and answers."""
+    path = tmp_path_factory.mktemp("many")
+    ticks = "[" + ", ".join(f'"{tick}"' for tick in MANY) + "]"
+    (path / "m.toml").write_text(f'epsilon = 3.0\n[question.used]\nticks = {ticks}\nmissing = "leave"\n')
+    Survey.from_toml(path / "m.toml").save(path / "m.json")
+    return path, np.random.default_rng(2).random((3000, 12)) < np.linspace(0.1, 0.8, 12)
+
+
+def test_twelve_ticks_are_drawn_by_formula_and_estimated(many):
+    path, ticked = many
+    survey = Survey.load(path / "m.json")
+    frame = pd.DataFrame({"used": [";".join(np.array(MANY)[row]) for row in ticked]})
+    frame.loc[5, "used"] = None
+    key, ids = SecretKey(bytes(range(32))), [f"person {k}" for k in range(len(frame))]
+    reports = survey.privatize(frame.assign(id=ids), key=key, id="id")["used"]
+    assert reports.isna().tolist() == [k == 5 for k in range(len(frame))]
+    changed = frame.assign(id=ids)
+    changed.loc[7, "used"] = MANY[3]
+    again = survey.privatize(changed[::-1], key=key, id="id")["used"][::-1]
+    assert (again == reports)[reports.notna()].sum() >= len(frame) - 2
+    estimate = survey.estimate(pd.DataFrame({"used": reports}))["used"]
+    assert estimate.labels == tuple(MANY)
+    assert estimate.n_reports == 2999
+    z = (estimate.values - ticked.mean(axis=0)) / estimate.std_error
+    assert np.abs(z).max() < 4
+    wide = survey.estimate(pd.DataFrame({"used": reports}), simultaneous=True)["used"]
+    np.testing.assert_allclose(np.ptp(wide.interval, axis=1), 2 * 3.0781 * wide.std_error, rtol=1e-3)  # z of 0.05 / 24
+    known = survey.precision("used").variances
+    assert known.shape == (12,)
+    assert estimate.std_error.max() ** 2 * 2999 <= known[0] * (1 + 1e-9)
+    by_column = TicksQuestion(survey.questions["used"].source, "leave_out", None, tuple(MANY), tuple("abcdefghijkl"))
+    codes = by_column.combine(ticked[10:60].T.astype(np.int64))
+    assert [by_column.inputs[code] for code in codes] == frame["used"][10:60].replace("", "none").tolist()
+
+
+def test_many_ticks_and_no_place_for_them_are_refused_in_words(many):
+    path, _ = many
+    survey = Survey.load(path / "m.json")
+    with pytest.raises(LdpoptError, match="4,096 answers"):
+        survey.form()
+    with pytest.raises(LdpoptError, match="no fake data"):
+        Survey({"one": survey.questions["used"], "two": survey.questions["used"]}, scheme="fake_data")
+    with pytest.raises(LdpoptError, match="none can stand for a missing answer"):
+        TicksQuestion(survey.questions["used"].source, "refuse", MANY[-1], tuple(MANY))
+    with pytest.raises(LdpoptError, match="give from 2 to 16"):
+        tick_workload([f"{k}" for k in range(17)])

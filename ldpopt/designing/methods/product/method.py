@@ -3,7 +3,7 @@
 Column generation among sets with all their images, in a reduced program.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +18,7 @@ from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTa
 from ldpopt.designing.methods.product.moments import Search
 from ldpopt.designing.methods.product.sets import LISTED, generators, lifted, masks, orbit, placements, spaces
 from ldpopt.errors import NotRepresentableError
-from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.budget import Budget, round_up
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
 
@@ -28,6 +28,9 @@ ENTRIES = 4_000_000  # largest number of entries of a channel
 ROUNDS = 60  # limit on rounds of pricing
 ADDED = 6  # sets that are added from each space in a round
 SEARCHES = 4  # rounds in which sets of many combinations are sought
+MOST_PAIRED = 8  # largest number of attributes for the bound by pairs, whose program has 3 * 2**d unknowns
+SIZES = 300  # largest number of sizes of sets in the linear program of the bound by pairs
+MIXED = (0.0, 0.25, 0.5, 0.75)  # weights of equal costs in the multipliers that are tried for it
 USED = 1e-9  # probability below which a set is left out
 STEPS = 200  # limit on Newton steps; 20 to 40 are usual
 TO_BORDER = 0.95  # share of the distance to the boundary that a step goes
@@ -238,20 +241,50 @@ class ProductDesign(DesignMethod):
         weights = form.problem.all_weights
         spectrum = Spectrum.of(Statement.of(form.problem.workload.matrix, weights, form.classes), scheme)
         assert spectrum is not None
-        bounds = best_bounds(spectrum, least_ratio(form.epsilon), task.gap / 10, task.deadline)
+        left_inverse, inverse = left_inverse_of(scheme, channel, eigenvalues)
+        bounds = best_bounds(spectrum, least_ratio(form.epsilon), inverse, task.gap / 10, task.deadline)
         note = f"{len(orbits.images)} sets with all their images"
-        left_inverse = left_inverse_of(scheme, channel, eigenvalues)
         return RawDesign(channel, left_inverse, weights, bounds, orbits.rounds, (note,))
 
 
-def best_bounds(spectrum: Spectrum, base: Fraction, gap: float, deadline: Deadline) -> tuple[Bound, ...]:
-    """The bound in closed form, and for binary attributes that by moments; the largest first."""
+def best_bounds(
+    spectrum: Spectrum, base: Fraction, inverse: Float, gap: float, deadline: Deadline
+) -> tuple[Bound, ...]:
+    """The bound in closed form, and that by pairs, or for binary attributes that by moments; the largest first."""
     closed, levels = ProductBound.best(spectrum, base), Levels.of(spectrum)
     if levels is None:
-        return (closed,)
+        # The inverse of the information is best if no set is; between it and equal costs something better may be.
+        tried = [inverse.ravel() ** (1 - power) * closed.eigenvalues**power for power in MIXED]
+        fits = 1 < len(spectrum.scheme.sizes) <= MOST_PAIRED
+        found = [closed, *(pairs_bound(spectrum, base, sigma) for sigma in tried if fits)]
+        return tuple(sorted(found, key=lambda one: -one.value_of(spectrum)))
     by_moments = Search(levels, base).bound(gap, deadline)
     is_larger = by_moments.value_of(levels) > closed.value_of(spectrum)
     return (by_moments, closed) if is_larger else (closed, by_moments)
+
+
+def pairs_bound(spectrum: Spectrum, base: Fraction, sigma: Float) -> ProductBound:
+    """The bound by pairs for multiples of ``sigma``; a linear program finds which eigenvalues are raised."""
+    from scipy.optimize import linprog
+
+    scheme, mu, b = spectrum.scheme, np.array(list(map(float, spectrum.mu))), float(base)
+    nu = sigma**2 * (mu + float(spectrum.beside))
+    sigma, nu, count, n = sigma / np.sqrt(nu.max()), nu / nu.max(), len(nu), scheme.n
+    columns = [scheme.entries(unit.reshape(scheme.shape)) * scheme.ranks for unit in np.eye(count)]
+    entries = np.array([column.ravel() for column in columns]).T
+    # Unknown: the raised eigenvalues, positive and negative parts of the coefficients of pairs, the level.
+    m = np.unique(np.linspace(1, n, min(n, SIZES)).round())[:, None] / n
+    ones, none = np.ones((1, count - 1)), np.zeros((count - 1, 1))
+    rows = [m * entries[0] - m**2 * (np.arange(count) == 0), m * ones, -np.maximum(2 * m - 1, 0) * ones]
+    rows.append(-((b / (1 - b) + m) ** 2))
+    equal = np.hstack([entries[1:], -np.eye(count - 1), np.eye(count - 1), none])
+    limits = [(None, None), *((least, None) for least in nu[1:]), *[(0, None)] * (2 * count - 1)]
+    found = linprog(np.eye(3 * count - 1)[-1], np.hstack(rows), np.zeros(len(m)), equal, none.ravel(), limits)
+    raised = np.full(count, 1.0) if found.x is None else found.x[:count]
+    made = ProductBound(scheme.sizes, sigma, 0.0, raised)
+    factor = float((sigma * mu) @ scheme.ranks.ravel()) / (n * float(made.least_level(spectrum, base)))
+    made = replace(made, eigenvalues=sigma * factor, raised=raised * factor**2)
+    return replace(made, level=round_up(made.least_level(spectrum, base)))
 
 
 def masses(orbits: Orbits, epsilon: Budget) -> Int:
@@ -271,8 +304,8 @@ def masses(orbits: Orbits, epsilon: Budget) -> Int:
     return found if not rest.any() else np.column_stack([found, rest])
 
 
-def left_inverse_of(scheme: Scheme, channel: Float, eigenvalues: Float) -> Float:
-    """``X`` with ``W X`` the best unbiased estimator: ``1/n + S g_y``, ``S`` the inverse of the needed information."""
+def left_inverse_of(scheme: Scheme, channel: Float, eigenvalues: Float) -> tuple[Float, Float]:
+    """``X`` with ``W X`` the best unbiased estimator: ``1/n + S g_y``; and ``S``, the inverse of needed information."""
     found = information(scheme, np.ldexp(channel, 53).astype(np.int64))
     assert found is not None
     have = np.array([float(value) for value in found]).reshape(scheme.shape)
@@ -281,7 +314,7 @@ def left_inverse_of(scheme: Scheme, channel: Float, eigenvalues: Float) -> Float
     inverse = np.where(needed, 1 / np.where(have > 0, have, 1.0), 0.0)
     over = channel - channel.min(axis=0)
     scores = (over - over.mean(axis=0)) / channel.mean(axis=0)
-    return np.asarray(scheme.matrix(inverse) @ scores + 1 / scheme.n)
+    return np.asarray(scheme.matrix(inverse) @ scores + 1 / scheme.n), inverse
 
 
 def information(scheme: Scheme, masses: Int) -> list[Fraction] | None:

@@ -16,6 +16,7 @@ from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask
 from ldpopt.designing.methods.product.method import solve_reduced
 from ldpopt.designing.methods.product.moments import Search
+from ldpopt.designing.private_columns import indicators
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.numbers import Float
@@ -51,17 +52,13 @@ def candidates(d: int) -> Iterator[Candidates]:
     for t in range(1, d + 1):
         place = np.arange(t + 1)
         ranges = np.array([(place >= low) & (place <= high) for low in range(t + 1) for high in range(low, t + 1)])
-        yield Candidates((t,), _listed(t + 1) if t <= SYMMETRIC else np.vstack([ranges, ~ranges]).astype(np.float64))
+        some = np.vstack([ranges, ~ranges]).astype(np.float64)
+        yield Candidates((t,), indicators(np.arange(2 ** (t + 1)), t + 1) if t <= SYMMETRIC else some)
     for s, t in product(range(1, d), range(1, PAIRED + 1)):
         if s + t <= d:
-            inside = np.hstack([np.zeros((2 ** (t + 1), s * (t + 1))), _listed(t + 1)])
+            inside = np.hstack([np.zeros((2 ** (t + 1), s * (t + 1))), indicators(np.arange(2 ** (t + 1)), t + 1)])
             yield Candidates((s, t), np.vstack([inside, 1 - inside]))
-    yield Candidates((1,) * min(d, 4), _listed(2 ** min(d, 4)))
-
-
-def _listed(size: int) -> Float:
-    """All sets of some cells, shape ``(2**size, size)``."""
-    return np.asarray((np.arange(2**size)[:, None] >> np.arange(size)) & 1, dtype=np.float64)
+    yield Candidates((1,) * min(d, 4), indicators(np.arange(2 ** (2 ** min(d, 4))), 2 ** min(d, 4)))
 
 
 def kind_of(parts: tuple[int, ...], inside: Float, share: float, epsilon: Budget) -> Kind:
