@@ -144,7 +144,7 @@ class WordMetric:
 
     @cached_property
     def _growth(self) -> int:
-        """Last difference of the layer sizes: ``n!`` times the hull's volume in lattice cells, times the cosets it meets."""
+        """Last difference of the layer sizes: ``n!`` times the hull's volume in lattice cells, times its cosets."""
         basis = _lattice_basis(self.columns)
         if len(basis) < self.dimension:
             if self.dimension > 2:
