@@ -52,7 +52,7 @@ class Priced:
 
 @dataclass(frozen=True, eq=False)
 class Dual:
-    """Multipliers in floats, before they are scaled and checked in rationals: ``S``, and the largest cost of any."""
+    """Multipliers in floats, before they are scaled and checked in rationals: ``S``, and the largest column cost."""
 
     weights: Float  # r, shape (n,)
     inverse: Float  # S over all answers, shape (n, n)

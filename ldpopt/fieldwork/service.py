@@ -97,7 +97,7 @@ class Writer:
             messages, futures = zip(*batch, strict=True)
             try:
                 results: list[bool | Exception] = list(await asyncio.to_thread(self.store.add, messages))
-            except Exception as error:  # nobody is told that a report is kept
+            except Exception as error:  # no answer says that the report is kept
                 results = [error] * len(batch)
             for future, result in zip(futures, results, strict=True):
                 if future.done():  # whoever sent it is gone

@@ -181,7 +181,7 @@ def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
 
 
 def whole_words(rng: Random, bits: int = 64) -> Callable[[int], Words]:
-    """The same, up to words of 64 bits."""
+    """Return a function ``size -> size uniform words of so many bits``; a generator that is passed advances."""
     if rng is None:
         return lambda size: np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> np.uint64(64 - bits)
     # A power of two divides the generator's range, so no word is ever rejected and all are equally likely.

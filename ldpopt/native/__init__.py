@@ -106,7 +106,7 @@ class Argument:
 
     @property
     def types(self) -> tuple[Any, ...]:
-        """The types of C that it is passed as; an array of nodes with the number of bytes of a node."""
+        """C types of the values that are passed for it; for an array of nodes also the number of bytes of a node."""
         if self.shape is not None:
             return (ctypes.c_void_p, ctypes.c_int64) if self.kind == "node" else (ctypes.c_void_p,)
         return ({"f8": ctypes.c_double, "i8": ctypes.c_int64}.get(self.kind, ctypes.c_void_p),)

@@ -145,7 +145,8 @@ def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Fl
 
 def _labels_of(axis: str, *parts: Any) -> list[Labels | None]:
     """Labels of the rows or columns of each part of a problem; None for a part without labels."""
-    return [names if isinstance(names := getattr(part, axis, None), tuple) else None for part in parts]
+    found = [getattr(part, axis, None) for part in parts]
+    return [names if isinstance(names, tuple) else None for names in found]
 
 
 def _inputs(parts: Sequence[Labels | None], weights: Float | None, utility: str | Utility) -> Labels:

@@ -76,7 +76,9 @@ def multipliers_of(solution: Solution) -> Multipliers:
 
 def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float) -> Multipliers:
     """The multipliers of a program's rows; duals that are not finite count as 0."""
-    duals = np.where(np.isfinite(row_duals), row_duals, 0.0) * (-1.0 if problem.utility.sense == "loss" else 1.0)
+    duals = np.where(np.isfinite(row_duals), row_duals, 0.0)
+    if problem.utility.sense == "loss":
+        duals = -duals
     named = {span.name: duals[span.slice] for span in program.rows if span.block is None}
     blocks = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
     # Privacy rows that a notion with ties implies are proved from the statement, all others are its own.
@@ -93,7 +95,10 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
 
 
 def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
-    """Pairs and events of a notion's rows with positive multipliers; None if the rows have another shape."""
+    """The pairs and events of a notion's rows with positive multipliers; None if the rows have another shape.
+
+    Rows of one entry, which must be 0, are left out: the problem implies them.
+    """
     under = block.coefficient < 0
     over = ~under & (np.bincount(block.row[under], minlength=len(block)) > 0)[block.row]
     if not np.array_equal(block.row[under], block.row[over]) or not np.array_equal(block.y[under], block.y[over]):
@@ -103,9 +108,11 @@ def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
     first, second = block.x[over], block.x[under]
     if (first != first[starts]).any() or (second != second[starts]).any():
         return None
-    kept = np.flatnonzero((values > 0) & (np.bincount(block.row[under], minlength=len(block)) > 0))
+    tied = np.bincount(block.row[under], minlength=len(block)) > 0
+    kept = np.flatnonzero((values > 0) & tied)
     row_number = np.full(len(block), -1)
     row_number[kept] = np.arange(len(kept))
     rows = row_number[block.row[under]]
-    is_kept, ends = rows >= 0, ends[kept]
+    is_kept = rows >= 0
+    ends = ends[kept]
     return PairRows(first[ends], second[ends], rows[is_kept], block.y[under][is_kept], values[kept])

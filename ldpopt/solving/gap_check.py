@@ -1,6 +1,11 @@
 """The gap of a repaired channel: an answer is called optimal only if its own multipliers prove a small gap.
 
-A small problem with a gap is solved again, with worst-case rows raised by what the repair lost, then by other methods.
+The gap is that of the certificate, by the same computation in integers.
+
+A small problem with a gap is solved again (`polish`), as often happens for worst cases: rounding and repair cost each
+input a little, and a worst case has the value of the input that lost most. First worst-case rows are raised by those
+losses, so that after the repair all inputs lose equally. Then other methods are tried: interior points keep ratios that
+a simplex method rounds to zero, and row generation ends at a vertex where an interior point stalls.
 """
 
 from collections.abc import Iterator
@@ -80,7 +85,8 @@ def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolu
 
 def _other_answers(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> Iterator[RawSolution]:
     """Answers with raised rows and by other methods; one that refuses or fails is left out."""
-    if (raised := _with_raised_rows(raw, task)) is not None:
+    raised = _with_raised_rows(raw, task)
+    if raised is not None:
         yield raised
     for method in methods:
         if method.name.startswith(raw.solver) or not method.suits(task.form, task.limits):
@@ -106,6 +112,8 @@ def _with_raised_rows(raw: RawSolution, task: Task) -> RawSolution | None:
     lower[span.slice] -= shift
     upper[span.slice] -= shift
     raised: LinearProgram = replace(program, row_lower=lower, row_upper=upper)
-    if (point := optimal_point(solver_named("highs").solve(raised, time_limit=task.deadline.left))) is None:
+    outcome = solver_named("highs").solve(raised, time_limit=task.deadline.left)
+    point = optimal_point(outcome)
+    if point is None:
         return None
     return replace(raw, outcome=replace(raw.outcome, point=point), channel=program.structure.channel(point))

@@ -125,8 +125,8 @@ def check_notion(
     chosen = usual if only is None else chosen_checks(only, _CHECKS)
     wrong = _failure("results", checked) if "results" in chosen else ""
     # The other checks use the results.
-    failures = [wrong] if wrong else [failure for title in chosen if (failure := _failure(title, checked))]
-    require_none(failures, repr(notion))
+    failures = [wrong] if wrong else [_failure(title, checked) for title in chosen]
+    require_none([failure for failure in failures if failure], repr(notion))
 
 
 def _failure(title: str, checked: _Checked) -> str:

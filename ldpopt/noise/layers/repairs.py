@@ -140,8 +140,8 @@ def _set_distances(case: RepairInput) -> list[Int]:
 
 def _best_column_weights(case: RepairInput, columns: Float, reports: Int) -> Float:
     """Return the channel of the best column weights; rows sum to one, and column j reports value ``reports[j]``."""
-    worth = case.prior @ (case.problem.utility.gain[:, reports] * columns)
-    found = linprog(-worth, A_eq=columns, b_eq=np.ones(len(columns)), method="highs")
+    gains = case.prior @ (case.problem.utility.gain[:, reports] * columns)
+    found = linprog(-gains, A_eq=columns, b_eq=np.ones(len(columns)), method="highs")
     if found.x is None:
         raise NoSolutionError(f"no column weights w >= 0 make all rows sum to one ({found.message})")
     channel = np.zeros(case.levels.shape)

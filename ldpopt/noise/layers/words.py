@@ -144,7 +144,7 @@ class WordMetric:
 
     @cached_property
     def _growth(self) -> int:
-        """``n!`` times the volume of the columns' hull in lattice cells, times the lattice's cosets in the ball."""
+        """Last difference of the layer sizes: ``n!`` times the hull's volume in lattice cells, times its cosets."""
         basis = _lattice_basis(self.columns)
         if len(basis) < self.dimension:
             if self.dimension > 2:

@@ -116,12 +116,10 @@ class Page:
         if not isinstance(table, dict):
             return key
         names = {name: (name.removesuffix("s"),) for name in table} if key else {n: _WORDS.get(n, ()) for n in table}
-        places = [
-            (match.start(), name)
-            for name, words in names.items()
-            for word in words
-            if (match := re.search(rf"\b{re.escape(word)}", what))
-        ]
+        places = []
+        for name, words in names.items():
+            matches = [re.search(rf"\b{re.escape(word)}", what) for word in words]
+            places += [(match.start(), name) for match in matches if match]
         if places:
             return self._inner_key((*key, min(places)[1]), what)
         # The only key of a table is meant whether or not the message names it; a kind alone lacks others.

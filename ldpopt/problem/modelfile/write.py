@@ -61,7 +61,8 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
 def _tables(model: Model) -> dict[str, Any]:
     """Tables of a file, in their order, in plain Python values."""
     problem, design = model.problem, model.design
-    tables: dict[str, Any] = {key: text for key in ("title", "source") if (text := getattr(model, key))}
+    texts = {"title": model.title, "source": model.source}
+    tables: dict[str, Any] = {key: text for key, text in texts.items() if text}
     if problem is None:
         if design is None:
             raise StatementError("the model has neither a problem nor a workload", do="give one of them")

@@ -1,4 +1,13 @@
-"""The exact optimum of a small problem, by simplex pivots in rationals; independent of the certificate's bound."""
+r"""The exact optimum of a small problem, by simplex pivots in rationals; independent of the certificate's bound.
+
+The constraints are written with a rational :math:`\alpha` close to :math:`e^\epsilon`. If all pairs have the same
+constraint, the smallest entry :math:`l_y` of every column is a variable:
+
+.. math:: l_y \le P(x, y), \qquad \alpha^{-1} P(x, y) - l_y \le \alpha^{-1} \delta .
+
+HiGHS proposes a basis in floats, and pivots in rationals make it optimal. A larger budget never makes the optimum
+worse, so a rational below :math:`e^\epsilon` and one above it enclose the true optimum.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -63,7 +72,8 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     if max(n, m) > MAX_SIZE:
         what = f"{n} answers and {m} reports are too many for pivots in rationals: at most {MAX_SIZE} of each"
         raise NotRepresentableError(what, do="use certify(solution)")
-    if (ties := problem.definition()) is None:
+    ties = problem.definition()
+    if ties is None:
         raise NotRepresentableError(f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)")
     farthest = float(max(_distances(ties), default=Fraction(0)))
     if float(ties.budget) * farthest > LARGEST:
@@ -108,7 +118,8 @@ def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
 def _optimum(problem: Problem, ties: Ties, up: bool) -> Fraction:
     """The exact optimum at one end of the budget's enclosure; events are added until it violates none."""
     n, m = problem.utility.shape
-    rows, ratio = _write_rows(problem, ties, up), _ratio(ties.budget, Fraction(1), up)
+    rows = _write_rows(problem, ties, up)
+    ratio = _ratio(ties.budget, Fraction(1), up)
     slack = ratio * Fraction(ties.delta)
     while True:
         value, channel = _solve_exactly(problem, rows)

@@ -263,7 +263,8 @@ def improve(table: CanonicalForm) -> CanonicalForm:
     if not table.is_feasible:
         table = _feasible(table)
     while True:
-        if (entering := next((j for j, cost in enumerate(table.reduced_costs.values()) if cost > 0), None)) is None:
+        entering = next((j for j, cost in enumerate(table.reduced_costs.values()) if cost > 0), None)
+        if entering is None:
             return table
         table = canonical_form(form, _exchange(table.basis, _leaving(table, entering), entering))
 
@@ -273,7 +274,8 @@ def _leaving(table: CanonicalForm, entering: int) -> int:
     form, x = table.form, list(table.basic_solution.values())
     column = solve_rows(basic_rows(form, table.basis), [[row[entering]] for row in form.matrix], None)
     steps = enumerate(zip(table.basis, column, strict=True))
-    if not (ratios := [(x[j] / step[0], j, k) for k, (j, step) in steps if step[0] > 0]):
+    ratios = [(x[j] / step[0], j, k) for k, (j, step) in steps if step[0] > 0]
+    if not ratios:
         raise UnboundedError(f"the objective is unbounded along {form.names[entering]!r}", do="bound it")
     return min(ratios)[2]
 
@@ -286,7 +288,8 @@ def _feasible(table: CanonicalForm) -> CanonicalForm:
     table = canonical_form(lowered, table.basis)
     while True:
         x = list(table.basic_solution.values())
-        if not (negative := [(j, k) for k, j in enumerate(table.basis) if x[j] < 0]):
+        negative = [(j, k) for k, j in enumerate(table.basis) if x[j] < 0]
+        if not negative:
             return canonical_form(form, table.basis)
         leaving = min(negative)[1]
         table = canonical_form(lowered, _exchange(table.basis, leaving, _entering(table, leaving)))
@@ -301,7 +304,8 @@ def _entering(table: CanonicalForm, leaving: int) -> int:
     inside = set(table.basis)
     outside = [j for j in range(form.shape[1]) if j not in inside]
     steps = {j: sum(weight * form.matrix[r][j] for r, weight in weights) for j in outside}
-    if not (ratios := [(sigma[j] / step, j) for j, step in steps.items() if step < 0]):
+    ratios = [(sigma[j] / step, j) for j, step in steps.items() if step < 0]
+    if not ratios:
         what = f"no point satisfies the rows: {form.names[table.basis[leaving]]!r} cannot be raised to 0"
         raise InfeasibleError(what, do="relax a row")
     return min(ratios)[1]
