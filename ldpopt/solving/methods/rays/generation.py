@@ -292,7 +292,7 @@ class Generation:
             channel = self.incumbent.channel(m)
         if self.proof is None:
             none = np.zeros(0, np.int64)
-            sums, pairs = np.zeros(n), TreeMultipliers(none, none, none, np.zeros(0), np.zeros(0))
+            sums, pairs = np.zeros(n), TreeMultipliers(self.trees.cone, none, none, none, np.zeros(0))
         else:
             sums, trees = self.proof
             spare = UNPROVED_SHARE * min(self.best_value - self.bound, self.bound)
