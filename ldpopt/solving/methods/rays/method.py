@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -126,7 +126,7 @@ class Rays(Method):
 def _unlisted_answer(problem: Problem, found: RaysResult, sums: Float, unit: float, outcome: Outcome) -> RawSolution:
     """An answer whose program has row sums only: privacy rows and reduced costs are not written out."""
     pairs = found.pairs
-    rows = np.arange(len(pairs.value), dtype=np.int32)
+    rows: Any = np.arange(len(pairs.value), dtype=np.int32)
     listed = PairRows(pairs.first, pairs.second, rows, pairs.output, unit * pairs.value)
     duals = sums if problem.utility.sense == "gain" else -sums
     outcome = replace(outcome, point=found.channel.reshape(-1), row_duals=duals)

@@ -121,7 +121,7 @@ class Trees:
             parts.append((first, second, value[:count].copy()))
             counts.append(count)
         first, second, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-        outputs = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        outputs: Any = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         return TreeMultipliers(self.cone, first, second, outputs, values)
 
     @property
