@@ -122,3 +122,13 @@ def test_an_answer_without_privacy_rows_has_the_same_certificate(monkeypatch, ki
     assert proofs[0].achieved == proofs[1].achieved
     assert proofs[0].bound == proofs[1].bound
     assert proofs[0].relative_gap <= 1e-3
+
+
+@pytest.mark.parametrize(("gap", "status"), [(5e-2, Status.OPTIMAL), (1e-6, Status.LIMIT)])
+def test_a_channel_of_patches_is_kept_if_no_time_is_left(monkeypatch, gap, status):
+    for name, value in (("MIN_INPUTS", 50), ("CORE", 30), ("WHOLE", 1000), ("MAX_SHARE", 1.0)):
+        monkeypatch.setattr(patches, name, value)
+    monkeypatch.setattr(method, "ENTRY_SECONDS", 1e6)
+    answer = lo.solve(grid(10, 2.0, 2), gap=gap, limits=RAYS, time_limit=100.0)
+    assert (answer.status, answer.solver) == (status, "rays (pairwise)")
+    assert lo.certify(answer).relative_gap <= 5e-2

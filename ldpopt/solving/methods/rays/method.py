@@ -98,7 +98,10 @@ class Rays(Method):
         seconds, processor_seconds = time.perf_counter() - began[0], time.process_time() - began[1]
         # Elapsed seconds per second of processor time, on a busy machine; 1 if the time is too short to measure.
         slowness = 1.0 if seconds < MIN_MEASURED else min(max(seconds / processor_seconds, 1.0), MAX_SLOWNESS)
-        found = work.run(gap, _before_repair(task.deadline, task.form, slowness), max_pivots)
+        until = _before_repair(task.deadline, task.form, slowness)
+        if work.stitched is None:
+            until.check("leaving time for repair and audit")
+        found = work.run(gap, until, max_pivots)
         is_optimal = found.ending == "gap" or found.gap <= ACCEPTED_GAP
         status = Status.OPTIMAL if is_optimal else Status.LIMIT if found.ending == "time" else Status.FAILED
         message = f"{found.rounds} rounds, gap {found.gap:.1e}, {ENDINGS[found.ending]}"
@@ -147,9 +150,7 @@ def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float) -> De
     is_graph = ties is None or ties.distance is None or bool((ties.distance == 1).all())
     pairs = form.n**2 if not is_graph or ties is None or ties.first is None else len(ties.first)
     shared = PAIR_SECONDS * pairs * form.m / min(cores(), 2)
-    earlier = deadline.before(slowness * (ENTRY_SECONDS * form.entries + shared))
-    earlier.check("leaving time for repair and audit")
-    return earlier
+    return deadline.before(slowness * (ENTRY_SECONDS * form.entries + shared))
 
 
 def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
