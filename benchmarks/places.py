@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 import ldpopt as lo
-from ldpopt.mechanism.repair import repair
+from ldpopt.solving import gap_check
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -116,6 +116,20 @@ CASES = [
 ]
 
 
+def timed_repair():
+    """A list to which every later repair of `solve` appends its CPU seconds."""
+    spent, repair = [], gap_check.repair
+
+    def timed(*given, **named):
+        began = time.process_time()
+        found = repair(*given, **named)
+        spent.append(time.process_time() - began)
+        return found
+
+    gap_check.repair = timed
+    return spent
+
+
 def run(kind, size, epsilon, prior_kind, loss, gap):
     distance, privacy = KINDS[kind](size, epsilon)
     n = len(distance)
@@ -127,11 +141,10 @@ def run(kind, size, epsilon, prior_kind, loss, gap):
     worth = lo.utility.table(distance if loss == "distance" else 1 - np.eye(n), sense="loss")
     del distance
     limit = SECONDS if n < 4900 else LARGE_SECONDS if n < 10_000 else LARGEST_SECONDS
+    spent = timed_repair()
     began, clock = time.process_time(), time.perf_counter()
     answer = lo.solve(lo.Problem(prior, worth, privacy), gap=gap, time_limit=limit)
     solved, wall = time.process_time(), time.perf_counter() - clock
-    repair(answer.mechanism.channel, privacy, ties=answer.problem.ties())
-    repaired = time.process_time()
     proof = lo.certify(answer)
     return {
         "kind": kind,
@@ -142,8 +155,8 @@ def run(kind, size, epsilon, prior_kind, loss, gap):
         "seconds": solved - began,
         "wall": wall,
         "prior": prior_kind,
-        "repair": repaired - solved,
-        "certify": time.process_time() - repaired,
+        "repair": sum(spent),
+        "certify": time.process_time() - solved,
         "gap": proof.relative_gap,
         "solver": answer.solver.split(" (")[0],
         "status": answer.status.value,
@@ -171,7 +184,7 @@ def page(rows):
         "",
         "Written by `python benchmarks/places.py`. Two cores, one run of each case. Random prior: Dirichlet;",
         "cities are those of tests/cities.py, epsilon is a kilometer's. Repair s, with its audit,",
-        " are part of CPU s, measured again on the answer; those of the certificate are not. The gap is the",
+        " are part of CPU s; those of the certificate are not. The gap is the",
         f"certificate's. A case may take {SECONDS:.0f} s of wall time, of 4900 places and more {LARGE_SECONDS:.0f} s,",
         f"of 10 000 {LARGEST_SECONDS:.0f} s; then the status is `limit` and the gap is what was proved. Earlier",
         "figures, large graphs, and what repair and certificate take:",

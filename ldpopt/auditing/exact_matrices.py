@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.labelled import take_labels
-from ldpopt.foundation.numbers import contains_non_numbers, real_array, require_room, summed
+from ldpopt.foundation.numbers import contains_non_numbers, real_array, require_room, row_blocks, summed
 
 ULPS = 2.0**-50  # relative slack of screening in floats; entries within it are decided in integers
 ROW_SUM_TOLERANCE = 1e-9  # largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1
@@ -69,7 +69,15 @@ def _masses(mechanism: Any) -> Exact:
     counts = mechanism.counts if used.all() else mechanism.counts[:, used]
     names, denominator = tuple(mechanism.outputs[y] for y in np.flatnonzero(used)), mechanism.denominator
     is_rounded = denominator > 2**53 or bool(denominator & (denominator - 1))
-    return Exact(counts, denominator, counts / float(denominator), mechanism.inputs, names, is_rounded)
+    floats = vars(mechanism).get("channel")  # shared if it has the same numbers, as a large one takes much memory
+    if floats is None or not used.all() or not _is_quotient(floats, counts, float(denominator)):
+        floats = counts / float(denominator)
+    return Exact(counts, denominator, floats, mechanism.inputs, names, is_rounded)
+
+
+def _is_quotient(floats: NDArray[np.float64], counts: NDArray[Any], denominator: float) -> bool:
+    """Whether floats equal counts divided by the denominator, bit by bit."""
+    return all(np.array_equal(floats[rows], counts[rows] / denominator) for rows in row_blocks(counts))
 
 
 def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:

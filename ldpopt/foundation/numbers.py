@@ -24,6 +24,8 @@ NON_NUMBER_TYPES = (
 MAX_AXES = 32  # lists within lists that are looked through for an entry that is no number
 MAX_BITS = 5000  # largest number of bits of a denominator; products of two such numbers are still fast
 
+BLOCK = 1 << 20  # number of entries of a matrix that are computed at once
+
 
 def real_array(values: ArrayLike, what: str) -> Float:
     """Copy into a float64 array; refuse ragged and masked arrays, and entries that are not numbers."""
@@ -119,6 +121,12 @@ def summed(values: Float, axis: int | None = None) -> Any:
     """Sum without a warning on overflow: the caller checks for infinite sums."""
     with np.errstate(over="ignore"):
         return values.sum(axis=axis)
+
+
+def row_blocks(array: NDArray[Any]) -> list[slice]:
+    """Slices of the rows of a matrix with about `BLOCK` entries each, for which little other memory is needed."""
+    size = max(1, BLOCK // max(1, array.shape[1]))
+    return [slice(begin, begin + size) for begin in range(0, len(array), size)]
 
 
 def normalized(weights: Float) -> Float:

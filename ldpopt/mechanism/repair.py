@@ -4,9 +4,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.auditing.audits import Audit
+from ldpopt.foundation.numbers import Float, Int
 from ldpopt.mechanism.channels import read_labelled_channel
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.rounding import no_private_channel, round_private
@@ -39,9 +41,16 @@ def repair(
     require_notion(privacy)
     values, names, reports = read_labelled_channel(channel, inputs, outputs)
     ties = privacy.ties(names, reports) if ties is None else ties
-    found, last = round_private(
-        values, ties, lambda part, columns: privacy.audit(Mechanism(part, names, [reports[y] for y in columns]))
-    )
+    audited: list[Mechanism] = []  # the last one, which usually is the result, and has its masses
+
+    def decide(part: Float, columns: Int) -> Audit:
+        audited[:] = [Mechanism(part, names, [reports[y] for y in columns])]
+        audit: Audit = privacy.audit(audited[0])
+        return audit
+
+    found, last = round_private(values, ties, decide)
     if found is None:
         raise no_private_channel(privacy, last)
-    return Repaired(Mechanism(found.channel, names, reports), found.audit, found.moved)
+    is_last = np.array_equal(audited[0].channel, found.channel)
+    mechanism = audited[0] if is_last else Mechanism(found.channel, names, reports)
+    return Repaired(mechanism, found.audit, found.moved)

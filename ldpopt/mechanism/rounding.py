@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.auditing.audits import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError
-from ldpopt.foundation.numbers import Float, Int, summed
+from ldpopt.foundation.numbers import Float, Int, row_blocks, summed
 from ldpopt.foundation.threads import ROWS, in_threads
 from ldpopt.mechanism import sampling
 from ldpopt.native import raise_columns, raise_to_products
@@ -31,6 +31,7 @@ SAMPLED = 64  # number of outputs compared first: a rounding that violates the c
 # Relative excess of an entry over its bound, per input, from which a rounding is rejected without an audit: raising
 # multiplies at most once for every input, each time with an error of at most 2**-53
 SURELY = 2.0**-50
+REJECTED_ENTRIES = 1 << 22  # number of entries that are compared with their bounds at once
 AUDITED_SHARE = 0.9  # if the best rounding moved little, another is only audited if it moves less than this share
 # Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require
 ROW_TOTAL = float(1 << sampling.BITS)
@@ -83,7 +84,8 @@ def no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationErr
 
 def largest_move(channel: Float, given: Float) -> float:
     """The largest probability mass by which a row differs from the given one (total variation)."""
-    return float(np.maximum(channel - given, 0).sum(axis=1).max())
+    blocks = row_blocks(channel)
+    return max(float(np.maximum(channel[rows] - given[rows], 0).sum(axis=1).max()) for rows in blocks)
 
 
 def _nearest(
@@ -95,12 +97,12 @@ def _nearest(
     accepted = ACCEPTED_MOVE if values.size <= SMALL_CHANNEL_ENTRIES else LARGE_ACCEPTED_MOVE
     for family in _rounding_families(values, ties, threshold):
         for counts in family:
-            channel = np.array(counts, float, order="C")  # row by row: the audit reads rows
-            channel /= ROW_TOTAL  # in place, as a channel may be large
+            channel = np.ascontiguousarray(counts, float)  # row by row: the audit reads rows
+            channel /= ROW_TOTAL  # in place, as a channel may be large; counts are not needed any more
             moved = largest_move(channel, values)
             if best is not None and best.moved <= LARGE_ACCEPTED_MOVE and moved >= AUDITED_SHARE * best.moved:
                 break  # the later ones of a family are more private, and move more
-            if ties is not None and _is_rejected(counts, ties):
+            if ties is not None and _is_rejected(channel, ties):
                 continue
             audit = decide(channel)
             if audit.verdict == "certified":
@@ -129,19 +131,20 @@ def _normalize(channel: Float, ties: Ties | None) -> Float:
     return values
 
 
-def _is_rejected(counts: Float, ties: Ties) -> bool:
-    """Whether the counts violate a claim without delta by so much that no audit is needed."""
+def _is_rejected(channel: Float, ties: Ties) -> bool:
+    """Whether masses over ``2**53`` violate a claim without delta by so much that no audit is needed."""
     if ties.delta:
         return False
     if ties.owner is None and not ties.is_compact:  # raising is exact up to roundoff
-        cone, step = _Cone.of_ties(ties), -(-counts.shape[1] // SAMPLED)
-        counts, surely = np.asarray(counts, float), 1 + len(counts) * SURELY
-        samples = (counts[:, ::step], counts) if step > 1 else (counts,)
+        cone, surely = _Cone.of_ties(ties), 1 + len(channel) * SURELY
+        step, parts = -(-channel.shape[1] // SAMPLED), -(-channel.size // REJECTED_ENTRIES)
+        samples = np.array_split(channel, parts, axis=1)
+        samples = [channel[:, ::step], *samples] if step > 1 else samples
         return any(bool((cone.raised(some) > some * surely).any()) for some in samples)
     if not ties.is_complete:
         return False
     high = ties.budget.enclosure()[1]
-    extremes = zip(counts.max(axis=0).tolist(), counts.min(axis=0).tolist(), strict=True)
+    extremes = zip(*((ROW_TOTAL * ends).tolist() for ends in (channel.max(axis=0), channel.min(axis=0))), strict=True)
     return any(int(most) * high.denominator > high.numerator * int(threshold) for most, threshold in extremes)
 
 

@@ -69,6 +69,8 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
 def multipliers_of(solution: Solution) -> Multipliers:
     """The multipliers of a solution's program."""
     program, outcome = solution.program, solution.outcome
+    if solution.multipliers is not None:
+        return solution.multipliers
     if program is None or outcome is None or outcome.row_duals is None:
         raise CertificateError(f"{solution.solver} returned no duals", do="solve with highs, cbc or cvxpy")
     return read_multipliers(solution.problem, program, outcome.row_duals)

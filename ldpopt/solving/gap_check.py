@@ -57,7 +57,7 @@ def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
     duals, point = raw.outcome.row_duals, raw.outcome.point
     if raw.repaired is None or duals is None or point is None or (len(duals), len(point)) != raw.program.shape:
         return None  # also if the multipliers are those of another program
-    multipliers = read_multipliers(problem, raw.program, duals)
+    multipliers = raw.multipliers or read_multipliers(problem, raw.program, duals)
     try:
         best = bound(problem, multipliers)
     except CertificateError:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldpopt.errors import InfeasibleError, LimitReachedError, NoSolutionError, UnboundedError
 from ldpopt.foundation.display import Facts, HasFacts, Part
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, row_blocks
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.problem.problem import Problem
@@ -19,6 +19,7 @@ from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.formulation import row_sums
 
 if TYPE_CHECKING:
+    from ldpopt.certificate.program_bound import Multipliers
     from ldpopt.certificate.program_certificate import Certificate
 
 
@@ -53,6 +54,9 @@ class Solution(HasFacts):
         The solved program, with its generated rows.
     outcome : Outcome
         The solver's own numbers, for `certify`.
+    multipliers : Multipliers or None
+        For graphs and metrics with more than 9 million entries: numbers that prove the bound, because the privacy rows
+        are not written out in `program`, and there are no reduced costs.
     """
 
     problem: Problem
@@ -68,6 +72,7 @@ class Solution(HasFacts):
     repaired: Repaired | None = field(default=None, repr=False)
     conflict: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
+    multipliers: Multipliers | None = field(default=None, repr=False)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -134,7 +139,8 @@ class Solution(HasFacts):
 
 def value_of(problem: Problem, channel: Float) -> float:
     """Value of a channel, shape (n, m), under a problem's objective, in the utility's unit."""
-    by_input = (problem.utility.matrix * channel).sum(axis=1)
+    utility = problem.utility.matrix
+    by_input = np.concatenate([(utility[rows] * channel[rows]).sum(axis=1) for rows in row_blocks(channel)])
     if problem.prior is not None:
         return math.fsum(problem.prior * by_input)
     return float(by_input.min() if problem.utility.sense == "gain" else by_input.max())

@@ -217,6 +217,7 @@ def _solution(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Sol
         notes,
         program,
         outcome,
+        multipliers=raw.multipliers,
     )
 
 

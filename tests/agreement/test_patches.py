@@ -98,3 +98,37 @@ def test_solve_ends_at_the_gap_with_and_without_rounds_of_all_inputs(monkeypatch
     assert lo.certify(answer).relative_gap <= gap
     best = lo.solve(problem, gap=1e-6, solver="interior").value
     assert best * (1 - 1e-5) <= answer.value <= best * (1 + 1.1 * gap)
+
+
+@pytest.mark.parametrize("sense", ["loss", "gain"])
+@pytest.mark.parametrize("kind", ["graph", "metric"])
+def test_an_answer_without_privacy_rows_has_the_same_certificate(monkeypatch, kind, sense):
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(5, 5))
+    places = np.stack(np.divmod(np.arange(25), 5), axis=1).astype(float)
+    privacy = lo.GraphDP(1.0, graph) if kind == "graph" else lo.MetricDP.of_points(1.0, places)
+    distance = np.linalg.norm(places[:, None] - places, axis=2)
+    worth = lo.utility.table(distance if sense == "loss" else 9 - distance, sense=sense)
+    problem = lo.Problem(np.random.default_rng(3).dirichlet(np.ones(25)), worth, privacy)
+    listed = lo.solve(problem, gap=1e-3, limits=RAYS)
+    monkeypatch.setattr(method, "UNLISTED", 0)
+    answer = lo.solve(problem, gap=1e-3, limits=RAYS)
+    assert answer.multipliers is not None
+    assert listed.multipliers is None
+    assert len(answer.program.row_lower) == 25 < len(listed.program.row_lower)
+    assert answer.mechanism == listed.mechanism
+    assert answer.status is listed.status is Status.OPTIMAL
+    assert answer.duals["row_sum"] == pytest.approx(listed.duals["row_sum"])
+    proofs = [lo.certify(one) for one in (answer, listed)]
+    assert proofs[0].achieved == proofs[1].achieved
+    assert proofs[0].bound == proofs[1].bound
+    assert proofs[0].relative_gap <= 1e-3
+
+
+@pytest.mark.parametrize(("gap", "status"), [(5e-2, Status.OPTIMAL), (1e-6, Status.LIMIT)])
+def test_a_channel_of_patches_is_kept_if_no_time_is_left(monkeypatch, gap, status):
+    for name, value in (("MIN_INPUTS", 50), ("CORE", 30), ("WHOLE", 1000), ("MAX_SHARE", 1.0)):
+        monkeypatch.setattr(patches, name, value)
+    monkeypatch.setattr(method, "ENTRY_SECONDS", 1e6)
+    answer = lo.solve(grid(10, 2.0, 2), gap=gap, limits=RAYS, time_limit=100.0)
+    assert (answer.status, answer.solver) == (status, "rays (pairwise)")
+    assert lo.certify(answer).relative_gap <= 5e-2

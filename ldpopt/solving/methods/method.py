@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ldpopt.certificate.program_bound import Multipliers
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.mechanism.repair import Repaired
@@ -47,6 +48,7 @@ class RawSolution:
     gap: float | None = None
     repaired: Repaired | None = None  # the repaired and audited channel (`gap_check.repair_and_measure`)
     used_executor: bool = False  # whether workers of a cluster were used
+    multipliers: Multipliers | None = None  # if the program has not all rows to which they belong
 
 
 @dataclass(frozen=True)

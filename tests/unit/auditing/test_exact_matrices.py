@@ -98,3 +98,12 @@ def test_other_arrays_are_refused(channel):
 def test_ragged_lists_and_text_are_refused(channel):
     with pytest.raises((MechanismError, StatementError), match="not a rectangular array"):
         lo.audit(channel)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_floats_of_masses_are_the_channel_if_they_are_equal(moved):
+    channel = lo.closed_forms.randomized_response(5, 1.0).mechanism.channel
+    mechanism = lo.Mechanism(channel * (1 - 2.0**-40) if moved else channel)
+    found = exact(mechanism)
+    assert (found.floats is mechanism.channel) != moved
+    assert found.floats.tolist() == (mechanism.counts / 2**53).tolist()

@@ -13,6 +13,7 @@ from builders import hops
 from ldpopt import ApproximateLDP, GraphDP, Mechanism, MetricDP, OneSided, PureLDP, UtilityOptimizedLDP, audit
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError, StatementError
+from ldpopt.foundation import numbers
 from ldpopt.mechanism import rounding as module
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.rounding import ROW_TOTAL
@@ -317,10 +318,10 @@ def test_a_channel_that_is_private_is_rounded_and_no_more(audits, notion):
 
 def test_counts_that_are_one_unit_over_are_rejected_before_an_audit():
     ties = Ties("log(3)", 2)
-    fits = np.array([[3.0, 1.0], [1.0, 3.0]]) * 2**51
+    fits, over = np.array([[0.75, 0.25], [0.25, 0.75]]), np.array([[1, -1], [0, 0]]) / ROW_TOTAL
     assert not module._is_rejected(fits, ties)
-    assert module._is_rejected(fits + np.array([[1, -1], [0, 0]]), ties)
-    assert not module._is_rejected(fits + np.array([[1, -1], [0, 0]]), Ties("log(3)", 2, delta=0.1))
+    assert module._is_rejected(fits + over, ties)
+    assert not module._is_rejected(fits + over, Ties("log(3)", 2, delta=0.1))
     assert not module._is_rejected(fits[:, ::-1] * [[1, 4]], Ties("log(3)", 2, np.array([0]), np.array([1])))
 
 
@@ -384,3 +385,31 @@ def test_an_input_whose_reports_are_all_forbidden_reports_the_first_allowed_one(
     assert fixed.audit.verdict == "certified"
     assert fixed.mechanism.channel[0].tolist() == [1.0, 0.0, 0.0]
     assert np.abs(fixed.mechanism.channel[1] - fixed.mechanism.channel[2]).max() > 0.1
+
+
+@pytest.mark.parametrize("over", [0, 7, 69])
+def test_counts_are_compared_in_parts_of_columns(monkeypatch, over):
+    graph = nx.path_graph(40)
+    ties = GraphDP(1.0, graph).ties(range(40), range(70))
+    fits = np.exp(-0.99 * np.abs(np.arange(40)[:, None] - np.arange(70) / 2))
+    wrong = fits.copy()
+    wrong[3, over] *= 100
+    for entries in (1, 200, 1 << 22):
+        monkeypatch.setattr(module, "REJECTED_ENTRIES", entries)
+        assert not module._is_rejected(fits, ties)
+        assert module._is_rejected(wrong, ties)
+
+
+def test_the_largest_move_is_the_same_in_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    one, other = rng.dirichlet(np.ones(7), size=(2, 30))
+    expected = total_variation(one, other)
+    for entries in (1, 20, 1000):
+        monkeypatch.setattr(numbers, "BLOCK", entries)
+        assert module.largest_move(one, other) == expected
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_the_mechanism_of_a_repair_is_the_audited_one(audits, notion):
+    fixed = repair(np.random.default_rng(1).dirichlet(np.full(4, 0.5), size=4), NOTIONS[notion](1.0))
+    assert any(np.array_equal(one.channel, fixed.mechanism.channel) for one in audits)

@@ -72,7 +72,8 @@ class Cone:
         """Losses of some pairs, which are tied or in the table."""
         if len(self._table):
             return np.asarray(self._table[first, second])
-        return np.asarray(self.loss[np.searchsorted(self.first * self.n + self.second, first * self.n + second)])
+        wanted = first.astype(np.int64) * self.n + second
+        return np.asarray(self.loss[np.searchsorted(self.first * self.n + self.second, wanted)])
 
     def kernels(self, roots: Int, deadline: Deadline = NO_LIMIT) -> tuple[float, NDArray[Any]]:
         """The largest loss from a root, and for each root the parents in a tree of its shortest chains of ties."""

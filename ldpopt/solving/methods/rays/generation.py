@@ -126,8 +126,10 @@ class Generation:
 
     def run_within(self, gap: float, deadline: Deadline = NO_LIMIT, max_pivots: float = inf) -> RaysResult:
         """The same, where BLAS has few threads already."""
-        is_done = self.stitched is not None and (1 + UNPROVED_SHARE) * self.gap <= gap
-        return self._result("gap" if is_done else self._run(gap, deadline, max_pivots))
+        if self.stitched is not None and (1 + UNPROVED_SHARE) * self.gap <= gap:
+            return self._result("gap")
+        is_late = self.stitched is not None and deadline.is_over  # even a first master would take time and memory
+        return self._result("time" if is_late else self._run(gap, deadline, max_pivots))
 
     def _run(self, gap: float, deadline: Deadline, max_pivots: float) -> str:
         """Do rounds from the first master on; return why they ended."""
@@ -292,7 +294,7 @@ class Generation:
             channel = self.incumbent.channel(m)
         if self.proof is None:
             none = np.zeros(0, np.int64)
-            sums, pairs = np.zeros(n), TreeMultipliers(none, none, none, np.zeros(0), np.zeros(0))
+            sums, pairs = np.zeros(n), TreeMultipliers(self.trees.cone, none, none, none, np.zeros(0))
         else:
             sums, trees = self.proof
             spare = UNPROVED_SHARE * min(self.best_value - self.bound, self.bound)

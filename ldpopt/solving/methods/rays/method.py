@@ -5,23 +5,25 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ldpopt.auditing.exact_matrices import ULPS
+from ldpopt.certificate.program_bound import Multipliers, PairRows
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, require_memory
 from ldpopt.foundation.threads import cores
 from ldpopt.problem.problem import Problem
-from ldpopt.solvers import Status
+from ldpopt.solvers import Outcome, Status
+from ldpopt.solving.formulation import row_sums
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, pair_answer
 from ldpopt.solving.problem_form import ProblemForm
 
 if TYPE_CHECKING:
-    from ldpopt.solving.methods.rays.generation import Scale
+    from ldpopt.solving.methods.rays.generation import RaysResult, Scale
 
 GAP = 1e-9  # relative gap at which to stop, by default
 ACCEPTED_GAP = 1e-7  # relative gap accepted as optimal if it does not shrink any more
@@ -33,6 +35,7 @@ ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 2e-9
 # Memory per entry of the channel, including the certificate (measured with a grid of 900 inputs); with patches alone
 ENTRY_BYTES, PATCHES_BYTES = 500.0, 170.0
 WHOLE = 3000  # number of inputs of a graph beyond which patches alone are solved
+UNLISTED = 9e6  # number of entries above which the program of an answer has no privacy rows, which take most memory
 # Seconds from which the slowness of a busy machine is measured, and its largest value
 MIN_MEASURED, MAX_SLOWNESS = 0.2, 4.0
 # Reasons to stop, in words
@@ -95,23 +98,44 @@ class Rays(Method):
         seconds, processor_seconds = time.perf_counter() - began[0], time.process_time() - began[1]
         # Elapsed seconds per second of processor time, on a busy machine; 1 if the time is too short to measure.
         slowness = 1.0 if seconds < MIN_MEASURED else min(max(seconds / processor_seconds, 1.0), MAX_SLOWNESS)
-        found = work.run(gap, _before_repair(task.deadline, task.form, slowness), max_pivots)
+        until = _before_repair(task.deadline, task.form, slowness)
+        if work.stitched is None:
+            until.check("leaving time for repair and audit")
+        found = work.run(gap, until, max_pivots)
         is_optimal = found.ending == "gap" or found.gap <= ACCEPTED_GAP
         status = Status.OPTIMAL if is_optimal else Status.LIMIT if found.ending == "time" else Status.FAILED
         message = f"{found.rounds} rounds, gap {found.gap:.1e}, {ENDINGS[found.ending]}"
-        pairs = found.pairs
+        used_executor = work.views is not None and work.views.cluster is not None
+        del work, costs  # large arrays
+        sums = -(scale.unit * found.sums + least)
+        if task.form.entries > UNLISTED:
+            raw = _unlisted_answer(task.problem, found, sums, scale.unit, Outcome(status, message))
+            return replace(raw, used_executor=used_executor)
+        pairs, loss = found.pairs, found.pairs.loss
         raw = pair_answer(
             task.problem,
             found.channel,
-            (pairs.first, pairs.second, pairs.output, np.exp(-pairs.loss) * (1 - (4 + pairs.loss) * ULPS)),
-            np.concatenate([-(scale.unit * found.sums + least), scale.unit * pairs.value]),
+            (pairs.first, pairs.second, pairs.output, np.exp(-loss) * (1 - (4 + loss) * ULPS)),
+            np.concatenate([sums, scale.unit * pairs.value]),
             status,
             message,
             rounds=found.rounds,
             solver=self.name,
             gap=found.gap,
         )
-        return replace(raw, used_executor=work.views is not None and work.views.cluster is not None)
+        return replace(raw, used_executor=used_executor)
+
+
+def _unlisted_answer(problem: Problem, found: RaysResult, sums: Float, unit: float, outcome: Outcome) -> RawSolution:
+    """An answer whose program has row sums only: privacy rows and reduced costs are not written out."""
+    pairs = found.pairs
+    rows: Any = np.arange(len(pairs.value), dtype=np.int32)
+    listed = PairRows(pairs.first, pairs.second, rows, pairs.output, unit * pairs.value)
+    duals = sums if problem.utility.sense == "gain" else -sums
+    outcome = replace(outcome, point=found.channel.reshape(-1), row_duals=duals)
+    program, multipliers = row_sums(problem), Multipliers("pairwise", None, None, listed, ())
+    raw = RawSolution(program, outcome, found.channel, found.rounds, Rays.name, found.gap)
+    return replace(raw, multipliers=multipliers)
 
 
 def _bytes(form: ProblemForm) -> float:
@@ -126,9 +150,7 @@ def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float) -> De
     is_graph = ties is None or ties.distance is None or bool((ties.distance == 1).all())
     pairs = form.n**2 if not is_graph or ties is None or ties.first is None else len(ties.first)
     shared = PAIR_SECONDS * pairs * form.m / min(cores(), 2)
-    earlier = deadline.before(slowness * (ENTRY_SECONDS * form.entries + shared))
-    earlier.check("leaving time for repair and audit")
-    return earlier
+    return deadline.before(slowness * (ENTRY_SECONDS * form.entries + shared))
 
 
 def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:

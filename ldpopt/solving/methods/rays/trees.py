@@ -21,11 +21,16 @@ CHUNK = 1 << 14  # entries of the outputs that a thread computes between two che
 class TreeMultipliers:
     """Positive multipliers of the tight ties ``ratio p[first] - p[second] <= 0`` of all outputs."""
 
+    cone: Cone
     first: Int
     second: Int
     output: Int
-    loss: Float  # logarithms of 1 / ratio
     value: Float  # the multipliers
+
+    @property
+    def loss(self) -> Float:
+        """Logarithms of 1 / ratio."""
+        return self.cone.losses(self.first, self.second)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,16 +111,18 @@ class Trees:
     def multipliers(self, costs: Float, sums: Float, spare: float = 0.0) -> TreeMultipliers:
         """Multipliers of the trees' ties that prove each output's price less ``spare``, or a price of 0."""
         node, value = np.empty(self.cone.n, np.int64), np.empty(self.cone.n)
-        parts = []
+        parts, counts = [], []  # in small integers, as there may be a multiplier for nearly every entry
         for y, root in enumerate(self.roots):
             parent, side = self.parent[y], self.side[y]
             count = write_multipliers(root, parent, side, costs[y] - sums, self.cone.lengths, spare, node, value)
-            chosen = node[:count].copy()
-            above, is_held_below = parent[chosen].astype(np.int64), side[chosen] < 0
+            chosen = node[:count].astype(np.int32)
+            above, is_held_below = parent[chosen].astype(np.int32), side[chosen] < 0
             first, second = np.where(is_held_below, above, chosen), np.where(is_held_below, chosen, above)
-            parts.append((first, second, np.full(count, y), value[:count].copy()))
-        first, second, outputs, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return TreeMultipliers(first, second, outputs, self.cone.losses(first, second), values)
+            parts.append((first, second, value[:count].copy()))
+            counts.append(count)
+        first, second, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+        outputs: Any = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        return TreeMultipliers(self.cone, first, second, outputs, values)
 
     @property
     def chunks(self) -> list[Int]:
