@@ -13,12 +13,11 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from liu_zhou_printed import BUDGETS, TABLE_4, TABLE_6, TABLE_7, TABLE_8, TABLE_9
+from liu_zhou_printed import BUDGETS, TABLE_4, TABLE_6, TABLE_7, TABLE_8, TABLE_9, friedman_statistic
 from scipy import stats
 from shared import BLUE, GREEN, RED, Record, save, write_csv
 
 from ldpopt import mean
-from ldpopt.studies import experiment
 
 TESTS, MEANS = "tests/paper/test_liu_zhou_tables.py", "docs/theory/mean.md"
 P_VALUES = (
@@ -36,7 +35,7 @@ P_VALUES = (
 
 def friedman(folder, record):
     """R17, R19, R20: Friedman's test from printed means of ranks."""
-    statistic, p = experiment.friedman_statistic([1.4, 3.833333, 3.7, 2.4, 3.666667], 30)
+    statistic, p = friedman_statistic([1.4, 3.833333, 3.7, 2.4, 3.666667], 30)
     record.value("R17", "Friedman from Table 5's means", statistic, "54.587", where="friedman.csv")
     record.value("R17", "its p", p, "3.966e-11", where="friedman.csv")
     ranks = ["".join(str(int(rank)) for rank in stats.rankdata(row)) for row in TABLE_4.values()]
@@ -46,7 +45,7 @@ def friedman(folder, record):
     )
     rows = []
     for epsilon, row, statistic, p in zip(BUDGETS, TABLE_6, TABLE_7, P_VALUES, strict=True):
-        again, total = experiment.friedman_statistic(row, 30)[0], sum(row)
+        again, total = friedman_statistic(row, 30)[0], sum(row)
         rows.append((epsilon, *row, total, statistic, again, p, stats.chi2.sf(statistic, 4)))
         because = f"its ranks sum to {total:.2f}, not 15" if abs(total - 15) > 0.025 else "ranks have two digits"
         record.value(

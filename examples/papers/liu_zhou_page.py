@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import shared
-from liu_zhou_printed import BUDGETS, FIVE, TABLE_6, TABLE_7, TABLE_8
+from liu_zhou_printed import BUDGETS, FIVE, TABLE_6, TABLE_7, TABLE_8, friedman_statistic
 
 from ldpopt import mean
 from ldpopt.studies import experiment
@@ -90,7 +90,7 @@ def ranks(result, tests):
     rows = []
     for epsilon, test in zip(result.epsilons, tests, strict=True):
         paper = TABLE_6[BUDGETS.index(epsilon)]
-        again = experiment.friedman_statistic(paper, 30)[0]
+        again = friedman_statistic(paper, 30)[0]
         pairs = (f"{ours:.2f} ({theirs:.2f})" for ours, theirs in zip(test.mean_ranks, paper, strict=True))
         statistics = (test.statistic, TABLE_7[BUDGETS.index(epsilon)], again)
         rows.append([f"{epsilon:g}", *pairs, *(f"{value:.1f}" for value in statistics)])

@@ -28,7 +28,7 @@ import liu_zhou_page as page
 import matplotlib.pyplot as plt
 import motion
 import numpy as np
-from liu_zhou_printed import BUDGETS, FIVE, TABLE_4, TABLE_6, TABLE_7, TABLE_8, TABLE_9
+from liu_zhou_printed import BUDGETS, FIVE, TABLE_4, TABLE_6, TABLE_7, TABLE_8, TABLE_9, friedman_statistic
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from scipy.stats import chi2, f_oneway, rankdata
@@ -102,7 +102,7 @@ def ranks(folder, result):
     printed = [BUDGETS.index(epsilon) for epsilon in result.epsilons]
     rows = [(e, *t.mean_ranks, *TABLE_6[i]) for e, t, i in zip(result.epsilons, tests, printed, strict=True)]
     write_csv(folder / "table_6.csv", ("epsilon", *FIVE, *(f"{name}, paper" for name in FIVE)), rows)
-    again = [experiment.friedman_statistic(TABLE_6[i], 30)[0] for i in printed]
+    again = [friedman_statistic(TABLE_6[i], 30)[0] for i in printed]
     rows = [
         (e, t.statistic, t.p_value, TABLE_7[i], value, sum(TABLE_6[i]))
         for e, t, i, value in zip(result.epsilons, tests, printed, again, strict=True)

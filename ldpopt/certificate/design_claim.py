@@ -33,23 +33,10 @@ LARGEST_FILE = 2**31  # largest file that is read, in bytes
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DesignClaim(HasFacts, ABC):
-    """The common part of certificates of designs.
+    """The common part of certificates of designs."""
 
-    Attributes
-    ----------
-    workload : Workload
-        The numbers that are estimated.
-    privacy : privacy notion
-        The notion that the mechanism satisfies.
-    achieved, bound : Fraction
-        Mean squared error of the mechanism with its estimator, average or largest; lower bound on the variance of every
-        private mechanism with any number of reports.
-    multipliers : Bound
-        Multipliers that prove the bound.
-    flaws : tuple of str
-        Failures of the file itself; `recheck` returns them too.
-    """
-
+    # Mean squared error of the mechanism with its estimator, average or largest, and a lower bound on the variance of
+    # every private mechanism with any number of reports; `recheck` returns the flaws of the file itself too.
     workload: Workload
     privacy: Any
     achieved: Fraction
@@ -105,13 +92,7 @@ class DesignClaim(HasFacts, ABC):
         """Statement and mechanism as JSON data, each exactly, but for what all certificates have."""
 
     def to_dict(self, about: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """JSON data with their digest; ``about`` is the part of the file that proves nothing.
-
-        Raises
-        ------
-        CertificateError
-            If a label is neither text nor a number.
-        """
+        """JSON data with their digest; ``about`` is the part of the file that proves nothing."""
         privacy = to_table(self.privacy, self.workload.inputs)
         data = {"format": FORMAT, "privacy": privacy, "objective": self.objective, **self.plain()}
         data["multipliers"] = {"kind": self.multipliers.kind, **self.multipliers.plain()}
@@ -124,14 +105,7 @@ class DesignClaim(HasFacts, ABC):
         """Write statement, mechanism, multipliers and claim as JSON, each exactly; atomic.
 
         The file also has the title, the notion, the audited epsilon, the digest of the mechanism and the version; and a
-        digest of everything in the file.
-
-        Raises
-        ------
-        CertificateError
-            If a label is neither text nor a number.
-        ModelFileError
-            If the file cannot be written.
+        digest of everything in the file. A label that is neither text nor a number is an error.
         """
         data = self.to_dict(origin_of_mechanism(self.digest, title, self.audit))
         with replacing(path) as stream:
@@ -139,13 +113,7 @@ class DesignClaim(HasFacts, ABC):
 
     @classmethod
     def load(cls, path: FilePath) -> Self:
-        """Read what `save` wrote; none of its claims is checked before `recheck`.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing or is not such a certificate.
-        """
+        """Read what `save` wrote; none of its claims is checked before `recheck`."""
         entry = open_document(path, LARGEST_FILE)
         return cls.from_dict(entry.value, entry.path)
 
@@ -175,13 +143,7 @@ class DesignClaim(HasFacts, ABC):
         """Read the parts of a file but for the numbers of its claim: the arguments of the class."""
 
     def recheck(self) -> tuple[str, ...]:
-        """Compute every number again from statement, mechanism and multipliers; return what does not hold.
-
-        Returns
-        -------
-        tuple of str
-            Failures; empty if the certificate holds.
-        """
+        """Compute every number again from statement, mechanism and multipliers; return what does not hold."""
         is_private = self.audit.verdict == "certified"
         found = () if is_private else (f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found",)
         return (*self.flaws, *found, *self._wrong_numbers())

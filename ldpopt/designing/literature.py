@@ -38,11 +38,7 @@ def variances_of(workload: Workload, channel: Float, weights: Float) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class SetProtocol:
-    """A protocol whose report is a set of answers.
-
-    Under the answer ``x`` the probability of a set is proportional to the share of its size, times ``e**-epsilon`` if
-    it does not contain ``x``.
-    """
+    """A protocol that reports a set, likely by the share of its size, times ``e**-epsilon`` without the answer."""
 
     n: int
     epsilon: float

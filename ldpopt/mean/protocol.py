@@ -24,15 +24,9 @@ MAX_REPORT = 1e150  # largest report; its square does not overflow
 
 
 class MeanProtocol(ABC):
-    """Draws reports of bounded answers, and estimates their mean: a `Protocol` of numbers, `VectorProtocol` of vectors.
+    """Draws reports of bounded answers and estimates their mean: a `Protocol` of numbers, a `VectorProtocol`."""
 
-    Attributes
-    ----------
-    natural_domain : tuple of float
-        The domain on the protocol's own scale, which its reports have; equal to it unless another one is given.
-    """
-
-    natural_domain: tuple[float, float] = (-1.0, 1.0)
+    natural_domain: tuple[float, float] = (-1.0, 1.0)  # on the protocol's own scale, which its reports have
     _data_domain: Domain = None
 
     @property

@@ -30,7 +30,7 @@ from ldpopt.tables.files import position_of, reading
 
 # Protocols of `ldpopt.mean` whose only parameter is the budget
 PROTOCOLS = ("Duchi", "Piecewise", "Hybrid", "Laplace", "SquareWave", "RandomCensoring")
-__all__ = ["Friedman", "MeanExperiment", "Run", "compare_means", "compare_means_grid", "friedman", "friedman_statistic"]
+__all__ = ["Friedman", "MeanExperiment", "Run", "compare_means", "compare_means_grid", "friedman"]
 Make = Callable[[float], Any]
 Data = Callable[[int, np.random.Generator], Any]
 # Number of users over whom a variance is averaged that is not a quadratic; a quadratic uses exact moments
@@ -348,24 +348,6 @@ def friedman(errors: ArrayLike) -> Friedman:
         raise StatementError(what, do="pass 2 or more rows, 3 or more columns, all finite")
     found = friedmanchisquare(*table.T)
     return Friedman(float(found.statistic), float(found.pvalue), rankdata(table, axis=1).mean(axis=0))
-
-
-def friedman_statistic(mean_ranks: ArrayLike, sets: int) -> tuple[float, float]:
-    """Friedman's statistic and p-value from mean ranks only, without ties; checks published tables.
-
-    Examples
-    --------
-    >>> round(friedman_statistic([1.4, 23 / 6, 3.7, 2.4, 11 / 3], 30)[0], 3)
-    54.587
-    """
-    from scipy.stats import chi2
-
-    ranks = real_array(mean_ranks, "list of mean ranks")
-    k = len(ranks)
-    if ranks.ndim != 1 or k < 3:
-        raise StatementError(f"{k} mean ranks are too few for the test", do="pass a list of at least 3")
-    statistic = 12 * sets / (k * (k + 1)) * float((ranks**2).sum() - k * (k + 1) ** 2 / 4)
-    return statistic, float(chi2.sf(statistic, k - 1))
 
 
 class Resampled:
