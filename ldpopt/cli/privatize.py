@@ -55,14 +55,12 @@ def privatize(
     require_folder(answers, dask)
     options.require_distinct(column or [], "column {} is named twice", do="name each column once")
     questions = read_questions(file, column, missing=missing, missing_answer=missing_answer)
-    survey, kept = questions.survey, keep or []
+    survey, kept, dropped = questions.survey, keep or [], list[str]()
 
-    def announce(dropped: Sequence[str]) -> None:
+    def announce(columns: Sequence[str]) -> None:
         for line in _warnings(questions, seed, kept):
             say(line)
-        if dropped:
-            names = ", ".join(map(label, dropped[:10])) + (", ..." if len(dropped) > 10 else "")
-            say(f"note: not copied: {names}; --keep NAME copies a column, unprotected, such as groups for --by")
+        dropped.extend(columns)
 
     if is_folder(answers):
         announce([])
@@ -73,6 +71,9 @@ def privatize(
         how |= {"one_question": survey.one_question, "announce": announce}
         with working(f"privatizing {Path(answers).name}"):
             total = privatize_file(answers, output, survey.asked, **how)
+    if dropped:
+        names = ", ".join(map(label, dropped[:10])) + (", ..." if len(dropped) > 10 else "")
+        say(f"note: not copied: {names}; --keep NAME copies a column, unprotected, such as groups for --by")
     if total == 0:
         say("note: the table has a header and no rows")
     data: dict[str, Any] = {"rows": total}

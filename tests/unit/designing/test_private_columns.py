@@ -128,7 +128,7 @@ def test_too_many_rays_are_refused():
         (OneSided(1.0, range(18)), 20, NotRepresentableError, "18 sensitive"),
         (GraphDP(1.0, nx.path_graph(3)), 4, StatementError, "missing"),
         (GraphDP(0.0, nx.path_graph(4)), 4, StatementError, "epsilon = 0"),
-        ("pure", 4, StatementError, "design"),
+        ("pure", 4, StatementError, "not a privacy notion"),
     ],
 )
 def test_refused_in_words(privacy, n, error, words):
