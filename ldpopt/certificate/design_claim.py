@@ -92,7 +92,7 @@ class DesignClaim(HasFacts, ABC):
         """Statement and mechanism as JSON data, each exactly, but for what all certificates have."""
 
     def to_dict(self, about: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """JSON data with their digest; ``about`` is the part of the file that proves nothing."""
+        """JSON data with digest, and ``about``, which proves nothing; `CertificateError` if a label has no text."""
         privacy = to_table(self.privacy, self.workload.inputs)
         data = {"format": FORMAT, "privacy": privacy, "objective": self.objective, **self.plain()}
         data["multipliers"] = {"kind": self.multipliers.kind, **self.multipliers.plain()}
@@ -105,7 +105,8 @@ class DesignClaim(HasFacts, ABC):
         """Write statement, mechanism, multipliers and claim as JSON, each exactly; atomic.
 
         The file also has the title, the notion, the audited epsilon, the digest of the mechanism and the version; and a
-        digest of everything in the file. A label that is neither text nor a number is an error.
+        digest of everything in the file. `CertificateError` if a label is neither text nor a number, `ModelFileError`
+        if the file cannot be written.
         """
         data = self.to_dict(origin_of_mechanism(self.digest, title, self.audit))
         with replacing(path) as stream:
@@ -113,7 +114,7 @@ class DesignClaim(HasFacts, ABC):
 
     @classmethod
     def load(cls, path: FilePath) -> Self:
-        """Read what `save` wrote; none of its claims is checked before `recheck`."""
+        """Read what `save` wrote, unchecked before `recheck`; `ModelFileError` if the file is no such certificate."""
         entry = open_document(path, LARGEST_FILE)
         return cls.from_dict(entry.value, entry.path)
 
@@ -143,7 +144,7 @@ class DesignClaim(HasFacts, ABC):
         """Read the parts of a file but for the numbers of its claim: the arguments of the class."""
 
     def recheck(self) -> tuple[str, ...]:
-        """Compute every number again from statement, mechanism and multipliers; return what does not hold."""
+        """Compute every number again from the file's statement; return the failures, none if the certificate holds."""
         is_private = self.audit.verdict == "certified"
         found = () if is_private else (f"the mechanism is not private: epsilon {self.audit.epsilon:.9g} found",)
         return (*self.flaws, *found, *self._wrong_numbers())
