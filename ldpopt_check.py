@@ -41,7 +41,7 @@ import sys
 from bisect import bisect
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import accumulate, combinations, combinations_with_replacement, compress, pairwise, permutations, product
 from math import ceil, comb, e, floor, frexp, isqrt, prod
@@ -893,18 +893,20 @@ def transform(found, sizes):
     return found
 
 
-def by_moments(design, eigenvalues, level, factors):
+def by_moments(design, eigenvalues, level, factors, apart):
     """Questions of two answers each: as `by_product`, with the largest eigenvalue of each number of questions."""
     d = design.c.bit_length() - 1
     mu, off = in_scheme(design, [2] * d)
     groups = [[m for place, m in enumerate(mu) if place.bit_count() == j] for j in range(d + 1)]
     largest = [max(group) + off for group in groups]
-    return most_by_moments(design.base, largest, list(map(sum, groups)), eigenvalues, level, factors) - design.spread
+    total = list(map(sum, groups))
+    return most_by_moments(design.base, largest, total, eigenvalues, level, factors, apart) - design.spread
 
 
-def most_by_moments(base, largest, total, eigenvalues, level, factors):
+def most_by_moments(base, largest, total, eigenvalues, level, factors, apart):
     """``2 tr(SG) - 1.y``, if ``(1-b)^2 sum_j nu_j W_j <= y E v^2`` for all sets: both sides are linear in moments.
-    A moment is the share of answers ``x`` that are in the set with two answers, given three distances; () is 1. The
+    A moment is the share of answers ``x`` that are in the set with two answers, given three distances, or with three,
+    as in `four`; () is 1. ``apart`` are the distances of two given answers, for matrices of moments of four. The
     right side less the left, times ``2**d``, is ``sum tr(L' M L)`` over the matrices ``M`` of `moments` and a rest: no
     moment is negative, none is above the share of the set. ``W_j`` is the set's weight in the sets of ``j`` questions.
     """
@@ -914,13 +916,15 @@ def most_by_moments(base, largest, total, eigenvalues, level, factors):
         for i in range(d + 1):  # 2**d W_j is the sum of C(d, i) K_j(i) times the moment of two answers at distance i
             rest[0, i, i] = rest.get((0, i, i), 0) + (1 - b) ** 2 * share * comb(d, i) * signs(d, j, i)
     rest[()], rest[mass] = 2**d * level * b**2, rest[mass] + 2**d * level * 2 * b * (1 - b)
-    blocks = list(moments(d))
+    need(all(type(a) is int and 0 < a <= d for a in apart), "distances are from 1 to the number of questions")
+    blocks = [*moments(d), *(block for a in apart for block in given_two(d, a)), *forms(d)]
     (given,), unit = short([double(factors, sum(size * (size + 1) // 2 for size, _ in blocks))])
     given = iter(given)
     for size, entries in blocks:
         lower = [[next(given) for _ in range(i + 1)] for i in range(size)]
+        square = [[dot(row, other) for other in lower] for row in lower]  # the longer row ends in zeros
         for i, j, moment, factor in entries:
-            sums[moment] = sums.get(moment, 0) + factor * dot(lower[i], lower[j])  # the longer row ends in zeros
+            sums[moment] = sums.get(moment, 0) + factor * square[i][j]
     rest = {moment: rest.get(moment, 0) - sums.get(moment, 0) * unit**2 for moment in {*rest, *sums}}
     slope = rest[mass] + sum(min(own, 0) for moment, own in rest.items() if moment not in ((), mass))
     need(rest[()] >= 0 <= rest[()] + slope, COSTS, ClaimError)
@@ -934,22 +938,81 @@ def signs(d, j, i):
 
 def moments(d):
     """Size and entries ``(row, column, moment, factor)`` of matrices that are positive semidefinite for every set.
-    Given an answer in the set, or outside: blocks of Schrijver 2005. Then patterns of three answers, and sizes.
+    Given an answer in the set, or outside: blocks of Schrijver 2005.
     """
     for k in range(d // 2 + 1):
         inside, outside = [], [(0, 0, (), 1), (0, 0, (0, 0, 0), -1)] * (k == 0)
-        for i, j in product(range(k, d - k + 1), repeat=2):
-            for t in range(max(0, i + j - d), min(i, j) + 1):
-                place, far, factor = (i - k, j - k), i + j - 2 * t, 0
-                for u in range(max(t, k), min(i, j, d - k) + 1):
-                    ways = comb(d - 2 * k, u - k) * comb(d - k - u, i - u) * comb(d - k - u, j - u)
-                    factor += (-1) ** (u - t) * comb(u, t) * ways
-                inside.append((*place, tuple(sorted((i, j, far))), factor))
-                if min(i, j):  # else one of the others is the given one: it leaves its row to the constant
-                    outside += [(*place, (0, far, far), factor), (*place, inside[-1][2], -factor)]
-                elif max(i, j):
-                    outside += [(*place, (0, 0, 0), factor), (*place, (0, far, far), -factor)]
+        for i, j, t, factor in blocks_of(d, k):
+            place, far = (i - k, j - k), i + j - 2 * t
+            inside.append((*place, tuple(sorted((i, j, far))), factor))
+            if min(i, j):  # else one of the others is the given one: it leaves its row to the constant
+                outside += [(*place, (0, far, far), factor), (*place, inside[-1][2], -factor)]
+            elif max(i, j):
+                outside += [(*place, (0, 0, 0), factor), (*place, (0, far, far), -factor)]
         yield from ((d - 2 * k + 1, entries) for entries in (inside, outside))
+
+
+def blocks_of(d, k):
+    """``i, j, t, factor``: answers of ``i`` and ``j`` ones, ``t`` of them common, in a block of a symmetric matrix."""
+    for i, j in product(range(k, d - k + 1), repeat=2):
+        for t in range(max(0, i + j - d), min(i, j) + 1):
+            factor = 0
+            for u in range(max(t, k), min(i, j, d - k) + 1):
+                ways = comb(d - 2 * k, u - k) * comb(d - k - u, i - u) * comb(d - k - u, j - u)
+                factor += (-1) ** (u - t) * comb(u, t) * ways
+            yield i, j, t, factor
+
+
+def given_two(d, a):
+    """As `moments`, given answers 0 and ``w`` of ``a`` ones: both in the set, only 0, or none. Questions are exchanged
+    among these ``a`` and among the others. ``y`` and ``z`` have ``i`` and ``j`` of the ones of ``w``, ``t`` of them
+    common, and ``u``, ``v`` and ``s`` others. The row of ``w`` is that of 0 or is 0: it is left out.
+    """
+    for k, m in product(range(a // 2 + 1), range((d - a) // 2 + 1)):
+        rows = list(product(range(k, a - k + 1), range(m, d - a - m + 1)))
+        if k == m == 0:
+            rows.remove((a, 0))
+        place, both, one = {row: number for number, row in enumerate(rows)}, [], []
+        none = [(0, 0, (), 1), (0, 0, (0, 0, 0), -2), (0, 0, (0, a, a), 1)] * (k == m == 0)
+        for (i, j, t, factor), (u, v, s, more) in product(blocks_of(a, k), blocks_of(d - a, m)):
+            if (i, u) in place and (j, v) in place:
+                spot, factor, far = (place[i, u], place[j, v]), factor * more, i + j + u + v - 2 * (t + s)
+                of = four(0, a - i - j + t, u - s, i - t, v - s, j - t, s, t)
+                near, end = (tuple(sorted((x + u, y + v, far))) for x, y in ((i, j), (a - i, a - j)))
+                both.append((*spot, of, factor))
+                one += [(*spot, near, factor), (*spot, of, -factor)]
+                if i + u and j + v:
+                    none += [(*spot, (0, far, far), factor), (*spot, near, -factor), (*spot, end, -factor)]
+                    none.append((*spot, of, factor))
+                elif i + u or j + v:  # the constant against the other one
+                    x, y = i + j + u + v, a - i - j + u + v
+                    none += [(*spot, (0, 0, 0), factor), (*spot, (0, x, x), -factor), (*spot, (0, y, y), -factor)]
+                    none.append((*spot, tuple(sorted((a, x, y))), factor))
+        yield from ((len(rows), entries) for entries in (both, one, none))
+
+
+@cache
+def four(*counts):
+    """The same for answers ``0, w, y, z`` in any order; the three distances if two of them are equal. ``counts`` are
+    the numbers of questions by the answers that differ from 0 there, which have the bits 1, 2 and 4.
+    """
+    far = {}
+    for pair in combinations(range(4), 2):
+        far[pair] = sum(count for kind, count in enumerate(counts) if len({2 * kind >> x & 1 for x in pair}) > 1)
+    for (_, last), distance in far.items():
+        if distance == 0:
+            return tuple(sorted(own for pair, own in far.items() if last not in pair))
+    found = []
+    for first, *others in permutations(range(4)):
+        moved = dict.fromkeys(product((0, 1), repeat=3), 0)
+        for kind, count in enumerate(counts):
+            moved[tuple((2 * kind >> x ^ 2 * kind >> first) & 1 for x in others)] += count
+        found.append(tuple(moved.values())[1:])
+    return min(found)
+
+
+def forms(d):
+    """As `moments`, matrices of one row: patterns of three answers, and sizes."""
     for a, b, c in combinations_with_replacement(range(1, d + 1), 3):
         known = [(), (0, 0, 0), (0, 0, 0), (0, a, a), (0, 0, 0), (0, b, b), (0, c, c), (a, b, c)]
         for p in range(8 * (c <= min(a + b, 2 * d - a - b) and (a + b + c) % 2 == 0)):
@@ -1040,9 +1103,9 @@ class Questions:
         """Mean squared error and squared bias, the same for all answers."""
         return sum(total / own for total, own in zip(self.total, self.information) if total) - self.spread, 0
 
-    def bound(self, eigenvalues, level, factors):
+    def bound(self, eigenvalues, level, factors, apart):
         """By the moments of sets."""
-        return most_by_moments(self.base, self.mu, self.total, eigenvalues, level, factors) - self.spread
+        return most_by_moments(self.base, self.mu, self.total, eigenvalues, level, factors, apart) - self.spread
 
 
 PROOFS = {Frequencies: {"product": Frequencies.bound}, Questions: {"moments": Questions.bound}}

@@ -64,22 +64,25 @@ class MomentBound:
     eigenvalues: Float  # sigma, by the number of attributes, shape (d + 1,)
     level: float  # y of every answer
     factors: Float  # lower triangles L of all matrices, row by row, one after the other
+    apart: tuple[int, ...]  # distances of two given answers with matrices of four answers
 
     kind: ClassVar[str] = "moments"
 
     def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
-        return {"eigenvalues": self.eigenvalues.tolist(), "level": self.level, "factors": self.factors.tolist()}
+        shared = {"eigenvalues": self.eigenvalues.tolist(), "level": self.level, "factors": self.factors.tolist()}
+        return shared | {"apart": list(self.apart)}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> "MomentBound":
         """Read what `plain` wrote, for ``n`` answers."""
-        table, d = entry.table("eigenvalues", "level", "factors"), n.bit_length() - 1
+        table, d = entry.table("eigenvalues", "level", "factors", "apart"), n.bit_length() - 1
         if n != 2**d or not 0 < d <= MOST:
             what = f"{n} answers are not those of 1 to {MOST} questions with two answers each"
             raise table["eigenvalues"].error(what)
-        size = sum(block.entries for block in Moments.of(d).blocks)
-        return cls(table["eigenvalues"].numbers(d + 1), table["level"].number(), table["factors"].numbers(size))
+        apart = tuple(1 + one.whole(d) for one in table["apart"].list())
+        factors = table["factors"].numbers(Moments.of(d, apart).entries)
+        return cls(table["eigenvalues"].numbers(d + 1), table["level"].number(), factors, apart)
 
     def holds(self, statement: Statement, cone: Cone) -> bool:
         """Whether no column costs more than ``y`` allows."""
@@ -92,9 +95,12 @@ class MomentBound:
 
     def is_proved_by(self, levels: Levels, base: Fraction) -> bool:
         """As `holds`, for levels that are known already."""
-        given = (self.eigenvalues, self.factors, np.array(self.level))
-        is_finite = len(self.eigenvalues) == levels.d + 1 and all(np.isfinite(part).all() for part in given)
-        return is_finite and self.least_level(levels, base) <= Fraction(self.level)
+        given, d = (self.eigenvalues, self.factors, np.array(self.level)), levels.d
+        if len(self.eigenvalues) != d + 1 or not all(0 < a <= d for a in self.apart):
+            return False
+        is_whole = len(self.factors) == Moments.of(d, self.apart).entries
+        is_finite = all(np.isfinite(part).all() for part in given)
+        return is_whole and is_finite and self.least_level(levels, base) <= Fraction(self.level)
 
     def least_level(self, levels: Levels, base: Fraction) -> Fraction:
         """A level that holds: the given one if it does."""
@@ -108,7 +114,7 @@ class MomentBound:
 
     def _rest(self, levels: Levels, base: Fraction) -> list[Fraction]:
         """Coefficients of the moments in ``2**d`` times the condition, less the matrices with their multipliers."""
-        moments = Moments.of(levels.d)
+        moments = Moments.of(levels.d, self.apart)
         sigma = [Fraction(float(entry)) for entry in self.eigenvalues]
         level, other = Fraction(self.level), (1 - base) ** 2
         total, denominator = moments.combined(self.factors)

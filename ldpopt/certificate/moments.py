@@ -6,8 +6,11 @@ With ``p`` the indicator of a set ``A``, ``x`` a uniform answer and ``y``, ``z``
           \tau_{abc} = E\, p_x p_{x+y} p_{x+z}\ (|y| = a, |z| = b, |y - z| = c) .
 
 Given that ``x`` is in ``A`` (or is not), ``E (1, p_{x+y}) (1, p_{x+z})`` is positive semidefinite. Averaged over the
-exchanges of questions it falls into blocks of at most ``d + 2`` rows (Schrijver 2005). Blocks of one row: the shares
-of the eight patterns of membership of three answers, and ``(|A| - k)(|A| - k - 1)``. Theory: docs, "Products".
+exchanges of questions it falls into blocks of at most ``d + 2`` rows (Schrijver 2005). Given two answers at a distance
+``a``, only exchanges among the ``a`` questions in which they differ, and among the others, are left: blocks are
+products of those for ``a`` and for ``d - a`` questions (Gijswijt, Mittelmann and Schrijver 2012). Blocks of one row:
+the shares of the eight patterns of membership of three answers, and ``(|A| - k)(|A| - k - 1)``. Theory: docs,
+"Products".
 """
 
 import itertools
@@ -15,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import comb
+from operator import itemgetter
 
 import numpy as np
 
@@ -43,24 +47,32 @@ class Block:
 
 
 class Moments:
-    """The moments of sets of ``2**d`` answers, numbered, and the matrices of them that are positive semidefinite."""
+    """The moments of sets of ``2**d`` answers, numbered, and the matrices of them that are positive semidefinite.
+
+    ``apart`` are the distances of two given answers: for each, there are matrices with moments of four answers.
+    """
 
     @staticmethod
     @lru_cache(maxsize=4)
-    def of(d: int) -> "Moments":
+    def of(d: int, apart: tuple[int, ...] = ()) -> "Moments":
         """The moments for ``d`` questions, made once."""
-        return Moments(d)
+        return Moments(d, apart)
 
-    def __init__(self, d: int) -> None:
-        self.d, self.squares = d, 2 * (d // 2 + 1)  # number of matrices that are not single forms; they come first
-        triples = [(0, i, i) for i in range(d + 1)]
+    def __init__(self, d: int, apart: tuple[int, ...] = ()) -> None:
+        self.d, self.apart = d, apart
+        # Number of matrices that are not single forms; they come first.
+        self.squares = 2 * (d // 2 + 1) + sum(3 * (a // 2 + 1) * ((d - a) // 2 + 1) for a in apart)
+        triples: list[tuple[int, ...]] = [(0, i, i) for i in range(d + 1)]
         triples += [
             (a, b, c)
             for a, b, c in itertools.combinations_with_replacement(range(1, d + 1), 3)
             if (a + b + c) % 2 == 0 and c <= min(a + b, 2 * d - a - b)
         ]
-        # The number 0 is the constant 1, `1 + i` is phi_i with m = phi_0; then follow the triples.
+        # The number 0 is the constant 1, `1 + i` is phi_i with m = phi_0; then follow triples, then four answers.
         self.number = {triple: 1 + place for place, triple in enumerate(triples)}
+        for a in apart:
+            for own, other in itertools.product(terms(a, 0), terms(d - a, 0)):
+                self.number.setdefault(four_answers(a, own[:3], other[:3]), len(self.number) + 1)
 
     def __len__(self) -> int:
         return 1 + len(self.number)
@@ -74,8 +86,14 @@ class Moments:
     @cached_property
     def blocks(self) -> list[Block]:
         """All matrices, in the order of a certificate."""
-        every = itertools.chain(self._semidefinite(), self._patterns(), self._sizes())
+        pairs = itertools.chain.from_iterable(map(self._given_two, self.apart))
+        every = itertools.chain(self._semidefinite(), pairs, self._patterns(), self._sizes())
         return [Block(size, *np.array(entries, dtype=np.int64).T) for size, entries in every]
+
+    @property
+    def entries(self) -> int:
+        """Number of entries of the lower triangles of all matrices."""
+        return sum(block.entries for block in self.blocks)
 
     def combined(self, factors: Float) -> tuple[Integers, int]:
         """``sum tr(L^T M L)`` over the matrices ``M``: integer coefficients of the moments, and their denominator."""
@@ -97,7 +115,7 @@ class Moments:
             outside: list[Entry] = [(0, 0, 0, 1), (0, 0, 1, -1)] * (k == 0)
             for i, j, t, factor in terms(d, k):
                 place, pair = (i - k, j - k), 1 + i + j - 2 * t
-                triple = self.number[tuple(sorted((i, j, pair - 1)))]  # type: ignore[index]
+                triple = self._triple(i, j, pair - 1)
                 inside.append((*place, triple, factor))
                 if min(i, j) > 0:
                     outside += [(*place, pair, factor), (*place, triple, -factor)]
@@ -106,9 +124,48 @@ class Moments:
             yield d - 2 * k + 1, inside
             yield d - 2 * k + 1, outside
 
+    def _given_two(self, a: int) -> Iterator[tuple[int, list[Entry]]]:
+        """Blocks of the matrices given two answers at a distance ``a``: both in the set, one of them, or none."""
+        d, first = self.d, self.number[0, a, a]
+        for k, other in itertools.product(range(a // 2 + 1), range((d - a) // 2 + 1)):
+            width = d - a - 2 * other + 1
+            # The row of the second given answer, left out, is that of the first one or is 0.
+            left_out = a * width if k == other == 0 else (a + 1) * width
+            both: list[Entry] = []
+            one: list[Entry] = []
+            none: list[Entry] = [(0, 0, 0, 1), (0, 0, 1, -2), (0, 0, first, 1)] * (k == other == 0)
+            for own, rest in itertools.product(terms(a, k), terms(d - a, other)):
+                (i, j, t, factor), (u, v, w, more) = own, rest
+                row, column = (i - k) * width + u - other, (j - k) * width + v - other
+                if left_out in (row, column):
+                    continue
+                place, factor = (row - (row > left_out), column - (column > left_out)), factor * more
+                pair = 1 + i + u + j + v - 2 * (t + w)
+                near, far = self._triple(i + u, j + v, pair - 1), self._triple(a - i + u, a - j + v, pair - 1)
+                all_four = self.number[four_answers(a, (i, j, t), (u, v, w))]
+                both.append((*place, all_four, factor))
+                one += [(*place, near, factor), (*place, all_four, -factor)]
+                if min(i + u, j + v) > 0:
+                    none += [(*place, pair, factor), (*place, near, -factor), (*place, far, -factor)]
+                    none.append((*place, all_four, factor))
+                elif max(i + u, j + v) > 0:  # the constant has the place of the first given answer
+                    ends = (i + j, u + v)
+                    none += [(*place, 1, factor), (*place, 1 + sum(ends), -factor)]
+                    none.append((*place, 1 + a - ends[0] + ends[1], -factor))
+                    none.append((*place, self._triple(a, sum(ends), a - ends[0] + ends[1]), factor))
+            for entries in (both, one, none):
+                yield len({entry[0] for entry in entries}), entries
+
+    def _triple(self, *distances: int) -> int:
+        """Number of the moment of three answers at given distances, in any order."""
+        return self.number[tuple(sorted(distances))]
+
     def _patterns(self) -> Iterator[tuple[int, list[Entry]]]:
         """Shares of the patterns of membership of three answers."""
-        for (a, b, c), triple in self.number.items():
+        for distances, triple in self.number.items():
+            if len(distances) > 3:
+                continue
+            a, b, c = distances
             subsets = [0, 1, 1, 1 + a, 1, 1 + b, 1 + c, triple]  # by the bits of the answers in it
             for own in range(8 * (a > 0)):
                 yield 1, [(0, 0, subsets[q], (-1) ** (q ^ own).bit_count()) for q in range(8) if q & own == own]
@@ -135,3 +192,31 @@ def terms(d: int, k: int) -> Iterator[tuple[int, int, int, int]]:
                 ways = comb(d - 2 * k, u - k) * comb(d - k - u, i - u) * comb(d - k - u, j - u)
                 found += (-1) ** (u - t) * comb(u, t) * ways
             yield i, j, t, found
+
+
+# Four answers are described by the numbers of questions in which some of the last three differ from the first one:
+# bits 1, 2 and 4. For two of the answers, the kinds of questions in which these differ; for an order, the kinds after.
+DIFFERENT = {
+    (x, y): [kind for kind in range(8) if (2 * kind >> x ^ 2 * kind >> y) & 1]
+    for x, y in itertools.combinations(range(4), 2)
+}
+ORDERS = [
+    itemgetter(*sorted(range(1, 8), key=lambda kind: [(2 * kind >> x ^ 2 * kind >> order[0]) & 1 for x in order[::-1]]))
+    for order in itertools.permutations(range(4))
+]
+
+
+@lru_cache(maxsize=1 << 16)
+def four_answers(a: int, own: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, ...]:
+    """The same tuple for answers ``0, w, y, z`` in any order, shifted, and with questions exchanged.
+
+    ``w`` has the weight ``a``; ``own`` are the numbers of ones of ``y``, of ``z`` and of both in these ``a`` questions,
+    ``other`` those in the other ones. If two answers are equal, it is the tuple of three distances.
+    """
+    (i, j, t), (u, v, w) = own, other
+    counts = [0, a - i - j + t, u - w, i - t, v - w, j - t, w, t]
+    differ = {pair: sum(counts[kind] for kind in kinds) for pair, kinds in DIFFERENT.items()}
+    for (_, last), distance in differ.items():
+        if distance == 0:  # these two are equal
+            return tuple(sorted(distance for pair, distance in differ.items() if last not in pair))
+    return min(order(counts) for order in ORDERS)

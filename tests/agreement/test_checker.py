@@ -86,7 +86,7 @@ def verdict(data: dict[str, Any], path: Path) -> str:
 
 def test_it_is_one_file_that_imports_the_standard_library_alone_and_is_short() -> None:
     text = Path(checker.__file__).read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 1340
+    assert len(text.splitlines()) <= 1405
     tree = ast.parse(text)
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

@@ -15,7 +15,7 @@ from ldpopt.certificate.design_statement import Statement, least_ratio
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask, RawDesign
-from ldpopt.designing.methods.product.moments import Search
+from ldpopt.designing.methods.product.moments import best_bound
 from ldpopt.designing.methods.product.sets import LISTED, generators, lifted, masks, orbit, placements, spaces
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget, round_up
@@ -242,7 +242,7 @@ class ProductDesign(DesignMethod):
         spectrum = Spectrum.of(Statement.of(form.problem.workload.matrix, weights, form.classes), scheme)
         assert spectrum is not None
         left_inverse, inverse = left_inverse_of(scheme, channel, eigenvalues)
-        bounds = best_bounds(spectrum, least_ratio(form.epsilon), inverse, task.gap / 10, task.deadline)
+        bounds = best_bounds(spectrum, least_ratio(form.epsilon), inverse, task.gap, task.deadline)
         note = f"{len(orbits.images)} sets with all their images"
         return RawDesign(channel, left_inverse, weights, bounds, orbits.rounds, (note,))
 
@@ -258,7 +258,8 @@ def best_bounds(
         fits = 1 < len(spectrum.scheme.sizes) <= MOST_PAIRED
         found = [closed, *(pairs_bound(spectrum, base, sigma) for sigma in tried if fits)]
         return tuple(sorted(found, key=lambda one: -one.value_of(spectrum)))
-    by_moments = Search(levels, base).bound(gap, deadline)
+    value = float((np.array(spectrum.mu, dtype=np.float64) * spectrum.scheme.ranks.ravel()) @ inverse.ravel())
+    by_moments = best_bound(levels, base, value, gap, deadline)
     is_larger = by_moments.value_of(levels) > closed.value_of(spectrum)
     return (by_moments, closed) if is_larger else (closed, by_moments)
 

@@ -17,10 +17,14 @@ from ldpopt.certificate.design_bound_moments import Levels, MomentBound
 from ldpopt.certificate.moments import Block, Moments
 from ldpopt.foundation.budget import round_up
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float
+from ldpopt.foundation.numbers import Float, Int
 
 STEPS = 100  # limit on Newton steps; 20 to 40 are usual
 TO_BORDER = 0.95  # share of the distance to the boundary that a step goes
+PRECISION = 1e-3  # of what is left between a bound and the value of a design
+HELPS = 0.99  # a bound by more moments that leaves more of the gap than this share is the last one
+ALL_DISTANCES = 8  # largest number of questions for moments of all four answers: 5 s; 10 questions need 100 s
+FOUR_ANSWERS = 11  # largest number for moments of some four answers: 7 s for 10 questions, 50 s for 16
 LEAST = 0.03  # smallest factor of the gap in a step
 
 
@@ -50,18 +54,67 @@ class Pair:
         return float(np.linalg.eigvalsh(end / (half[:, None] * half))[0]) - 1
 
 
-class Search:
-    """The program of moments for a workload, at a ratio ``base = e**-epsilon``."""
+@dataclass(frozen=True, eq=False)
+class Square:
+    """A symmetric matrix that is linear in some of the moments; rows are scaled so that entries are near 1."""
 
-    def __init__(self, levels: Levels, base: Fraction) -> None:
+    used: Int  # numbers of the moments
+    parts: Float  # their matrices, shape (used, size, size)
+    scale: Float  # of the rows
+
+    @classmethod
+    def of(cls, block: Block) -> "Square":
+        """The matrix of a block."""
+        used, place = np.unique(block.moments, return_inverse=True)
+        parts = np.zeros((len(used), block.size, block.size))
+        np.add.at(parts, (place, block.rows, block.columns), block.factors.astype(np.float64))
+        scale = 1 / np.sqrt(np.abs(parts).max(axis=0).diagonal())
+        return cls(used, scale[:, None] * parts * scale, scale)
+
+    def at(self, x: Float) -> Float:
+        """The matrix at moments ``x``."""
+        return np.asarray((x[self.used] @ self.parts.reshape(len(self.used), -1)).reshape(self.parts.shape[1:]))
+
+    def framed(self, frame: Float) -> Float:
+        """``F M F^T`` of every part ``M``, by two products of long matrices."""
+        size = len(frame)
+        half = (self.parts.reshape(-1, size) @ frame.T).reshape(self.parts.shape)
+        return (half.transpose(0, 2, 1).reshape(-1, size) @ frame.T).reshape(self.parts.shape)
+
+
+def best_bound(levels: Levels, base: Fraction, value: float, gap: float, deadline: Deadline) -> MomentBound:
+    """The bound by three answers and, if a design of this value is not proved by it to ``gap``, by four answers."""
+    best = Search(levels, base).bound(gap / 10, deadline, value)
+    for apart in second_answers(levels.d):
+        rest = 1 - float(best.value_of(levels)) / value
+        if rest <= gap or deadline.is_over:
+            break
+        found = Search(levels, base, apart).bound(gap / 10, deadline, value)
+        if 1 - float(found.value_of(levels)) / value > HELPS * rest:
+            break
+        best = found
+    return best
+
+
+def second_answers(d: int) -> list[tuple[int, ...]]:
+    """Distances of two given answers that are tried in turn: more of them have a larger bound, and need more time."""
+    if d <= ALL_DISTANCES:
+        return [(1,), tuple(range(1, d + 1))]
+    return [(1,), (1, 2)][: max(0, FOUR_ANSWERS - d + 1)]
+
+
+class Search:
+    """The program of moments for a workload, at a ratio ``base = e**-epsilon``; ``apart`` as in `Moments`."""
+
+    def __init__(self, levels: Levels, base: Fraction, apart: tuple[int, ...] = ()) -> None:
         self.levels, self.base, d = levels, base, levels.d
-        self.moments = Moments.of(d)
-        # Matrices, each of shape (moments, size, size), and then lines; rows are scaled so that entries are near 1.
-        dense = [self._dense(block) for block in self.moments.blocks]
-        count = self.moments.squares
-        self.scales = [1 / np.sqrt(np.abs(one).max(axis=0).diagonal()) for one in dense]
-        scaled = [scale[:, None] * one * scale for scale, one in zip(self.scales, dense, strict=True)]
-        self.squares, self.lines = scaled[:count], np.array([one[:, 0, 0] for one in scaled[count:]])
+        self.moments = Moments.of(d, apart)
+        every = [Square.of(block) for block in self.moments.blocks]
+        self.scales, count = [one.scale for one in every], self.moments.squares
+        self.squares, lines = every[:count], every[count:]
+        self.lines = np.zeros((len(lines), len(self.moments)))
+        for line, one in zip(self.lines, lines, strict=True):
+            line[one.used] = one.parts[:, 0, 0]
         b, n = float(base), 2.0**d
         weights = np.zeros((d + 1, len(self.moments)))
         weights[:, 1 : d + 2] = self.moments.weights.astype(np.float64) / n
@@ -74,45 +127,45 @@ class Search:
         costs = np.array([float(levels.total[j] ** 2 / levels.largest[j]) for j in self.used])
         self.costs = costs / (costs / (self.weights @ self.start)).sum()
 
-    def _dense(self, block: Block) -> Float:
-        """A matrix of moments, shape ``(moments, size, size)``."""
-        found = np.zeros((len(self.moments), block.size, block.size))
-        np.add.at(found, (block.moments, block.rows, block.columns), block.factors.astype(np.float64))
-        return found
-
     def _start(self) -> Float:
         """Moments of a mixture of sets that fix some answers, and of sets that have every answer independently."""
         d, b = self.levels.d, float(self.base)
-        triples = np.array([(0, 0, 0), *self.moments.number])
-        points = np.where(triples[:, 0] > 0, 3, 1 + (triples[:, 1] > 0))
-        points[0] = 0
-        sets = [share**points for share in (0.5, b / (1 + b))]
+        # Number of different answers of each moment, and of questions in which they are not all equal.
+        points = [0, *(4 if len(key) == 7 else 1 + np.count_nonzero(key[:2]) for key in self.moments.number)]
+        differ = [0, *(sum(key) if len(key) == 7 else sum(key) // 2 for key in self.moments.number)]
+        sets = [share ** np.array(points) for share in (0.5, b / (1 + b))]
         for t in range(1, d):
-            shares = np.array([comb(d - u, t) for u in triples.sum(axis=1) // 2]) / comb(d, t) / 2.0**t
+            shares = np.array([comb(d - u, t) for u in differ]) / comb(d, t) / 2.0**t
             shares[0] = 1.0
             sets.append(shares)
         return np.asarray(np.mean([one / (self.mass @ one) for one in sets], axis=0))
 
-    def bound(self, gap: float, deadline: Deadline = NO_LIMIT) -> MomentBound:
-        """The multipliers of one of the last steps, with a level that holds in rationals."""
+    def bound(self, gap: float, deadline: Deadline = NO_LIMIT, value: float = 0.0) -> MomentBound:
+        """The multipliers of one of the last steps, with a level that holds in rationals.
+
+        A bound that stays far below ``value``, that of a known design, is not computed to the last digits.
+        """
         found: list[tuple[Float, Float, list[Float]]] = []
         with np.errstate(invalid="ignore", divide="ignore"), suppress(np.linalg.LinAlgError):  # the end of the floats
-            for multipliers in self._path(gap, deadline):
-                found = [*found[-2:], multipliers]
+            for left, prices, line, matrices in self._path(deadline):
+                found = [*found[-2:], (prices, line, matrices)]
+                trace = self._eigenvalues(prices) @ [float(total) for total in self.levels.total]
+                if left <= max(gap, PRECISION * (1 - trace**2 / 2**self.levels.d / value if value > 0 else 0.0)):
+                    break
         return max((self._multipliers(*one) for one in found), key=lambda one: one.value_of(self.levels))
 
-    def _path(self, gap: float, deadline: Deadline) -> Iterator[tuple[Float, Float, list[Float]]]:
-        """Follow the central path; prices of the ``W_j``, and multipliers whose equations hold, after whole steps."""
+    def _path(self, deadline: Deadline) -> Iterator[tuple[float, Float, Float, list[Float]]]:
+        """Follow the central path; gap, prices of the ``W_j``, multipliers with exact equations after whole steps."""
         x, share = self.start, 0.5
         values = self.lines @ x
-        degree = len(values) + sum(square.shape[1] for square in self.squares)
-        lines, matrices = 1 / (degree * values), [np.tensordot(x, square, 1) for square in self.squares]
+        degree = len(values) + sum(len(square.scale) for square in self.squares)
+        lines, matrices = 1 / (degree * values), [square.at(x) for square in self.squares]
         pairs = [Pair.of(matrix, np.linalg.inv(matrix) / degree) for matrix in matrices]
         for count in range(STEPS):
             left = float(lines @ values + sum(pair.theta.sum() for pair in pairs))
             t = share * left / degree
             step = self._step(x, lines * values, values, pairs, t)
-            move, changes = self.lines @ step / values, [np.tensordot(step, square, 1) for square in self.squares]
+            move, changes = self.lines @ step / values, [square.at(step) for square in self.squares]
             moves = [pair.frame @ change @ pair.frame.T for pair, change in zip(pairs, changes, strict=True)]
             line = (t / values) - move * lines
             ends = [pair.moved(own, t) for pair, own in zip(pairs, moves, strict=True)]
@@ -122,13 +175,13 @@ class Search:
             first, second = (TO_BORDER / max(TO_BORDER, -min(parts)) for parts in (slopes, falls))
             if second > 1 / 2 or not count:  # what is negative after a whole step is left out
                 w, duals = self.weights @ x, [p.frame.T @ end @ p.frame for p, end in zip(pairs, ends, strict=True)]
-                yield self.costs / w**2 * (1 - 2 * (self.weights @ step) / w), line, duals
-                if left <= gap or deadline.is_over:
+                yield left, self.costs / w**2 * (1 - 2 * (self.weights @ step) / w), line, duals
+                if deadline.is_over:
                     return
             parts = [(1 - second) * np.diag(pair.theta) + second * end for pair, end in zip(pairs, ends, strict=True)]
             duals = [pair.frame.T @ part @ pair.frame for pair, part in zip(pairs, parts, strict=True)]
             x, lines = x + first * step, lines + second * (line - lines)
-            values, matrices = self.lines @ x, [np.tensordot(x, square, 1) for square in self.squares]
+            values, matrices = self.lines @ x, [square.at(x) for square in self.squares]
             pairs = [Pair.of(matrix, dual) for matrix, dual in zip(matrices, duals, strict=True)]
             share = max(LEAST, 1 - min(first, second))
 
@@ -138,30 +191,34 @@ class Search:
         gradient = self.mass - (self.costs / w**2) @ self.weights - t * own.sum(axis=0)
         hessian = (self.weights.T * (2 * self.costs / w**3)) @ self.weights + (own.T * theta) @ own
         for square, pair in zip(self.squares, pairs, strict=True):
-            parts = pair.frame @ square @ pair.frame.T
-            gradient -= t * np.trace(parts, axis1=1, axis2=2)
+            parts = square.framed(pair.frame)
+            gradient[square.used] -= t * np.trace(parts, axis1=1, axis2=2)
             i, j = np.triu_indices(len(pair.theta))
             flat = parts[:, i, j] * np.sqrt((pair.theta[i] + pair.theta[j]) / (1 + (i == j)))
-            hessian += flat @ flat.T
+            hessian[np.ix_(square.used, square.used)] += flat @ flat.T
         scale = 1 / np.sqrt(np.diag(hessian))
         step = np.asarray(-scale * np.linalg.solve(hessian * (scale[:, None] * scale), scale * gradient))
         if not np.isfinite(step).all():
             raise np.linalg.LinAlgError
         return step
 
+    def _eigenvalues(self, prices: Float) -> Float:
+        """The ``sigma`` of prices of the ``W_j``, for a level of 1."""
+        sigma = np.zeros(self.levels.d + 1)
+        largest = [float(self.levels.largest[j]) for j in self.used]
+        sigma[self.used] = np.sqrt(np.maximum(prices, 0.0) / largest) / (1 - float(self.base))
+        return sigma
+
     def _multipliers(self, prices: Float, line: Float, matrices: list[Float]) -> MomentBound:
         """The bound of the multipliers, of which those that are negative are left out."""
-        levels, d = self.levels, self.levels.d
-        sigma = np.zeros(d + 1)
-        largest = [float(levels.largest[j]) for j in self.used]
-        sigma[self.used] = np.sqrt(np.maximum(prices, 0.0) / largest) / (1 - float(self.base))
+        levels, d, sigma = self.levels, self.levels.d, self._eigenvalues(prices)
         root = float(sigma @ [float(total) for total in levels.total]) / 2**d
         every = [_root(matrix) for matrix in matrices] + list(np.sqrt(np.maximum(line, 0.0))[:, None, None])
         factors = [
             (scale[:, None] * factor * (root * sqrt(2**d)))[np.tril_indices(len(scale))]
             for scale, factor in zip(self.scales, every, strict=True)
         ]
-        made = MomentBound(root * sigma, root * root, np.concatenate(factors))
+        made = MomentBound(root * sigma, root * root, np.concatenate(factors), self.moments.apart)
         return replace(made, level=round_up(made.least_level(levels, self.base)))
 
 

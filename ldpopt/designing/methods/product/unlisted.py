@@ -15,7 +15,7 @@ from ldpopt.certificate.questions_certificate import Kind, QuestionsCertificate,
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.designing.methods.method import DesignLimits, DesignMethod, DesignTask
 from ldpopt.designing.methods.product.method import solve_reduced
-from ldpopt.designing.methods.product.moments import Search
+from ldpopt.designing.methods.product.moments import best_bound
 from ldpopt.designing.private_columns import indicators
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.budget import Budget
@@ -99,7 +99,7 @@ class UnlistedProduct(DesignMethod):
         cost = np.array([float(levels.total[j]) * comb(levels.d, j) for j in used])
         gap = min(task.gap / 10, MIXED)
         best = np.flatnonzero(solve_reduced(cost, information, gap)[0] > USED)
-        q = solve_reduced(cost, information[best], gap)[0]
+        q, value = solve_reduced(cost, information[best], gap)
         places = [(one.parts, inside) for one in families for inside in one.inside]
         drawn = [(*places[kept[a]], share) for a, share in zip(best, q.tolist(), strict=True)]
         kinds = [kind_of(parts, inside, share, epsilon) for parts, inside, share in drawn]
@@ -107,5 +107,5 @@ class UnlistedProduct(DesignMethod):
         if not all(kind.contrast > 0 for kind in kinds):
             what = f"epsilon = {float(epsilon):.3g} is too small: no set depends on the answer in multiples of 2**-53"
             raise NotRepresentableError(what, do="choose a larger epsilon")
-        bound = Search(levels, least_ratio(epsilon)).bound(task.gap / 10, task.deadline)
+        bound = best_bound(levels, least_ratio(epsilon), value, task.gap, task.deadline)
         return QuestionsCertificate.of(workload, PureLDP(epsilon), kinds, bound)
