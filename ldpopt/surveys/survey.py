@@ -268,6 +268,10 @@ class Survey:
             if self.one_question is not None:
                 do = "shuffle the reports of a survey in which everybody answers all questions"
                 raise StatementError("nobody knows how many people answer a question that is drawn", do=do)
+            unlisted = [name for name, one in self.asked.items() if not hasattr(one.randomizer, "counts")]
+            if unlisted:
+                what = f"the probabilities of the reports on {unlisted[0]!r} are not listed, which the bound needs"
+                raise StatementError(what, do="leave `people` out: the curve of reports that are not shuffled holds")
             return compose([(shuffled(each, people), waves) for each in drawn])
         sources = [source for each in drawn for source, _ in compose([each]).sources]
         if self.one_question is not None:

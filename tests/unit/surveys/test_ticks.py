@@ -217,3 +217,6 @@ def test_many_ticks_and_no_place_for_them_are_refused_in_words(many):
         TicksQuestion(survey.questions["used"].source, "refuse", MANY[-1], tuple(MANY))
     with pytest.raises(LdpoptError, match="give from 2 to 16"):
         tick_workload([f"{k}" for k in range(17)])
+    assert survey.account(waves=2).epsilon(0.0) == pytest.approx(6.0)
+    with pytest.raises(LdpoptError, match=r"'used' are not listed"):
+        survey.account(people=1000)
