@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 import json
@@ -21,7 +22,7 @@ from ldpopt import PureLDP, Workload
 from ldpopt.certificate.design_bound_moments import Levels, MomentBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
 from ldpopt.certificate.design_statement import AnswerClasses, Statement, least_ratio
-from ldpopt.certificate.moments import Moments, four_answers
+from ldpopt.certificate.moments import Moments, four_answers, terms
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.product.moments import Search, best_bound
 from ldpopt.foundation.deadline import NO_LIMIT
@@ -260,3 +261,25 @@ def test_multipliers_of_other_workloads_are_refused(made: Any) -> None:
     assert not multipliers.holds(Statement.of(whole.matrix, equal, classes), base * F(99, 100))
     larger = Workload.marginals((2,) * 7, 1).matrix
     assert not multipliers.holds(Statement.of(larger, np.full(128, 1.0), AnswerClasses.of(larger)), base)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_matrices_of_moments_are_those_of_the_library(d: int) -> None:
+    """Written twice, with other names of the moments: every entry is the same linear form."""
+    apart = tuple(range(1, d + 1))
+    ours, names = Moments.of(d, apart), {(): 0, **Moments.of(d).number}
+    for a in apart:
+        for (i, j, t, _), (u, v, s, _) in itertools.product(terms(a, 0), terms(d - a, 0)):
+            name = checker.four(0, a - i - j + t, u - s, i - t, v - s, j - t, s, t)
+            number = ours.number[four_answers(a, (i, j, t), (u, v, s))]
+            assert names.setdefault(name, number) == number
+    assert sorted(names.values()) == list(range(len(ours)))
+    blocks = [*checker.moments(d), *(block for a in apart for block in checker.given_two(d, a)), *checker.forms(d)]
+    for own, (size, entries) in zip(ours.blocks, blocks, strict=True):
+        forms: Any = [collections.Counter(), collections.Counter()]
+        for i, j, moment, factor in zip(own.rows, own.columns, own.moments, own.factors, strict=True):
+            forms[0][int(i), int(j), int(moment)] += int(factor)
+        for i, j, name, factor in entries:
+            forms[1][i, j, names[name]] += factor
+        assert own.size == size
+        assert forms[0] == forms[1]  # counters are equal up to zeros
