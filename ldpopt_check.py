@@ -917,6 +917,7 @@ def most_by_moments(base, largest, total, eigenvalues, level, factors, apart):
             rest[0, i, i] = rest.get((0, i, i), 0) + (1 - b) ** 2 * share * comb(d, i) * signs(d, j, i)
     rest[()], rest[mass] = 2**d * level * b**2, rest[mass] + 2**d * level * 2 * b * (1 - b)
     need(all(type(a) is int and 0 < a <= d for a in apart), "distances are from 1 to the number of questions")
+    afford(20 * len(apart) * comb(d + 7, 7))
     blocks = [*moments(d), *(block for a in apart for block in given_two(d, a)), *forms(d)]
     (given,), unit = short([double(factors, sum(size * (size + 1) // 2 for size, _ in blocks))])
     given = iter(given)

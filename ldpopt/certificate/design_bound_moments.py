@@ -26,6 +26,7 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.privacy.cones.rays import Rays
 
 MOST = 24  # largest number of attributes
+MOST_FOUR = 16  # largest number of attributes for moments of four answers, whose matrices have millions of entries
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,10 @@ class MomentBound:
         if n != 2**d or not 0 < d <= MOST:
             what = f"{n} answers are not those of 1 to {MOST} questions with two answers each"
             raise table["eigenvalues"].error(what)
-        apart = tuple(1 + one.whole(d) for one in table["apart"].list())
+        apart = tuple(one.whole(d + 1) for one in table["apart"].list())
+        if apart != tuple(sorted({*apart} - {0})) or (apart and d > MOST_FOUR):
+            what = f"{list(apart)} are not ascending distances from 1 to {d}, of at most {MOST_FOUR} questions"
+            raise table["apart"].error(what)
         factors = table["factors"].numbers(Moments.of(d, apart).entries)
         return cls(table["eigenvalues"].numbers(d + 1), table["level"].number(), factors, apart)
 

@@ -26,6 +26,7 @@ from ldpopt.certificate.moments import Moments, four_answers, terms
 from ldpopt.certificate.scheme import Scheme
 from ldpopt.designing.methods.product.moments import Search, best_bound
 from ldpopt.foundation.deadline import NO_LIMIT
+from ldpopt.foundation.documents import Entry
 from tampering import with_digest
 
 
@@ -283,3 +284,12 @@ def test_matrices_of_moments_are_those_of_the_library(d: int) -> None:
             forms[1][i, j, names[name]] += factor
         assert own.size == size
         assert forms[0] == forms[1]  # counters are equal up to zeros
+
+
+def test_distances_in_files_are_ascending_and_few(made: Any) -> None:
+    plain = made.certificate.multipliers.plain()
+    for apart in ([0], [2, 1], [1, 1], [99], ["1"], [True]):
+        with pytest.raises(lo.errors.ModelFileError, match="apart"):
+            MomentBound.read(Entry({**plain, "apart": apart}, "a.json"), 2 ** (len(plain["eigenvalues"]) - 1))
+    with pytest.raises(lo.errors.ModelFileError, match="at most 16 questions"):
+        MomentBound.read(Entry({**plain, "apart": [1]}, "a.json"), 2**20)
