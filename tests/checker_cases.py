@@ -91,6 +91,7 @@ def designs() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
             lo.PureLDP("log(4)"),
             {"limits": DesignLimits(product_answers=2)},  # so that the channel is not listed
         ),
+        "four": (lo.Workload.marginals((2,) * 6, 1), lo.PureLDP(4.0), {"limits": DesignLimits(product_answers=2)}),
         "frequencies": (lo.Workload.frequencies(60), lo.PureLDP("log(3)"), {}),
         "cycle": (lo.Workload.prefix(5), lo.GraphDP(1.0, nx.cycle_graph(5)), {}),
         "edges": (

@@ -398,6 +398,9 @@ def _of_multipliers(data: Data) -> Iterator[Change]:
         yield "a factor less", put(lambda part: part[:-1], "multipliers", "factors"), True
         yield "a factor more", put(lambda part: [*part, 0.0], "multipliers", "factors"), True
         yield "a huge factor", put(1e308, "multipliers", "factors", 0), True
+        yield "another distance", put(lambda apart: [*apart, 3], "multipliers", "apart"), True
+        yield "a distance of 0", put([0], "multipliers", "apart"), True
+        yield "a distance that is no integer", put([1.0], "multipliers", "apart"), True
     if isinstance(given.get("line"), list):
         yield "line: an entry less", put(lambda line: line[:-1], "multipliers", "line"), True
         yield "line: a huge entry", put(1e308, "multipliers", "line", 0), True
@@ -466,7 +469,8 @@ def _of_questions(data: Data) -> Iterator[Change]:
     yield "no kinds", put([], "kinds"), True
     yield "a kind less", put(kinds[1:], "kinds"), True
     yield "a kind more", put([*kinds, kinds[0]], "kinds"), True
-    yield "kinds exchanged", put(swapped, "kinds"), False
+    if len(kinds) > 1:
+        yield "kinds exchanged", put(swapped, "kinds"), False
     if len({kind[2] for kind in kinds}) > 1:
         moved = [[*kind[:2], other[2], kind[3]] for kind, other in zip(kinds, swapped(kinds), strict=True)]
         yield "masses of two kinds exchanged", put(moved, "kinds"), True
