@@ -21,7 +21,7 @@ from ldpopt.foundation.numbers import Float, Int
 
 STEPS = 100  # limit on Newton steps; 20 to 40 are usual
 TO_BORDER = 0.95  # share of the distance to the boundary that a step goes
-PRECISION = 1e-3  # of what is left between a bound and the value of a design
+PRECISION = 1e-4  # of what is left between a bound and the value of a design
 HELPS = 0.99  # a bound by more moments that leaves more of the gap than this share is the last one
 ALL_DISTANCES = 8  # largest number of questions for moments of all four answers: 5 s; 10 questions need 100 s
 FOUR_ANSWERS = 11  # largest number for moments of some four answers: 7 s for 10 questions, 50 s for 16
@@ -80,6 +80,17 @@ class Square:
         size = len(frame)
         half = (self.parts.reshape(-1, size) @ frame.T).reshape(self.parts.shape)
         return (half.transpose(0, 2, 1).reshape(-1, size) @ frame.T).reshape(self.parts.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Multipliers whose equations hold after a whole step, up to its second order."""
+
+    left: float  # gap before the step
+    prices: Float  # of the W_j
+    line: Float  # multipliers of the forms
+    matrices: list[Float]  # those of the matrices
+    is_positive: bool  # whether none had to be made positive
 
 
 def best_bound(levels: Levels, base: Fraction, value: float, gap: float, deadline: Deadline) -> MomentBound:
@@ -145,17 +156,19 @@ class Search:
 
         A bound that stays far below ``value``, that of a known design, is not computed to the last digits.
         """
-        found: list[tuple[Float, Float, list[Float]]] = []
+        found: list[Step] = []
+        positive: list[Step] = []
         with np.errstate(invalid="ignore", divide="ignore"), suppress(np.linalg.LinAlgError):  # the end of the floats
-            for left, prices, line, matrices in self._path(deadline):
-                found = [*found[-2:], (prices, line, matrices)]
-                trace = self._eigenvalues(prices) @ [float(total) for total in self.levels.total]
-                if left <= max(gap, PRECISION * (1 - trace**2 / 2**self.levels.d / value if value > 0 else 0.0)):
+            for step in self._path(deadline):
+                found, positive = [*found[-2:], step], [step] if step.is_positive else positive
+                trace = self._eigenvalues(step.prices) @ [float(total) for total in self.levels.total]
+                rest = 1 - trace**2 / 2**self.levels.d / value if value > 0 and step.is_positive else 0.0
+                if step.left <= max(gap, PRECISION * rest):
                     break
-        return max((self._multipliers(*one) for one in found), key=lambda one: one.value_of(self.levels))
+        return max(map(self._multipliers, positive + found), key=lambda one: one.value_of(self.levels))
 
-    def _path(self, deadline: Deadline) -> Iterator[tuple[float, Float, Float, list[Float]]]:
-        """Follow the central path; gap, prices of the ``W_j``, multipliers with exact equations after whole steps."""
+    def _path(self, deadline: Deadline) -> Iterator[Step]:
+        """Follow the central path."""
         x, share = self.start, 0.5
         values = self.lines @ x
         degree = len(values) + sum(len(square.scale) for square in self.squares)
@@ -175,7 +188,8 @@ class Search:
             first, second = (TO_BORDER / max(TO_BORDER, -min(parts)) for parts in (slopes, falls))
             if second > 1 / 2 or not count:  # what is negative after a whole step is left out
                 w, duals = self.weights @ x, [p.frame.T @ end @ p.frame for p, end in zip(pairs, ends, strict=True)]
-                yield left, self.costs / w**2 * (1 - 2 * (self.weights @ step) / w), line, duals
+                prices = self.costs / w**2 * (1 - 2 * (self.weights @ step) / w)
+                yield Step(left, prices, line, duals, second == 1)
                 if deadline.is_over:
                     return
             parts = [(1 - second) * np.diag(pair.theta) + second * end for pair, end in zip(pairs, ends, strict=True)]
@@ -209,11 +223,12 @@ class Search:
         sigma[self.used] = np.sqrt(np.maximum(prices, 0.0) / largest) / (1 - float(self.base))
         return sigma
 
-    def _multipliers(self, prices: Float, line: Float, matrices: list[Float]) -> MomentBound:
+    def _multipliers(self, step: Step) -> MomentBound:
         """The bound of the multipliers, of which those that are negative are left out."""
-        levels, d, sigma = self.levels, self.levels.d, self._eigenvalues(prices)
+        levels, d, sigma = self.levels, self.levels.d, self._eigenvalues(step.prices)
         root = float(sigma @ [float(total) for total in levels.total]) / 2**d
-        every = [_root(matrix) for matrix in matrices] + list(np.sqrt(np.maximum(line, 0.0))[:, None, None])
+        every = [_root(matrix) for matrix in step.matrices]
+        every += list(np.sqrt(np.maximum(step.line, 0.0))[:, None, None])
         factors = [
             (scale[:, None] * factor * (root * sqrt(2**d)))[np.tril_indices(len(scale))]
             for scale, factor in zip(self.scales, every, strict=True)
