@@ -108,7 +108,11 @@ def _add_row(
 
 
 def _adjacent(zero: Incidence, plus: Int, minus: Int, rows: int, most_work: int, deadline: Deadline) -> tuple[Int, Int]:
-    """Pairs of rays that share ``rows`` tight rows or more, on all of which no third ray, their companion, lies."""
+    """Return the pairs of adjacent rays: they share ``rows`` tight rows or more, and no third ray lies on all of these.
+
+    Such a third ray shares at least as many rows with each of the two. So only the companions of the ray on the smaller
+    side are searched.
+    """
     swapped = len(minus) < len(plus)
     few, many = (minus, plus) if swapped else (plus, minus)
     counts = zero.astype(np.float32)

@@ -1,4 +1,11 @@
-"""The interior point for an event-wise delta and all pairs, without a list of events (docs, "Event-wise delta")."""
+r"""The interior point for an event-wise delta and all pairs of inputs, without a list of events.
+
+.. math:: \sum_y s_{iky} \le b\delta, \quad s_{iky} \ge b P(i, y) - P(k, y), \quad s \ge 0, \qquad b = e^{-\epsilon}
+
+means that no event violates the budget of the pair ``(i, k)``. A Newton step eliminates the ``n (n-1) m`` variables
+``s`` one by one and then the pairs, which leaves a system in the ``n m`` entries of the channel.
+Theory: docs, "Event-wise delta".
+"""
 
 from __future__ import annotations
 
