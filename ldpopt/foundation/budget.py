@@ -57,7 +57,7 @@ class Budget(float):
         if isinstance(epsilon, Budget):
             return epsilon
         nats, ratio = _parse(epsilon)
-        self = super().__new__(cls, _log(ratio) if ratio is not None else float(nats))  # type: ignore[arg-type]
+        self = super().__new__(cls, log_of(ratio) if ratio is not None else float(nats))  # type: ignore[arg-type]
         self.nats, self.ratio = nats, ratio
         self.text = epsilon.strip() if isinstance(epsilon, str) else repr(float(self))
         return self
@@ -148,7 +148,7 @@ def _parse(epsilon: Any) -> tuple[Fraction | None, Fraction | None]:
         _require_range(epsilon, nats)
         return nats, None
     ratio = _fraction(match[1], epsilon)
-    _require_range(epsilon, _log(ratio) if ratio >= 1 else -math.inf)
+    _require_range(epsilon, log_of(ratio) if ratio >= 1 else -math.inf)
     return None, ratio
 
 
@@ -194,7 +194,7 @@ def _refusal(epsilon: object, why: str) -> StatementError:
     )
 
 
-def _log(ratio: Fraction) -> float:
+def log_of(ratio: Fraction) -> float:
     """Natural logarithm of a rational >= 1, correct to a few ulps: screening in floats relies on it."""
     if ratio < 2:
         return math.log1p(float(ratio - 1))
