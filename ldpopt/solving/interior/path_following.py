@@ -5,11 +5,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from ldpopt.errors import SolverOptionError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
@@ -158,6 +159,16 @@ def follow_path(
         is_better = now[0] < distance or distance == math.inf
         best, (distance, share), stale = (at, now, 0) if is_better else (best, (distance, share), stale + 1)
     return PathResult(best, share, steps, False)
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse options of a solver other than a positive ``gap`` and a number of ``steps``."""
+    for name, value in options.items():
+        if name not in ("gap", "steps"):
+            raise SolverOptionError(f"the interior point has no option {name!r}", do="its options are gap and steps")
+        if not isinstance(value, float if name == "gap" else int) or not value > 0:
+            do = "gap is a positive float, steps a positive integer"
+            raise SolverOptionError(f"{name} = {value!r} is not valid", do=do)
 
 
 def longest_step(arrays: tuple[Float, ...], steps: tuple[Float, ...]) -> float:
