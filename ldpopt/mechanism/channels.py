@@ -36,8 +36,8 @@ def read_channel(
     require_matrix(values)
     n, m = values.shape
     names = check_labels(rows if inputs is None else inputs, n, "input")
-    columns = columns if outputs is None else outputs
-    return values, names, check_labels(names if columns is None and m == n else columns, m, "output")
+    reports: Names | None = columns if outputs is None else outputs
+    return values, names, check_labels(names if reports is None and m == n else reports, m, "output")
 
 
 def digest(kind: str, labels: Iterable[Iterable[Hashable]], numbers: Iterable[Fraction | int | NDArray[Any]]) -> str:
