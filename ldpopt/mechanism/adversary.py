@@ -240,9 +240,9 @@ def _read_utility(inputs: Labels, utility: Any, outputs: Sequence[Hashable] | No
 
 def divergences(channel: Float, prior: Float) -> Float:
     """Kullback-Leibler divergence of every row from the distribution of the reports, shape (n,), in nats."""
-    from scipy.special import rel_entr
-
-    return np.asarray(rel_entr(channel, prior @ channel).sum(axis=1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = channel * np.log(channel / (prior @ channel))
+    return np.asarray(np.where(channel > 0, terms, 0.0).sum(axis=1))
 
 
 def shannon_capacity(channel: Float, gap: float) -> ShannonCapacity:

@@ -54,9 +54,9 @@ def enumerate_vertices(
     return sorted(tuple(Fraction(v, ray[0]) for v in ray[1:]) for ray in rays.tolist()), is_complete
 
 
-def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MAX_RAYS) -> Integers:
+def extreme_rays(rows: Sequence[Sequence[int]]) -> Integers:
     r"""Find the extreme rays of the pointed cone :math:`\{z : R z \ge 0\}` as rows of primitive integers."""
-    return known_rays(rows, most, NO_LIMIT)[0]
+    return known_rays(rows, MAX_RAYS, NO_LIMIT)[0]
 
 
 def known_rays(rows: Sequence[Sequence[int]], most: int, deadline: Deadline) -> tuple[Integers, bool]:
