@@ -81,32 +81,34 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
     """
     matrix = exact(channel)
     low, high = budget.enclosure()
-    slack, single = Fraction(delta), form == "entry"
-    upper, where = _worst_excess(matrix, low, None, single)
-    found, witness = _rounded_up(matrix, upper, where, single)
+    slack = Fraction(delta)
+    worst_excess = _worst_entry if form == "entry" else _worst_event
+    upper, where = worst_excess(matrix, low)
+    found, witness = _rounded_up(matrix, upper, where)
+    if witness is not None and form == "entry":
+        witness = (*witness[:2], witness[2][0])
     verdict: Verdict = "certified" if upper <= slack else "undecided"
-    if verdict != "certified" and _worst_excess(matrix, high, None, single)[0] > slack:
+    if verdict != "certified" and worst_excess(matrix, high)[0] > slack:
         verdict = "violated"
-    epsilon = _least_epsilon(matrix, slack, single)
+    epsilon = _least_epsilon(matrix, slack, worst_excess)
     if verdict == "certified":
         epsilon = min(epsilon, budget.rounded_up)
     claim = f"epsilon = {budget!r}, delta = {delta!r}, {form}-wise"
     return Audit(epsilon, found, witness, verdict, claim, lambda at: hockey_stick(matrix, at)[0])
 
 
-def hockey_stick(matrix: Exact, budget: Budget, pairs: AnyPairs | None = None, *, single: bool = False) -> Worst:
+def hockey_stick(matrix: Exact, budget: Budget, pairs: AnyPairs | None = None) -> Worst:
     """Worst excess over all (or the given) ordered pairs, rounded up, and the pair and event that attain it."""
     fast = matrix.floats.size * len(matrix.floats) > MAX_EXACT_DELTA_WORK
-    return _rounded_up(matrix, *_worst_excess(matrix, budget.enclosure()[0], pairs, single, fast=fast), single)
+    return _rounded_up(matrix, *_worst_event(matrix, budget.enclosure()[0], pairs, fast=fast))
 
 
-def _rounded_up(matrix: Exact, excess: Fraction, where: tuple[int, int, tuple[int, ...]] | None, single: bool) -> Worst:
+def _rounded_up(matrix: Exact, excess: Fraction, where: tuple[int, int, Event] | None) -> Worst:
     """An excess rounded up, and its witness as labels."""
     if where is None:
         return 0.0, None
     x, k, event = where
-    outputs = tuple(matrix.outputs[y] for y in event)
-    return round_up(excess), (matrix.inputs[x], matrix.inputs[k], outputs[0] if single else outputs)
+    return round_up(excess), (matrix.inputs[x], matrix.inputs[k], tuple(matrix.outputs[y] for y in event))
 
 
 def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> Worst:
@@ -139,13 +141,11 @@ def decide_all(matrix: Exact, budget: Budget, rows: Int | None = None) -> Verdic
     return "violated" if violated else "undecided"
 
 
-def _worst_excess(matrix: Exact, ratio: Fraction, pairs: AnyPairs | None, single: bool, fast: bool = False) -> Excess:
-    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+`` (or of one term), and the pair and event that attain it."""
+def _worst_event(matrix: Exact, ratio: Fraction, pairs: AnyPairs | None = None, *, fast: bool = False) -> Excess:
+    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+``, and the pair and event that attain it."""
     # If fast, an upper bound within about 1e-13: only one of the pairs that are equal in floats is compared.
-    if single and pairs is None:
-        return _worst_entry(matrix, ratio)
     margin = matrix.shape[1] * ULPS
-    near = _near_worst_pairs(_float_excess(matrix.floats, ratio, pairs, single), margin)
+    near = _near_worst_pairs(_float_excess(matrix.floats, ratio, pairs), margin)
     slack = Fraction(0)
     if fast:
         near, slack = [max(near)], Fraction(2 * margin)
@@ -154,7 +154,7 @@ def _worst_excess(matrix: Exact, ratio: Fraction, pairs: AnyPairs | None, single
         compared.setdefault(x, []).append(k)
     worst, where = Fraction(0), None
     for x, others in compared.items():
-        excess, k, event = _row_excess(matrix, ratio, x, np.array(others), single)
+        excess, k, event = _row_excess(matrix, ratio, x, np.array(others))
         if excess > worst:
             worst, where = excess, (x, k, event)
     return worst + slack, where
@@ -180,34 +180,30 @@ def _worst_entry(matrix: Exact, ratio: Fraction) -> Excess:
     return Fraction(worst, matrix.denominator * ratio.denominator), where
 
 
-def _float_excess(floats: Float, ratio: Fraction, pairs: AnyPairs | None, single: bool) -> Iterator[RowExcess]:
+def _float_excess(floats: Float, ratio: Fraction, pairs: AnyPairs | None) -> Iterator[RowExcess]:
     """Approximate excess of each row over the rows that it is compared with."""
     scaled = floats * float(min(ratio, Fraction(10**300)))
     everyone = np.arange(len(floats))
     every = ((x, np.delete(everyone, x)) for x in everyone.tolist())
     tied = every if pairs is None else ((x, others) for x, others, _ in pairs.by_first(floats.shape[1]))
     for x, others in tied:
-        over = np.maximum(floats[x] - scaled[others], 0)
-        yield x, others, over.max(axis=1) if single else over.sum(axis=1)
+        yield x, others, np.maximum(floats[x] - scaled[others], 0).sum(axis=1)
 
 
-def _row_excess(matrix: Exact, ratio: Fraction, x: int, others: Int, single: bool) -> tuple[Fraction, int, Event]:
+def _row_excess(matrix: Exact, ratio: Fraction, x: int, others: Int) -> tuple[Fraction, int, Event]:
     """Exact largest excess of one row over others, with the other row and the event."""
     terms = matrix.entries[x] * ratio.denominator - matrix.entries[others] * ratio.numerator
-    positive = np.maximum(terms, 0)
-    totals = positive.max(axis=1) if single else positive.sum(axis=1)
+    totals = np.maximum(terms, 0).sum(axis=1)
     at = int(np.argmax(totals))
     event = tuple(int(y) for y in np.flatnonzero(np.asarray(terms[at] > 0, dtype=bool)))
-    if single and event:
-        event = (max(event, key=lambda y: terms[at, y]),)
     return Fraction(int(totals[at]), matrix.denominator * ratio.denominator), int(others[at]), event
 
 
-def _least_epsilon(matrix: Exact, delta: Fraction, single: bool) -> float:
+def _least_epsilon(matrix: Exact, delta: Fraction, worst_excess: Callable[[Exact, Fraction], Excess]) -> float:
     """Smallest epsilon at a given delta, by Newton steps in rationals on the convex excess of the worst pair."""
     ratio = Fraction(1)
     for _ in range(1000):
-        excess, where = _worst_excess(matrix, ratio, None, single)
+        excess, where = worst_excess(matrix, ratio)
         if excess <= delta or where is None:
             return round_up(log_enclosure(ratio)[1])
         x, k, event = where

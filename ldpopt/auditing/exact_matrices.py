@@ -96,11 +96,16 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
         raise MechanismError(error.what, do=error.do) from None
 
 
-def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TOLERANCE) -> None:
-    """Require rows of probabilities that sum to 1."""
+def require_matrix(array: NDArray[Any]) -> None:
+    """Require rows and columns."""
     if array.ndim != 2 or 0 in array.shape:
         what = f"the channel has shape {array.shape}; expected (inputs, outputs)"
         raise MechanismError(what, do="give one row for each input, one column for each output")
+
+
+def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TOLERANCE) -> None:
+    """Require rows of probabilities that sum to 1."""
+    require_matrix(array)
     is_probability = (array >= 0) & (array < np.inf)
     if not is_probability.all():
         x, y = map(int, np.argwhere(~is_probability)[0])

@@ -98,14 +98,12 @@ def _line(privacy: Any, problem: Problem) -> tuple[int, ...]:
     """Return the codes of the inputs along the path; empty if the graph is not a path."""
     if not isinstance(privacy, GraphDP):
         return ()
-    around = {node: [other for other in privacy.graph[node] if other != node] for node in privacy.graph}
-    ends = [node for node, others in around.items() if len(others) == 1]
-    if len(ends) != 2 or any(len(others) > 2 for others in around.values()):
+    import networkx as nx
+
+    degrees = [sum(other != node for other in privacy.graph[node]) for node in privacy.graph]
+    if degrees.count(1) != 2 or max(degrees) > 2:
         return ()
     codes = {label: code for code, label in enumerate(problem.inputs)}
-    node = min(ends, key=lambda end: codes[end])
-    walk, previous = [node], None
-    while others := [other for other in around[node] if other != previous]:
-        previous, node = node, others[0]
-        walk.append(node)
+    ends = [node for node, degree in zip(privacy.graph, degrees, strict=True) if degree == 1]
+    walk = nx.dfs_preorder_nodes(privacy.graph, min(ends, key=codes.__getitem__))
     return tuple(codes[label] for label in walk)

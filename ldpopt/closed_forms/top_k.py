@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.closed_forms.form import ResponseForm, exact_sum, read_delta
-from ldpopt.foundation.budget import Budget
+from ldpopt.foundation.budget import Budget, log_of
 from ldpopt.foundation.numbers import Float, rational, real_number
 from ldpopt.mechanism.exact_draws import Codes
 from ldpopt.problem.prior import prior_and_inputs, read_prior
@@ -280,7 +280,7 @@ def _least_ratio(ranking: Ranking, target: Fraction) -> Fraction:
 
 def _log_up(alpha: Fraction) -> float:
     """Return the smallest float whose exponential is provably at least ``alpha``."""
-    log = math.log1p(float(alpha - 1)) if alpha < 2 else math.log(alpha.numerator) - math.log(alpha.denominator)
+    log = log_of(alpha)
     while Budget(log).enclosure()[0] < alpha:
         log = math.nextafter(log, math.inf)
     while (lower := math.nextafter(log, 0.0)) < log and Budget(lower).enclosure()[0] >= alpha:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
@@ -17,6 +18,10 @@ BITS = 192  # significant bits kept in an enclosure of ``e**epsilon``
 # Largest accepted budget in nats: ``e**10000`` still has an exact enclosure; larger budgets give no privacy
 LARGEST = 10_000.0
 MAX_NATS = 1e8  # largest multiple of a budget whose exponential is computed; it takes 20 megabytes
+# Python rounds decimals correctly, their exponentials and logarithms too; the tests compare with another library
+DECIMALS = Context(prec=90, Emax=MAX_EMAX, Emin=MIN_EMIN)
+LOG_2 = DECIMALS.ln(Decimal(2))
+ERROR = Decimal("1e-9")  # in units of the last bit that is kept, far above the error of 90 digits
 _LOG = re.compile(r"\s*(?:log|ln)\s*\(\s*([^()]+?)\s*\)\s*", re.IGNORECASE)
 
 
@@ -52,7 +57,7 @@ class Budget(float):
         if isinstance(epsilon, Budget):
             return epsilon
         nats, ratio = _parse(epsilon)
-        self = super().__new__(cls, _log(ratio) if ratio is not None else float(nats))  # type: ignore[arg-type]
+        self = super().__new__(cls, log_of(ratio) if ratio is not None else float(nats))  # type: ignore[arg-type]
         self.nats, self.ratio = nats, ratio
         self.text = epsilon.strip() if isinstance(epsilon, str) else repr(float(self))
         return self
@@ -143,7 +148,7 @@ def _parse(epsilon: Any) -> tuple[Fraction | None, Fraction | None]:
         _require_range(epsilon, nats)
         return nats, None
     ratio = _fraction(match[1], epsilon)
-    _require_range(epsilon, _log(ratio) if ratio >= 1 else -math.inf)
+    _require_range(epsilon, log_of(ratio) if ratio >= 1 else -math.inf)
     return None, ratio
 
 
@@ -189,7 +194,7 @@ def _refusal(epsilon: object, why: str) -> StatementError:
     )
 
 
-def _log(ratio: Fraction) -> float:
+def log_of(ratio: Fraction) -> float:
     """Natural logarithm of a rational >= 1, correct to a few ulps: screening in floats relies on it."""
     if ratio < 2:
         return math.log1p(float(ratio - 1))
@@ -199,66 +204,26 @@ def _log(ratio: Fraction) -> float:
 
 @lru_cache(maxsize=65536)
 def _exp_enclosure(x: Fraction) -> tuple[Fraction, Fraction]:
-    """Taylor series on ``x / 2**s <= 1/2``, then ``s`` squarings, in integers, rounded outward at every step."""
+    """``2**k exp(x - k log 2)`` for ``x >= 0``: the exponential, from 1 to 2, rounded outward to `BITS` bits."""
     if x == 0:
         return Fraction(1), Fraction(1)
-    squarings = max(0, (x.numerator.bit_length() - x.denominator.bit_length()) + 2)
-    bits = BITS + squarings + 16  # a squaring doubles the relative error, the series adds less than 64 units
-    scaled, denominator = x.numerator << bits, x.denominator << squarings
-    low = _taylor_down(scaled // denominator, bits), -bits
-    high = _taylor_up(-(-scaled // denominator), bits), -bits
-    for _ in range(squarings):
-        low = _shorten(low[0] * low[0], 2 * low[1], bits, up=False)
-        high = _shorten(high[0] * high[0], 2 * high[1], bits, up=True)
-    return _dyadic(*_shorten(*low, BITS, up=False)), _dyadic(*_shorten(*high, BITS, up=True))
-
-
-def _taylor_down(x: int, bits: int) -> int:
-    """Lower bound of ``exp(x / 2**bits) * 2**bits``: every term rounded down, the remainder omitted."""
-    total = term = 1 << bits
-    order = 0
-    while term:
-        order += 1
-        term = term * x // (order << bits)
-        total += term
-    return total
-
-
-def _taylor_up(x: int, bits: int) -> int:
-    """Upper bound for ``x <= 2**(bits-1)``: terms rounded up; those after a term of 1 unit sum to less than that."""
-    total = term = 1 << bits
-    order = 0
-    while term > 1:
-        order += 1
-        term = -(-term * x // (order << bits))
-        total += term
-    return total + 1
-
-
-def _shorten(mantissa: int, exponent: int, bits: int, *, up: bool) -> tuple[int, int]:
-    """Round ``mantissa * 2**exponent`` to ``bits`` significant bits, up or down."""
-    if (shift := mantissa.bit_length() - bits) <= 0:
-        return mantissa, exponent
-    return (-(-mantissa >> shift) if up else mantissa >> shift), exponent + shift
-
-
-def _dyadic(mantissa: int, exponent: int) -> Fraction:
-    return Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
-
-
-def _outward(low: Fraction, high: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-    """Round to a grid of ``2**-bits``, the lower end down and the upper end up."""
-    return Fraction(math.floor(low * 2**bits), 2**bits), Fraction(math.ceil(high * 2**bits), 2**bits)
+    with localcontext(DECIMALS):
+        nats = Decimal(x.numerator) / Decimal(x.denominator)
+        k = int(nats / LOG_2)
+        power = (nats - k * LOG_2).exp() * 2 ** (BITS - 1)
+        low, high = math.floor(power - ERROR), math.ceil(power + ERROR)
+    if k == 0:
+        low = max(low, 1 << (BITS - 1))
+    return Fraction(low << k, 1 << (BITS - 1)), Fraction(high << k, 1 << (BITS - 1))
 
 
 @lru_cache(maxsize=256)
 def log_enclosure(ratio: Fraction) -> tuple[Fraction, Fraction]:
-    """Rational bounds of ``log(ratio)``, ratio >= 1: from a float, and ``t - t**2/2 <= log(1+t) <= t`` for the rest."""
+    """Rational bounds of ``log(ratio)``, ratio >= 1; near 1 by ``t - t**2/2 <= log(1+t) <= t``."""
     excess = ratio - 1
     if excess * 2 ** (BITS // 2) < 1:
         return excess - excess * excess / 2, excess
-    low = high = Fraction(_log(ratio))
-    for _ in range(3):
-        below, above = ratio / _exp_enclosure(low)[1] - 1, ratio / _exp_enclosure(high)[0] - 1
-        low, high = _outward(low + below - below * below, high + above, BITS + 32)
-    return low, high
+    with localcontext(DECIMALS):
+        log = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln() * 2 ** (BITS + 32)
+        low, high = math.floor(log - ERROR), math.ceil(log + ERROR)
+    return Fraction(low, 1 << (BITS + 32)), Fraction(high, 1 << (BITS + 32))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpopt.auditing.exact_matrices import require_matrix
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.display import Table, label
 from ldpopt.foundation.labelled import read_labelled
@@ -19,8 +20,10 @@ MAX_SHOWN = 20  # largest number of rows and columns of a channel that is shown 
 MAX_LIKELIEST = 3  # number of reports of each answer that are shown of a larger channel
 
 
-def read_channel(channel: Any, inputs: Names | None, outputs: Names | None) -> tuple[Float, Names | None, Names | None]:
-    """Return the numbers and labels of a channel; a labelled channel is put into the order of the given labels."""
+def read_channel(
+    channel: Any, inputs: Names | None, outputs: Names | None
+) -> tuple[Float, tuple[Hashable, ...], tuple[Hashable, ...]]:
+    """The numbers of a channel and its labels: those given, into whose order it is put, its own, or positions."""
     try:
         table = read_labelled(channel, "channel")
         rows, columns = (*table.axes, None)[:2]
@@ -30,19 +33,11 @@ def read_channel(channel: Any, inputs: Names | None, outputs: Names | None) -> t
         values = table.to(inputs, outputs)
     except StatementError as error:
         raise MechanismError(error.what, where=error.where, do=error.do) from None
-    return values, rows if inputs is None else inputs, columns if outputs is None else outputs
-
-
-def read_labelled_channel(
-    channel: Any, inputs: Names | None, outputs: Names | None
-) -> tuple[Float, tuple[Hashable, ...], tuple[Hashable, ...]]:
-    """The numbers of a channel and its labels: those given, its own, or positions."""
-    values, rows, columns = read_channel(channel, inputs, outputs)
-    if values.ndim != 2:
-        raise MechanismError(f"an array of shape {values.shape} is not a channel", do="give one row for each answer")
+    require_matrix(values)
     n, m = values.shape
-    names = check_labels(rows, n, "input")
-    return values, names, check_labels(names if columns is None and m == n else columns, m, "output")
+    names = check_labels(rows if inputs is None else inputs, n, "input")
+    reports: Names | None = columns if outputs is None else outputs
+    return values, names, check_labels(names if reports is None and m == n else reports, m, "output")
 
 
 def digest(kind: str, labels: Iterable[Iterable[Hashable]], numbers: Iterable[Fraction | int | NDArray[Any]]) -> str:

@@ -25,7 +25,10 @@ def coin_tosses(mass: int, size: int, source: Source) -> NDArray[np.bool_]:
 
 
 def toss_lazily(mass: int, first: NDArray[np.uint8], source: Source, heads: NDArray[np.bool_]) -> None:
-    """Write tosses of probability ``mass / 2**53 < 1``, (N,), decided by a uniform byte each, rarely with a word."""
+    """Toss coins with probability of heads ``mass / 2**53``, ``mass < 2**53``: a byte decides, rarely with a word.
+
+    ``heads``, shape (N,), is written; ``first`` are uniform bytes, one for each coin.
+    """
     leading, rest = divmod(mass, 1 << (BITS - 8))
     np.less(first, np.uint8(leading), out=heads)
     undecided = np.flatnonzero(first == np.uint8(leading))

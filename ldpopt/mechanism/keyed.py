@@ -230,7 +230,11 @@ class Keyed:
 
 
 class Ids:
-    """Ids of a table in batches; a hash of 64 bits is the same for two of ``n`` ids with probability ``n^2 / 2^65``."""
+    """Ids of the records of a table, read batch by batch; ``where`` is the file and column, for messages.
+
+    Duplicate ids are found by 64-bit hashes, eight bytes a row. With probability below ``n^2 / 2^65`` two different ids
+    of ``n`` rows have the same hash and the table is refused; Python's hashes differ from run to run.
+    """
 
     def __init__(self, where: str, first_row: int = 0) -> None:
         self.where, self._row, self._first = where, first_row, first_row

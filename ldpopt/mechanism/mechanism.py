@@ -19,11 +19,11 @@ from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.documents import plain_labels, reading_json
 from ldpopt.foundation.labelled import is_series
-from ldpopt.foundation.labels import Names, check_labels, codes, label_array, listed
+from ldpopt.foundation.labels import Names, codes, label_array, listed
 from ldpopt.foundation.numbers import Float, frozen, require_kind
 from ldpopt.mechanism import sampling
 from ldpopt.mechanism.adversary import AdversaryMeasures
-from ldpopt.mechanism.channels import channel_table, digest, read_channel, read_labelled_channel
+from ldpopt.mechanism.channels import channel_table, digest, read_channel
 from ldpopt.mechanism.codec import LabelCodec
 from ldpopt.mechanism.files import read_mechanism, require_digest, write_mechanism
 from ldpopt.mechanism.keyed import Keyed
@@ -72,11 +72,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
     notes: tuple[str, ...] = ()  # what `private` changed
 
     def __init__(self, channel: Any, inputs: Names | None = None, outputs: Names | None = None) -> None:
-        values, rows, columns = read_channel(channel, inputs, outputs)
+        values, names, reports = read_channel(channel, inputs, outputs)
         require_stochastic(values)
-        n, m = values.shape
-        names = check_labels(rows, n, "input")
-        reports = check_labels(columns if columns is not None or m != n else names, m, "output")
         vars(self).update(channel=frozen(values), inputs=names, outputs=reports)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -155,7 +152,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
         ([[0.775, 0.225], [0.325, 0.675]], 'certified')
         """
         require_notion(privacy)
-        values, names, reports = read_labelled_channel(channel, inputs, outputs)
+        values, names, reports = read_channel(channel, inputs, outputs)
 
         def decide(part: Float, columns: Any) -> Audit:
             audit: Audit = privacy.audit(cls(part, names, [reports[y] for y in columns]))

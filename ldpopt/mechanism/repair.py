@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.auditing.audits import Audit
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.mechanism.channels import read_labelled_channel
+from ldpopt.mechanism.channels import read_channel
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.rounding import no_private_channel, round_private
 from ldpopt.privacy import Ties
@@ -39,7 +39,7 @@ def repair(
     notion's, if they are known. Theory: docs, "Repair".
     """
     require_notion(privacy)
-    values, names, reports = read_labelled_channel(channel, inputs, outputs)
+    values, names, reports = read_channel(channel, inputs, outputs)
     ties = privacy.ties(names, reports) if ties is None else ties
     audited: list[Mechanism] = []  # the last one, which usually is the result, and has its masses
 

@@ -114,15 +114,10 @@ class TwoBlocks(IntervalLayers):
     def _first_violation(self, last: int) -> int | None:
         """Return the first ``t <= last`` with ``B_{t-1} + W`` not inside ``B_t``, or None; in exact integers."""
         (a, b, c), _, gap = self._in_integers()
-        kind: Any = np.int64 if (last + 2) * (c + gap) < 2**62 else object
         moves = [(-c, -b), (-a, a), (b, c)]
-        before = np.zeros(1, dtype=kind), np.zeros(1, dtype=kind)
+        before = self._ends(0)
         for t in range(1, last + 1):
-            k = np.arange(t + 1).astype(kind)
-            r = t - k
-            reach = np.maximum(r * a, (r // 2) * (c - b) + (r % 2) * a)
-            low, high = k * b - reach, k * c + reach
-            low, high = np.concatenate((-high[:0:-1], low)), np.concatenate((-low[:0:-1], high))
+            low, high = self._ends(t)
             starts = np.flatnonzero(np.concatenate(([True], low[1:] > np.maximum.accumulate(high)[:-1] + gap)))
             left, right = low[starts], np.maximum.reduceat(high, starts)
             for down, up in moves:
@@ -134,10 +129,14 @@ class TwoBlocks(IntervalLayers):
 
     def core(self, t: int) -> tuple[Intervals, int]:
         """Return ``t W`` in ints and their scale; intervals that touch after they are widened are joined."""
-        (a, b, c), scale, gap = self._in_integers()
-        half = []
-        for k in range(t + 1):
-            r = t - k
-            reach = max(r * a, (r // 2) * (c - b) + (r % 2) * a)
-            half.append((k * b - reach, k * c + reach))
-        return merge([*half, *((-high, -low) for low, high in half)], gap), scale
+        _, scale, gap = self._in_integers()
+        return merge(zip(*(ends.tolist() for ends in self._ends(t)), strict=True), gap), scale
+
+    def _ends(self, t: int) -> tuple[Any, Any]:
+        """Lower and upper ends of the intervals of ``t W``, ascending, in int64 or, if these may overflow, in ints."""
+        (a, b, c), _, gap = self._in_integers()
+        k = np.arange(t + 1).astype(np.int64 if (t + 2) * (c + gap) < 2**62 else object)
+        r = t - k
+        reach = np.maximum(r * a, (r // 2) * (c - b) + (r % 2) * a)
+        low, high = k * b - reach, k * c + reach
+        return np.concatenate((-high[:0:-1], low)), np.concatenate((-low[:0:-1], high))

@@ -54,9 +54,9 @@ def enumerate_vertices(
     return sorted(tuple(Fraction(v, ray[0]) for v in ray[1:]) for ray in rays.tolist()), is_complete
 
 
-def extreme_rays(rows: Sequence[Sequence[int]], *, most: int = MAX_RAYS) -> Integers:
+def extreme_rays(rows: Sequence[Sequence[int]]) -> Integers:
     r"""Find the extreme rays of the pointed cone :math:`\{z : R z \ge 0\}` as rows of primitive integers."""
-    return known_rays(rows, most, NO_LIMIT)[0]
+    return known_rays(rows, MAX_RAYS, NO_LIMIT)[0]
 
 
 def known_rays(rows: Sequence[Sequence[int]], most: int, deadline: Deadline) -> tuple[Integers, bool]:
@@ -108,7 +108,11 @@ def _add_row(
 
 
 def _adjacent(zero: Incidence, plus: Int, minus: Int, rows: int, most_work: int, deadline: Deadline) -> tuple[Int, Int]:
-    """Pairs of rays that share ``rows`` tight rows or more, on all of which no third ray, their companion, lies."""
+    """Return the pairs of adjacent rays: they share ``rows`` tight rows or more, and no third ray lies on all of these.
+
+    Such a third ray shares at least as many rows with each of the two. So only the companions of the ray on the smaller
+    side are searched.
+    """
     swapped = len(minus) < len(plus)
     few, many = (minus, plus) if swapped else (plus, minus)
     counts = zero.astype(np.float32)

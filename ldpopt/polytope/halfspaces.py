@@ -51,15 +51,8 @@ class Halfspaces:
         return tuple((*row, 1 - sum(row, Fraction(0))) for row in rows)
 
     def point(self, channel: Any) -> Point:
-        """Drop the last entry of each row; entries are read exactly."""
-        rows = [[Fraction(v) for v in row] for row in channel]
-        if len(rows) != self.n or any(len(row) != self.m for row in rows):
-            raise StatementError(f"the channel is not {self.n} x {self.m}", do="give a channel of the polytope's size")
-        for x, row in enumerate(rows):
-            if sum(row) != 1:
-                what = f"row {x} of the channel sums to {float(sum(row))!r}, not to 1 exactly"
-                raise StatementError(what, do="pass Fractions")
-        return tuple(v for row in rows for v in row[:-1])
+        """Drop the last entry of each row of a channel whose rows sum to 1 exactly."""
+        return tuple(Fraction(v) for row in channel for v in row[:-1])
 
     def slacks(self, channel: Any) -> Point:
         """Return the slack of each row, ``b - a . x``; negative if the row is violated."""
@@ -77,15 +70,7 @@ def halfspaces(privacy: Notion, n: int, m: int | None = None, *, inputs: Names |
     prints: 0.1 is 1/10. If this exceeds the float (as 0.3 does), an extreme point may exceed it by less than 1e-16.
     """
     m = n if m is None else m
-    if n < 1 or m < 1:
-        what = f"a channel with {n} inputs and {m} outputs does not exist"
-        raise StatementError(what, do="take at least one of each")
-    labels = read_inputs(privacy, n, inputs)
-    if not isinstance(privacy, TiedNotion):
-        what = f"{type(privacy).__name__} does not describe its ties"
-        do = "take a notion with ties, such as PureLDP, ApproximateLDP, GraphDP or MetricDP"
-        raise NotRepresentableError(what, do=do)
-    form = require_mutual(privacy, labels)
+    form = require_mutual(privacy, read_inputs(privacy, n, inputs))
     delta = Fraction(str(form.delta))
     ties = tuple(_exact_ties(form))
     if ties and not delta and all(tie.factor == 1 for tie in ties):

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.closed_forms.form import read_delta
 from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.foundation.budget import log_of
 from ldpopt.foundation.numbers import Float
 from ldpopt.polytope.double_description import Point, extreme_rays, primitive_integers, rank
 from ldpopt.polytope.points import ExtremePoints
@@ -82,8 +83,9 @@ class Region:
             what = f"the share of a cell is computed for 2 and 3 inputs, not for {len(first)}"
             raise NotRepresentableError(what, do="use its corners")
         if len(first) < 3:
-            return abs(_determinant([first, *others]))
-        return sum((abs(_determinant([first, *pair])) for pair in pairwise(others)), Fraction(0))
+            return Fraction(1) if len(first) == 1 else abs(first[0] - others[0][0])
+        sides = [(corner[0] - first[0], corner[1] - first[1]) for corner in others]
+        return sum((abs(a * d - b * c) for (a, b), (c, d) in pairwise(sides)), Fraction(0))
 
     def contains(self, prior: Sequence[Any]) -> bool:
         """Return whether the vertex is optimal for a prior, border included; Fractions and floats are read exactly.
@@ -174,7 +176,7 @@ class EpsilonRange:
     def epsilons(self) -> tuple[float, float]:
         """Both ends in nats, correct to rounding; inf if unbounded."""
         low, high = self.ratios
-        return _log(low), math.inf if high is None else _log(high)
+        return log_of(low), math.inf if high is None else log_of(high)
 
 
 def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, ...]:
@@ -283,15 +285,3 @@ def _counterclockwise(corners: Sequence[Point]) -> tuple[Point, ...]:
     center = [sum(corner[x] for corner in corners) / len(corners) for x in range(3)]
     # Barycentric directions (1, 2) are affine coordinates of the triangle, so angles in them keep the cyclic order.
     return tuple(sorted(sorted(corners), key=lambda c: math.atan2(float(c[2] - center[2]), float(c[1] - center[1]))))
-
-
-def _determinant(rows: Sequence[Sequence[Fraction]]) -> Fraction:
-    """Return the determinant of a small matrix, by expansion along its first row."""
-    if len(rows) == 1:
-        return rows[0][0]
-    minors = ([[v for k, v in enumerate(row) if k != j] for row in rows[1:]] for j in range(len(rows)))
-    return sum(((-1) ** j * rows[0][j] * _determinant(minor) for j, minor in enumerate(minors)), Fraction(0))
-
-
-def _log(ratio: Fraction) -> float:
-    return math.log1p(float(ratio - 1)) if ratio < 2 else math.log(ratio.numerator) - math.log(ratio.denominator)

@@ -80,7 +80,7 @@ class GraphDP(TiedNotion):
 
     def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse a graph whose nodes are not the inputs."""
-        match_labels(self.alphabet, inputs, "the neighbor graph")
+        match_labels(self.alphabet, inputs, "neighbor graph")
 
     def notes(self, inputs: Names) -> tuple[str, ...]:
         """A note on the parts of the graph that reports may distinguish."""
@@ -138,14 +138,14 @@ class GraphDP(TiedNotion):
         inputs, labelled = shape_of(channel)
         if not labelled and set(inputs) != set(self.graph.nodes) and len(inputs) == self.graph.number_of_nodes():
             inputs = tuple(self.graph.nodes)
-        position = match_labels(list(self.graph.nodes), inputs, "the neighbor graph")
+        position = match_labels(list(self.graph.nodes), inputs, "neighbor graph")
         ends = np.array([(position[u], position[v]) for u, v in self.graph.edges() if u != v], np.int64).reshape(-1, 2)
         both = np.concatenate([ends, ends[:, ::-1]])
         pairs = Pairs(both[:, 0], both[:, 1], np.ones(len(both)))
         return max_divergence(channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} along {len(ends)} edges")
 
     def _edges(self, inputs: Names) -> tuple[Int, Int]:
-        position = match_labels(list(self.graph.nodes), inputs, "the neighbor graph")
+        position = match_labels(list(self.graph.nodes), inputs, "neighbor graph")
         pairs = sorted({(position[u], position[v]) for u, v in self.graph.edges() if u != v})
         pairs = sorted(set(pairs) | {(k, x) for x, k in pairs})
         array = np.array(pairs, np.int64).reshape(-1, 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import is_labelled
+from ldpopt.foundation.labels import check_labels
 from ldpopt.foundation.numbers import is_whole, real_number, require_memory, require_room, short_repr, whole_number
 from ldpopt.privacy.graph_layers import bfs_partition, require_undirected
 from ldpopt.privacy.places import distances, read_points, require_metric
@@ -308,18 +308,12 @@ def within(
 def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
     """Labels as a tuple; refuse duplicates, labels that are not hashable, None and nan."""
     require_room(labels, "list of labels")
-    try:
-        names = tuple(labels) if getattr(labels, "ndim", 1) == 1 else ([],)
-        hash(names)
-    except (TypeError, ValueError):
-        raise StatementError("a label is not hashable", do="name inputs by numbers, texts or tuples of them") from None
+    given: Any = tuple(labels) if isinstance(labels, Iterable) and getattr(labels, "ndim", 1) == 1 else labels
+    names = check_labels(given, None, "input", StatementError)
     if not names:
         raise StatementError("a graph without labels is empty", do="give at least one label")
-    if any(name is None or (isinstance(name, float) and name != name) for name in names):
-        raise StatementError("None and nan cannot name an input", do="name inputs by numbers, texts or tuples of them")
-    if len(set(names)) < len(names):
-        twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise StatementError(f"duplicate label {short_repr(twice)}", do="give every input its own label")
+    if None in names:
+        raise StatementError("None cannot name an input", do="name inputs by numbers, texts or tuples of them")
     return names
 
 

@@ -8,14 +8,12 @@ from collections.abc import Hashable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from ldpopt.auditing.audits import Audit
 from ldpopt.errors import LdpoptError, MechanismError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.labelled import take_labels
-from ldpopt.foundation.labels import Names, first_duplicate, nearest
+from ldpopt.foundation.labelled import positions_of, take_labels
+from ldpopt.foundation.labels import Names, check_labels, nearest
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.plain import MisstatedError, Table, fields_from_plain, fields_to_plain, is_plain, parameters
@@ -282,16 +280,8 @@ def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
 
 def match_labels(labels: Names, inputs: Names, what: str) -> dict[Hashable, int]:
     """Position of each input; refuse labels of a graph or table that are not exactly the inputs."""
-    position = {label: x for x, label in enumerate(inputs)}
-    for label in labels:
-        if label not in position:
-            wrong = f"{what} names {label!r}, which is not an input"
-            raise StatementError(wrong, do=f"the inputs are {list(inputs)[:8]}")
-    known = set(labels)
-    for label in inputs:
-        if label not in known:
-            raise StatementError(f"input {label!r} is missing from {what}", do="add it, or take it out of the inputs")
-    return position
+    positions_of(labels, inputs, what, "input")
+    return {label: x for x, label in enumerate(inputs)}
 
 
 def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
@@ -309,17 +299,10 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
 
 def read_labels(given: Any, what: str) -> tuple[Hashable, ...]:
     """Read a list of distinct labels of a notion, such as the sensitive inputs."""
-    do = f"pass {what} as a list of labels"
     if isinstance(given, (str, bytes, dict)) or not (hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1):
-        raise StatementError(f"{what} = {short_repr(given)} is not a list of labels", do=do)
-    names = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
-    try:
-        duplicate = first_duplicate(names)
-    except TypeError:
-        raise StatementError(f"{what} = {short_repr(given)} has a label that is not hashable", do=do) from None
-    if duplicate is not None:
-        raise StatementError(f"duplicate {what} label {short_repr(duplicate[0])}", do=f"name every {what} once")
-    return names
+        what = f"{what} = {short_repr(given)} is not a list of labels"
+        raise StatementError(what, do="pass a list, even of one")
+    return check_labels(tuple(given), None, what, StatementError)
 
 
 def require_known(names: Names, alphabet: Names, what: str, kind: str) -> None:

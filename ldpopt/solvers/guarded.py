@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
@@ -142,6 +142,7 @@ class _Child(Child):
             super().__init__()
         except (OSError, ValueError) as error:
             raise _process_error(str(error)) from None
+        self.is_idle = False
         self.loaded: list[Address] = []
         self.loading: Address | None = None
 
@@ -162,39 +163,32 @@ class _Child(Child):
         self.loaded.append(address)
 
 
-@dataclass
-class _Pool:
-    """Idle and living children."""
-
-    idle: list[_Child] = field(default_factory=list)
-    living: set[_Child] = field(default_factory=set)
-
-
 _LOCK = threading.RLock()
-_POOLS: dict[int, _Pool] = {}
+_CHILDREN: dict[int, list[_Child]] = {}
 
 
-def _pool() -> _Pool:
-    """The children of this process; a fork must not use those of its parent."""
-    if os.getpid() not in _POOLS:
+def _children() -> list[_Child]:
+    """The living children of this process; a fork must not use those of its parent."""
+    if os.getpid() not in _CHILDREN:
         import atexit
 
-        _POOLS[os.getpid()] = _Pool()
+        _CHILDREN[os.getpid()] = []
         atexit.register(stop_all)
-    return _POOLS[os.getpid()]
+    return _CHILDREN[os.getpid()]
 
 
 def _take_child(address: Address) -> _Child:
     """Return an idle child, preferably one that has imported the solver, or a new one."""
     with _LOCK:
-        while free := [child for child in _pool().idle if child.loading in (None, address)]:
+        while free := [child for child in _children() if child.is_idle and child.loading in (None, address)]:
             child = max(free, key=lambda child: address in (child.loading, *child.loaded))
-            _pool().idle.remove(child)
             if child.is_alive():
+                child.is_idle = False
                 return child
-            _kill(child)
+            child.kill()
+            _children().remove(child)
         child = _Child()
-        _pool().living.add(child)
+        _children().append(child)
         return child
 
 
@@ -206,25 +200,17 @@ def _borrowed_child(address: Address) -> Iterator[_Child]:
         yield child
     finally:
         with _LOCK:
-            if child.is_dead:
-                _pool().living.discard(child)
-            else:
-                _pool().idle.append(child)
-
-
-def _kill(child: _Child) -> None:
-    child.kill()
-    with _LOCK:
-        _pool().living.discard(child)
+            child.is_idle = True
+            if child.is_dead and child in _children():
+                _children().remove(child)
 
 
 def stop_all() -> None:
     """Kill every child process; later solves start new ones."""
     with _LOCK:
-        _pool().idle.clear()
-        children = list(_pool().living)
+        children, _CHILDREN[os.getpid()] = _children(), []
     for child in children:
-        _kill(child)
+        child.kill()
 
 
 def _process_error(why: str) -> LdpoptError:

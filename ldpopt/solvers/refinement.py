@@ -15,6 +15,7 @@ from ldpopt.solvers.solver import Outcome, Status
 
 ROUNDOFF = 1e-14  # residuals up to this, relative to right-hand sides and costs of 1, are not refined
 ACCEPTED_RESIDUAL = 1e-13  # largest residual for which no other answer is tried
+ROUNDS = 3  # largest number of residual programs
 TARGET_SIZE = 2.0**8  # size to which a residual is scaled, by a factor of at most 2**40
 
 
@@ -40,14 +41,13 @@ def refine(
     outcome: Outcome,
     solve: Callable[[LinearProgram], Outcome],
     others: Iterable[Outcome] = (),
-    rounds: int = 3,
 ) -> Outcome:
     """Improve an optimal outcome until its residuals are roundoff, or no longer decrease."""
-    if (point := _refine_one(program, outcome, solve, rounds)) is None:
+    if (point := _refine_one(program, outcome, solve)) is None:
         return outcome
     remaining = iter(others)
     while point.residual > ACCEPTED_RESIDUAL and (other := next(remaining, None)) is not None:
-        candidate = _refine_one(program, other, solve, rounds)
+        candidate = _refine_one(program, other, solve)
         if candidate is not None and candidate.residual < point.residual:
             point, outcome = candidate, other
     reduced = in_floats(program.objective - program.adjoint(point.y))
@@ -60,15 +60,13 @@ def in_floats(multipliers: Any) -> Float:
     return np.asarray(np.clip(multipliers, -largest, largest), float)
 
 
-def _refine_one(
-    program: LinearProgram, outcome: Outcome, solve: Callable[[LinearProgram], Outcome], rounds: int
-) -> _Point | None:
+def _refine_one(program: LinearProgram, outcome: Outcome, solve: Callable[[LinearProgram], Outcome]) -> _Point | None:
     """Add the answers of residual programs while the residual decreases; None without an optimum to start from."""
     if outcome.status is not Status.OPTIMAL or outcome.point is None or outcome.row_duals is None:
         return None
     point = _point_at(program, outcome.point.astype(np.longdouble), outcome.row_duals.astype(np.longdouble))
     unit = float(np.abs(program.objective).max(initial=0.0)) or 1.0
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         if point.residual <= ROUNDOFF:
             break
         bound_scale, cost_scale = _enlarge(point.primal), min(_enlarge(point.dual) / unit, 1e300)

@@ -6,13 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotrs
 
 from ldpopt.certificate.compact import Prices
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.solvers import Status
-from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
+from ldpopt.solving.interior.path_following import Factor, NewtonSystem, Point, follow_path
 from ldpopt.solving.interior.pricing import best_bound, project_to_private
 
 REFINEMENTS = 2  # number of steps of iterative refinement for each solution of the small system
@@ -68,8 +67,7 @@ class CompactSystem(NewtonSystem[CompactPoint]):
         self.output_residual = -(path.b * (path.c.sum(axis=0) - at.y.sum()) + path.beta * at.z.sum(axis=0) + at.h)
         schur = dsyrk(1.0, self.scaled.T, lower=1)
         schur[np.diag_indices(len(schur))] += self.pivots
-        self.unit = 1 / np.sqrt(np.diag(schur))
-        self.factor = cholesky(schur * self.unit * self.unit[:, None], ridge=1e-15)
+        self.factor = Factor(schur, ridge=1e-15)
 
     def _solve_schur(self, q: Float, f: Float, refinements: int) -> tuple[Float, Float]:
         """Solve for ``dy`` and ``dM``, with refinement of both rows of the system."""
@@ -78,7 +76,7 @@ class CompactSystem(NewtonSystem[CompactPoint]):
         for _ in range(1 + refinements):
             top = f - u + self.scaled @ dm
             side = q - self.pivots * dm - (u + top) @ self.scaled
-            move = self.unit * dpotrs(self.factor, self.unit * side, lower=1)[0]
+            move = self.factor.solve(side)
             dm, u = dm + move, u + top + self.scaled @ move
         return u / self.root, dm
 

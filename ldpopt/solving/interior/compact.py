@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import NotRepresentableError, SolverOptionError
+from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Int
 from ldpopt.foundation.threads import few_threads
@@ -14,6 +14,7 @@ from ldpopt.solvers import Feature, Outcome, Solver, Status
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.interior.central_path import CentralPath
+from ldpopt.solving.interior.path_following import check_options
 
 GAP = 1e-11  # relative gap at which to stop, between a valid bound and the value of a feasible channel
 MAX_STEPS = 300  # largest number of steps; 10 to 30 are usual
@@ -40,7 +41,7 @@ class Interior(Solver):
         """Solve a compact program, or start from an earlier outcome's ``warm_start``."""
         # With kept, that outcome belongs to a program with other outputs: kept[j] is the position of output j in it, or
         # -1.
-        _read_options(options, gap, steps)
+        check_options({"gap": gap, "steps": steps} | options)
         if not (isinstance(program, ChannelProgram) and program.is_plain_compact):
             what = "the interior point solves compact programs: one constraint for all pairs, an expected value"
             raise NotRepresentableError(what, do='use solver="highs"')
@@ -63,12 +64,3 @@ class Interior(Solver):
         below = structure.b * (structure.weighted.sum(axis=0) - y.sum()) + structure.beta * z.sum(axis=0)
         reduced = np.concatenate([(structure.weighted - y[:, None] - z).reshape(-1), below])
         return Outcome(status, f"{path.steps_taken} steps, relative gap {path.gap:.1e}", point, rows, reduced, path)
-
-
-def _read_options(unknown: dict[str, Any], gap: float, steps: int) -> None:
-    if unknown:
-        name = next(iter(unknown))
-        raise SolverOptionError(f"the interior point has no option {name!r}", do="its options are gap and steps")
-    if not (isinstance(gap, float) and gap > 0 and isinstance(steps, int) and steps > 0):
-        do = "gap is a positive float, steps a positive integer"
-        raise SolverOptionError(f"gap = {gap!r}, steps = {steps!r}: one of them is not valid", do=do)

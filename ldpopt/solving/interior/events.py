@@ -1,4 +1,11 @@
-"""The interior point for an event-wise delta and all pairs, without a list of events (docs, "Event-wise delta")."""
+r"""The interior point for an event-wise delta and all pairs of inputs, without a list of events.
+
+.. math:: \sum_y s_{iky} \le b\delta, \quad s_{iky} \ge b P(i, y) - P(k, y), \quad s \ge 0, \qquad b = e^{-\epsilon}
+
+means that no event violates the budget of the pair ``(i, k)``. A Newton step eliminates the ``n (n-1) m`` variables
+``s`` one by one and then the pairs, which leaves a system in the ``n m`` entries of the channel.
+Theory: docs, "Event-wise delta".
+"""
 
 from __future__ import annotations
 
@@ -6,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg.lapack import dpotrs
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float
-from ldpopt.solving.interior.graphs import OutputProgram
-from ldpopt.solving.interior.path_following import NewtonSystem, PathResult, Point, cholesky, follow_path
+from ldpopt.solving.interior.graphs import OutputProgram, OutputSystem
+from ldpopt.solving.interior.path_following import Factor, PathResult, Point, follow_path
 
 GAP = 1e-11  # relative gap between value and bound at which to stop
 MAX_STEPS = 150  # largest number of iterations; 10 to 60 are usual
@@ -101,18 +107,19 @@ def interior(events: EventProgram, deadline: Deadline = NO_LIMIT) -> PathResult[
     )
 
 
-class _EventSystem(NewtonSystem[EventPoint]):
+class _EventSystem(OutputSystem[EventPoint]):
     """The linear system of one iteration, factored at a point."""
 
+    program: EventProgram
+
     def __init__(self, events: EventProgram, at: EventPoint) -> None:
-        self.events, self.at = events, at
+        self.program, self.at = events, at
         self.sum_residual = 1 - at.p.sum(axis=0)
         self.tie_residual = at.s - events.apply(at.p) - at.t
         self.pair_residual = events.slack - at.s.sum(axis=0) - at.f
         self.share_residual = at.pairs - at.ties - at.shares
         self.dual_residual = events.priced(at.prior) - at.sums - events.adjoint(at.ties) + at.z
-        if events.gain is not None:
-            self.worst_residual = (events.gain * at.p).sum(axis=0) - at.worst - at.e
+        self.worst_residual = events.expected(at.p) - at.worst - at.e
         self.tie_weight = at.ties / at.t
         self.total_weight = self.tie_weight + at.shares / at.s
         self.tie_fraction = self.tie_weight / self.total_weight
@@ -121,8 +128,8 @@ class _EventSystem(NewtonSystem[EventPoint]):
 
     def _factor(self) -> None:
         """Factor the system of the entries, and the Schur complement of the row sums and expectations."""
-        (m, n), events, at = self.events.shape, self.events, self.at
-        b, own = events.b, np.arange(self.events.shape[1])
+        (m, n), events, at = self.program.shape, self.program, self.at
+        b, own = events.b, np.arange(n)
         root = events.as_tables(self.tie_fraction / np.sqrt(self.pair_pivot))
         single = events.as_tables(self.tie_fraction * at.shares / at.s)
         system = np.empty((m, n, m, n))
@@ -134,55 +141,39 @@ class _EventSystem(NewtonSystem[EventPoint]):
         for j in range(m):
             system[j, :, j, :] -= b * (single[j] + single[j].T)
             system[j, own, j, own] += b * b * single[j].sum(axis=1) + single[j].sum(axis=0) + at.z[j] / at.p[j]
-        square = system.reshape(m * n, m * n)
-        self.scale = 1 / np.sqrt(np.diag(square))
-        square *= self.scale
-        square *= self.scale[:, None]
-        self.factor = cholesky(square.T, ridge=1e-15)
+        self.factor = Factor(system.reshape(m * n, m * n).T, ridge=1e-15)
         border = np.tile(np.eye(n), (m, 1))
         if events.gain is not None:
             weighed = np.zeros((m, n, n))
             weighed[:, own, own] = -events.gain
             border = np.column_stack([border, weighed.reshape(m * n, n)])
-        self.border, self.solved_border = border, self._solve_entries(border)
-        self.border_schur = border.T @ self.solved_border
+        schur = border.T @ self.factor.solve(border)
         if events.gain is not None:
-            self.border_schur[own + n, own + n] += at.e / at.prior
+            schur[own + n, own + n] += at.e / at.prior
+        self.coupling = Factor(schur)
 
-    def _solve_entries(self, right: Float) -> Float:
-        """Solve the system of the entries for one or several right-hand sides."""
-        scale = self.scale if right.ndim == 1 else self.scale[:, None]
-        return np.asarray(scale * dpotrs(self.factor, scale * right, lower=1)[0])
-
-    def _solve_bordered(self, right: Float, below: Float, prior: float) -> tuple[Float, Float]:
-        """Solve for the entries and the border: row sums and, in a worst case, prior and worst value."""
-        unbordered, n = self._solve_entries(right.reshape(-1)), self.events.shape[1]
-        edge: Float = np.linalg.solve(self.border_schur, self.border.T @ unbordered - below).astype(float)
-        if self.events.gain is not None:
-            unit_response = np.linalg.solve(self.border_schur, np.repeat([0.0, 1.0], n))
-            worst = (prior - edge[n:].sum()) / unit_response[n:].sum()
-            edge = edge + worst * unit_response
-            return (unbordered - self.solved_border @ edge).reshape(right.shape), np.append(edge, worst)
-        return (unbordered - self.solved_border @ edge).reshape(right.shape), edge
+    def _solve_outputs(self, right: Float) -> Float:
+        """Solve the system of all entries."""
+        return self.factor.solve(right.reshape(-1)).reshape(right.shape)
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> EventPoint:
         """Newton step that changes the products of slacks and multipliers by these amounts, refined."""
-        events, at = self.events, self.at
+        events, at = self.program, self.at
         right, *eliminated = self._right_sides(aims)
-        below, left = self.sum_residual, 1 - float(at.prior.sum())
-        if events.gain is not None:
-            below = np.append(below, self.worst_residual - aims[4] / at.prior)
-        p, edge = self._solve_bordered(right, below, left)
-        step = self._complete_step(p, edge, aims, *eliminated)
+        expected, left = aims[4] / at.prior - self.worst_residual, 1 - float(at.prior.sum())
+        parts = self._solve_coupled(right, self.sum_residual, expected, left)
+        step = self._complete_step(parts, aims, *eliminated)
         for _ in range(REFINEMENTS if refine else 0):
-            entry_residual = self.dual_residual - step.sums - events.adjoint(step.ties) + step.z
-            border_residual = self.sum_residual - p.sum(axis=0)
+            residual = self.dual_residual - step.sums - events.adjoint(step.ties) + step.z
             if events.gain is not None:
-                entry_residual = entry_residual + events.gain * step.prior
-                border_residual = np.append(border_residual, at.e / at.prior * step.prior + step.e - aims[4] / at.prior)
-            more, shift = self._solve_bordered(entry_residual, border_residual, left - float(step.prior.sum()))
-            p, edge = p + more, edge + shift
-            step = self._complete_step(p, edge, aims, *eliminated)
+                residual = residual + events.gain * step.prior
+            sums, rest = (
+                self.sum_residual - step.p.sum(axis=0),
+                aims[4] / at.prior - at.e / at.prior * step.prior - step.e,
+            )
+            more = self._solve_coupled(residual, sums, rest, left - float(step.prior.sum()))
+            parts = tuple(part + change for part, change in zip(parts, more, strict=True))
+            step = self._complete_step(parts, aims, *eliminated)
         return step
 
     def _right_sides(self, aims: tuple[Float, ...]) -> tuple[Float, Float, Float]:
@@ -192,22 +183,18 @@ class _EventSystem(NewtonSystem[EventPoint]):
         share_side = tie + aim_s / at.s - self.share_residual
         pair = aim_f / at.pairs - self.pair_residual + (share_side / self.total_weight).sum(axis=0)
         pairs = self.tie_fraction * (pair / self.pair_pivot)
-        eliminated = self.events.adjoint(tie - self.tie_fraction * share_side + pairs)
+        eliminated = self.program.adjoint(tie - self.tie_fraction * share_side + pairs)
         return self.dual_residual + aim_p / at.p - eliminated, share_side, pair
 
     def _complete_step(
-        self, p: Float, edge: Float, aims: tuple[Float, ...], share_side: Float, pair: Float
+        self, parts: tuple[Float, ...], aims: tuple[Float, ...], share_side: Float, pair: Float
     ) -> EventPoint:
-        """Compute the other parts of the step from its entries."""
-        events, at, n = self.events, self.at, self.events.shape[1]
-        aim_p, aim_s, aim_t, _, _ = aims
+        """Compute the other parts of the step from those of `_solve_coupled`."""
+        events, at, (p, sums, prior, worst), (aim_p, aim_s, aim_t, _, _) = self.program, self.at, parts, aims
         excess = events.apply(p)
         pairs = (pair + (self.tie_fraction * excess).sum(axis=0)) / self.pair_pivot
         s = (self.tie_weight * excess - pairs + share_side) / self.total_weight
         t, f = s - excess + self.tie_residual, self.pair_residual - s.sum(axis=0)
         z, shares, ties = (aim_p - at.z * p) / at.p, (aim_s - at.shares * s) / at.s, (aim_t - at.ties * t) / at.t
-        e, prior, worst = np.zeros(0), np.zeros(0), np.zeros(1)
-        if events.gain is not None:
-            e = (events.gain * p).sum(axis=0) - edge[-1] + self.worst_residual
-            prior, worst = edge[n:-1], edge[-1:]
-        return EventPoint(p, s, t, f, e, z, shares, ties, pairs, prior, edge[:n], worst)
+        e = events.expected(p) - worst + self.worst_residual
+        return EventPoint(p, s, t, f, e, z, shares, ties, pairs, prior, sums, worst)

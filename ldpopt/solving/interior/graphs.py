@@ -1,12 +1,18 @@
-"""The interior point for graphs and metrics: one sparse block per output, one that couples them (docs, "Graphs")."""
+r"""The interior point for graphs and metrics, with one sparse block per output.
+
+Each privacy row ``P[k, y] - r P[i, y] >= 0`` concerns a single output; only the row sums (and, for a worst case, the
+inputs' expectations) couple the outputs. So a Newton step factors one matrix of order ``n`` per output, a weighted
+graph Laplacian, and one of order ``n`` (or ``2 n``) that couples them. With levels of ``s`` inputs this takes
+``O(m n^2 s)`` operations. Theory: docs, "Graphs and metrics: an interior point by outputs".
+"""
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg.lapack import dpotrs
 
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
@@ -14,7 +20,7 @@ from ldpopt.foundation.threads import few_threads, over_rows
 from ldpopt.native import add_adjoint, add_multiplier_steps, add_weights, write_steps
 from ldpopt.privacy import Ties
 from ldpopt.solving.interior.levels import LevelFactors, Levels
-from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
+from ldpopt.solving.interior.path_following import Factor, NewtonSystem, P, Point, follow_path
 
 ENOUGH_RESIDUAL = 1e-6  # largest error of a row sum at a point with a finite gap
 OPERATIONS = 8.0  # operations of a loop per tie and output
@@ -53,6 +59,10 @@ class OutputProgram:
         worst = np.array([mean.min() - max(size, float(np.ptp(mean)))])
         return size, mean - worst, np.full(n, 1 / n), worst
 
+    def expected(self, p: Float) -> Float:
+        """Expected gains of the inputs, shape (n,); empty without a worst case."""
+        return np.zeros(0) if self.gain is None else (self.gain * p).sum(axis=0)
+
     def gap(self, p: Float, prior: Float, adjoint: Float, slack: float = 0.0) -> tuple[float, float]:
         """Gap between the value of the entries and the bound of multipliers, absolute and relative."""
         # The multipliers raise the costs by adjoint, and the bound by slack.
@@ -65,6 +75,31 @@ class OutputProgram:
         is_useful = residual < ENOUGH_RESIDUAL and math.isfinite(bound - value)
         distance = max(bound - value, 0.0) if is_useful else math.inf
         return distance, distance / max(abs(bound), spread / 100, 1e-300)
+
+
+class OutputSystem(NewtonSystem[P]):
+    """The linear system of an `OutputProgram`: outputs are coupled by row sums and, in a worst case, expectations."""
+
+    program: OutputProgram
+    coupling: Factor  # of the Schur complement of the row sums and expectations, of order n or 2 n
+
+    @abstractmethod
+    def _solve_outputs(self, right: Float) -> Float:
+        """Solve for the entries without the rows that couple the outputs; both have the shape (m, n)."""
+
+    def _solve_coupled(self, right: Float, sums: Float, expected: Float, prior: float) -> tuple[Float, ...]:
+        """Steps of the entries, of the multipliers of row sums and expectations, and of the worst value."""
+        # The right-hand sides are those of the entries, row sums, expectations (if any), and of the prior's sum.
+        gain, apart = self.program.gain, self._solve_outputs(right)
+        if gain is None:
+            y = self.coupling.solve(apart.sum(axis=0) - sums)
+            return apart - self._solve_outputs(np.broadcast_to(y, right.shape)), y, np.zeros(0), np.zeros(1)
+        n = right.shape[1]
+        base = self.coupling.solve(np.concatenate([apart.sum(axis=0) - sums, expected - (gain * apart).sum(axis=0)]))
+        unit_response = self.coupling.solve(np.repeat([0.0, 1.0], n))
+        shift = (prior - base[n:].sum()) / unit_response[n:].sum()
+        y, pi = np.split(base + shift * unit_response, 2)
+        return apart - self._solve_outputs(y - gain * pi), y, pi, np.array([shift])
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,77 +227,58 @@ class GraphPoint(Point):
         return cls(np.full((m, n), 1 / m), t, e, worst, size * float(t.mean()) / t, prior, sums)
 
 
-class GraphSystem(NewtonSystem[GraphPoint]):
+class GraphSystem(OutputSystem[GraphPoint]):
     """The linear system of one iteration, factored at a point; ``workspace`` (m, numbers) is memory for the factors."""
 
-    def __init__(self, data: GraphProgram, at: GraphPoint, workspace: Float) -> None:
-        self.data, self.at = data, at
+    program: GraphProgram
+
+    def __init__(self, program: GraphProgram, at: GraphPoint, workspace: Float) -> None:
+        self.program, self.at = program, at
         self.sum_residual = 1 - at.p.sum(axis=0)
-        self.dual_residual = data.priced(at.prior) - at.sums + data.adjoint(at.ties)
-        self.prior_residual = 0.0 if data.gain is None else 1 - float(at.prior.sum())
-        if data.gain is not None:
-            self.worst_residual = (data.gain * at.p).sum(axis=0) - at.worst - at.e
+        self.dual_residual = program.priced(at.prior) - at.sums + program.adjoint(at.ties)
+        self.prior_residual = 0.0 if program.gain is None else 1 - float(at.prior.sum())
+        self.worst_residual = program.expected(at.p) - at.worst - at.e
         self._factor(workspace)
 
     def _factor(self, workspace: Float) -> None:
         """Factor each output's matrix, and the Schur complement of the rows that couple the outputs."""
-        data, at = self.data, self.at
-        (m, n), levels = data.shape, data.levels
+        program, at = self.program, self.at
+        (m, n), levels = program.shape, program.levels
         off = np.zeros((m, len(levels.low)))
-        data.over_ties(add_weights, (data.ratio, levels.pair_edge), at.t, at.ties, off)
+        program.over_ties(add_weights, (program.ratio, levels.pair_edge), at.t, at.ties, off)
         scale = np.maximum(at.p, LEAST_ENTRY)
-        excess = scale * data.adjoint(at.ties)
+        excess = scale * program.adjoint(at.ties)
         excess[np.arange(m), np.abs(excess).argmax(axis=1)] += (at.t * at.ties).sum(axis=1) - excess.sum(axis=1)
-        self.factors = LevelFactors.of(levels, scale, excess, off, data.gain, workspace)
+        self.factors = LevelFactors.of(levels, scale, excess, off, program.gain, workspace)
         schur = self.factors.sums[0]
-        if data.gain is not None:
+        if program.gain is not None:
             _, one, both = self.factors.sums
             both[np.diag_indices(n)] += at.e / at.prior
             schur = np.block([[schur, -one], [-one.T, both]])
-        self.schur_scale = 1 / np.sqrt(np.diag(schur))
-        self.schur_factor = cholesky(np.asfortranarray(schur * self.schur_scale * self.schur_scale[:, None]))
+        self.coupling = Factor(schur)
 
-    def _solve_schur(self, right: Float) -> Float:
-        """Solve the system of the rows that couple the outputs."""
-        return np.asarray(self.schur_scale * dpotrs(self.schur_factor, self.schur_scale * right, lower=1)[0])
-
-    def _solve_coupled(self, right: Float, sums: Float, worst: Float | None, prior: float) -> tuple[Float, ...]:
-        """Solve all outputs together with the row sums and, in the worst case, the expectations."""
-        data, uncoupled = self.data, self.factors.solve(right)
-        if data.gain is None or worst is None:
-            y = self._solve_schur(uncoupled.sum(axis=0) - sums)
-            return uncoupled - self.factors.solve(np.broadcast_to(y, right.shape)), y, np.zeros(0), np.zeros(1)
-        n, expected = data.shape[1], -(data.gain * uncoupled).sum(axis=0) + worst
-        base = self._solve_schur(np.concatenate([uncoupled.sum(axis=0) - sums, expected]))
-        unit_response = self._solve_schur(np.concatenate([np.zeros(n), np.ones(n)]))
-        shift = (prior - base[n:].sum()) / unit_response[n:].sum()
-        combined = base + shift * unit_response
-        y, pi = combined[:n], combined[n:]
-        return uncoupled - self.factors.solve(y - data.gain * pi), y, pi, np.array([shift])
+    def _solve_outputs(self, right: Float) -> Float:
+        """Solve by the factors of each output."""
+        return self.factors.solve(right)
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> GraphPoint:
         """Newton step that changes the products of slacks and multipliers by these amounts, refined if inaccurate."""
-        data, at, (aim_tie, aim_worst) = self.data, self.at, aims
+        program, at, (aim_tie, aim_worst) = self.program, self.at, aims
         fixed = at.p, at.t, at.ties, aim_tie
         right = self.dual_residual.copy()
-        data.over_ties(add_multiplier_steps, data.pairs, *fixed, np.zeros(data.shape), right)
-        worst = None if data.gain is None else aim_worst / at.prior - self.worst_residual
-        p, y, prior, w = self._solve_coupled(right, self.sum_residual, worst, self.prior_residual)
-        entry_residual = self.dual_residual - y
-        data.over_ties(add_multiplier_steps, data.pairs, *fixed, p, entry_residual)
-        expectation_residual = None
-        if data.gain is not None and worst is not None:
-            entry_residual += data.gain * prior
-            expectation_residual = worst - (data.gain * p).sum(axis=0) + w - at.e / at.prior * prior
-        sum_residual = self.sum_residual - p.sum(axis=0)
+        program.over_ties(add_multiplier_steps, program.pairs, *fixed, np.zeros(program.shape), right)
+        expected = aim_worst / at.prior - self.worst_residual
+        p, y, prior, worst = self._solve_coupled(right, self.sum_residual, expected, self.prior_residual)
+        entry_residual, sum_residual = self.dual_residual - y, self.sum_residual - p.sum(axis=0)
+        program.over_ties(add_multiplier_steps, program.pairs, *fixed, p, entry_residual)
+        if program.gain is not None:
+            entry_residual += program.gain * prior
         error = max(float(np.abs(entry_residual).max()), float(np.abs(sum_residual).max()))
-        if expectation_residual is not None or not error <= (MAX_ERROR if refine else MAX_PREDICTOR_ERROR):
-            change = self._solve_coupled(
-                entry_residual, sum_residual, expectation_residual, self.prior_residual - float(prior.sum())
-            )
-            p, y, prior, w = p + change[0], y + change[1], prior + change[2], w + change[3]
-        t, ties, e = np.empty(at.t.shape), np.empty(at.t.shape), np.zeros(0)
-        data.over_ties(write_steps, data.pairs, *fixed, p, t, ties)
-        if data.gain is not None:
-            e = (data.gain * p).sum(axis=0) - w + self.worst_residual
-        return GraphPoint(p, t, e, w, ties, prior, y)
+        if program.gain is not None or not error <= (MAX_ERROR if refine else MAX_PREDICTOR_ERROR):
+            expected = expected - program.expected(p) + worst - at.e / at.prior * prior
+            left = self.prior_residual - float(prior.sum())
+            change = self._solve_coupled(entry_residual, sum_residual, expected, left)
+            p, y, prior, worst = p + change[0], y + change[1], prior + change[2], worst + change[3]
+        t, ties = np.empty(at.t.shape), np.empty(at.t.shape)
+        program.over_ties(write_steps, program.pairs, *fixed, p, t, ties)
+        return GraphPoint(p, t, program.expected(p) - worst + self.worst_residual, worst, ties, prior, y)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components, dijkstra
 
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads, over_rows, parts_of
@@ -152,11 +152,7 @@ def _levels(graph: csr_array) -> Int:
 
 def _search(graph: csr_array, root: int, members: Int) -> Int:
     """Distance of a component's vertices from a root, in edges."""
-    order, parent = breadth_first_order(graph, root, directed=False)
-    depth = np.zeros(graph.shape[0], np.int64)
-    for vertex in order[1:].tolist():
-        depth[vertex] = depth[parent[vertex]] + 1
-    return np.asarray(depth[members])
+    return np.asarray(dijkstra(graph, directed=False, indices=[root], unweighted=True)[0, members], np.int64)
 
 
 def _width(level: Int) -> float:

@@ -5,11 +5,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dpotrs
 
+from ldpopt.errors import SolverOptionError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
@@ -96,6 +97,27 @@ class NewtonSystem(ABC, Generic[P]):
         return self.at.moved(step, min(1.0, length * primal), min(1.0, length * dual))
 
 
+class Factor:
+    """The Cholesky factor of a matrix, which is scaled in place to a unit diagonal; only its lower half is read."""
+
+    def __init__(self, matrix: Float, ridge: float = 0.0) -> None:
+        self.unit = 1 / np.sqrt(np.diag(matrix))
+        matrix *= self.unit
+        matrix *= self.unit[:, None]
+        while True:
+            lifted = matrix.copy(order="F")
+            lifted[np.diag_indices(len(lifted))] += ridge
+            self.lower, failed = dpotrf(lifted, lower=1, overwrite_a=1)
+            if not failed or ridge > 1:
+                break
+            ridge = max(100 * ridge, 1e-15)  # if it fails, a small ridge is added
+
+    def solve(self, right: Float) -> Float:
+        """Solve for one right-hand side, or for some that are columns."""
+        unit = self.unit if right.ndim == 1 else self.unit[:, None]
+        return np.asarray(unit * dpotrs(self.lower, unit * right, lower=1)[0])
+
+
 @dataclass(frozen=True)
 class PathResult(Generic[P]):
     """The best point of an iteration, its relative gap, the number of steps, and whether the deadline ended it."""
@@ -139,6 +161,16 @@ def follow_path(
     return PathResult(best, share, steps, False)
 
 
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse options of a solver other than a positive ``gap`` and a number of ``steps``."""
+    for name, value in options.items():
+        if name not in ("gap", "steps"):
+            raise SolverOptionError(f"the interior point has no option {name!r}", do="its options are gap and steps")
+        if not isinstance(value, float if name == "gap" else int) or not value > 0:
+            do = "gap is a positive float, steps a positive integer"
+            raise SolverOptionError(f"{name} = {value!r} is not valid", do=do)
+
+
 def longest_step(arrays: tuple[Float, ...], steps: tuple[Float, ...]) -> float:
     """Longest step, at most 1, that keeps all arrays positive."""
     steepest = 1.0
@@ -146,17 +178,6 @@ def longest_step(arrays: tuple[Float, ...], steps: tuple[Float, ...]) -> float:
         for x, dx in _blocks(array, step):
             steepest = max(steepest, -float((dx / x).min()))
     return 1.0 / steepest
-
-
-def cholesky(matrix: Float, ridge: float = 0.0) -> Float:
-    """The lower Cholesky factor of a matrix with unit diagonal; a small ridge is added if the factorization fails."""
-    while True:
-        lifted = matrix.copy(order="F")
-        lifted[np.diag_indices(len(lifted))] += ridge
-        factor, failed = dpotrf(lifted, lower=1, overwrite_a=1)
-        if not failed or ridge > 1:
-            return np.asarray(factor)
-        ridge = max(100 * ridge, 1e-15)
 
 
 def _blocks(*arrays: Float) -> Iterator[tuple[Float, ...]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ldpopt.errors import NotRepresentableError, SolverOptionError
+from ldpopt.errors import NotRepresentableError
 from ldpopt.solvers import Status
 from ldpopt.solving.formulation import worst_case_utility
 from ldpopt.solving.limits import Limits
@@ -48,9 +48,11 @@ class GraphInteriorPoint(Method):
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
         """Follow the central path; at a limit, and on numerical failure, the answer is the best point so far."""
         from ldpopt.solving.interior.graphs import GAP, solve_graph
+        from ldpopt.solving.interior.path_following import check_options
 
         program = read_problem(task)
-        options = _checked_options(({} if task.gap is None else {"gap": task.gap}) | task.options)
+        options = ({} if task.gap is None else {"gap": task.gap}) | task.options
+        check_options(options)
         left = inf if task.deadline.left is None else task.deadline.left
         deadline = task.deadline.before(min(FINISH_SECONDS * program.cost.size, left / 2))
         found = solve_graph(program, deadline=deadline, **options)
@@ -78,11 +80,3 @@ def read_problem(task: Task) -> GraphProgram:
         what = "the interior point by outputs solves pairwise programs of ties of 0.001 nats or more, no side rows"
         raise NotRepresentableError(what, do='use solver="highs"')
     return program
-
-
-def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse unknown options."""
-    if (unknown := next((name for name in options if name not in ("gap", "steps")), None)) is not None:
-        do = "its options are gap and steps"
-        raise SolverOptionError(f"the interior point for graphs has no option {unknown!r}", do=do)
-    return options

@@ -152,7 +152,7 @@ class _Sifting:
     def __init__(self, task: Task, solver: str | Solver) -> None:
         self.task, self.solver = task, solver_named(solver)
         self.whole = SiftingProblem(task.problem)
-        self.has_gap = Feature.GAP in self.solver.features
+        self.has_gap = {Feature.GAP, Feature.OTHER_OUTPUTS} <= self.solver.features
         self.final_gap = GAP if task.gap is None else task.gap
         costs = self.whole.costs
         all_at_once = self.has_gap and costs.size * self.whole.b ** (1 / 3) <= task.limits.whole_entries

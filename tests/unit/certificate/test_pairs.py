@@ -105,10 +105,10 @@ def test_the_bound_is_exact_if_the_utility_ignores_the_report(form, monkeypatch)
 
 def test_the_bound_does_not_depend_on_the_last_bits_of_the_logarithm(monkeypatch):
     found = set()
-    logarithm = foundation.budget._log
+    logarithm = foundation.budget.log_of
     for direction in (0.0, 0.5, 2.0):
         with monkeypatch.context() as patch:
-            patch.setattr(foundation.budget, "_log", lambda ratio, to=direction: np.nextafter(logarithm(ratio), to))
+            patch.setattr(foundation.budget, "log_of", lambda ratio, to=direction: np.nextafter(logarithm(ratio), to))
             log_enclosure.cache_clear()
             ties = np.array([0]), np.array([1]), np.array([0]), np.array([0]), np.array([0.3])
             worth, distance = np.eye(2), np.array([7.0])

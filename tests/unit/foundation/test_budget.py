@@ -241,52 +241,6 @@ def test_ends_near_the_exponential_are_rounded_outward(nats):
         assert_within_a_unit(nats, seed)
 
 
-@pytest.mark.parametrize("nats", NATS)
-def test_squares_are_rounded_outward(nats, monkeypatch):
-    # With a series that is exact to the last unit, nothing hides the rounding of the squares.
-    def exactly(x, bits):
-        return fraction(mpmath.exp(mpmath.mpf(x) / 2**bits)) * 2**bits
-
-    monkeypatch.setattr(module, "_taylor_down", lambda x, bits: math.floor(exactly(x, bits)))
-    monkeypatch.setattr(module, "_taylor_up", lambda x, bits: math.ceil(exactly(x, bits)))
-    module._exp_enclosure.cache_clear()
-    for seed in range(20, 50):
-        assert_within_a_unit(nats, seed)
-    module._exp_enclosure.cache_clear()
-
-
-@pytest.mark.parametrize("bits", [1, 2, 3, 4, 8, 208, 230])
-def test_series_are_rounded_outward_by_little(bits):
-    half = 1 << bits - 1
-    for x in {0, 1, 2, 3, half // 2, half - 1, half, *range(0, half, max(1, half // 37))} - {-1}:
-        exact = mpmath.exp(mpmath.mpf(min(x, half)) / 2**bits) * 2**bits
-        down, up = module._taylor_down(min(x, half), bits), module._taylor_up(min(x, half), bits)
-        assert 0 <= exact - down < 2 + bits / 2
-        assert 0 <= up - exact < 2 + bits / 2
-
-
-def test_numbers_are_shortened_up_or_down():
-    for mantissa in range(1, 200):
-        for bits in (1, 3, 6):
-            for up in (False, True):
-                short, exponent = module._shorten(mantissa, -5, bits, up=up)
-                assert (short.bit_length() <= bits) or (up and short == 1 << bits)
-                error = short * Fraction(2) ** exponent - mantissa * Fraction(2) ** -5
-                assert error >= 0 if up else error <= 0
-                assert abs(error) < Fraction(2) ** exponent
-                assert exponent == -5 or mantissa.bit_length() - bits == exponent + 5
-
-
-def test_ends_are_rounded_outward_by_less_than_a_unit():
-    for low, high in (
-        (Fraction(1, 3), Fraction(2, 3)),
-        (Fraction(-1, 3), Fraction(5, 7)),
-        (Fraction(1), Fraction(3, 2)),
-    ):
-        below, above = module._outward(low, high, 5)
-        assert low - Fraction(1, 32) < below <= low <= high <= above < high + Fraction(1, 32)
-
-
 def test_the_text_one_tenth_is_not_the_float():
     low, high = Budget("0.1").enclosure()
     tenth = mpmath.exp(mpmath.mpf(1) / 10)

@@ -267,6 +267,13 @@ class TestBest:
             extreme_points(LOG3, 3).best(lo.Problem([0.5, 0.5], "identity", LOG3))
 
 
+@pytest.mark.parametrize("privacy", [LOG3, lo.ApproximateLDP("log(3)", 0.1)])
+def test_no_inputs_or_outputs_have_no_extreme_points(privacy):
+    for n, m in ((0, 2), (2, 0)):
+        with pytest.raises(StatementError, match="less than 1"):
+            extreme_points(privacy, n, m)
+
+
 def test_pure_privacy_is_listed_by_its_structure():
     assert isinstance(extreme_points(lo.ApproximateLDP("log(3)", 0.0), 3), StaircasePoints)
     assert isinstance(extreme_points(lo.ApproximateLDP("log(3)", 0.1), 3), ListedPoints)

@@ -64,7 +64,7 @@ def test_within_takes_a_function_and_numbers_on_a_line() -> None:
     ("build", "words"),
     [
         (lambda: complete([]), "without labels"),
-        (lambda: path("aba"), "duplicate label 'a'"),
+        (lambda: path("aba"), "duplicate input label 'a'"),
         (lambda: cycle("ab"), "a cycle of 2"),
         (lambda: grid(0, 3), "rows = 0 is less than 1"),
         (lambda: grid(2, 2, "abc"), "3 labels for a grid of 2 x 2 = 4"),

@@ -89,7 +89,7 @@ def plug_in(tmp_path_factory):
         guarded.stop_all()  # what runs already knows other paths
         yield folder
     guarded.stop_all()
-    assert not guarded._pool().living
+    assert not guarded._children()
 
 
 @pytest.fixture

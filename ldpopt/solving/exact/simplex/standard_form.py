@@ -209,7 +209,11 @@ def _basic(status: str, low: int | None, high: int | None) -> list[int]:
 
 
 class _Writer:
-    """Writes a program in standard form, with loose equations as two inequalities, and records the columns of all."""
+    """Writes a program in standard form and records the columns of each variable and row.
+
+    An equation or fixed variable has no slack columns, except those in ``loose_rows`` and ``loose_columns``: they are
+    written as two inequalities.
+    """
 
     def __init__(
         self, program: LinearProgram, loose_rows: Collection[int] = (), loose_columns: Collection[int] = ()

@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotrs
 from scipy.sparse import csr_array
 
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
-from ldpopt.solving.interior.path_following import NewtonSystem, Point, cholesky, follow_path
+from ldpopt.solving.interior.path_following import Factor, NewtonSystem, Point, follow_path
 
 STEPS = 100  # largest number of iterations; 4 to 12 are usual
 STALLED_STEPS, STALLED_START_STEPS = 8, 40  # iterations without a smaller gap before stopping
@@ -79,22 +78,17 @@ class MasterSystem(NewtonSystem[MasterPoint]):
         self.scale = at.weights / at.reduced
         self.primal = 1 - rows @ at.weights
         self.dual = cost - at.sums @ rows - at.reduced
-        normal = dsyrk(1.0, (rows * np.sqrt(self.scale)).T, trans=1, lower=1)
-        self.unit = 1 / np.sqrt(np.diag(normal))
-        self.factor = cholesky(np.asfortranarray(normal * self.unit * self.unit[:, None]))
+        self.factor = Factor(dsyrk(1.0, (rows * np.sqrt(self.scale)).T, trans=1, lower=1))
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> MasterPoint:
         """Newton step towards products changed by ``aims``."""
         part = self.scale * self.dual - aims[0] / self.at.reduced
-        sums = self._solve(self.primal + self.rows @ part)
+        sums = self.factor.solve(self.primal + self.rows @ part)
         weights = self.scale * (sums @ self.rows) - part
         if refine:
-            more = self._solve(self.primal - self.rows @ weights)
+            more = self.factor.solve(self.primal - self.rows @ weights)
             sums, weights = sums + more, weights + self.scale * (more @ self.rows)
         return MasterPoint(weights, sums, (aims[0] - self.at.reduced * weights) / self.at.weights)
-
-    def _solve(self, right: Float) -> Float:
-        return np.asarray(self.unit * dpotrs(self.factor, self.unit * right, lower=1)[0])
 
 
 @dataclass(frozen=True, eq=False)
