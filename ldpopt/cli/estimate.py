@@ -9,7 +9,6 @@ import typer
 from ldpopt.cli import options
 from ldpopt.cli.options import option
 from ldpopt.cli.printing import (
-    new_axes,
     progress_bar,
     refuse,
     require_writable,
@@ -68,8 +67,7 @@ def estimate(
     if output is not None:
         kind_of(output)
     recorded = None if is_survey(file) or not column else recorded_missing(reports, column[0])
-    questions = read_questions(file, column, missing=missing or recorded)
-    survey, source = questions.survey, questions.source
+    survey, source = read_questions(file, column, missing=missing or recorded)
     if len(column or ()) > 1:
         raise typer.BadParameter(f"{len(column or ())} columns are given: estimate one at a time")
     if source is None:
@@ -83,7 +81,7 @@ def estimate(
         raise typer.BadParameter("--pair is for a survey: leave it out")
     table: Any = reports
     if is_folder(reports):
-        refuse_options({"--pair": pair, "--by": by}, reports, "one file of reports", "a folder")
+        refuse_options({"--pair": pair, "--by": by}, reports, "one file of reports")
         table = _count_folder(survey, reports, weights, jobs, dask)
     with working(f"counting {Path(reports).name}"):
         if pair is not None:
@@ -114,9 +112,7 @@ def estimate(
         import ldpopt
 
         alone = len(found) == 1 and by is None
-        width = 2.0 + 0.55 * len(data["estimates"])
-        size = (max(5.0, min(13.0, width)), 4.0) if alone else (8.0, max(3.0, 0.3 * len(data["estimates"])))
-        save_picture(plot, ldpopt.plot(next(iter(found.values())) if alone else found, new_axes(size)))
+        save_picture(plot, ldpopt.plot(next(iter(found.values())) if alone else found))
     _check_fit(p_values, reports, is_origin_known)
 
 

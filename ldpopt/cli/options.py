@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -175,25 +174,18 @@ def read_model_at(model: str, epsilon: str | None) -> Model:
     return found if epsilon is None else found.at(epsilon)
 
 
-@dataclass(frozen=True)
-class Models:
-    """Models of one run, and the solver and time limit that hold for all of them."""
+def read_models(
+    paths: list[str], solver: str | None, time_limit: float | None
+) -> tuple[dict[Hashable, Problem], dict[str, Any]]:
+    """Read the problems of models by name, and their common solver and time limit, unless these are given."""
+    from ldpopt.problem.modelfile import read_model
 
-    problems: dict[Hashable, Problem]
-    solver: str
-    time_limit: float | None
-
-    @classmethod
-    def read(cls, paths: list[str], solver: str | None, time_limit: float | None) -> Models:
-        """Read model files, which have to agree on solver and time limit unless these are given."""
-        from ldpopt.problem.modelfile import read_model
-
-        models = [read_model(path) for path in paths]
-        named = zip(unique_names(paths), paths, models, strict=True)
-        problems: dict[Hashable, Problem] = {name: model.require_problem(path) for name, path, model in named}
-        limits = [model.time_limit for model in models] if time_limit is None else [time_limit]
-        solver = solver or _common_value("solver", [model.solver for model in models])
-        return cls(problems, str(solver), _common_value("time_limit", limits))
+    models = [read_model(path) for path in paths]
+    named = zip(unique_names(paths), paths, models, strict=True)
+    problems: dict[Hashable, Problem] = {name: model.require_problem(path) for name, path, model in named}
+    limits = [model.time_limit for model in models] if time_limit is None else [time_limit]
+    solver = solver or _common_value("solver", [model.solver for model in models])
+    return problems, {"solver": solver, "time_limit": _common_value("time_limit", limits)}
 
 
 def unique_names(paths: list[str]) -> list[str]:

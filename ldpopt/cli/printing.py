@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import typer
 
 from ldpopt.cli.interrupts import raise_on_interrupt
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, printable
 from ldpopt.foundation.files import replacing
 
@@ -40,6 +41,14 @@ def require_gap(relative_gap: float, gap: float | None, why: str = "") -> None:
     if gap is not None and relative_gap > gap:
         what = f"the certified relative gap is {relative_gap:.3g}, more than {gap:g}{f': {why}' if why else ''}"
         refuse(what, "accept a larger --gap, or give more seconds by --time-limit")
+
+
+def require_expected(model: Any, found: float, kind: Literal["value", "variance"]) -> None:
+    """Refuse a value or a variance that differs from that of the model's [expect], if there is one."""
+    wanted = getattr(model.expect, kind, None)
+    if wanted is not None and not abs(found - wanted) <= model.expect.tolerance:
+        what = f"the model expects {wanted!r} within {model.expect.tolerance:g}, the {kind} is {found!r}"
+        refuse(what, "correct [expect], or the rest of the model")
 
 
 def show(facts: Facts | str | None, data: dict[str, Any], json: str | None) -> None:
@@ -96,7 +105,8 @@ def require_writable(*paths: str | None, picture: str | None = None) -> None:
             why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
             raise ModelFileError(f"cannot write the file: {why}", where=path, do="name a file in an existing folder")
     if picture is not None:
-        known = new_axes().figure.canvas.get_supported_filetypes()
+        optional.matplotlib.use("agg")  # which opens no window
+        known = optional.matplotlib_figure.Figure().canvas.get_supported_filetypes()
         if (ending := Path(picture).suffix.lstrip(".").lower()) not in known:
             do = f"use one of {', '.join(sorted(known))}"
             raise ModelFileError(f"unknown picture format {ending!r}", where=picture, do=do)
@@ -111,13 +121,6 @@ def write_new(file: str, text: str) -> Path:
     with replacing(path) as stream:
         stream.write(text)
     return path
-
-
-def new_axes(size: tuple[float, float] = (7.0, 4.8), projection: str | None = None) -> Any:
-    """New axes of a figure without a window."""
-    from ldpopt.plotting.axes import new_axes
-
-    return new_axes(size, projection, has_window=False)
 
 
 def save_picture(path: str, axes: Any) -> None:

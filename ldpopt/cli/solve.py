@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ldpopt.cli import options, printing
 from ldpopt.cli.options import option
-from ldpopt.cli.printing import audit_data, new_axes, refuse, require_writable, save_picture, say, show, working
+from ldpopt.cli.printing import audit_data, refuse, require_writable, save_picture, say, show, working
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.display import Facts, Table
 
@@ -65,7 +65,7 @@ def solve(
     if certificate is None:
         refuse(f"{solution.solver} returned no duals, so there is no bound", "give --solver highs")
     printing.require_gap(certificate.relative_gap, gap)
-    require_expected_value(loaded, solution.value)
+    printing.require_expected(loaded, solution.value, "value")
 
 
 def solve_and_certify(
@@ -91,14 +91,6 @@ def solve_and_certify(
         return solution, None
 
 
-def require_expected_value(model: Model, value: float) -> None:
-    """Compare a value with the model's [expect], if there is one."""
-    expect = model.expect
-    if expect is not None and expect.value is not None and not abs(value - expect.value) <= expect.tolerance:
-        what = f"the model expects {expect.value!r} within {expect.tolerance:g}, the value is {value!r}"
-        refuse(what, "correct [expect], or the rest of the model")
-
-
 def say_notes(solution: Solution) -> None:
     """Write the notes of a solution to stderr, without the steps of the plan."""
     for note in solution.notes:
@@ -107,13 +99,11 @@ def say_notes(solution: Solution) -> None:
 
 
 def heat_map(mechanism: Any, privacy: Any = None, title: str = "") -> Any:
-    """New axes with a mechanism, large enough for its labels and numbers, under its title, or its audited epsilon."""
+    """New axes with a mechanism under its title, and its notion or its audited epsilon."""
     from ldpopt import plotting as pictures
     from ldpopt.plotting.axes import name_privacy
 
-    n, m = mechanism.channel.shape
-    axes = new_axes((max(4.4, min(13.0, 2.2 + 0.62 * m)), max(3.4, min(12.0, 1.6 + 0.52 * n))))
-    pictures.mechanism(mechanism, axes)
+    axes = pictures.mechanism(mechanism)
     audited = rf"Audit over all pairs of answers: true $\varepsilon$ = {mechanism.audit().epsilon:.4g}"
     under = audited if privacy is None else name_privacy(privacy)
     axes.set_title("\n".join(filter(None, [title.replace("$", r"\$"), under])), fontsize=10)

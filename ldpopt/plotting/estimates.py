@@ -33,7 +33,7 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     """
     require_kind(estimate, Estimate, "plotting.estimate()")
     positions = np.arange(len(estimate.values))
-    ax = axes_or_new(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(positions))), 3.8))
+    ax = axes_or_new(ax, size=(max(5.0, min(13.0, 2.0 + 0.55 * len(positions))), 4.0))
     below, above = estimate.values - estimate.interval[:, 0], estimate.interval[:, 1] - estimate.values
     # Maximum likelihood clips its intervals: an end may equal the estimate, or cross it by rounding.
     ax.bar(positions, estimate.values, color="#9ecae1", width=0.7)
@@ -104,7 +104,7 @@ def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None 
     answers = best.workload.inputs
     positions = np.arange(len(answers))
     aim = "largest" if best.objective == "worst_case" else "average"
-    ax = axes_or_new(ax, size=(max(6.0, min(12.0, 3.0 + 0.5 * len(answers))), 4.4))
+    ax = axes_or_new(ax, size=(max(6.5, min(12.0, 4.0 + 0.5 * len(answers))), 4.4))
     ax.plot(positions, best.variance(), color="black", linewidth=2.4, label=best.standing, zorder=5)
     ax.axhline(best.bound, color="black", linewidth=0.8, linestyle="--", label=f"bound on the {aim}")
     for k, other in enumerate(others):

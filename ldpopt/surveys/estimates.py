@@ -167,11 +167,11 @@ def estimate_question(survey: Survey, name: str, counts: Counts, confidence: flo
 
 def true_numbers(survey: Survey, name: str, prior: Any, found: Estimate) -> list[float]:
     """The numbers of a question that an estimate is about, if the answers have these frequencies."""
-    names = found.labels or ()
-    source, missing = numbers_of(survey, name), survey.questions[name].missing_place(names)
-    if isinstance(source, YesNoPatterns):
-        return list(prior)
-    numbers = dict(zip(source.names, (source.wanted @ prior).tolist(), strict=True))
+    names, question = found.labels or (), survey.questions[name]
+    missing, joint = question.missing_place(names), question.source if survey.joint is not None else None
+    source = numbers_of(survey, name) if joint is None else joint  # a workload about the answers to this question alone
+    wanted = source.wanted if joint is None else joint.matrix
+    numbers = dict(zip(source.names, (wanted @ prior).tolist(), strict=True))
     rest = 1.0 if missing is None else 1 - numbers[names[missing]]
     return [numbers[key] / (1.0 if place == missing else rest) for place, key in enumerate(names)]
 

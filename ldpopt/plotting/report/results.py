@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ldpopt.designing import design
-from ldpopt.designing.realize import left_inverse
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import CertificateError, StatementError
+from ldpopt.estimation.counts import ListedSource, MechanismSource
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import Float
@@ -44,13 +44,13 @@ class Precision:
     is_uniform: bool  # whether the assumed distribution is the uniform one
 
     @classmethod
-    def of(cls, channel: Float, estimator: Float, workload: Float, prior: Float, words: Sequence[str]) -> Precision:
-        """Deviations of the estimates ``estimator[k, y]`` of the numbers ``workload @ prior``, shape (k,)."""
-        mean = workload @ prior
-        private = np.maximum(estimator**2 @ (prior @ channel) - mean**2, 0.0)
-        truthful = np.maximum(workload**2 @ prior - mean**2, 0.0)
+    def of(cls, source: ListedSource, prior: Float, words: Sequence[str]) -> Precision:
+        """Deviations of the numbers that are estimated from a source, if the answers have this prior, shape (n,)."""
+        wanted = source.wanted
+        truthful = np.maximum(wanted**2 @ prior - (wanted @ prior) ** 2, 0.0)
         is_uniform = bool(np.ptp(prior) < UNIFORM_TOLERANCE)
-        return cls(words, list(map(is_share, workload)), np.sqrt(private), np.sqrt(truthful), is_uniform)
+        deviation = np.sqrt(source.variances(prior))
+        return cls(words, list(map(is_share, wanted)), deviation, np.sqrt(truthful), is_uniform)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,7 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
     singular = np.linalg.svd(mechanism.channel, compute_uv=False)
     precision = None
     if len(singular) == n and singular[-1] > MIN_SINGULAR_VALUE * singular[0]:
-        inverse = left_inverse(mechanism.channel, np.full(n, 1 / n))
-        precision = Precision.of(mechanism.channel, inverse, np.eye(n), prior, list(map(text_of, problem.inputs)))
+        precision = Precision.of(MechanismSource(mechanism), prior, list(map(text_of, problem.inputs)))
     aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
     numbers = float(solution.value), aim, certificate.relative_gap, precision
     return Result(problem.privacy, math.exp(certificate.audit.epsilon), mechanism, *numbers, _in_base64(certificate))
@@ -105,11 +104,8 @@ def _design(problem: DesignProblem, time_limit: float | None) -> Result:
     factor = math.exp(found.certificate.audit.epsilon)
     if isinstance(found, FormulaDesign):
         return Result(privacy, factor, None, found.value, aim, found.relative_gap, None, "")
-    n = workload.shape[1]
-    prior = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    matrix = np.asarray(workload.matrix)
-    words = [number_in_words(*number, workload.inputs) for number in zip(workload.names, matrix, strict=True)]
-    precision = Precision.of(found.mechanism.channel, found.estimator, matrix, prior, words)
+    words = [number_in_words(*number, workload.inputs) for number in zip(found.names, found.wanted, strict=True)]
+    precision = Precision.of(found, problem.all_weights, words)
     numbers = found.value, aim, found.relative_gap, precision
     return Result(privacy, factor, found.mechanism, *numbers, _in_base64(found.certificate))
 

@@ -90,7 +90,7 @@ def test_precision_agrees_with_simulated_surveys() -> None:
     best = lo.design(lo.Workload.prefix(4), lo.PureLDP(1.0))
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     wanted = np.asarray(best.workload.matrix)
-    found = Precision.of(best.mechanism.channel, best.estimator, wanted, prior, best.workload.names)
+    found = Precision.of(best, prior, best.workload.names)
     rng = np.random.default_rng(1)
     people = rng.choice(4, size=200_000, p=prior)
     reports = np.asarray(best.mechanism.sample(people, rng=rng))
