@@ -88,7 +88,7 @@ def _design(file: str) -> Any:
 
 
 def _mechanism(file: str) -> tuple[Mechanism, Notion | None, str]:
-    """Read a mechanism or design and its title, or solve a model, whose notion is known then, as that of a design."""
+    """Mechanism, notion and title of a file; a model is solved, and the file of a mechanism alone has no notion."""
     from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import load_design
     from ldpopt.foundation.files import strict_object

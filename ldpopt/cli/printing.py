@@ -130,7 +130,7 @@ def save_picture(path: str, axes: Any) -> None:
 
 
 def save_table(path: str, entries: list[dict[str, Any]]) -> None:
-    """Write rows as a table, every number exactly."""
+    """Write rows as a table, every number exactly, and name the file."""
     from ldpopt.foundation.labels import text_of
     from ldpopt.foundation.optional import pyarrow as pa
     from ldpopt.tables.files import writing
@@ -142,6 +142,7 @@ def save_table(path: str, entries: list[dict[str, Any]]) -> None:
     table = pa.Table.from_pylist([{key: cell(key, value) for key, value in entry.items()} for entry in entries])
     with writing(path, list(table.schema)) as write:
         write([column.combine_chunks() for column in table.columns])
+    say(f"note: {path} has the table, of {len(entries):,} rows")
 
 
 # Progress

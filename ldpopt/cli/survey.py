@@ -135,12 +135,15 @@ def simulate(
     estimated again and again.
     """
     from ldpopt.problem.modelfile.page import Page
-    from ldpopt.studies.survey_simulation import simulate_survey
+    from ldpopt.studies.survey_simulation import simulate_survey, supposed_shares
 
-    survey = read_any_survey(path)
+    survey, given = read_any_survey(path), None if shares is None else Page(shares).data
+    supposed = supposed_shares(survey, given).items()
+    if equal := [label(name) for name, prior in supposed if name not in (given or {}) and prior.min() == prior.max()]:
+        say(f"note: equal shares of the answers are supposed for {', '.join(equal)}; --shares FILE states others")
     how: dict[str, Any] = {"repeats": repeats, "confidence": confidence, "rng": seed}
     with working(f"simulating {repeats} surveys"):
-        found = simulate_survey(survey, people, shares=None if shares is None else Page(shares).data, **how)
+        found = simulate_survey(survey, people, shares=given, **how)
     rows = found.to_dict("records")
     table = [[label(row["question"]), label(row["answer"]), *list(row.values())[2:]] for row in rows]
     headings = ["question", "answer", "truth", "error", "coverage", "half-width"]

@@ -51,9 +51,9 @@ class MessageReader:
         try:
             found = parse_strictly(body)
         except ValueError:
-            raise InvalidMessageError("the message is not JSON in UTF-8 with each key once") from None
+            raise InvalidMessageError("the message is not JSON in UTF-8, or has a key twice") from None
         if not isinstance(found, dict) or found.keys() != self._keys:
-            raise InvalidMessageError(f"the keys of the message are not {', '.join(sorted(self._keys))}")
+            raise InvalidMessageError(f"the message is not an object with the keys {', '.join(sorted(self._keys))}")
         if found["form"] != self.digest:
             raise InvalidMessageError("the message is of another form")
         for key in sorted(self._keys - {"form", "reports"}):

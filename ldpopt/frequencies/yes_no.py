@@ -128,7 +128,7 @@ class YesNoPatterns(ReportSource):
 
     @property
     def randomizer(self) -> Randomizer:
-        """The patterns themselves."""
+        """What draws the reports: this object itself."""
         return self
 
     @cached_property

@@ -198,7 +198,8 @@ def estimate_pair(survey: Survey, table: Any, names: tuple[str, str], weights: A
     coder, none = Coder(two.outputs, "report", as_text=True), source.counts_of_array(source.codec.no_reports)
     by_code = {coder.code(text_of(group)): found for group, found in groups.items()}
     if min(by_code, default=0) < 0:
-        raise StatementError(f"column {names[1]!r} has entries that are no reports", do="pass a table of reports")
+        what = f"column {names[1]!r} has an entry that is not a report of its question"
+        raise StatementError(what, do="pass what `privatize` returned or wrote")
     cells = [by_code.get(code, none) for code in range(len(two.outputs))]
     parts = ([cell[key] for cell in map(vars, cells)] for key in ("values", "squares"))
     values, squares = (np.stack(part, axis=1).ravel() for part in parts)

@@ -455,7 +455,7 @@ class Survey:
         """
         if isinstance(table, Mapping):
             if by is not None:
-                raise StatementError("counts have no groups", do="pass the table of the reports")
+                raise StatementError("counts do not show who is in a group", do="pass the table of the reports")
             counts: Any = {name: {ALL: found} for name, found in self._counts(table).items()}
         else:
             counts = self.counts_by_group(self.columns, table, weights, by)

@@ -65,7 +65,7 @@ class TicksQuestion(Question):
 
     @cached_property
     def inputs(self) -> Sequence[Hashable]:
-        """All sets of ticks as texts; those of a column of one tick, 0 and 1."""
+        """All sets of ticks as texts; of a question about the column of a single tick, 0 and 1."""
         return tick_labels(self.ticks) if self.ticks else super().inputs
 
     @property

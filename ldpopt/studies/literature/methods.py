@@ -195,7 +195,7 @@ def _literature(name: str, build: Callable[[Problem], Mechanism], problem: Probl
         except PrivacyViolationError as error:
             raise NotRepresentableError(error.what) from None
         if not set(built[0].outputs) <= set(problem.outputs):
-            raise NotRepresentableError("it reports inputs, which are not all among the outputs")
+            raise NotRepresentableError("the mechanism reports inputs, which are not all among the outputs")
         return _evaluated(problem, built[0])
 
     rows = [_run(name, LITERATURE, run, problem)]

@@ -96,7 +96,7 @@ def test_groups_are_the_estimates_of_parts_of_the_table_and_add_up():
     assert found["smokes"].fit is not None
     with pytest.raises(StatementError, match="more than 1000 groups"):
         one.estimate(reports.assign(name=range(1500)), by="name")
-    with pytest.raises(StatementError, match="counts have no groups"):
+    with pytest.raises(StatementError, match="counts do not show who is in a group"):
         one.estimate(one.count(reports), by="region")
     with pytest.raises(StatementError, match="has reports, not groups"):
         one.estimate(reports, by="smokes")
