@@ -42,9 +42,8 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     ax.axhline(0.0, color="black", linewidth=0.8)
     label_axis(ax, "x", positions.tolist() if estimate.labels is None else estimate.labels)
     along, across = ("number", "estimate") if estimate.method == "design" else ("answer", "estimated share")
-    ax.set_ylabel(f"{across}, {100 * estimate.confidence:g} % intervals")
-    ax.set_xlabel(f"{along} ({estimate.n_reports:,} reports)")
-    return ax
+    labels: dict[str, Any] = {"xlabel": f"{along} ({estimate.n_reports:,} reports)"}
+    return finish(ax, ylabel=f"{across}, {100 * estimate.confidence:g} % intervals", **labels)
 
 
 def survey(found: SurveyEstimate, ax: Axes | None = None) -> Axes:
@@ -62,10 +61,8 @@ def survey(found: SurveyEstimate, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(rows)), [f"{label(name)}: {label(answer)}" for name, answer in rows], fontsize=8)
     ax.invert_yaxis()
     ax.grid(axis="x", alpha=0.3)
-    ax.set_xlabel(f"estimate, {100 * next(iter(found.values())).confidence:g} % intervals")
-    if found.by is not None:
-        ax.legend(title=found.by, fontsize=8, **BESIDE)
-    return ax
+    legend = None if found.by is None else {"title": found.by, **BESIDE}
+    return finish(ax, legend=legend, xlabel=f"estimate, {100 * next(iter(found.values())).confidence:g} % intervals")
 
 
 def counts(counts: Counts, ax: Axes | None = None) -> Axes:

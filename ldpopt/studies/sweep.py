@@ -247,7 +247,10 @@ def sweep(
     record = None if checkpoint is None else grid.checkpoint(checkpoint)
     done = run(grid, points, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     positions = sorted(done.results)
-    solved = [grid.solved_or_failed(points[position], done.results[position]) for position in positions]
+    solved = [
+        grid.failed(points[position], found.reason) if isinstance(found := done.results[position], Lost) else found
+        for position in positions
+    ]
     epsilons = frozen(np.array([float(budget) for budget in budgets]))
     about = first.inputs, first.utility.sense, done.interrupted, first.objective, tuple(positions)
     varied = cases if deltas is not None or isinstance(problem, Mapping) else ()
@@ -347,11 +350,9 @@ class Grid:
         privacy = with_epsilon(case.privacy, self.budgets[point.budget])
         return replace(case, privacy=privacy, prior=case.prior if prior is None else prior)
 
-    def solved_or_failed(self, point: Point, found: Solved | Lost) -> Solved:
-        """The result of a point; a failed row if it was given up."""
-        if not isinstance(found, Lost):
-            return found
-        return Solved(self._row(point, math.nan, math.nan, math.nan, f"failed: {found.reason}", math.nan))
+    def failed(self, point: Point, reason: str) -> Solved:
+        """The row of a point that was given up."""
+        return Solved(self._row(point, math.nan, math.nan, math.nan, f"failed: {reason}", math.nan))
 
     def _row(self, point: Point, *numbers: Any) -> Row:
         model, delta, _ = self.cases[point.case]
