@@ -12,8 +12,8 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.design import run_design
-from ldpopt.cli.options import argument, option
-from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, require_writable, say, show, working
+from ldpopt.cli.options import argument, new_file, option
+from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, say, show, working
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options, survey_table
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
@@ -34,7 +34,7 @@ def certify(
             callback=options.find_file,
         ),
     ],
-    output: Annotated[str | None, option("-o --output FILE", "For a model: the certificate as JSON.")] = None,
+    output: Annotated[str | None, new_file("-o --output FILE", "For a model: the certificate as JSON.")] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     form: options.Form = None,
@@ -62,7 +62,6 @@ def certify(
         return
     if independent:
         _check_independently(file)
-    require_writable(output)
     if Path(file).suffix.lower() != ".toml":
         refuse_options(given, file, "a model")
         if is_account(file):

@@ -6,17 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ldpopt.cli import options
-from ldpopt.cli.options import option
-from ldpopt.cli.printing import (
-    audit_data,
-    picked,
-    require_expected,
-    require_gap,
-    require_writable,
-    save_picture,
-    show,
-    working,
-)
+from ldpopt.cli.options import new_file, new_picture, option
+from ldpopt.cli.printing import audit_data, picked, require_expected, require_gap, save_picture, show, working
 from ldpopt.foundation.display import Facts, Table, label, privacy_text, thinned
 
 if TYPE_CHECKING:
@@ -33,9 +24,11 @@ def design(
     time_limit: options.TimeLimit = None,
     outputs: Annotated[int | None, option("--outputs M", "Largest number of different reports.", min=2)] = None,
     by_answer: Annotated[bool, option("--by-answer", "Print the variance for each true answer.")] = False,
-    output: Annotated[str | None, option("-o --output FILE", "Mechanism, estimator, proof in one JSON file.")] = None,
-    proof: Annotated[str | None, option("--certificate FILE", "The same file, for `ldpopt certify`.")] = None,
-    plot: Annotated[str | None, option("--plot FILE", "Variance by answer; `ldpopt plot` compares others.")] = None,
+    output: Annotated[str | None, new_file("-o --output FILE", "Mechanism, estimator, proof in one JSON file.")] = None,
+    proof: Annotated[str | None, new_file("--certificate FILE", "The same file, for `ldpopt certify`.")] = None,
+    plot: Annotated[
+        str | None, new_picture("--plot FILE", "Variance by answer; `ldpopt plot` compares others.")
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Find the best mechanism for estimating a model's workload.
@@ -46,7 +39,6 @@ def design(
     """
     from ldpopt.designing import save_design
 
-    require_writable(output, proof, picture=plot)
     loaded = options.read_model_at(model, epsilon)
     loaded.require_design(model)
     with working(f"designing {Path(model).name}"):

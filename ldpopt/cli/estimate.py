@@ -7,17 +7,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.options import option
-from ldpopt.cli.printing import (
-    progress_bar,
-    refuse,
-    require_writable,
-    save_picture,
-    save_table,
-    say,
-    show,
-    working,
-)
+from ldpopt.cli.options import new_file, new_picture, option
+from ldpopt.cli.printing import progress_bar, refuse, save_picture, save_table, say, show, working
 from ldpopt.cli.questions import is_folder, is_survey, read_questions, refuse_options, require_folder
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, label
@@ -44,8 +35,8 @@ def estimate(
         ),
     ] = None,
     by: Annotated[str | None, option("--by COLUMN", "Estimate for each group of people, such as a region.")] = None,
-    output: Annotated[str | None, option("-o --output TABLE", "The table as CSV or Parquet, by the ending.")] = None,
-    plot: Annotated[str | None, option("--plot FILE", "Picture of the estimates with their intervals.")] = None,
+    output: Annotated[str | None, new_file("-o --output TABLE", "The table as CSV or Parquet, by the ending.")] = None,
+    plot: Annotated[str | None, new_picture("--plot FILE", "Picture of the estimates with their intervals.")] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     show_values: options.ShowValues = False,
@@ -62,7 +53,6 @@ def estimate(
     from ldpopt.tables.files import kind_of
     from ldpopt.tables.origin import lacks_origin, recorded_missing
 
-    require_writable(output, picture=plot)
     require_folder(reports, dask)
     if output is not None:
         kind_of(output)

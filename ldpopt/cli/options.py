@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ldpopt.cli.printing import require_writable
+from ldpopt.cli.printing import require_picture, require_writable, require_writable_or_stdout
 from ldpopt.cli.questions import FOR_SURVEYS, is_survey, require_no_survey
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values
 from ldpopt.foundation.labels import first_duplicate
@@ -30,6 +30,16 @@ def option(usage: str, text: str, **rules: Any) -> Any:
     names = [word for word in usage.split() if word.startswith("-")]
     metavar = next((word for word in usage.split() if word not in names), None)
     return typer.Option(*names, metavar=metavar, help=text, **rules)
+
+
+def new_file(usage: str, text: str) -> Any:
+    """An option for a file that the command writes."""
+    return option(usage, text, callback=require_writable)
+
+
+def new_picture(usage: str, text: str) -> Any:
+    """An option for a picture that the command writes."""
+    return option(usage, text, callback=require_picture)
 
 
 def find_file(name: str) -> str:
@@ -59,12 +69,6 @@ def find_survey(context: typer.Context, path: str) -> str:
     if context.info_name == "solve" and is_survey(path) and Path(path).suffix.lower() != ".toml":
         do = FOR_SURVEYS["solved"].format(path)
         raise ModelFileError("this is a survey with its mechanisms, not a statement in TOML", where=path, do=do)
-    return path
-
-
-def _require_writable_record(path: str | None) -> str | None:
-    """Refuse a file of JSON data that cannot be written; stdout can."""
-    require_writable(None if path == "-" else path)
     return path
 
 
@@ -125,10 +129,10 @@ Json = Annotated[
     option(
         "--json FILE",
         "Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
-        callback=_require_writable_record,
+        callback=require_writable_or_stdout,
     ),
 ]
-CsvTable = Annotated[str | None, option("-o --output FILE", "The table as CSV.")]
+CsvTable = Annotated[str | None, new_file("-o --output FILE", "The table as CSV.")]
 
 # Many runs
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ldpopt.cli import options
 from ldpopt.cli.compare import compare_model_designs
-from ldpopt.cli.options import argument, option
-from ldpopt.cli.printing import require_writable, save_picture, show, working
+from ldpopt.cli.options import argument, new_picture, option
+from ldpopt.cli.printing import save_picture, show, working
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.cli.solve import heat_map
 from ldpopt.errors import StatementError
@@ -27,7 +27,7 @@ def plot(
             "FILE", "A mechanism or design (JSON), or a model (TOML), which is solved.", callback=options.find_model
         ),
     ],
-    output: Annotated[str, option("-o --output PICTURE", "PNG, SVG, PDF, ...")],
+    output: Annotated[str, new_picture("-o --output PICTURE", "PNG, SVG, PDF, ...")],
     kind: Annotated[
         Kind | None,
         option(
@@ -46,7 +46,6 @@ def plot(
     from ldpopt.plotting.axes import name_privacy
     from ldpopt.problem.modelfile import read_model
 
-    require_writable(picture=output)
     if kind is None:
         kind = "design" if Path(file).suffix.lower() == ".toml" and read_model(file).problem is None else "mechanism"
     if kind == "polytope":

@@ -93,23 +93,33 @@ def audit_data(audit: Any) -> dict[str, Any]:
 # Files
 
 
-def require_writable(*paths: str | None, picture: str | None = None) -> None:
-    """Refuse output files that cannot be written, before the work begins."""
-    for path in (*paths, picture):
-        if path is None:
-            continue
-        if path == "-":
-            raise ModelFileError("'-' is not a file", where=path, do="name a file; --json - writes to stdout")
-        target = Path(os.path.realpath(path))
-        if target.is_dir() or not target.parent.is_dir():
-            why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
-            raise ModelFileError(f"cannot write the file: {why}", where=path, do="name a file in an existing folder")
-    if picture is not None:
+def require_writable(path: str | None) -> str | None:
+    """Return the path of an output file, if there is one; refuse one that cannot be written, before the work begins."""
+    if path is None:
+        return None
+    if path == "-":
+        raise ModelFileError("'-' is not a file", where=path, do="name a file; --json - writes to stdout")
+    target = Path(os.path.realpath(path))
+    if target.is_dir() or not target.parent.is_dir():
+        why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
+        raise ModelFileError(f"cannot write the file: {why}", where=path, do="name a file in an existing folder")
+    return path
+
+
+def require_writable_or_stdout(path: str | None) -> str | None:
+    """Return the path of an output file, or ``-`` for stdout."""
+    return path if path == "-" else require_writable(path)
+
+
+def require_picture(path: str | None) -> str | None:
+    """Return the path of a picture to write; an unknown format is refused, too."""
+    if path is not None and require_writable(path):
         optional.matplotlib.use("agg")  # which opens no window
         known = optional.matplotlib_figure.Figure().canvas.get_supported_filetypes()
-        if (ending := Path(picture).suffix.lstrip(".").lower()) not in known:
+        if (ending := Path(path).suffix.lstrip(".").lower()) not in known:
             do = f"use one of {', '.join(sorted(known))}"
-            raise ModelFileError(f"unknown picture format {ending!r}", where=picture, do=do)
+            raise ModelFileError(f"unknown picture format {ending!r}", where=path, do=do)
+    return path
 
 
 def write_new(file: str, text: str) -> Path:

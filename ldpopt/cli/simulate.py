@@ -11,7 +11,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.options import argument, option
-from ldpopt.cli.printing import progress_bar, require_writable, say, show, working
+from ldpopt.cli.printing import progress_bar, say, show, working
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.errors import NoSolutionError, StatementError
 from ldpopt.foundation.display import Facts, Table, thinned
@@ -65,7 +65,6 @@ def simulate(
     from ldpopt.foundation.files import write_csv
     from ldpopt.studies.simulate import simulate_grid
 
-    require_writable(output)
     sizes = options.parse_people(people)
     if checkpoint is not None and seed is None:
         raise typer.BadParameter("--checkpoint needs a --seed, so that the next run simulates the same surveys")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ldpopt.cli import options, printing
-from ldpopt.cli.options import option
-from ldpopt.cli.printing import audit_data, refuse, require_writable, save_picture, say, show, working
+from ldpopt.cli.options import new_file, new_picture, option
+from ldpopt.cli.printing import audit_data, refuse, save_picture, say, show, working
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.display import Facts, Table
 
@@ -25,9 +25,9 @@ def solve(
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     form: options.Form = None,
-    output: Annotated[str | None, option("-o --output FILE", "Mechanism as JSON.")] = None,
-    plot: Annotated[str | None, option("--plot FILE", "Heat map of the mechanism.")] = None,
-    proof: Annotated[str | None, option("--certificate FILE", "Certificate as JSON, for `ldpopt certify`.")] = None,
+    output: Annotated[str | None, new_file("-o --output FILE", "Mechanism as JSON.")] = None,
+    plot: Annotated[str | None, new_picture("--plot FILE", "Heat map of the mechanism.")] = None,
+    proof: Annotated[str | None, new_file("--certificate FILE", "Certificate as JSON, for `ldpopt certify`.")] = None,
     gap: Annotated[
         float, option("--gap G", "Largest certified relative gap to accept; the search may stop there.", min=0.0)
     ] = SMALL_GAP,
@@ -42,7 +42,6 @@ def solve(
     from ldpopt.estimation.inversion import why_not_estimable
     from ldpopt.mechanism.files import write_mechanism
 
-    require_writable(output, proof, picture=plot)
     loaded = options.read_model_at(model, epsilon)
     loaded.require_problem(model)
     goal = gap if SMALL_GAP < gap < 1 else None

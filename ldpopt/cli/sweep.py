@@ -10,8 +10,8 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.interrupts import INTERRUPTED
-from ldpopt.cli.options import option
-from ldpopt.cli.printing import NO_SOLUTION, progress_bar, require_writable, save_picture, say, show
+from ldpopt.cli.options import new_picture, option
+from ldpopt.cli.printing import NO_SOLUTION, progress_bar, save_picture, say, show
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import file_errors
 
@@ -28,7 +28,7 @@ def sweep(
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     output: options.CsvTable = None,
-    plot: Annotated[str | None, option("--plot FILE", "Curves; a surface with --prior-grid.")] = None,
+    plot: Annotated[str | None, new_picture("--plot FILE", "Curves; a surface with --prior-grid.")] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     checkpoint: options.CheckpointFile = None,
@@ -42,7 +42,6 @@ def sweep(
     """
     from ldpopt.studies.sweep import sweep as run
 
-    require_writable(output, picture=plot)
     _require_new_folder(keep)
     problems, how = options.read_models(models, solver, time_limit)
     names, alone = [str(name) for name in problems], next(iter(problems.values()))
