@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.designing import Design, DesignComparison, FrequencyDesign
+from ldpopt.designing import Design, DesignComparison
+from ldpopt.designing.record import FormulaDesign
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.display import label
@@ -86,17 +87,17 @@ def bars(names: Names, values: ArrayLike, ax: Axes | None) -> Axes:
     return ax
 
 
-def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None = None) -> Axes:
+def design(design: Design | FormulaDesign | DesignComparison, ax: Axes | None = None) -> Axes:
     """Draw the variance of a design for every true answer; of a comparison also that of the best other mechanisms.
 
     Parameters
     ----------
-    design : Design, FrequencyDesign or DesignComparison
+    design : Design, FrequencyDesign, QuestionsDesign or DesignComparison
         Result of `ldpopt.design` or `ldpopt.compare_designs`; at most six other mechanisms are drawn.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
-    require_kind(design, (Design, FrequencyDesign, DesignComparison), "plotting.design()")
+    require_kind(design, (Design, FormulaDesign, DesignComparison), "plotting.design()")
     best, others = (design.best, design.others[:MAX_OTHERS]) if isinstance(design, DesignComparison) else (design, ())
     answers = best.workload.inputs
     positions = np.arange(len(answers))
