@@ -56,7 +56,7 @@ def _problem_data(model: Model) -> dict[str, Any]:
 
 
 def _order(problem: Problem) -> list[Any] | None:
-    """The answers as stated, if their labels are no numbers and the loss is the distance in this order; else None."""
+    """The answers as stated, if their labels are not numbers and the loss is the distance in this order; else None."""
     from ldpopt.foundation.labels import label_numbers
     from ldpopt.problem.utility import name_of
 

@@ -64,7 +64,7 @@ def compare(
     if designs is not None:
         if designs.others and designs.others[0].value < designs.best.value * (1 - 1e-9):  # the best is first
             gap_found, name = designs.best.relative_gap, designs.others[0].name
-            say(f"note: the design is {gap_found:.2g} from its bound, and {name} is nearer")
+            say(f"note: the search ended at the relative gap {gap_found:.2g}, and {name} has a smaller variance")
         require_gap(designs.best.relative_gap, gap)
         require_expected(loaded, designs.best.value, "variance")
 

@@ -77,7 +77,7 @@ def plan(
 
 
 def _number(text: str) -> float:
-    """Read a half-width that is no percentage."""
+    """Read a half-width that is not a percentage."""
     try:
         return float(text)
     except ValueError:

@@ -105,7 +105,7 @@ def is_survey(path: str) -> bool:
 
 
 def require_no_survey(path: str, command: str | None = None) -> None:
-    """Refuse a survey in place of a model or a mechanism, and name the command that does for it what was asked."""
+    """Refuse a survey in place of a model or a mechanism, and name the command that does the same for surveys."""
     if is_survey(path):
         given = command if Path(path).suffix.lower() == ".toml" or command not in ("solve", "design") else "solved"
         do = FOR_SURVEYS.get(given or "", "ldpopt survey --help lists what reads surveys").format(path)

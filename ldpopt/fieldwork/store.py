@@ -181,9 +181,7 @@ def _require_columns(questions: dict[str, Any]) -> None:
     for name in questions:
         what = ""
         if name.casefold() in seen:
-            what = (
-                f"the names of question {name!r} and of {seen[name.casefold()]} differ at most in upper and lower case"
-            )
+            what = f"question {name!r} has the same name as {seen[name.casefold()]}, in upper or lower case"
         elif not name or len(name.encode()) > MAX_NAME_BYTES or not name.isprintable():
             what = f"the name {name!r} cannot be the name of a column: {len(name.encode())} bytes"
         if what:

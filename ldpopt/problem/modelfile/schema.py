@@ -287,9 +287,9 @@ class ModelFile(Section):
                 raise _wrong("a workload needs no solver", do, key="solver.name")
         if self.expect is not None and self.expect.variance is not None:
             if not self.workload:
-                raise _wrong("a variance is that of a workload, and there is none", "give value", key="expect.variance")
+                raise _wrong("variance is for a workload, and this model has none", "give value", key="expect.variance")
             if not self.has_utility and self.expect.value is not None:
-                what = "a value is that of a utility, and there is none"
+                what = "value is for a utility, and this model has none"
                 raise _wrong(what, "give variance only", key="expect.value")
         return self
 

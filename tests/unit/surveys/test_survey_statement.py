@@ -95,7 +95,7 @@ def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
         ('workload = "prefix"', 'workload = "prefx"', "did you mean 'prefix'"),
         ('workload = "prefix"', 'utility = "idntity"', "did you mean 'identity'"),
         ('missing = "leave"', 'missing = "leave"\nmissing_label = "x"', "missing_label has no effect here"),
-        ('missing = "leave"', "values = [1, 2, 3]", "values are those of a mean"),
+        ('missing = "leave"', "values = [1, 2, 3]", "values are for the workload mean"),
         ("epsilon = 3.0\n", "", "a share needs the epsilon of a person"),
         ("epsilon = 3.0", "epsilon = -1", "epsilon"),
         ("epsilon = 3.0", 'epsilon = 3.0\nscheme = "one_question"', "there are no shares"),
