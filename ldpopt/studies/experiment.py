@@ -203,7 +203,7 @@ def compare_means_grid(
     seed = whole_number(seed, "seed", most=2**128)
     if not algorithms or not budgets or len(set(budgets)) < len(budgets) or not sizes or len(set(sizes)) < len(sizes):
         what = f"cannot compare {len(algorithms)} algorithms at the budgets {list(budgets)} with {sizes} users"
-        raise StatementError(what, do="give at least one of each, and distinct budgets and numbers of users")
+        raise StatementError(what, do="give at least one algorithm, and distinct budgets and numbers of users")
     keys = [_Key(*key) for key in product(sizes, range(sets), budgets, algorithms)]
     task = _Runs(algorithms, data, seed)
     record = None if checkpoint is None else _checkpoint(checkpoint, data, min(sizes), seed)

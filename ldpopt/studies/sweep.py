@@ -76,7 +76,7 @@ class SweepResult(HasFacts):
     objective : str
         ``"expected"`` or ``"worst_case"``.
     positions : tuple of int
-        Position of each row in the grid; if empty, the rows are the first points of the grid.
+        Position of each row in the grid.
     cases : tuple of Case
         Name, delta and problem, if problems or deltas are varied; empty otherwise.
     mechanisms : tuple of Mechanism or None
@@ -132,7 +132,7 @@ class SweepResult(HasFacts):
         shape = len(self.epsilons), 1 if self.priors is None else len(self.priors)
         shape = (len(self.cases), *shape) if self.cases else shape  # type: ignore[assignment]
         flat = np.full(math.prod(shape), np.nan)
-        flat[list(self.positions) or slice(len(self.rows))] = self.column(name)
+        flat[list(self.positions)] = self.column(name)
         return flat.reshape(shape)
 
     def records(self) -> Iterator[dict[str, Any]]:
