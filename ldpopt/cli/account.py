@@ -3,8 +3,8 @@
 from typing import Annotated, Any
 
 from ldpopt.cli import options
-from ldpopt.cli.options import option
-from ldpopt.cli.printing import require_writable, show, working
+from ldpopt.cli.options import new_file, option
+from ldpopt.cli.printing import show, working
 from ldpopt.cli.questions import is_survey, read_survey_file
 from ldpopt.foundation.display import Facts, Table
 
@@ -14,7 +14,7 @@ def account(
     waves: Annotated[int, option("--waves N", "How often each person reports.", min=1)] = 1,
     delta: Annotated[float, option("--delta D", "Delta of the epsilon.", min=0.0, max=1.0)] = 1e-6,
     people: Annotated[int | None, option("--shuffled N", "Number of people whose reports are shuffled.", min=1)] = None,
-    certificate: Annotated[str | None, option("--certificate FILE", "Write the proof, for `ldpopt certify`.")] = None,
+    certificate: Annotated[str | None, new_file("--certificate FILE", "Write the proof, for `ldpopt certify`.")] = None,
     json: options.Json = None,
 ) -> None:
     """Show what all reports of a person reveal together.
@@ -22,7 +22,6 @@ def account(
     FILE is a survey, a mechanism or a design. Every number is proved from the probabilities themselves, for people who
     choose later answers by earlier reports, too. With --shuffled a trusted party removes names and order.
     """
-    require_writable(certificate)
     with working(f"adding up {file}"):
         curve = _curve(file, waves, people)
         found, guess = curve.epsilon(delta), curve.guess()

@@ -4,44 +4,24 @@ import os
 import sys
 import warnings
 from contextlib import suppress
+from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from ldpopt.cli.account import account
-from ldpopt.cli.audit import audit
-from ldpopt.cli.certify import certify
-from ldpopt.cli.check import check
-from ldpopt.cli.compare import compare
-from ldpopt.cli.design import design
-from ldpopt.cli.estimate import estimate
-from ldpopt.cli.examples import examples
-from ldpopt.cli.experiment import experiment
-from ldpopt.cli.export import export
-from ldpopt.cli.init import init
 from ldpopt.cli.interrupts import INTERRUPTED, raise_on_interrupt
-from ldpopt.cli.key import key
-from ldpopt.cli.models import models
 from ldpopt.cli.options import option
-from ldpopt.cli.plan import plan
-from ldpopt.cli.plot import plot
 from ldpopt.cli.printing import BAD_STATEMENT, FALSE_CLAIM, NO_SOLUTION, say
-from ldpopt.cli.privatize import privatize
-from ldpopt.cli.report import report
-from ldpopt.cli.simulate import simulate
-from ldpopt.cli.solve import solve
-from ldpopt.cli.solvers import solvers
 from ldpopt.cli.survey import survey
-from ldpopt.cli.sweep import sweep
-from ldpopt.cli.vertices import vertices
 from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, PrivacyViolationError
 
-# All commands, in the order of ``ldpopt --help``
-COMMANDS = (
-    *(init, check, solve, design, compare, audit, account, certify, vertices, plan, key, privatize, estimate),
-    *(sweep, simulate, experiment, plot, report, export, solvers, models, examples),
+# All commands but those on surveys, in the order of ``ldpopt --help``: each is the function in the file of its name
+NAMES = (
+    "init check solve design compare audit account certify vertices plan key privatize estimate sweep simulate "
+    "experiment plot report export solvers models examples"
 )
+COMMANDS = tuple(getattr(import_module(f"ldpopt.cli.{name}"), name) for name in NAMES.split())
 FREE_SPACE = " | do: check the path, the free space and the permissions"
 EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
 # Base class of all usage errors: from click or from typer itself, depending on the version of typer

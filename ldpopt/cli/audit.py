@@ -5,17 +5,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ldpopt.cli import options
+from ldpopt.cli import options, questions
 from ldpopt.cli.options import option
 from ldpopt.cli.printing import audit_data, refuse, show
-from ldpopt.cli.questions import (
-    is_survey,
-    read_mechanism,
-    read_survey_file,
-    refuse_options,
-    require_no_survey,
-    survey_table,
-)
 from ldpopt.foundation.display import Facts, Table
 
 
@@ -36,11 +28,11 @@ def audit(
     code is 1 if the mechanism does not satisfy it. Epsilon is null or inf if no budget is large enough.
     """
     claim = _claim(epsilon, delta, form, model)
-    if is_survey(file):
-        refuse_options({"--delta": delta is not None, "--model": model}, file)
+    if questions.is_survey(file):
+        questions.refuse_options({"--delta": delta is not None, "--model": model}, file)
         _audit_survey(file, epsilon, json)
         return
-    channel = read_mechanism(file)
+    channel = questions.read_mechanism(file)
     found, pure = channel.audit(claim), channel.audit()
     claimed = float(getattr(claim, "epsilon", None) or 0.0)
     end = pure.epsilon if math.isfinite(pure.epsilon) else max(2.0, 2 * claimed)
@@ -60,9 +52,9 @@ def _audit_survey(file: str, epsilon: str | None, json: str | None) -> None:
     """Show the true epsilon of each question and of a person; exit 1 if that is above a claim."""
     from ldpopt.foundation.budget import Budget
 
-    survey = read_survey_file(file)
+    survey = questions.read_survey_file(file)
     holds = epsilon is None or survey.odds <= Budget(epsilon).enclosure()[0]
-    table, data = survey_table(survey)
+    table, data = questions.survey_table(survey)
     spent = f"a person spends epsilon {survey.epsilon:.9g} ({survey.scheme})"
     show(Facts(survey.title, [table, spent]), data | {"claim": epsilon, "holds": holds}, json)
     if not holds:
@@ -78,7 +70,7 @@ def _claim(epsilon: str | None, delta: float | None, form: Any, model: str | Non
         from ldpopt.problem.modelfile import read_model
 
         path = options.find_file(model)
-        require_no_survey(path)
+        questions.require_no_survey(path)
         return read_model(path).privacy
     if epsilon is None:
         if delta is not None:

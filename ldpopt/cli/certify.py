@@ -12,9 +12,9 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.design import run_design
-from ldpopt.cli.options import argument, option
-from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, require_writable, say, show, working
-from ldpopt.cli.questions import is_survey, read_survey_file, survey_table
+from ldpopt.cli.options import argument, new_file, option
+from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, say, show, working
+from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options, survey_table
 from ldpopt.cli.solve import say_notes, solve_and_certify
 from ldpopt.errors import LdpoptError, ModelFileError
 from ldpopt.foundation.display import Facts, label, privacy_text
@@ -34,7 +34,7 @@ def certify(
             callback=options.find_file,
         ),
     ],
-    output: Annotated[str | None, option("-o --output FILE", "For a model: the certificate as JSON.")] = None,
+    output: Annotated[str | None, new_file("-o --output FILE", "For a model: the certificate as JSON.")] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     form: options.Form = None,
@@ -57,14 +57,13 @@ def certify(
 
     given = {"-o": output, "--solver": solver, "--time-limit": time_limit, "--form": form}
     if is_survey(file):
-        _refuse_options(given, "a model", file)
+        refuse_options(given, file, "a model")
         _certify_survey(file, gap, independent, json)
         return
     if independent:
         _check_independently(file)
-    require_writable(output)
     if Path(file).suffix.lower() != ".toml":
-        _refuse_options(given, "a model", file)
+        refuse_options(given, file, "a model")
         if is_account(file):
             account = CurveCertificate.load(file)
             claims = [{"epsilon": epsilon, "delta": float(delta)} for epsilon, delta in account.claims]
@@ -86,7 +85,7 @@ def certify(
             proof.save(output)
         _recheck(proof, file, gap, json)
         return
-    _refuse_options({name: given[name] for name in ("--solver", "--form")}, "a utility", file)
+    refuse_options({name: given[name] for name in ("--solver", "--form")}, file, "a utility")
     with tempfile.TemporaryDirectory() as folder:
         target = output or str(Path(folder) / f"{Path(file).stem}.json")
         with working(f"designing {Path(file).name}"):
@@ -114,12 +113,6 @@ def _check_independently(file: str, name: str = "") -> None:
     if done.returncode:
         refuse(f"the independent checker: {found}", UNTRUSTED)
     say(f"the independent checker: {found}")
-
-
-def _refuse_options(given: dict[str, Any], kind: str, file: str) -> None:
-    """Refuse options that are for another kind of file."""
-    if (useless := next((name for name, value in given.items() if value is not None), None)) is not None:
-        raise typer.BadParameter(f"{useless} is for {kind}, which {file} is not: leave {useless} out")
 
 
 def _load(file: str) -> Certificate:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,17 +56,13 @@ def _problem_data(model: Model) -> dict[str, Any]:
 
 
 def _order(problem: Problem) -> list[Any] | None:
-    """The answers as stated, if their labels are no numbers and the loss is the distance in this order; else None."""
+    """The answers as stated, if their labels are not numbers and the loss is the distance in this order; else None."""
     from ldpopt.foundation.labels import label_numbers
-    from ldpopt.problem.utility import named
+    from ldpopt.problem.utility import name_of
 
-    if problem.utility.sense == "gain" or label_numbers(problem.inputs) is not None:
-        return None
-    with suppress(StatementError):
-        for name in ("absolute_error", "squared_error"):
-            if (named(name, problem.inputs, problem.outputs).matrix == problem.utility.matrix).all():
-                return list(problem.inputs)
-    return None
+    has_numbers = problem.utility.sense == "gain" or label_numbers(problem.inputs) is not None
+    known = None if has_numbers else name_of(problem.utility, problem.inputs, problem.outputs)
+    return None if known is None else list(problem.inputs)
 
 
 def _size(problem: Problem, form: Any) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ldpopt.cli import options, printing
-from ldpopt.cli.options import option
-from ldpopt.cli.printing import audit_data, picked, refuse, require_gap, require_writable, show, working
+from ldpopt.cli import options
+from ldpopt.cli.options import new_file, new_picture, option
+from ldpopt.cli.printing import audit_data, picked, require_expected, require_gap, save_picture, show, working
 from ldpopt.foundation.display import Facts, Table, label, privacy_text, thinned
 
 if TYPE_CHECKING:
@@ -24,9 +24,11 @@ def design(
     time_limit: options.TimeLimit = None,
     outputs: Annotated[int | None, option("--outputs M", "Largest number of different reports.", min=2)] = None,
     by_answer: Annotated[bool, option("--by-answer", "Print the variance for each true answer.")] = False,
-    output: Annotated[str | None, option("-o --output FILE", "Mechanism, estimator, proof in one JSON file.")] = None,
-    proof: Annotated[str | None, option("--certificate FILE", "The same file, for `ldpopt certify`.")] = None,
-    plot: Annotated[str | None, option("--plot FILE", "Variance by answer; `ldpopt plot` compares others.")] = None,
+    output: Annotated[str | None, new_file("-o --output FILE", "Mechanism, estimator, proof in one JSON file.")] = None,
+    proof: Annotated[str | None, new_file("--certificate FILE", "The same file, for `ldpopt certify`.")] = None,
+    plot: Annotated[
+        str | None, new_picture("--plot FILE", "Variance by answer; `ldpopt plot` compares others.")
+    ] = None,
     json: options.Json = None,
 ) -> None:
     """Find the best mechanism for estimating a model's workload.
@@ -37,7 +39,6 @@ def design(
     """
     from ldpopt.designing import save_design
 
-    require_writable(output, proof, picture=plot)
     loaded = options.read_model_at(model, epsilon)
     loaded.require_design(model)
     with working(f"designing {Path(model).name}"):
@@ -48,36 +49,20 @@ def design(
         if path is not None:
             save_design(found, path, title=loaded.title)
     if plot is not None:
-        printing.save_picture(plot, draw_design(found))
+        from ldpopt import plotting as pictures
+
+        save_picture(plot, pictures.design(found))
     require_gap(found.relative_gap, gap, found.notes[-1] if found.notes else "")
-    require_expected_variance(loaded, found.value)
+    require_expected(loaded, found.value, "variance")
 
 
 def run_design(model: Model, gap: float | None, time_limit: float | None, outputs: int | None = None) -> Any:
     """Design for a model, by default within its own time limit."""
     from ldpopt.designing import design
 
-    problem = model.require_design()
-    how: dict[str, Any] = {"weights": problem.weights, "objective": problem.objective}
-    how["outputs"] = problem.outputs if outputs is None else outputs
+    how: dict[str, Any] = vars(model.require_design()) | ({} if outputs is None else {"outputs": outputs})
     how["time_limit"] = model.time_limit if time_limit is None else time_limit
-    return design(problem.workload, problem.privacy, **how, gap=1e-6 if gap is None else gap)
-
-
-def require_expected_variance(model: Model, value: float) -> None:
-    """Compare a variance with the model's [expect], if there is one."""
-    expect = model.expect
-    if expect is not None and expect.variance is not None and not abs(value - expect.variance) <= expect.tolerance:
-        what = f"the model expects {expect.variance!r} within {expect.tolerance:g}, the variance is {value!r}"
-        refuse(what, "correct [expect], or the rest of the model")
-
-
-def draw_design(found: Any) -> Any:
-    """Axes with the variances of a design, or of a comparison of designs."""
-    from ldpopt import plotting as pictures
-
-    best = getattr(found, "best", found)
-    return pictures.design(found, printing.new_axes((max(6.5, min(12.0, 4.0 + 0.5 * best.workload.shape[1])), 4.4)))
+    return design(**how, gap=1e-6 if gap is None else gap)
 
 
 def _data(model: Model, found: Any, is_by_answer: bool) -> dict[str, Any]:

@@ -7,18 +7,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.options import option
-from ldpopt.cli.printing import (
-    new_axes,
-    progress_bar,
-    refuse,
-    require_writable,
-    save_picture,
-    save_table,
-    say,
-    show,
-    working,
-)
+from ldpopt.cli.options import new_file, new_picture, option
+from ldpopt.cli.printing import progress_bar, refuse, save_picture, save_table, say, show, working
 from ldpopt.cli.questions import is_folder, is_survey, read_questions, refuse_options, require_folder
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, label
@@ -45,8 +35,8 @@ def estimate(
         ),
     ] = None,
     by: Annotated[str | None, option("--by COLUMN", "Estimate for each group of people, such as a region.")] = None,
-    output: Annotated[str | None, option("-o --output TABLE", "The table as CSV or Parquet, by the ending.")] = None,
-    plot: Annotated[str | None, option("--plot FILE", "Picture of the estimates with their intervals.")] = None,
+    output: Annotated[str | None, new_file("-o --output TABLE", "The table as CSV or Parquet, by the ending.")] = None,
+    plot: Annotated[str | None, new_picture("--plot FILE", "Picture of the estimates with their intervals.")] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     show_values: options.ShowValues = False,
@@ -63,13 +53,11 @@ def estimate(
     from ldpopt.tables.files import kind_of
     from ldpopt.tables.origin import lacks_origin, recorded_missing
 
-    require_writable(output, picture=plot)
     require_folder(reports, dask)
     if output is not None:
         kind_of(output)
     recorded = None if is_survey(file) or not column else recorded_missing(reports, column[0])
-    questions = read_questions(file, column, missing=missing or recorded)
-    survey, source = questions.survey, questions.source
+    survey, source = read_questions(file, column, missing=missing or recorded)
     if len(column or ()) > 1:
         raise typer.BadParameter(f"{len(column or ())} columns are given: estimate one at a time")
     if source is None:
@@ -83,7 +71,7 @@ def estimate(
         raise typer.BadParameter("--pair is for a survey: leave it out")
     table: Any = reports
     if is_folder(reports):
-        refuse_options({"--pair": pair, "--by": by}, reports, "one file of reports", "a folder")
+        refuse_options({"--pair": pair, "--by": by}, reports, "one file of reports")
         table = _count_folder(survey, reports, weights, jobs, dask)
     with working(f"counting {Path(reports).name}"):
         if pair is not None:
@@ -114,9 +102,7 @@ def estimate(
         import ldpopt
 
         alone = len(found) == 1 and by is None
-        width = 2.0 + 0.55 * len(data["estimates"])
-        size = (max(5.0, min(13.0, width)), 4.0) if alone else (8.0, max(3.0, 0.3 * len(data["estimates"])))
-        save_picture(plot, ldpopt.plot(next(iter(found.values())) if alone else found, new_axes(size)))
+        save_picture(plot, ldpopt.plot(next(iter(found.values())) if alone else found))
     _check_fit(p_values, reports, is_origin_known)
 
 

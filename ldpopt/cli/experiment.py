@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ldpopt.cli import options
 from ldpopt.cli.options import argument, option
-from ldpopt.cli.printing import progress_bar, require_writable, show
+from ldpopt.cli.printing import progress_bar, show
 from ldpopt.errors import StatementError
 from ldpopt.foundation.display import Facts, Table, shown, thinned
 
@@ -44,7 +44,6 @@ def experiment(
     from ldpopt.foundation.files import write_csv
     from ldpopt.studies.experiment import PROTOCOLS, Resampled, compare_means_grid, protocols
 
-    require_writable(output)
     try:
         low, high = map(float, bounds.split(":"))
     except ValueError:

@@ -9,7 +9,7 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.options import option
-from ldpopt.cli.printing import require_writable, say, show
+from ldpopt.cli.printing import require_writable_or_stdout, say, show
 from ldpopt.errors import ModelFileError
 from ldpopt.foundation.files import replacing
 
@@ -17,7 +17,7 @@ from ldpopt.foundation.files import replacing
 def export(
     model: options.ModelPath,
     to: Annotated[Literal["lp", "mps"] | None, option("--to", "Format (default: by the file's ending, or LP).")] = None,
-    output: Annotated[str, option("-o --output FILE", "'-' for stdout.")] = "-",
+    output: Annotated[str, option("-o --output FILE", "'-' for stdout.", callback=require_writable_or_stdout)] = "-",
     form: Annotated[options.ProgramForm | None, option("--form", "Form (default: the smallest exact one).")] = None,
     json: options.Json = None,
 ) -> None:
@@ -30,7 +30,6 @@ def export(
 
     if json == "-" and output == "-":
         raise typer.BadParameter("the program and the JSON cannot both go to stdout: add -o FILE")
-    require_writable(None if output == "-" else output)
     ending = Path(output).suffix.lstrip(".").lower()
     if to is None and output != "-" and ending not in ("lp", "mps"):
         what, do = f"unknown format {ending!r} of a program", "use the ending .lp or .mps, or name the format with --to"

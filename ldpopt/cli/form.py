@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.options import option
-from ldpopt.cli.printing import refuse, require_writable, show
+from ldpopt.cli.options import new_file, option
+from ldpopt.cli.printing import refuse, show
 from ldpopt.cli.questions import read_any_survey
 from ldpopt.foundation.display import Facts
 from ldpopt.foundation.files import readable, replacing
@@ -15,12 +15,12 @@ from ldpopt.foundation.files import readable, replacing
 
 def form(
     path: options.QuestionsPath,
-    output: Annotated[str | None, option("-o --output FILE", "The page, as HTML.")] = None,
+    output: Annotated[str | None, new_file("-o --output FILE", "The page, as HTML.")] = None,
     to: Annotated[str | None, option("--to URL", "Address for reports, as https://.../reports; '': none.")] = None,
     language: Annotated[str | None, option("--language LANG", "en, de, fr, or that of the survey's words.")] = None,
     check: Annotated[str | None, option("--check FILE", "Require that FILE is this page, byte by byte.")] = None,
     json: options.Json = None,
-    module: Annotated[str | None, option("--module FILE", "Write the module that draws in other pages.")] = None,
+    module: Annotated[str | None, new_file("--module FILE", "Write the module that draws in other pages.")] = None,
 ) -> None:
     """Write the page on which respondents draw their reports.
 
@@ -32,7 +32,6 @@ def form(
 
     if output is check is json is module is None:
         raise typer.BadParameter("name the page to write with -o")
-    require_writable(output, module)
     survey = read_any_survey(path)
     asked = survey.form()
     facts: list[Any] = [("form", form_digest(asked))]

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.options import argument, option
-from ldpopt.cli.printing import require_writable, show
+from ldpopt.cli.options import argument, new_file, option
+from ldpopt.cli.printing import show
 from ldpopt.cli.questions import read_survey_file
 from ldpopt.foundation.files import write_csv
 
@@ -15,7 +15,7 @@ from ldpopt.foundation.files import write_csv
 def invite(
     path: options.SurveyPath,
     count: Annotated[int, argument("PEOPLE", "Number of invitations.", min=1)],
-    output: Annotated[str, option("-o --output FILE", "The links, one a line, as CSV.")],
+    output: Annotated[str, new_file("-o --output FILE", "The links, one a line, as CSV.")],
     page: Annotated[str, option("--page URL", "Where the page is, such as https://survey.example.org/.")],
     to: options.Database = "sqlite:///reports.db",
     json: options.Json = None,
@@ -28,7 +28,6 @@ def invite(
     from ldpopt.fieldwork.store import Store
     from ldpopt.tables.database import without_password
 
-    require_writable(output)
     if not urlsplit(page).scheme or "#" in page:
         raise typer.BadParameter(f"--page {page} is not the address of a page, such as https://survey.example.org/")
     with Store(to, read_survey_file(path), invited=True) as store:

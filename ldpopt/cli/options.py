@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ldpopt.cli.printing import require_writable
+from ldpopt.cli.printing import require_picture, require_writable, require_writable_or_stdout
 from ldpopt.cli.questions import FOR_SURVEYS, is_survey, require_no_survey
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError, showing_values
 from ldpopt.foundation.labels import first_duplicate
@@ -31,6 +30,16 @@ def option(usage: str, text: str, **rules: Any) -> Any:
     names = [word for word in usage.split() if word.startswith("-")]
     metavar = next((word for word in usage.split() if word not in names), None)
     return typer.Option(*names, metavar=metavar, help=text, **rules)
+
+
+def new_file(usage: str, text: str) -> Any:
+    """An option for a file that the command writes."""
+    return option(usage, text, callback=require_writable)
+
+
+def new_picture(usage: str, text: str) -> Any:
+    """An option for a picture that the command writes."""
+    return option(usage, text, callback=require_picture)
 
 
 def find_file(name: str) -> str:
@@ -60,12 +69,6 @@ def find_survey(context: typer.Context, path: str) -> str:
     if context.info_name == "solve" and is_survey(path) and Path(path).suffix.lower() != ".toml":
         do = FOR_SURVEYS["solved"].format(path)
         raise ModelFileError("this is a survey with its mechanisms, not a statement in TOML", where=path, do=do)
-    return path
-
-
-def _require_writable_record(path: str | None) -> str | None:
-    """Refuse a file of JSON data that cannot be written; stdout can."""
-    require_writable(None if path == "-" else path)
     return path
 
 
@@ -126,10 +129,10 @@ Json = Annotated[
     option(
         "--json FILE",
         "Write one JSON object to FILE; '-': to stdout, and nothing else. Infinity and nan are written as null.",
-        callback=_require_writable_record,
+        callback=require_writable_or_stdout,
     ),
 ]
-CsvTable = Annotated[str | None, option("-o --output FILE", "The table as CSV.")]
+CsvTable = Annotated[str | None, new_file("-o --output FILE", "The table as CSV.")]
 
 # Many runs
 
@@ -175,25 +178,18 @@ def read_model_at(model: str, epsilon: str | None) -> Model:
     return found if epsilon is None else found.at(epsilon)
 
 
-@dataclass(frozen=True)
-class Models:
-    """Models of one run, and the solver and time limit that hold for all of them."""
+def read_models(
+    paths: list[str], solver: str | None, time_limit: float | None
+) -> tuple[dict[Hashable, Problem], dict[str, Any]]:
+    """Read the problems of models by name, and their common solver and time limit, unless these are given."""
+    from ldpopt.problem.modelfile import read_model
 
-    problems: dict[Hashable, Problem]
-    solver: str
-    time_limit: float | None
-
-    @classmethod
-    def read(cls, paths: list[str], solver: str | None, time_limit: float | None) -> Models:
-        """Read model files, which have to agree on solver and time limit unless these are given."""
-        from ldpopt.problem.modelfile import read_model
-
-        models = [read_model(path) for path in paths]
-        named = zip(unique_names(paths), paths, models, strict=True)
-        problems: dict[Hashable, Problem] = {name: model.require_problem(path) for name, path, model in named}
-        limits = [model.time_limit for model in models] if time_limit is None else [time_limit]
-        solver = solver or _common_value("solver", [model.solver for model in models])
-        return cls(problems, str(solver), _common_value("time_limit", limits))
+    models = [read_model(path) for path in paths]
+    named = zip(unique_names(paths), paths, models, strict=True)
+    problems: dict[Hashable, Problem] = {name: model.require_problem(path) for name, path, model in named}
+    limits = [model.time_limit for model in models] if time_limit is None else [time_limit]
+    solver = solver or _common_value("solver", [model.solver for model in models])
+    return problems, {"solver": solver, "time_limit": _common_value("time_limit", limits)}
 
 
 def unique_names(paths: list[str]) -> list[str]:

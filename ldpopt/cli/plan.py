@@ -77,7 +77,7 @@ def plan(
 
 
 def _number(text: str) -> float:
-    """Read a half-width that is no percentage."""
+    """Read a half-width that is not a percentage."""
     try:
         return float(text)
     except ValueError:
@@ -88,7 +88,8 @@ def _plan_survey(file: str, confidence: float, numbers: Numbers, has_effect: boo
     """Numbers for the worst answer of each question."""
     survey, entries = read_survey_file(file), []
     if survey.weights is not None and not has_effect:
-        say(f"note: without the weights in {label(survey.weights)}; see --weights and --weights-effect")
+        what = f"note: the numbers are for equal weights, and the survey has weights in {label(survey.weights)}"
+        say(f"{what}: add their effect with --weights or --weights-effect")
     for name in survey.questions:
         found = survey.precision(name, confidence=confidence)
         worst = int(found.variances.argmax())

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ldpopt.cli import options
 from ldpopt.cli.compare import compare_model_designs
-from ldpopt.cli.design import draw_design
-from ldpopt.cli.options import argument, option
-from ldpopt.cli.printing import new_axes, require_writable, save_picture, show, working
+from ldpopt.cli.options import argument, new_picture, option
+from ldpopt.cli.printing import save_picture, show, working
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.cli.solve import heat_map
 from ldpopt.errors import StatementError
@@ -28,7 +27,7 @@ def plot(
             "FILE", "A mechanism or design (JSON), or a model (TOML), which is solved.", callback=options.find_model
         ),
     ],
-    output: Annotated[str, option("-o --output PICTURE", "PNG, SVG, PDF, ...")],
+    output: Annotated[str, new_picture("-o --output PICTURE", "PNG, SVG, PDF, ...")],
     kind: Annotated[
         Kind | None,
         option(
@@ -47,7 +46,6 @@ def plot(
     from ldpopt.plotting.axes import name_privacy
     from ldpopt.problem.modelfile import read_model
 
-    require_writable(picture=output)
     if kind is None:
         kind = "design" if Path(file).suffix.lower() == ".toml" and read_model(file).problem is None else "mechanism"
     if kind == "polytope":
@@ -57,7 +55,7 @@ def plot(
     else:
         mechanism, privacy, title = _mechanism(file)
         is_map = kind == "mechanism"
-        axes = heat_map(mechanism, privacy, title) if is_map else pictures.delta_curve(mechanism.audit(), new_axes())
+        axes = heat_map(mechanism, privacy, title) if is_map else pictures.delta_curve(mechanism.audit())
         if kind == "delta":
             neighbors = f"\n{name_privacy(privacy)}" if privacy is not None else ""
             axes.set_title(f"{title or Path(file).stem}\n{axes.get_title()}{neighbors}", fontsize=10)
@@ -67,6 +65,7 @@ def plot(
 
 def _design(file: str) -> Any:
     """Draw a design, or that of a model, beside mechanisms of the literature."""
+    from ldpopt import plotting as pictures
     from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import Design, compare_designs, load_design
     from ldpopt.problem.modelfile import read_model
@@ -75,7 +74,7 @@ def _design(file: str) -> Any:
         model = read_model(file)
         model.require_design(file)
         with working(f"designing {Path(file).name}"):
-            return draw_design(compare_model_designs(model, None, model.time_limit))
+            return pictures.design(compare_model_designs(model, None, model.time_limit))
     if not is_design(file):
         do = "write one with `ldpopt design MODEL -o FILE`"
         raise StatementError("--kind design needs a design, and the file contains none", where=file, do=do)
@@ -84,11 +83,11 @@ def _design(file: str) -> Any:
     if isinstance(found, Design) and found.objective == "average":
         how["weights"] = found.weights
     with working(f"comparing {Path(file).name}"):
-        return draw_design(compare_designs(found.workload, found.privacy, **how))
+        return pictures.design(compare_designs(found.workload, found.privacy, **how))
 
 
 def _mechanism(file: str) -> tuple[Mechanism, Notion | None, str]:
-    """Read a mechanism or design and its title, or solve a model, whose notion is known then, as that of a design."""
+    """Mechanism, notion and title of a file; a model is solved, and the file of a mechanism alone has no notion."""
     from ldpopt.certificate.design_certificate import is_design
     from ldpopt.designing import load_design
     from ldpopt.foundation.files import strict_object
@@ -122,4 +121,4 @@ def _polytope(file: str) -> Any:
         raise StatementError(what, where=file, do="leave --kind out for a heat map")
     points = extreme_points(problem.privacy, 2, inputs=problem.inputs)
     has_level_lines = problem.prior is not None and not problem.constraints
-    return pictures.corners(points, new_axes((5.8, 5.4)), problem=problem if has_level_lines else None)
+    return pictures.corners(points, problem=problem if has_level_lines else None)

@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import typer
 
 from ldpopt.cli.interrupts import raise_on_interrupt
 from ldpopt.errors import ModelFileError
+from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, printable
 from ldpopt.foundation.files import replacing
 
@@ -40,6 +41,14 @@ def require_gap(relative_gap: float, gap: float | None, why: str = "") -> None:
     if gap is not None and relative_gap > gap:
         what = f"the certified relative gap is {relative_gap:.3g}, more than {gap:g}{f': {why}' if why else ''}"
         refuse(what, "accept a larger --gap, or give more seconds by --time-limit")
+
+
+def require_expected(model: Any, found: float, kind: Literal["value", "variance"]) -> None:
+    """Refuse a value or a variance that differs from that of the model's [expect], if there is one."""
+    wanted = getattr(model.expect, kind, None)
+    if wanted is not None and not abs(found - wanted) <= model.expect.tolerance:
+        what = f"the model expects {wanted!r} within {model.expect.tolerance:g}, the {kind} is {found!r}"
+        refuse(what, "correct [expect], or the rest of the model")
 
 
 def show(facts: Facts | str | None, data: dict[str, Any], json: str | None) -> None:
@@ -84,22 +93,33 @@ def audit_data(audit: Any) -> dict[str, Any]:
 # Files
 
 
-def require_writable(*paths: str | None, picture: str | None = None) -> None:
-    """Refuse output files that cannot be written, before the work begins."""
-    for path in (*paths, picture):
-        if path is None:
-            continue
-        if path == "-":
-            raise ModelFileError("'-' is not a file", where=path, do="name a file; --json - writes to stdout")
-        target = Path(os.path.realpath(path))
-        if target.is_dir() or not target.parent.is_dir():
-            why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
-            raise ModelFileError(f"cannot write the file: {why}", where=path, do="name a file in an existing folder")
-    if picture is not None:
-        known = new_axes().figure.canvas.get_supported_filetypes()
-        if (ending := Path(picture).suffix.lstrip(".").lower()) not in known:
+def require_writable(path: str | None) -> str | None:
+    """Return the path of an output file, if there is one; refuse one that cannot be written, before the work begins."""
+    if path is None:
+        return None
+    if path == "-":
+        raise ModelFileError("'-' is not a file", where=path, do="name a file; --json - writes to stdout")
+    target = Path(os.path.realpath(path))
+    if target.is_dir() or not target.parent.is_dir():
+        why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
+        raise ModelFileError(f"cannot write the file: {why}", where=path, do="name a file in an existing folder")
+    return path
+
+
+def require_writable_or_stdout(path: str | None) -> str | None:
+    """Return the path of an output file, or ``-`` for stdout."""
+    return path if path == "-" else require_writable(path)
+
+
+def require_picture(path: str | None) -> str | None:
+    """Return the path of a picture to write; an unknown format is refused, too."""
+    if path is not None and require_writable(path):
+        optional.matplotlib.use("agg")  # which opens no window
+        known = optional.matplotlib_figure.Figure().canvas.get_supported_filetypes()
+        if (ending := Path(path).suffix.lstrip(".").lower()) not in known:
             do = f"use one of {', '.join(sorted(known))}"
-            raise ModelFileError(f"unknown picture format {ending!r}", where=picture, do=do)
+            raise ModelFileError(f"unknown picture format {ending!r}", where=path, do=do)
+    return path
 
 
 def write_new(file: str, text: str) -> Path:
@@ -113,13 +133,6 @@ def write_new(file: str, text: str) -> Path:
     return path
 
 
-def new_axes(size: tuple[float, float] = (7.0, 4.8), projection: str | None = None) -> Any:
-    """New axes of a figure without a window."""
-    from ldpopt.plotting.axes import new_axes
-
-    return new_axes(size, projection, has_window=False)
-
-
 def save_picture(path: str, axes: Any) -> None:
     """Write the figure of axes; the suffix of the file decides its format."""
     with replacing(path, binary=True) as stream:
@@ -127,7 +140,7 @@ def save_picture(path: str, axes: Any) -> None:
 
 
 def save_table(path: str, entries: list[dict[str, Any]]) -> None:
-    """Write rows as a table, every number exactly."""
+    """Write rows as a table, every number exactly, and name the file."""
     from ldpopt.foundation.labels import text_of
     from ldpopt.foundation.optional import pyarrow as pa
     from ldpopt.tables.files import writing
@@ -139,6 +152,7 @@ def save_table(path: str, entries: list[dict[str, Any]]) -> None:
     table = pa.Table.from_pylist([{key: cell(key, value) for key, value in entry.items()} for entry in entries])
     with writing(path, list(table.schema)) as write:
         write([column.combine_chunks() for column in table.columns])
+    say(f"note: {path} has the table, of {len(entries):,} rows")
 
 
 # Progress

@@ -9,7 +9,7 @@ import typer
 from ldpopt.cli import options
 from ldpopt.cli.options import option
 from ldpopt.cli.printing import progress_bar, require_writable, say, show, working
-from ldpopt.cli.questions import Questions, is_folder, read_questions, require_folder
+from ldpopt.cli.questions import is_folder, read_questions, require_folder
 from ldpopt.foundation.display import label
 
 
@@ -54,18 +54,18 @@ def privatize(
     require_writable(None if output == "-" or is_folder(answers) else output)
     require_folder(answers, dask)
     options.require_distinct(column or [], "column {} is named twice", do="name each column once")
-    questions = read_questions(file, column, missing=missing, missing_answer=missing_answer)
-    survey, kept, dropped = questions.survey, keep or [], list[str]()
+    survey, source = read_questions(file, column, missing=missing, missing_answer=missing_answer)
+    kept, dropped = keep or [], list[str]()
 
     def announce(columns: Sequence[str]) -> None:
-        for line in _warnings(questions, seed, kept):
+        for line in _warnings(survey, source, seed, kept):
             say(line)
         dropped.extend(columns)
 
     if is_folder(answers):
         announce([])
         how: dict[str, Any] = {"keep": kept, "rng": seed, "key": secret, "id": identity, "again": again}
-        total = _privatize_folder(questions, answers, output, jobs, dask, **how)
+        total = _privatize_folder(survey, answers, output, jobs, dask, **how)
     else:
         how = {"keep": survey.kept(kept), "rng": seed, "keyed": Keyed.read(secret, identity, seed), "again": again}
         how |= {"one_question": survey.one_question, "announce": announce}
@@ -78,7 +78,7 @@ def privatize(
         say("note: the table has a header and no rows")
     data: dict[str, Any] = {"rows": total}
     done = f"{output}: {total:,} reports"
-    if questions.source is None:
+    if source is None:
         data |= {"questions": list(survey.questions), "epsilon": survey.epsilon, "output": output}
         done = f"{output}: {total:,} people, epsilon {survey.epsilon:.6g} a person"
     else:
@@ -88,7 +88,7 @@ def privatize(
     show(None if output == "-" else done, data, json)
 
 
-def _privatize_folder(questions: Questions, source: str, target: str, jobs: int, dask: str | None, **how: Any) -> int:
+def _privatize_folder(survey: Any, source: str, target: str, jobs: int, dask: str | None, **how: Any) -> int:
     """Write the reports of a folder, with a progress bar."""
     from ldpopt.studies.folders import privatize_folder
 
@@ -96,15 +96,14 @@ def _privatize_folder(questions: Questions, source: str, target: str, jobs: int,
         raise typer.BadParameter(f"{source} is a folder: its reports go to a folder, not to {target}")
     with progress_bar(f"privatizing {Path(source).name}") as progress, options.executor_of(dask, jobs) as executor:
         how |= {"jobs": jobs, "executor": executor, "progress": progress}
-        return privatize_folder(source, target, questions.survey, **how)
+        return privatize_folder(source, target, survey, **how)
 
 
-def _warnings(questions: Questions, seed: int | None, keep: list[str]) -> Iterator[str]:
+def _warnings(survey: Any, source: Any, seed: int | None, keep: list[str]) -> Iterator[str]:
     """Say what is not private, before anything is written."""
     from ldpopt.estimation.inversion import why_not_estimable
     from ldpopt.mechanism.mechanism import Mechanism
 
-    survey, source = questions.survey, questions.source
     useless = why_not_estimable(source) if isinstance(source, Mechanism) else ""
     if useless:
         yield f"warning: {useless}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,18 +30,10 @@ FOR_SURVEYS = {  # what to do with a survey in place of a command, by its name
 }
 
 
-@dataclass(frozen=True)
-class Questions:
-    """The questions of a survey, or columns that share one mechanism or design."""
+def read_questions(path: str, columns: list[str] | None, **policy: Any) -> tuple[Survey, Any]:
+    """Read a survey, whose file names the columns, and None; or the survey of these columns and their common mechanism.
 
-    survey: Survey  # the mechanism of each column
-    source: Any = None  # the mechanism or design that all columns share; None for the file of a survey
-
-
-def read_questions(path: str, columns: list[str] | None, **policy: Any) -> Questions:
-    """Read a survey, whose file names the columns, or a mechanism or design of these columns.
-
-    ``policy`` has the options on missing answers; None where they are not given.
+    ``policy`` has the options on missing answers, None if they are not given. A design may be in place of a mechanism.
     """
     from ldpopt.mechanism.questions import Question
     from ldpopt.surveys.files import read_source
@@ -52,23 +43,17 @@ def read_questions(path: str, columns: list[str] | None, **policy: Any) -> Quest
     if is_survey(path):
         options = {f"--{name.replace('_', '-')}": value for name, value in given.items()}
         refuse_options({"--column": columns} | options, path)
-        return Questions(read_survey_file(path))
+        return read_survey_file(path), None
     source = read_source(path)
     if not columns:
         raise typer.BadParameter("name the column of the table with -c")
-    return Questions(Survey(dict.fromkeys(columns, Question(source, **given))), source)
+    return Survey(dict.fromkeys(columns, Question(source, **given))), source
 
 
-def refuse_options(
-    options: dict[str, Any],
-    path: str,
-    use: str = "a mechanism or a design",
-    kind: str = "a survey of several questions",
-) -> None:
-    """Refuse options that a survey, or a file of another kind, does not have."""
+def refuse_options(options: dict[str, Any], path: str, use: str = "a mechanism or a design") -> None:
+    """Refuse options that are for another kind of file; those that are None or False are not given."""
     if (useless := next((name for name, value in options.items() if value), None)) is not None:
-        what = f"{useless} is for {use}; {path} is {kind}"
-        raise typer.BadParameter(f"{what}: leave {useless} out")
+        raise typer.BadParameter(f"{useless} is for {use}, which {path} is not: leave {useless} out")
 
 
 def read_survey_file(path: str) -> Survey:
@@ -120,7 +105,7 @@ def is_survey(path: str) -> bool:
 
 
 def require_no_survey(path: str, command: str | None = None) -> None:
-    """Refuse a survey in place of a model or a mechanism, and name the command that does for it what was asked."""
+    """Refuse a survey in place of a model or a mechanism, and name the command that does the same for surveys."""
     if is_survey(path):
         given = command if Path(path).suffix.lower() == ".toml" or command not in ("solve", "design") else "solved"
         do = FOR_SURVEYS.get(given or "", "ldpopt survey --help lists what reads surveys").format(path)

@@ -6,15 +6,15 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldpopt.cli import options
-from ldpopt.cli.options import option
-from ldpopt.cli.printing import require_writable, show, working
+from ldpopt.cli.options import new_file, option
+from ldpopt.cli.printing import show, working
 from ldpopt.cli.questions import is_survey, read_survey_file, refuse_options
 from ldpopt.foundation.files import replacing
 
 
 def report(
     file: options.ModelOrSurveyPath,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The page, as HTML.")],
+    output: Annotated[str, new_file("-o --output FILE", "The page, as HTML.")],
     people: Annotated[
         int | None, option("--people N", "How many people will answer: how precise the results are.", min=1)
     ] = None,
@@ -44,7 +44,6 @@ def report(
     from ldpopt.plotting.report import report as page
     from ldpopt.problem.modelfile import read_model
 
-    require_writable(output)
     found: Any
     how: dict[str, Any] = {"people": people, "waves": waves, "where": where, "keep": keep or []}
     if is_survey(file):

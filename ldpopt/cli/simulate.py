@@ -11,13 +11,14 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.options import argument, option
-from ldpopt.cli.printing import progress_bar, require_writable, say, show, working
+from ldpopt.cli.printing import progress_bar, say, show, working
 from ldpopt.cli.questions import read_mechanism
 from ldpopt.errors import NoSolutionError, StatementError
 from ldpopt.foundation.display import Facts, Table, thinned
 from ldpopt.foundation.labels import text_of
 
 if TYPE_CHECKING:
+    from ldpopt.problem.problem import Problem
     from ldpopt.studies.simulate import Setting
 
 
@@ -64,7 +65,6 @@ def simulate(
     from ldpopt.foundation.files import write_csv
     from ldpopt.studies.simulate import simulate_grid
 
-    require_writable(output)
     sizes = options.parse_people(people)
     if checkpoint is not None and seed is None:
         raise typer.BadParameter("--checkpoint needs a --seed, so that the next run simulates the same surveys")
@@ -94,7 +94,8 @@ def _settings(
         raise StatementError("deltas are varied together with budgets", where="--delta", do="give --epsilon, too")
     found: dict[str, list[tuple[Name, Setting]]] = {}
     models = [file for file in files if Path(file).suffix.lower() != ".json"]
-    for name, setting in _solve_models(options.Models.read(models, solver, limit), epsilon, delta) if models else ():
+    solved = _solve_models(*options.read_models(models, solver, limit), epsilon, delta) if models else ()
+    for name, setting in solved:
         found.setdefault(name.file, []).append((name, setting))
     for file_name, file in zip(options.unique_names(files), files, strict=True):
         if file in models:
@@ -108,23 +109,24 @@ def _settings(
         yield Name(file_name), _with_prior(Setting(mechanism, None, utility), prior)
 
 
-def _solve_models(models: options.Models, epsilon: str | None, delta: str | None) -> Iterator[tuple[Name, Setting]]:
+def _solve_models(
+    problems: dict[Hashable, Problem], how: dict[str, Any], epsilon: str | None, delta: str | None
+) -> Iterator[tuple[Name, Setting]]:
     """The solutions of models."""
     from ldpopt.solving.solve import solve
     from ldpopt.studies.simulate import Setting
     from ldpopt.studies.sweep import sweep
 
-    how: dict[str, Any] = {"solver": models.solver, "time_limit": models.time_limit}
     if epsilon is None:
-        for name, problem in models.problems.items():
+        for name, problem in problems.items():
             yield Name(str(name)), Setting(solve(problem, **how).mechanism, problem.prior, problem.utility)
         return
-    found = sweep(models.problems, options.parse_grid(epsilon), deltas=options.parse_deltas(delta), keep=True, **how)
+    found = sweep(problems, options.parse_grid(epsilon), deltas=options.parse_deltas(delta), keep=True, **how)
     for row, mechanism in zip(found.rows, found.mechanisms, strict=True):
         if mechanism is None:
             where, do = f"{row.model}, epsilon = {row.epsilon!r}", "leave this budget out, or give a --time-limit"
             raise NoSolutionError(f"no mechanism: {row.status}", where=where, do=do)
-        problem = models.problems[row.model]
+        problem = problems[row.model]
         varied = None if math.isnan(row.delta) else row.delta
         yield Name(row.model, row.epsilon, varied), Setting(mechanism, problem.prior, problem.utility)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ldpopt.cli import options, printing
-from ldpopt.cli.options import option
-from ldpopt.cli.printing import audit_data, new_axes, refuse, require_writable, save_picture, say, show, working
+from ldpopt.cli.options import new_file, new_picture, option
+from ldpopt.cli.printing import audit_data, refuse, save_picture, say, show, working
 from ldpopt.errors import CertificateError
 from ldpopt.foundation.display import Facts, Table
 
@@ -25,9 +25,9 @@ def solve(
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     form: options.Form = None,
-    output: Annotated[str | None, option("-o --output FILE", "Mechanism as JSON.")] = None,
-    plot: Annotated[str | None, option("--plot FILE", "Heat map of the mechanism.")] = None,
-    proof: Annotated[str | None, option("--certificate FILE", "Certificate as JSON, for `ldpopt certify`.")] = None,
+    output: Annotated[str | None, new_file("-o --output FILE", "Mechanism as JSON.")] = None,
+    plot: Annotated[str | None, new_picture("--plot FILE", "Heat map of the mechanism.")] = None,
+    proof: Annotated[str | None, new_file("--certificate FILE", "Certificate as JSON, for `ldpopt certify`.")] = None,
     gap: Annotated[
         float, option("--gap G", "Largest certified relative gap to accept; the search may stop there.", min=0.0)
     ] = SMALL_GAP,
@@ -42,7 +42,6 @@ def solve(
     from ldpopt.estimation.inversion import why_not_estimable
     from ldpopt.mechanism.files import write_mechanism
 
-    require_writable(output, proof, picture=plot)
     loaded = options.read_model_at(model, epsilon)
     loaded.require_problem(model)
     goal = gap if SMALL_GAP < gap < 1 else None
@@ -65,7 +64,7 @@ def solve(
     if certificate is None:
         refuse(f"{solution.solver} returned no duals, so there is no bound", "give --solver highs")
     printing.require_gap(certificate.relative_gap, gap)
-    require_expected_value(loaded, solution.value)
+    printing.require_expected(loaded, solution.value, "value")
 
 
 def solve_and_certify(
@@ -91,14 +90,6 @@ def solve_and_certify(
         return solution, None
 
 
-def require_expected_value(model: Model, value: float) -> None:
-    """Compare a value with the model's [expect], if there is one."""
-    expect = model.expect
-    if expect is not None and expect.value is not None and not abs(value - expect.value) <= expect.tolerance:
-        what = f"the model expects {expect.value!r} within {expect.tolerance:g}, the value is {value!r}"
-        refuse(what, "correct [expect], or the rest of the model")
-
-
 def say_notes(solution: Solution) -> None:
     """Write the notes of a solution to stderr, without the steps of the plan."""
     for note in solution.notes:
@@ -107,13 +98,11 @@ def say_notes(solution: Solution) -> None:
 
 
 def heat_map(mechanism: Any, privacy: Any = None, title: str = "") -> Any:
-    """New axes with a mechanism, large enough for its labels and numbers, under its title, or its audited epsilon."""
+    """New axes with a mechanism under its title, and its notion or its audited epsilon."""
     from ldpopt import plotting as pictures
     from ldpopt.plotting.axes import name_privacy
 
-    n, m = mechanism.channel.shape
-    axes = new_axes((max(4.4, min(13.0, 2.2 + 0.62 * m)), max(3.4, min(12.0, 1.6 + 0.52 * n))))
-    pictures.mechanism(mechanism, axes)
+    axes = pictures.mechanism(mechanism)
     audited = rf"Audit over all pairs of answers: true $\varepsilon$ = {mechanism.audit().epsilon:.4g}"
     under = audited if privacy is None else name_privacy(privacy)
     axes.set_title("\n".join(filter(None, [title.replace("$", r"\$"), under])), fontsize=10)

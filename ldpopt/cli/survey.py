@@ -11,9 +11,9 @@ from ldpopt.cli.collect import collect
 from ldpopt.cli.estimate import estimate
 from ldpopt.cli.form import form
 from ldpopt.cli.invite import invite
-from ldpopt.cli.options import option
+from ldpopt.cli.options import new_file, option
 from ldpopt.cli.plan import plan
-from ldpopt.cli.printing import require_writable, save_table, say, show, working, write_new
+from ldpopt.cli.printing import save_table, say, show, working, write_new
 from ldpopt.cli.privatize import privatize
 from ldpopt.cli.questions import read_any_survey, survey_table
 from ldpopt.cli.report import report
@@ -45,7 +45,7 @@ def init(
 
 def solve(
     path: options.SurveyPath,
-    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Survey as JSON.")] = None,
+    output: Annotated[str | None, new_file("-o --output FILE", "Survey as JSON.")] = None,
     json: options.Json = None,
 ) -> None:
     """Find the best mechanism for each question.
@@ -56,7 +56,6 @@ def solve(
     from ldpopt.surveys.statement import read_survey
     from ldpopt.surveys.survey import Survey
 
-    require_writable(output)
     statement = read_survey(path)
     with working(f"solving {Path(path).name}"):
         found = statement.solve(Survey)
@@ -78,7 +77,7 @@ def solve(
 
 def export(
     database: Annotated[str, typer.Argument(metavar="URL", help="Database of `ldpopt survey collect`.")],
-    output: Annotated[str, option("-o --output TABLE", "The reports as CSV or Parquet, by the ending.")],
+    output: Annotated[str, new_file("-o --output TABLE", "The reports as CSV or Parquet, by the ending.")],
     json: options.Json = None,
 ) -> None:
     """Write the reports of a database to a file, with their origin.
@@ -89,7 +88,6 @@ def export(
     from ldpopt.tables.database import is_database
     from ldpopt.tables.files import copy_reports, kind_of
 
-    require_writable(output)
     kind_of(output)
     if not is_database(database):
         raise typer.BadParameter(f"{database} is not the address of a database, such as sqlite:///reports.db")
@@ -100,7 +98,7 @@ def export(
 
 def codebook(
     path: options.QuestionsPath,
-    output: Annotated[str | None, option("-o --output TABLE", "As CSV or Parquet.")] = None,
+    output: Annotated[str | None, new_file("-o --output TABLE", "As CSV or Parquet.")] = None,
     json: options.Json = None,
 ) -> None:
     """Show which answers each report in a table comes from most often.
@@ -109,7 +107,6 @@ def codebook(
     """
     from ldpopt.surveys.codebook import codebook as rows_of
 
-    require_writable(output)
     rows = rows_of(read_any_survey(path))
     table = [[label(row["column"]), *list(row.values())[1:]] for row in rows]
     headings, words = ["column", "report", "likeliest for", "times"], ["likeliest for"]
@@ -135,12 +132,15 @@ def simulate(
     estimated again and again.
     """
     from ldpopt.problem.modelfile.page import Page
-    from ldpopt.studies.survey_simulation import simulate_survey
+    from ldpopt.studies.survey_simulation import simulate_survey, supposed_shares
 
-    survey = read_any_survey(path)
+    survey, given = read_any_survey(path), None if shares is None else Page(shares).data
+    supposed = supposed_shares(survey, given).items()
+    if equal := [label(name) for name, prior in supposed if name not in (given or {}) and prior.min() == prior.max()]:
+        say(f"note: equal shares of the answers are supposed for {', '.join(equal)}; --shares FILE states others")
     how: dict[str, Any] = {"repeats": repeats, "confidence": confidence, "rng": seed}
     with working(f"simulating {repeats} surveys"):
-        found = simulate_survey(survey, people, shares=None if shares is None else Page(shares).data, **how)
+        found = simulate_survey(survey, people, shares=given, **how)
     rows = found.to_dict("records")
     table = [[label(row["question"]), label(row["answer"]), *list(row.values())[2:]] for row in rows]
     headings = ["question", "answer", "truth", "error", "coverage", "half-width"]

@@ -10,8 +10,8 @@ import typer
 
 from ldpopt.cli import options
 from ldpopt.cli.interrupts import INTERRUPTED
-from ldpopt.cli.options import option
-from ldpopt.cli.printing import NO_SOLUTION, new_axes, progress_bar, require_writable, save_picture, say, show
+from ldpopt.cli.options import new_picture, option
+from ldpopt.cli.printing import NO_SOLUTION, progress_bar, save_picture, say, show
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import file_errors
 
@@ -28,7 +28,7 @@ def sweep(
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     output: options.CsvTable = None,
-    plot: Annotated[str | None, option("--plot FILE", "Curves; a surface with --prior-grid.")] = None,
+    plot: Annotated[str | None, new_picture("--plot FILE", "Curves; a surface with --prior-grid.")] = None,
     solver: options.Solver = None,
     time_limit: options.TimeLimit = None,
     checkpoint: options.CheckpointFile = None,
@@ -42,15 +42,14 @@ def sweep(
     """
     from ldpopt.studies.sweep import sweep as run
 
-    require_writable(output, picture=plot)
     _require_new_folder(keep)
-    given = options.Models.read(models, solver, time_limit)
-    names, alone = [str(name) for name in given.problems], next(iter(given.problems.values()))
+    problems, how = options.read_models(models, solver, time_limit)
+    names, alone = [str(name) for name in problems], next(iter(problems.values()))
     with progress_bar(f"sweeping {', '.join(names)}") as progress, options.executor_of(dask, jobs) as executor:
-        how: Any = {"solver": given.solver, "time_limit": given.time_limit, "keep": keep is not None}
+        how |= {"keep": keep is not None, "deltas": options.parse_deltas(delta)}
         how |= {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}
-        problems, budgets = alone if len(names) == 1 else given.problems, options.parse_grid(epsilon)
-        result = run(problems, budgets, _priors(alone, prior_grid), deltas=options.parse_deltas(delta), **how)
+        given = alone if len(names) == 1 else problems
+        result = run(given, options.parse_grid(epsilon), _priors(alone, prior_grid), **how)
     if keep is not None and not (result.interrupted and checkpoint):  # the checkpoint has them: the next run writes all
         _save_mechanisms(result, keep, names)
     if output is not None:
@@ -60,8 +59,7 @@ def sweep(
         from ldpopt import plotting as pictures
 
         has_surface = result.priors is not None and len(result.epsilons) > 1 and not result.cases
-        axes = new_axes((7.0, 5.2), "3d") if has_surface else new_axes()
-        save_picture(plot, (pictures.surface if has_surface else pictures.sweep)(result, axes))
+        save_picture(plot, (pictures.surface if has_surface else pictures.sweep)(result))
     _exit_unless_solved(result, output)
 
 

@@ -179,5 +179,5 @@ def _check_monotone(loss: Float, values: Float) -> None:
     if len(bad):
         x, y = map(int, bad[0])
         where = f"between reports {values[y]:g} and {values[y + 1]:g}"
-        what = f"the loss of the truth {values[x]:g} is not monotone {where}"
+        what = f"for the true answer {values[x]:g} the loss falls away from the truth, {where}"
         raise StatementError(what, do="use solve(Problem(prior, Utility(matrix, 'loss'), PureLDP(epsilon)))")

@@ -95,17 +95,24 @@ class Estimate(HasFacts):
         rows = [f"Estimate({self.method}, {self.n_reports} reports, {100 * self.confidence:g}% intervals)"]
         for place in range(min(10, len(self.values))):
             name = "" if self.labels is None else f"{self.labels[place]!r}: "
-            low, high = self.interval[place]
-            rows.append(f"  {name}{self.values[place]:.6g} +- {self.std_error[place]:.2g}  [{low:.6g}, {high:.6g}]")
+            (low, high), error = self.interval[place], self.shown_errors[place]
+            spread = "" if error is None else f" +- {error:.2g}"
+            rows.append(f"  {name}{self.values[place]:.6g}{spread}  [{low:.6g}, {high:.6g}]")
         if len(self.values) > 10:
             rows.append(f"  ... {len(self.values) - 10} more")
         return "\n".join(rows)
+
+    @property
+    def shown_errors(self) -> list[float | None]:
+        """Standard errors; None instead of 0 if all reports are equal, when only the interval shows what is known."""
+        pairs = zip(self.std_error.tolist(), self.interval.tolist(), strict=True)
+        return [None if error == 0 and low < high else error for error, (low, high) in pairs]
 
     def facts(self) -> Facts:
         """Each estimate with its standard error and interval; of frequencies also the nearest distribution."""
         names = range(len(self.values)) if self.labels is None else map(label, self.labels)
         headings = ["number" if self.method == "design" else "answer", "estimate", "std error", "low", "high"]
-        columns = [names, self.values.tolist(), self.std_error.tolist(), *self.interval.T.tolist()]
+        columns = [names, self.values.tolist(), self.shown_errors, *self.interval.T.tolist()]
         if self.method == "inversion" and len(self.values) > 1:
             headings.append("norm sub")
             columns.append(self.norm_sub().values.tolist())

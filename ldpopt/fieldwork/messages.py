@@ -51,11 +51,11 @@ class MessageReader:
         try:
             found = parse_strictly(body)
         except ValueError:
-            raise InvalidMessageError("the message is not JSON in UTF-8 with each key once") from None
+            raise InvalidMessageError("the message is not JSON in UTF-8, or has a key twice") from None
         if not isinstance(found, dict) or found.keys() != self._keys:
-            raise InvalidMessageError(f"the keys of the message are not {', '.join(sorted(self._keys))}")
+            raise InvalidMessageError(f"the message is not an object with the keys {', '.join(sorted(self._keys))}")
         if found["form"] != self.digest:
-            raise InvalidMessageError("the message is of another form")
+            raise InvalidMessageError("the message is for another form")
         for key in sorted(self._keys - {"form", "reports"}):
             if not isinstance(found[key], str) or not RANDOM.fullmatch(found[key]):
                 raise InvalidMessageError(f"the {key} is not 32 hexadecimal digits")
@@ -66,7 +66,7 @@ class MessageReader:
     def _require_reports(self, reports: Any) -> None:
         """Refuse reports that no answers to the questions can give."""
         if not isinstance(reports, dict) or reports.keys() != self._questions.keys():
-            raise InvalidMessageError("the reports are not of the questions of the form")
+            raise InvalidMessageError("the reports are not those of the questions of the form")
         for name, report in reports.items():
             if not self._is_possible(name, report):
                 raise InvalidMessageError(f"the report of {name!r} is not one that the question can have")

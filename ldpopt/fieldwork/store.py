@@ -177,11 +177,11 @@ class Store:
 
 def _require_columns(questions: dict[str, Any]) -> None:
     """Refuse names of questions that no two databases can have as names of columns."""
-    seen = {ID: "the column of the ids"}
+    seen = {ID: f"the column {ID!r} of the ids"}
     for name in questions:
         what = ""
         if name.casefold() in seen:
-            what = f"question {name!r} has the name of {seen[name.casefold()]}, but for upper and lower case"
+            what = f"question {name!r} has the same name as {seen[name.casefold()]}, in upper or lower case"
         elif not name or len(name.encode()) > MAX_NAME_BYTES or not name.isprintable():
             what = f"the name {name!r} cannot be the name of a column: {len(name.encode())} bytes"
         if what:

@@ -50,7 +50,7 @@ def _require_labels(given: Any, kind: str, error: Refusal, where: str) -> None:
         except (TypeError, ValueError):
             raise error(f"{name} is not hashable", where=where, do="use texts, numbers or tuples of them") from None
         if not _equals_itself(label):
-            raise error(f"{name} does not equal itself, as nan does not", where=where, do="replace it, by a text")
+            raise error(f"{name} is not equal to itself, as nan", where=where, do="use a text in its place")
 
 
 def _equals_itself(label: Hashable) -> bool:

@@ -38,7 +38,7 @@ def real_array(values: ArrayLike, what: str) -> Float:
 
 
 def _misfit(values: Any, place: tuple[int, ...]) -> str:
-    """Describe the first entry that is no number, or the first row of another length; never the entry itself."""
+    """Describe the first entry that is not a number, or the first row of another length; never the entry itself."""
     here = f"entry {', '.join(map(str, place))}" if place else "all of it"
     if isinstance(values, np.ndarray):
         values = values.tolist()
@@ -60,7 +60,7 @@ def _misfit(values: Any, place: tuple[int, ...]) -> str:
 
 
 def percentage(text: str) -> float | None:
-    """Read text such as "5%" as a share, 0.05; None if it is no percentage."""
+    """Read text such as "5%" as a share, 0.05; None if it is not a percentage."""
     number, sign, rest = text.strip().partition("%")
     if not sign or rest:
         return None

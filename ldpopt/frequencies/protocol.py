@@ -222,13 +222,9 @@ class FrequencyProtocol(ReportSource):
         z = interval_quantile(confidence, len(self.inputs), simultaneous)
         counts = Counts.of(self, reports, weights=weights).require_some()
         fit = checked_fit(self, counts, check_fit)
-        p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
         share = counts.values / counts.total
-        values = (share - q) / gap
-        error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * counts.scale)
-        interval = ((binomial_intervals if simultaneous else share_intervals)(share, counts.scale, z) - q) / gap
-        rest = (counts.n_reports, float(confidence), type(self).__name__, self.names, None, interval, fit)
-        return Estimate(values, error, *rest)
+        ends = (binomial_intervals if simultaneous else share_intervals)(share, counts.scale, z)
+        return self._estimate(counts, share, ends, confidence, self.names, fit)
 
     def largest(
         self, reports: Any, k: int, confidence: float = 0.95, *, check_fit: bool = True, weights: Any = None
@@ -281,14 +277,20 @@ class FrequencyProtocol(ReportSource):
         fit = checked_fit(self, counts, check_fit)
         chosen = np.argpartition(counts.values, len(self.inputs) - size)[-size:]
         chosen = chosen[np.lexsort((chosen, -counts.values[chosen]))]
-        p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
         seen, risk = counts.values[chosen] / counts.total, (1 - share) / 2
         hits, number = seen / counts.scale, 1 / counts.scale  # with weights, of the effective number of reports (Kish)
         ends = (lower_limit(hits, number, risk / len(self.inputs)), upper_limit(hits, number, risk / size))
-        error = np.sqrt(self.variance_at_support(np.clip(seen, q, p)) * counts.scale)
         labels = tuple(self.inputs[place] for place in chosen.tolist())
-        rest = (counts.n_reports, share, type(self).__name__, labels, None, (np.stack(ends, axis=-1) - q) / gap, fit)
-        return Estimate((seen - q) / gap, error, *rest)
+        return self._estimate(counts, seen, np.stack(ends, axis=-1), share, labels, fit)
+
+    def _estimate(
+        self, counts: Counts, share: Float, ends: Float, confidence: float, labels: Any, fit: Any
+    ) -> Estimate:
+        """Frequencies of labels from the shares, shape (k,), of supporting reports, and the ends of their intervals."""
+        p, q, gap = float(self.p), float(self.q), float(self.p - self.q)
+        error = np.sqrt(self.variance_at_support(np.clip(share, q, p)) * counts.scale)
+        rest = (counts.n_reports, float(confidence), type(self).__name__, labels, None, (ends - q) / gap, fit)
+        return Estimate((share - q) / gap, error, *rest)
 
     def variance(self, frequency: ArrayLike = 0.0) -> Any:
         """Variance of one report's unbiased value for a label of this frequency; divide by N for the estimate.

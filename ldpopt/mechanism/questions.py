@@ -113,7 +113,7 @@ class Question:
         return names.index(text) if text in names else None
 
     def missing_place(self, names: Sequence[Hashable]) -> int | None:
-        """Position among estimated numbers of the share of `missing_answer`, if it is no other answer as well."""
+        """Position among estimated numbers of the share of `missing_answer`, if it is not another answer as well."""
         code = self.missing_code
         if code is None or len(self.inputs) < 3 or self.inputs[code] not in names:
             return None

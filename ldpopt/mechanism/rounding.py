@@ -265,7 +265,7 @@ def _by_mixing(values: Float, mean: Float) -> Iterator[Float]:
 
 
 def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: bool) -> Float:
-    r"""Raise the rows in order and in reverse order, until nothing changes.
+    r"""Raise entries until every pair holds: a sweep over the rows in order, then in reverse order, and so on.
 
     .. math:: v_{x'} \ge r_{x x'} (v_x - s) \quad \text{for every pair } (x, x')
 

@@ -126,7 +126,7 @@ class Argument:
             raise TypeError(f"{self.name} has the type {getattr(value, 'dtype', type(value))}, not {self.kind}")
         flags = value.flags
         if not (flags.c_contiguous and flags.aligned and (flags.writeable or not self.is_written)):
-            raise ValueError(f"{self.name} is not contiguous or not aligned, or is written and read-only")
+            raise ValueError(f"{self.name} is not contiguous, not aligned, or read-only although the loop writes to it")
         wanted = []
         for size, length in zip(self.shape, value.shape, strict=False):
             name, _, more = size.partition("+")

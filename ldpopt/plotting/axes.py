@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.errors import StatementError
+from ldpopt.foundation import optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -26,18 +27,11 @@ def axes_or_new(ax: Axes | None, *, size: tuple[float, float] = (6.0, 4.0), proj
     """Return the given axes, or new ones."""
     if ax is not None and not hasattr(ax, "imshow"):
         raise StatementError(f"a {type(ax).__name__} is not axes of matplotlib", do="pass ax=figure.add_subplot()")
-    return new_axes(size, projection) if ax is None else ax
-
-
-def new_axes(size: tuple[float, float], projection: str | None = None, *, has_window: bool = True) -> Axes:
-    """Return axes of a new figure, of pyplot or without a window."""
-    from ldpopt.foundation.optional import matplotlib  # noqa: F401  # names the extra if it is missing
-
-    if has_window:
-        from matplotlib.pyplot import figure
-    else:
-        from matplotlib.figure import Figure as figure  # type: ignore[assignment] # noqa: N813
-    axes: Axes = figure(figsize=size, layout="constrained").add_subplot(projection=projection)
+    if ax is not None:
+        return ax
+    axes: Axes = optional.matplotlib_pyplot.figure(figsize=size, layout="constrained").add_subplot(
+        projection=projection
+    )
     return axes
 
 

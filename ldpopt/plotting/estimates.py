@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpopt.designing import Design, DesignComparison, FrequencyDesign
+from ldpopt.designing import Design, DesignComparison
+from ldpopt.designing.record import FormulaDesign
 from ldpopt.estimation.counts import Counts
 from ldpopt.estimation.estimate import Estimate
 from ldpopt.foundation.display import label
@@ -33,7 +34,7 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     """
     require_kind(estimate, Estimate, "plotting.estimate()")
     positions = np.arange(len(estimate.values))
-    ax = axes_or_new(ax, size=(max(4.5, min(12.0, 1.5 + 0.55 * len(positions))), 3.8))
+    ax = axes_or_new(ax, size=(max(5.0, min(13.0, 2.0 + 0.55 * len(positions))), 4.0))
     below, above = estimate.values - estimate.interval[:, 0], estimate.interval[:, 1] - estimate.values
     # Maximum likelihood clips its intervals: an end may equal the estimate, or cross it by rounding.
     ax.bar(positions, estimate.values, color="#9ecae1", width=0.7)
@@ -42,9 +43,8 @@ def estimate(estimate: Estimate, ax: Axes | None = None) -> Axes:
     ax.axhline(0.0, color="black", linewidth=0.8)
     label_axis(ax, "x", positions.tolist() if estimate.labels is None else estimate.labels)
     along, across = ("number", "estimate") if estimate.method == "design" else ("answer", "estimated share")
-    ax.set_ylabel(f"{across}, {100 * estimate.confidence:g} % intervals")
-    ax.set_xlabel(f"{along} ({estimate.n_reports:,} reports)")
-    return ax
+    labels: dict[str, Any] = {"xlabel": f"{along} ({estimate.n_reports:,} reports)"}
+    return finish(ax, ylabel=f"{across}, {100 * estimate.confidence:g} % intervals", **labels)
 
 
 def survey(found: SurveyEstimate, ax: Axes | None = None) -> Axes:
@@ -62,10 +62,8 @@ def survey(found: SurveyEstimate, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(rows)), [f"{label(name)}: {label(answer)}" for name, answer in rows], fontsize=8)
     ax.invert_yaxis()
     ax.grid(axis="x", alpha=0.3)
-    ax.set_xlabel(f"estimate, {100 * next(iter(found.values())).confidence:g} % intervals")
-    if found.by is not None:
-        ax.legend(title=found.by, fontsize=8, **BESIDE)
-    return ax
+    legend = None if found.by is None else {"title": found.by, **BESIDE}
+    return finish(ax, legend=legend, xlabel=f"estimate, {100 * next(iter(found.values())).confidence:g} % intervals")
 
 
 def counts(counts: Counts, ax: Axes | None = None) -> Axes:
@@ -89,22 +87,22 @@ def bars(names: Names, values: ArrayLike, ax: Axes | None) -> Axes:
     return ax
 
 
-def design(design: Design | FrequencyDesign | DesignComparison, ax: Axes | None = None) -> Axes:
+def design(design: Design | FormulaDesign | DesignComparison, ax: Axes | None = None) -> Axes:
     """Draw the variance of a design for every true answer; of a comparison also that of the best other mechanisms.
 
     Parameters
     ----------
-    design : Design, FrequencyDesign or DesignComparison
+    design : Design, FrequencyDesign, QuestionsDesign or DesignComparison
         Result of `ldpopt.design` or `ldpopt.compare_designs`; at most six other mechanisms are drawn.
     ax : matplotlib Axes, optional
         Axes to draw on (default: new ones).
     """
-    require_kind(design, (Design, FrequencyDesign, DesignComparison), "plotting.design()")
+    require_kind(design, (Design, FormulaDesign, DesignComparison), "plotting.design()")
     best, others = (design.best, design.others[:MAX_OTHERS]) if isinstance(design, DesignComparison) else (design, ())
     answers = best.workload.inputs
     positions = np.arange(len(answers))
     aim = "largest" if best.objective == "worst_case" else "average"
-    ax = axes_or_new(ax, size=(max(6.0, min(12.0, 3.0 + 0.5 * len(answers))), 4.4))
+    ax = axes_or_new(ax, size=(max(6.5, min(12.0, 4.0 + 0.5 * len(answers))), 4.4))
     ax.plot(positions, best.variance(), color="black", linewidth=2.4, label=best.standing, zorder=5)
     ax.axhline(best.bound, color="black", linewidth=0.8, linestyle="--", label=f"bound on the {aim}")
     for k, other in enumerate(others):

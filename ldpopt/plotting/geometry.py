@@ -87,7 +87,7 @@ def _polygon(points: ExtremePoints, ax: Axes | None, problem: Problem | None) ->
     first = np.lexsort(outline.T[::-1])[0]  # the smallest p00, and of these the smallest p11
     angle = np.arctan2(*turned.T) - np.arctan2(*turned[first])
     outline = outline[np.argsort(np.where(np.arange(len(outline)) == first, 0.0, angle % (2 * np.pi)))]
-    ax = axes_or_new(ax, size=(6.2, 5.4))
+    ax = axes_or_new(ax, size=(5.8, 5.4))
     ax.fill(*outline.T, facecolor="#c6dbef", edgecolor="#08519c", linewidth=1.2, label="private")
     ax.plot(*outline.T, "o", color="#08519c", markersize=4)
     directions = NAME_DIRECTIONS if len(outline) == 8 else NAME_DIRECTIONS[1::2]

@@ -63,7 +63,11 @@ def places(
     xy = coordinates(points, mechanism.inputs)
     n = len(xy)
     weights = np.full(n, 1.0 / n) if prior is None else read_prior(prior, mechanism.inputs)[0]
-    ax, reports = axes_or_new(ax, size=(6.4, 5.2)), xy[_inputs_of_reports(mechanism)]
+    index = {label: x for x, label in enumerate(mechanism.inputs)}
+    if unknown := [label for label in mechanism.outputs if label not in index]:
+        what = f"report {short_repr(unknown[0])} is not a place"
+        raise StatementError(what, do="draw mechanisms whose reports are among their inputs")
+    ax, reports = axes_or_new(ax, size=(6.4, 5.2)), xy[[index[label] for label in mechanism.outputs]]
     if origin is None:
         step = mechanism.channel @ reports - xy  # an arrow from each place to the mean of its reports
         how: Any = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.0025, "headwidth": 4.5}
@@ -80,16 +84,6 @@ def places(
     ax.set_aspect("equal", adjustable="datalim")
     title = "" if privacy is None else name_privacy(privacy, unit)
     return finish(ax, title, xlabel=f"east ({unit})", ylabel=f"north ({unit})")
-
-
-def _inputs_of_reports(mechanism: Mechanism) -> list[int]:
-    """Return the index of every report among the inputs."""
-    index = {label: x for x, label in enumerate(mechanism.inputs)}
-    for label in mechanism.outputs:
-        if label not in index:
-            what = f"report {short_repr(label)} is not a place"
-            raise StatementError(what, do="draw mechanisms whose reports are among their inputs")
-    return [index[label] for label in mechanism.outputs]
 
 
 def _loss_by_input(mechanism: Mechanism, xy: Float, reports: Float, loss: Any) -> Float:

@@ -47,8 +47,7 @@ def heat_map(
 ) -> Axes:
     """Draw a matrix with labelled rows and columns, and numbers in the cells of a small one; nan is blank."""
     n, m = matrix.shape
-    side = (max(4.0, min(12.0, 1.6 + 0.62 * m)), max(3.2, min(12.0, 1.2 + 0.52 * n)))
-    ax = axes_or_new(ax, size=side)
+    ax = axes_or_new(ax, size=(max(4.4, min(13.0, 2.2 + 0.62 * m)), max(3.4, min(12.0, 1.6 + 0.52 * n))))
     low, high = min(0.0, float(np.nanmin(matrix))), float(np.nanmax(matrix))
     image = ax.imshow(matrix, cmap="Blues", vmin=low, vmax=high, aspect="auto")
     label_axis(ax, "y", rows)
@@ -79,7 +78,7 @@ def delta_curve(audit: Audit, ax: Axes | None = None, *, points: int = 60) -> Ax
     # The last kink of the curve is at the true epsilon.
     epsilons = np.union1d(np.linspace(0, end, points), [audit.epsilon] if audit.epsilon < np.inf else [])
     deltas = np.array([audit.delta_at(float(epsilon)) for epsilon in epsilons])
-    ax = axes_or_new(ax)
+    ax = axes_or_new(ax, size=(7.0, 4.8))
     ax.plot(epsilons, deltas, color="#08519c")
     ax.fill_between(epsilons, deltas, color="#c6dbef", alpha=0.6)
     if 0 < audit.epsilon < np.inf:

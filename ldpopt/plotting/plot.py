@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import singledispatch
 from typing import Any
 
-from ldpopt.accounting import PrivacyCurve
-from ldpopt.auditing.divergence import Audit
 from ldpopt.closed_forms.binary import Binary
-from ldpopt.designing import Design, FrequencyDesign, QuestionsDesign
-from ldpopt.designing.comparison import DesignComparison
 from ldpopt.errors import StatementError
-from ldpopt.estimation.counts import Counts
-from ldpopt.estimation.estimate import Estimate
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.noise import NeighborPartition, Noise
-from ldpopt.noise.layers import LatticeNoise, Layered, Levels
 from ldpopt.plotting.axes import Axes, finish, name_privacy
 from ldpopt.plotting.estimates import counts, design, estimate, schemes, survey
 from ldpopt.plotting.geometry import corners, polytope, regions
 from ldpopt.plotting.graphs import lattice, layered, levels, noise, notion, partition
 from ldpopt.plotting.mechanisms import comparison, delta_curve, heat_map, mechanism, privacy_curve
 from ldpopt.plotting.sweeps import experiment, front, simulation, sweep
-from ldpopt.polytope.points import ExtremePoints
 from ldpopt.polytope.regions import Region
-from ldpopt.privacy import Notion
 from ldpopt.problem.problem import Problem
 from ldpopt.problem.utility import Utility
-from ldpopt.solving.solution import Solution
-from ldpopt.studies.experiment import MeanExperiment
-from ldpopt.studies.literature import Comparison
-from ldpopt.studies.pareto import ParetoFront
-from ldpopt.studies.simulate import SimulationResult
-from ldpopt.studies.sweep import SweepResult
-from ldpopt.surveys.estimates import SurveyEstimate
-from ldpopt.surveys.schemes import SchemeComparison
 
 
 def binary(form: Binary, ax: Axes | None = None) -> Axes:
     """Draw the private mechanisms for two answers, with the optimal ones."""
     return polytope(form.privacy, ax, prior=form.prior.tolist())
-
-
-def mechanism_of(thing: Any, ax: Axes | None = None) -> Axes:
-    """Draw the mechanism of a solution, a closed form or another result, with its notion as the title."""
-    privacy = getattr(thing, "privacy", None) or getattr(getattr(thing, "problem", None), "privacy", None)
-    return finish(mechanism(thing.mechanism, ax), "" if privacy is None else name_privacy(privacy))
 
 
 def utility(utility: Utility, ax: Axes | None = None) -> Axes:
@@ -61,14 +37,25 @@ def problem(problem: Problem, ax: Axes | None = None) -> Axes:
     return finish(utility(labelled, ax), name_privacy(problem.privacy))
 
 
-PICTURES: dict[type, Callable[..., Any]] = {
-    Mechanism: mechanism, Solution: mechanism_of, Audit: delta_curve, PrivacyCurve: privacy_curve, SweepResult: sweep,
-    ParetoFront: front, MeanExperiment: experiment, SimulationResult: simulation, SchemeComparison: schemes,
-    Counts: counts, Estimate: estimate, SurveyEstimate: survey, Comparison: comparison, Design: design,
-    FrequencyDesign: design, QuestionsDesign: design, DesignComparison: design, Layered: layered,
-    NeighborPartition: partition, Noise: noise, LatticeNoise: lattice, Levels: levels, Notion: notion, Binary: binary,
-    Utility: utility, Problem: problem, ExtremePoints: corners,
-}  # fmt: skip
+@singledispatch
+def picture(thing: Any, ax: Axes | None = None) -> Axes:
+    """Draw regions of priors, or the mechanism of a solution, a closed form or another result under its notion."""
+    if isinstance(thing, (list, tuple)) and thing and all(isinstance(part, Region) for part in thing):
+        return regions(thing, ax)
+    if isinstance(getattr(thing, "mechanism", None), Mechanism):
+        privacy = getattr(thing, "privacy", None) or getattr(getattr(thing, "problem", None), "privacy", None)
+        return finish(mechanism(thing.mechanism, ax), "" if privacy is None else name_privacy(privacy))
+    known = ", ".join(sorted(kind.__name__ for kind in picture.registry if kind is not object))
+    do = f"pass one of {known}, or a result with a mechanism; or use a function of ldpopt.plotting"
+    raise StatementError(f"there is no picture for a {type(thing).__name__}", do=do)
+
+
+# Each is the picture of the class of its first argument.
+for _picture in (
+    *(mechanism, delta_curve, privacy_curve, sweep, front, experiment, simulation, schemes, counts, estimate, survey),
+    *(comparison, design, layered, partition, noise, lattice, levels, notion, binary, utility, problem, corners),
+):
+    picture.register(_picture)
 
 
 def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
@@ -85,14 +72,5 @@ def plot(thing: Any, ax: Axes | None = None, **options: Any) -> Axes:
     **options
         Of the function for this class in `ldpopt.plotting`, such as ``plot(points, problem=problem)``.
     """
-    for kind, picture in PICTURES.items():
-        if isinstance(thing, kind):
-            axes: Axes = picture(thing, ax, **options)
-            return axes
-    if isinstance(thing, (list, tuple)) and thing and all(isinstance(part, Region) for part in thing):
-        return regions(thing, ax)
-    if isinstance(getattr(thing, "mechanism", None), Mechanism):
-        return mechanism_of(thing, ax)
-    what = f"there is no picture for a {type(thing).__name__}"
-    do = f"pass one of {', '.join(sorted(kind.__name__ for kind in PICTURES))}; or use a function of ldpopt.plotting"
-    raise StatementError(what, do=do)
+    axes: Axes = picture(thing, ax, **options)
+    return axes

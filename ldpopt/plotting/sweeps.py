@@ -27,7 +27,7 @@ def sweep(result: SweepResult, ax: Axes | None = None) -> Axes:
         Axes to draw on (default: new ones).
     """
     require_kind(result, SweepResult, "plotting.sweep()")
-    ax = axes_or_new(ax)
+    ax = axes_or_new(ax, size=(7.0, 4.8))
     order = np.argsort(result.epsilons, kind="stable")
     epsilons, values, formulas = result.epsilons[order], _curves(result, "value"), _curves(result, "closed_form")
     count = values.shape[1]

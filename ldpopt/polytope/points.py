@@ -199,7 +199,7 @@ class ExtremePoints(HasFacts, ABC):
         return table.assign(formula=list(map(str, self))) if formulas else table
 
     def column_counts(self) -> dict[tuple[Fraction, ...], int]:
-        """Columns that occur, divided by their largest entry, and in how many points (often first)."""
+        """Number of points that have each column, divided by its largest entry; the most frequent columns first."""
         counts: Counter[tuple[Fraction, ...]] = Counter()
         for entries in self._entries():
             for column in {tuple(column) for column in entries.T if any(column)}:
@@ -230,7 +230,7 @@ class ExtremePoints(HasFacts, ABC):
         return Facts(self._title(), parts)
 
     def _exact(self, entries: Exact) -> ExtremePoint:
-        """The entries as a point of this list."""
+        """A point of this list from its exact entries."""
         point = entries.view(ExtremePoint)
         point.points = self
         return point

@@ -76,7 +76,7 @@ class UtilityOptimizedLDP(TiedNotion):
         return Ties(self.epsilon, len(inputs), owner=owner if (owner >= 0).any() else None)
 
     def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
-        """Write the ties for outputs that have the labels of the inputs; for others only `ties` takes the labels."""
+        """Rows of the ties if the outputs have the labels of the inputs; `ties` takes other labels of outputs."""
         if n_outputs == len(inputs):
             return self.ties(inputs).rows(n_outputs)
         if set(inputs) == set(self.sensitive) and self.protected is None:

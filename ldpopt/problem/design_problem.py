@@ -63,7 +63,7 @@ class DesignProblem:
             what = f"objective {short_repr(self.objective)} is unknown"
             raise StatementError(what, do="use 'average' or 'worst_case'")
         if self.outputs is not None and not is_whole(self.outputs):
-            raise StatementError(f"outputs = {short_repr(self.outputs)} is not a whole number", do="give a number")
+            raise StatementError(f"outputs = {short_repr(self.outputs)} is not a whole number", do="give 2 or more")
         if self.weights is None:
             return
         if self.objective == "worst_case":

@@ -48,25 +48,24 @@ def prior_and_inputs(prior: Any) -> tuple[Float, Names]:
     return weights, range(len(weights)) if labels is None else labels
 
 
-def read_priors(priors: Any, inputs: Names | None = None, what: str = "table of priors") -> tuple[Float, Labels | None]:
+def read_priors(priors: Any, inputs: Names | None = None) -> tuple[Float, Labels | None]:
     """Read several priors as `read_prior` does, one in each row, shape (l, n), in the order of the inputs."""
-    table = read_labelled(priors, what, ("prior", "input"))
+    table = read_labelled(priors, "table of priors", ("prior", "input"))
     if table.values.ndim != 2 or not table.values.size:
         n = "inputs" if inputs is None else len(inputs)
-        wrong = f"the {what} has shape {table.values.shape}; it needs (priors, {n})"
+        wrong = f"the table of priors has shape {table.values.shape}; it needs (priors, {n})"
         raise StatementError(wrong, do=f"give one row of {n} probabilities for each prior")
     columns, values = table.axes[1], table.to(None, inputs)
     labels = columns if inputs is None or columns is None else tuple(inputs)
     rows = values if labels is None else [dict(zip(labels, row, strict=True)) for row in values.tolist()]
     order = inputs if labels is None else labels
-    return frozen(np.stack([_read_row(row, order, k) for k, row in enumerate(rows)])), labels
-
-
-def _read_row(row: Any, inputs: Names | None, k: int) -> Float:
-    try:
-        return read_prior(row, inputs)[0]
-    except StatementError as error:
-        raise StatementError(error.what, where=f"prior {k}", do=error.do) from None
+    found = []
+    for k, row in enumerate(rows):
+        try:
+            found.append(read_prior(row, order)[0])
+        except StatementError as error:
+            raise StatementError(error.what, where=f"prior {k}", do=error.do) from None
+    return frozen(np.stack(found)), labels
 
 
 def exact_prior(prior: Any, inputs: Names | None = None) -> list[Fraction]:

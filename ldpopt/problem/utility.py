@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -198,6 +199,16 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
             raise StatementError(what, do="name outputs that are inputs, or give a matrix")
         return Utility(matrix, "gain")
     return NAMED[name](*_numbers(inputs, outputs, name))
+
+
+def name_of(utility: Utility, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> str | None:
+    """Name in `NAMED` of a utility for two alphabets; None if it has none."""
+    for name in NAMED:
+        with suppress(StatementError):
+            same = named(name, inputs, outputs)
+            if same.sense == utility.sense and np.array_equal(same.matrix, utility.matrix):
+                return name
+    return None
 
 
 def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:

@@ -92,20 +92,11 @@ class Workload:
         self._build: Callable[[], Float] = partial(frozen, array)
 
     @classmethod
-    def _lazy(
-        cls,
-        build: Callable[[], Float],
-        inputs: Names,
-        names: Names,
-        *,
-        gram: Callable[[], Float] | None = None,
-        symmetries: Sequence[matrices.Permutation] = (),
-        table: Mapping[str, Any] | None = None,
-    ) -> Workload:
-        """Workload whose matrix is built on first use, by functions that can be sent to another process."""
+    def _lazy(cls, build: Callable[[], Float], inputs: Names, names: Names, **known: Any) -> Workload:
+        """Workload with attributes that are known; its matrix is built on first use, here or in another process."""
         made = object.__new__(cls)
-        made.shape, made.inputs, made.names = (len(names), len(inputs)), tuple(inputs), tuple(names)
-        made._build, made._gram, made.symmetries, made._table = build, gram, tuple(symmetries), table
+        known |= {"shape": (len(names), len(inputs)), "inputs": tuple(inputs), "names": tuple(names), "_build": build}
+        vars(made).update(known)
         return made
 
     def to_plain(self) -> dict[str, Any]:
@@ -151,13 +142,12 @@ class Workload:
         number = real_number(factor, "factor of a workload", -matrices.LARGEST, matrices.LARGEST)
         if number == 0:
             raise StatementError("a workload times 0 has nothing to estimate", do="leave it out")
-        gram = None if self._gram is None else partial(self._scaled, number, is_gram=True)
-        how: Any = {"gram": gram, "symmetries": self.symmetries, "table": matrices.scaled_table(self._table, number)}
-        made = Workload._lazy(partial(self._scaled, number), self.inputs, self.names, **how)
-        made.unit = None if self.unit is None else self.unit * number
-        made.sizes, made.attributes = self.sizes, self.attributes
-        made.tables = None if self.tables is None else tuple((ways, factor * number) for ways, factor in self.tables)
-        return made
+        known: dict[str, Any] = {key: getattr(self, key) for key in ("symmetries", "sizes", "attributes")}
+        known["_gram"] = None if self._gram is None else partial(self._scaled, number, is_gram=True)
+        known["_table"] = matrices.scaled_table(self._table, number)
+        known["unit"] = None if self.unit is None else self.unit * number
+        known["tables"] = None if self.tables is None else tuple((ways, own * number) for ways, own in self.tables)
+        return Workload._lazy(partial(self._scaled, number), self.inputs, self.names, **known)
 
     __rmul__ = __mul__
 
@@ -187,14 +177,13 @@ class Workload:
         if any(part._table is not None for part in aligned):
             table = {"part": [plain for part in aligned for plain in matrices.tables_of(part.to_plain())]}
         names = matrices.unique_names(name for part in parts for name in part.names)
-        symmetries = [swap for part in aligned for swap in part.symmetries]
-        how: Any = {"gram": partial(_stacked, aligned, is_gram=True), "symmetries": symmetries, "table": table}
-        made = cls._lazy(partial(_stacked, aligned), inputs, names, **how)
-        made.sizes = next((part.sizes for part in aligned if part.sizes is not None), None)
+        known: dict[str, Any] = {"_gram": partial(_stacked, aligned, is_gram=True), "_table": table}
+        known["symmetries"] = tuple(swap for part in aligned for swap in part.symmetries)
+        known["sizes"] = next((part.sizes for part in aligned if part.sizes is not None), None)
         if all(part.tables is not None and part.attributes == parts[0].attributes for part in aligned):
-            made.attributes = parts[0].attributes
-            made.tables = tuple(table for part in aligned for table in part.tables or ())
-        return made
+            known["attributes"] = parts[0].attributes
+            known["tables"] = tuple(table for part in aligned for table in part.tables or ())
+        return cls._lazy(partial(_stacked, aligned), inputs, names, **known)
 
     def align(self, inputs: Names) -> Workload:
         """Put the answers into another order, by label; the same labels are needed on both sides."""
@@ -209,8 +198,8 @@ class Workload:
             do = f"the workload has {listed(self.inputs)}, the other side {listed(names)}"
             raise StatementError(what, where="the answers of a workload", do=do)
         order = codes(list(names), self.inputs, "input")
-        swaps, gram = [np.argsort(order)[swap[order]] for swap in self.symmetries], partial(self._ordered, order, True)
-        return Workload._lazy(partial(self._ordered, order), names, self.names, gram=gram, symmetries=swaps)
+        swaps, gram = (np.argsort(order)[swap[order]] for swap in self.symmetries), partial(self._ordered, order, True)
+        return Workload._lazy(partial(self._ordered, order), names, self.names, _gram=gram, symmetries=tuple(swaps))
 
     def with_missing(self, label: Hashable) -> Workload:
         """The same numbers, and the share of a further answer that stands for a missing one.
@@ -252,10 +241,9 @@ class Workload:
             The answers, or their number.
         """
         names = matrices.read_answers(inputs)
-        identity, table = partial(np.eye, len(names)), {"kind": "frequencies"}
-        made = cls._lazy(identity, names, names, gram=identity, symmetries=[matrices.reversal(len(names))], table=table)
-        made.unit = 1.0
-        return made
+        known: dict[str, Any] = {"symmetries": (matrices.reversal(len(names)),), "_table": {"kind": "frequencies"}}
+        identity = partial(np.eye, len(names))
+        return cls._lazy(identity, names, names, _gram=identity, unit=1.0, **known)
 
     @classmethod
     def prefix(cls, inputs: matrices.Alphabet) -> Workload:
@@ -269,8 +257,8 @@ class Workload:
         names = matrices.read_answers(inputs)
         n = len(names)
         rows, gram = matrices.unique_names(f"<= {name}" for name in names), partial(matrices.prefix_gram, n)
-        how: Any = {"gram": gram, "symmetries": [matrices.reversal(n)], "table": {"kind": "prefix"}}
-        return cls._lazy(partial(np.tri, n), names, rows, **how)
+        known: dict[str, Any] = {"symmetries": (matrices.reversal(n),), "_table": {"kind": "prefix"}}
+        return cls._lazy(partial(np.tri, n), names, rows, _gram=gram, **known)
 
     @classmethod
     def ranges(cls, inputs: matrices.Alphabet) -> Workload:
@@ -286,9 +274,8 @@ class Workload:
         count = n * (n + 1) // 2
         require_memory(8.0 * n * count, f"a table of {count} ranges")
         rows = matrices.unique_names(f"{names[low]} .. {names[high]}" for low in range(n) for high in range(low, n))
-        gram = partial(matrices.range_gram, n)
-        how: Any = {"gram": gram, "symmetries": [matrices.reversal(n)], "table": {"kind": "ranges"}}
-        return cls._lazy(partial(matrices.range_rows, n), names, rows, **how)
+        known: dict[str, Any] = {"symmetries": (matrices.reversal(n),), "_table": {"kind": "ranges"}}
+        return cls._lazy(partial(matrices.range_rows, n), names, rows, _gram=partial(matrices.range_gram, n), **known)
 
     @classmethod
     def mean(cls, values: ArrayLike, inputs: Names | None = None) -> Workload:
@@ -357,14 +344,13 @@ class Workload:
         ]
         named = (", ".join(f"{parts[a][0]}={levels[a][value]}" for a, value in cell.items()) for cell in cells)
         table = {"kind": "marginals", "shape": matrices.plain_shape(parts), "k": ways}
-        is_listed = len(answers) <= LISTED
-        how: Any = {"symmetries": matrices.product_symmetries(sizes) if is_listed else (), "table": table}
-        made = cls._lazy(partial(matrices.marginal_rows, sizes, cells), answers, matrices.unique_names(named), **how)
-        made.candidates = matrices.parities(sizes, ways) if is_listed else None
-        made.sizes = tuple(sizes)
+        known: dict[str, Any] = {"_table": table, "sizes": tuple(sizes)}
+        if len(answers) <= LISTED:
+            known["symmetries"] = tuple(matrices.product_symmetries(sizes))
+            known["candidates"] = matrices.parities(sizes, ways)
         if inputs is None or answers == tuple(itertools.product(*levels)):
-            made.tables, made.attributes = ((ways, 1.0),), tuple(parts)
-        return made
+            known |= {"tables": ((ways, 1.0),), "attributes": tuple(parts)}
+        return cls._lazy(partial(matrices.marginal_rows, sizes, cells), answers, matrices.unique_names(named), **known)
 
 
 def _stacked(parts: Sequence[Workload], is_gram: bool = False) -> Float:

@@ -202,7 +202,7 @@ def compare_means_grid(
     sets, sizes = whole_number(sets, "sets", 1), [whole_number(size, "users", 1) for size in users]
     seed = whole_number(seed, "seed", most=2**128)
     if not algorithms or not budgets or len(set(budgets)) < len(budgets) or not sizes or len(set(sizes)) < len(sizes):
-        what = f"{len(algorithms)} algorithms, budgets {list(budgets)} and numbers of users {sizes} are no experiment"
+        what = f"cannot compare {len(algorithms)} algorithms at the budgets {list(budgets)} with {sizes} users"
         raise StatementError(what, do="give at least one algorithm, and distinct budgets and numbers of users")
     keys = [_Key(*key) for key in product(sizes, range(sets), budgets, algorithms)]
     task = _Runs(algorithms, data, seed)

@@ -91,7 +91,9 @@ def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int
     is_member = np.array([x in members for x in problem.inputs])
     priors = [np.where(part, problem.prior, 0.0) for part in (is_member, ~is_member)]
     if not all(prior.any() for prior in priors):
-        raise StatementError("the group or the other inputs have prior 0", do="put some inputs with a prior into each")
+        raise StatementError(
+            "the group or the other inputs have prior 0", do="put an input with a positive prior into each"
+        )
     first, second = (prior / prior.sum() for prior in priors)
     sign = 1.0 if problem.utility.sense == "loss" else -1.0
 

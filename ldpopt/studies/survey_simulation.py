@@ -56,11 +56,7 @@ def simulate_survey(
     StatementError
         If there are shares of another question, or they do not fit.
     """
-    if unknown := set(shares or {}) - set(survey.questions):
-        name = min(unknown)
-        raise StatementError(f"shares of {name!r}, which is not a question", do=nearest(name, survey.questions))
-    size, draws = whole_number(people, "people", 1), np.random.default_rng(rng)
-    priors = {name: _prior(question, (shares or {}).get(name)) for name, question in survey.questions.items()}
+    priors, size, draws = supposed_shares(survey, shares), whole_number(people, "people", 1), np.random.default_rng(rng)
     found = []
     for _ in range(whole_number(repeats, "repeats", 1)):
         table: dict[str, Any] = {}
@@ -79,6 +75,14 @@ def simulate_survey(
     rows["rmse"] = np.sqrt(((values - truth) ** 2).mean(axis=0))
     rows["coverage"] = ((low <= truth) & (truth <= high)).mean(axis=0)
     return rows.assign(half_width=((high - low) / 2).mean(axis=0))
+
+
+def supposed_shares(survey: Survey, shares: Mapping[str, Any] | None) -> dict[str, Float]:
+    """Frequencies of the answers to each question in a simulation: given ones, those of a design, or equal ones."""
+    if unknown := set(shares or {}) - set(survey.questions):
+        name = min(unknown)
+        raise StatementError(f"shares of {name!r}, which is not a question", do=nearest(name, survey.questions))
+    return {name: _prior(question, (shares or {}).get(name)) for name, question in survey.questions.items()}
 
 
 def _prior(question: Question, given: Any) -> Float:

@@ -76,7 +76,7 @@ class SweepResult(HasFacts):
     objective : str
         ``"expected"`` or ``"worst_case"``.
     positions : tuple of int
-        Position of each row in the grid; if empty, the rows are the first points of the grid.
+        Position of each row in the grid.
     cases : tuple of Case
         Name, delta and problem, if problems or deltas are varied; empty otherwise.
     mechanisms : tuple of Mechanism or None
@@ -132,7 +132,7 @@ class SweepResult(HasFacts):
         shape = len(self.epsilons), 1 if self.priors is None else len(self.priors)
         shape = (len(self.cases), *shape) if self.cases else shape  # type: ignore[assignment]
         flat = np.full(math.prod(shape), np.nan)
-        flat[list(self.positions) or slice(len(self.rows))] = self.column(name)
+        flat[list(self.positions)] = self.column(name)
         return flat.reshape(shape)
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -247,7 +247,10 @@ def sweep(
     record = None if checkpoint is None else grid.checkpoint(checkpoint)
     done = run(grid, points, jobs=jobs, executor=executor, checkpoint=record, progress=progress)
     positions = sorted(done.results)
-    solved = [grid.solved_or_failed(points[position], done.results[position]) for position in positions]
+    solved = [
+        grid.failed(points[position], found.reason) if isinstance(found := done.results[position], Lost) else found
+        for position in positions
+    ]
     epsilons = frozen(np.array([float(budget) for budget in budgets]))
     about = first.inputs, first.utility.sense, done.interrupted, first.objective, tuple(positions)
     varied = cases if deltas is not None or isinstance(problem, Mapping) else ()
@@ -347,11 +350,9 @@ class Grid:
         privacy = with_epsilon(case.privacy, self.budgets[point.budget])
         return replace(case, privacy=privacy, prior=case.prior if prior is None else prior)
 
-    def solved_or_failed(self, point: Point, found: Solved | Lost) -> Solved:
-        """The result of a point; a failed row if it was given up."""
-        if not isinstance(found, Lost):
-            return found
-        return Solved(self._row(point, math.nan, math.nan, math.nan, f"failed: {found.reason}", math.nan))
+    def failed(self, point: Point, reason: str) -> Solved:
+        """The row of a point that was given up."""
+        return Solved(self._row(point, math.nan, math.nan, math.nan, f"failed: {reason}", math.nan))
 
     def _row(self, point: Point, *numbers: Any) -> Row:
         model, delta, _ = self.cases[point.case]

@@ -167,11 +167,11 @@ def estimate_question(survey: Survey, name: str, counts: Counts, confidence: flo
 
 def true_numbers(survey: Survey, name: str, prior: Any, found: Estimate) -> list[float]:
     """The numbers of a question that an estimate is about, if the answers have these frequencies."""
-    names = found.labels or ()
-    source, missing = numbers_of(survey, name), survey.questions[name].missing_place(names)
-    if isinstance(source, YesNoPatterns):
-        return list(prior)
-    numbers = dict(zip(source.names, (source.wanted @ prior).tolist(), strict=True))
+    names, question = found.labels or (), survey.questions[name]
+    missing, joint = question.missing_place(names), question.source if survey.joint is not None else None
+    source = numbers_of(survey, name) if joint is None else joint  # a workload about the answers to this question alone
+    wanted = source.wanted if joint is None else joint.matrix
+    numbers = dict(zip(source.names, (wanted @ prior).tolist(), strict=True))
     rest = 1.0 if missing is None else 1 - numbers[names[missing]]
     return [numbers[key] / (1.0 if place == missing else rest) for place, key in enumerate(names)]
 
@@ -198,7 +198,8 @@ def estimate_pair(survey: Survey, table: Any, names: tuple[str, str], weights: A
     coder, none = Coder(two.outputs, "report", as_text=True), source.counts_of_array(source.codec.no_reports)
     by_code = {coder.code(text_of(group)): found for group, found in groups.items()}
     if min(by_code, default=0) < 0:
-        raise StatementError(f"column {names[1]!r} has entries that are no reports", do="pass a table of reports")
+        what = f"column {names[1]!r} has an entry that is not a report of its question"
+        raise StatementError(what, do="pass what `privatize` returned or wrote")
     cells = [by_code.get(code, none) for code in range(len(two.outputs))]
     parts = ([cell[key] for cell in map(vars, cells)] for key in ("values", "squares"))
     values, squares = (np.stack(part, axis=1).ravel() for part in parts)

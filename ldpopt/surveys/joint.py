@@ -26,7 +26,6 @@ from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estim
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.planning import Precision
 from ldpopt.foundation.budget import Budget
-from ldpopt.foundation.labels import nearest
 from ldpopt.foundation.numbers import Float
 from ldpopt.frequencies.yes_no import YesNoPatterns
 from ldpopt.mechanism.questions import Question
@@ -83,7 +82,7 @@ class JointQuestion(Question):
 
     def precision(self, name: str, confidence: float, prior: Any = None) -> Precision:
         """Variances of the numbers of a question; a prior is for its own answers, beside equally common other ones."""
-        own = self._require(name).inputs
+        own = self.questions[name].inputs
         names, spans = tuple(own), np.ones(len(own))
         if not isinstance(self.source, YesNoPatterns):
             names, spans = self._numbers[name].names, self._numbers[name].spans
@@ -101,7 +100,7 @@ class JointQuestion(Question):
 
     def pair(self, name: str, other: str) -> Any:
         """What counts and estimates the table of two questions."""
-        one, two = self._require(name), self._require(other)
+        one, two = self.questions[name], self.questions[other]
         if name == other:
             raise StatementError(f"a table of {name!r} and itself", do="name two questions")
         if isinstance(self.source, YesNoPatterns):
@@ -116,12 +115,6 @@ class JointQuestion(Question):
             what = f"the reports do not show how the answers to {name!r} and {other!r} depend on each other"
             raise StatementError(what, do="use a larger epsilon, or the scheme 'split'")
         return JointNumbers(self.source, tuple(product(one.inputs, two.inputs)), wanted, estimator)
-
-    def _require(self, name: str) -> Question:
-        """Find a question."""
-        if name not in self.questions:
-            raise StatementError(f"unknown question {name!r}", do=nearest(name, self.questions))
-        return self.questions[name]
 
     @cached_property
     def _numbers(self) -> dict[str, JointNumbers]:

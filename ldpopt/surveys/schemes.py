@@ -127,15 +127,12 @@ def compare_schemes(
         shares = np.full(size, 1 / size) if given is None else read_prior(given, tuple(workload.inputs))[0]
         parts[name] = Question(workload)
         guesses.append(shares)
+        found["split"][name] = float(precision(part, prior=shares).variances.mean())
+        found["one_question"][name] = count * float(precision(whole, prior=shares).variances.mean())
         if labels is workload:
             found.pop("fake_data", None)  # which are never better than one question
-            found["split"][name] = float(precision(part, prior=shares).variances.mean())
-            found["one_question"][name] = count * float(precision(whole, prior=shares).variances.mean())
-            continue
-        found["split"][name] = _variance(part, shares, 1, False)
-        found["one_question"][name] = _variance(whole, shares, count, False)
-        if "fake_data" in found:
-            found["fake_data"][name] = _variance(whole, shares, count, True)
+        elif "fake_data" in found:
+            found["fake_data"][name] = _variance_among_fakes(whole, shares, count)
     if count > 1 and (is_yes_no(parts) or prod(map(len, guesses)) <= MAX_COMBINATIONS):
         joint = JointQuestion.of(parts, joint_source(parts, budget))
         found["joint"] = {name: float(joint.variances(name, guesses).mean()) for name in parts}
@@ -147,11 +144,9 @@ def _source(asked: int | Sequence[Hashable] | Workload, epsilon: float | Budget)
     return design(asked, PureLDP(epsilon)) if isinstance(asked, Workload) else SubsetSelection(asked, epsilon)
 
 
-def _variance(protocol: SubsetSelection, frequencies: Float, count: int, fake: bool) -> float:
-    """Average variance over the labels of a question."""
+def _variance_among_fakes(protocol: SubsetSelection, frequencies: Float, count: int) -> float:
+    """Average variance over the labels of a question, if a person's other questions get fake data."""
     p, q = float(protocol.p), float(protocol.q)
-    share = q + frequencies * (p - q)
-    if fake:
-        random = (p + (len(frequencies) - 1) * q) / len(frequencies)
-        share = share / count + (1 - 1 / count) * random
-    return float(np.mean((count**2 if fake else count) * protocol.variance_at_support(share)))
+    random = (p + (len(frequencies) - 1) * q) / len(frequencies)
+    share = (q + frequencies * (p - q)) / count + (1 - 1 / count) * random
+    return float(np.mean(count**2 * protocol.variance_at_support(share)))

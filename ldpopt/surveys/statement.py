@@ -254,7 +254,7 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
         do = "divide it by its sum, or give weights by label: prior = { yes = 3, no = 1 }"
         raise page.error((*key, "prior"), f"the prior sums to {sum(question.prior):.6g}, not 1", do)
     if question.values is not None and question.workload != "mean":
-        raise page.error((*key, "values"), "values are those of a mean", 'set workload = "mean", or remove them')
+        raise page.error((*key, "values"), "values are for the workload mean", 'set workload = "mean", or remove them')
 
 
 def _require_whole_budget(

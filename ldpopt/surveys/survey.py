@@ -324,7 +324,7 @@ class Survey:
             A guess of the distribution of answers; default: for each number the worst one.
         """
         if self.joint is not None:
-            return self.joint.precision(name, confidence, prior)
+            return self.joint.precision(self.require(name), confidence, prior)
         found = precision(self.sources[self.column_of(name)], confidence=confidence, prior=prior)
         if self.one_question is None or self.one_question.fake_data:
             return found
@@ -459,7 +459,7 @@ class Survey:
         """
         if isinstance(table, Mapping):
             if by is not None:
-                raise StatementError("counts have no groups", do="pass the table of the reports")
+                raise StatementError("counts do not show who is in a group", do="pass the table of the reports")
             counts: Any = {name: {ALL: found} for name, found in self._counts(table).items()}
         else:
             counts = self.counts_by_group(self.columns, table, weights, by)
@@ -520,7 +520,7 @@ class Survey:
         how: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous, "check_fit": check_fit}
         if self.joint is None:
             return estimate_pair(self, table, (name, other), weights, **how)
-        source = self.joint.pair(name, other)
+        source = self.joint.pair(self.require(name), self.require(other))
         counts = self.counts_by_group({JOINT: (source, self.joint.missing)}, table, weights)[JOINT][ALL]
         return source.estimate(counts, **how)  # type: ignore[no-any-return]
 

@@ -35,7 +35,7 @@ def tick_workload(ticks: Sequence[str]) -> Workload:
     """The shares of people without and with each tick, for all sets of ticks."""
     if not 2 <= len(ticks) <= MAX_TICKS:
         do = f"give from 2 to {MAX_TICKS}; ask more in two questions"
-        raise StatementError(f"{len(ticks)} ticks, with the one for a missing answer if there is one", do=do)
+        raise StatementError(f"a question of {len(ticks)} ticks, with that of a missing answer", do=do)
     if bad := [tick for tick in ticks if SEPARATOR in tick or tick.strip() != tick or tick in ("", NONE)]:
         raise StatementError(f"{bad[0]!r} cannot be a tick", do=f"use texts without {SEPARATOR!r}, other than {NONE!r}")
     labels = tick_labels(ticks) if len(ticks) <= LISTED_TICKS else None
@@ -65,7 +65,7 @@ class TicksQuestion(Question):
 
     @cached_property
     def inputs(self) -> Sequence[Hashable]:
-        """All sets of ticks as texts; those of a column of one tick, 0 and 1."""
+        """All sets of ticks as texts; of a question about the column of a single tick, 0 and 1."""
         return tick_labels(self.ticks) if self.ticks else super().inputs
 
     @property

@@ -30,7 +30,7 @@ def is_database(path: str) -> bool:
 
 
 def without_password(address: str) -> str:
-    """The address of a database as messages have it."""
+    """The address of a database for messages: with *** in place of a password."""
     return PASSWORD.sub(r"\1:***@", address)
 
 

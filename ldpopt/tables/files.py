@@ -22,7 +22,7 @@ from ldpopt.tables.csv_ import CsvRows, as_csv
 from ldpopt.tables.database import ID, DatabaseRows, is_database, reading_database
 from ldpopt.tables.origin import KEY, read_origin, remove_beside, text_of_origin, write_beside
 from ldpopt.tables.parquet import ENDINGS as PARQUET_ENDINGS
-from ldpopt.tables.parquet import ParquetFile, ParquetRows
+from ldpopt.tables.parquet import ParquetRows, writing_parquet
 from ldpopt.tables.sheets import ENDINGS as SHEETS
 from ldpopt.tables.sheets import sheet_rows
 
@@ -113,8 +113,8 @@ def writing(
     # The file appears when the block ends; - is stdout, as CSV. A CSV file has its origin in a second file beside it.
     if kind_of(path) == "parquet":
         notes = {} if origin is None else {KEY.decode(): text_of_origin(origin)}
-        with _opened(path) as stream, ParquetFile(stream, fields, notes) as file:
-            yield file.write
+        with _opened(path) as stream, writing_parquet(stream, fields, notes) as write:
+            yield write
         return
     with _opened(path) as stream:
         head = io.StringIO()

@@ -40,11 +40,10 @@ def read_origin(path: str) -> dict[str, Any] | None:
     if beside is None:
         return None
     try:
-        return _checked(strict_json(beside, MAX_FILE_BYTES), beside)
+        found = strict_json(beside, MAX_FILE_BYTES)
     except (OSError, ValueError) as error:
-        if isinstance(error, ModelFileError):
-            raise
         raise ModelFileError(f"not the origin of a table: {error}", where=beside, do="remove it to go on") from None
+    return _checked(found, beside)
 
 
 def recorded_missing(path: str, column: str) -> Any:
@@ -143,12 +142,11 @@ def _of_parquet(path: str) -> dict[str, Any] | None:
 def _parsed(found: str | bytes, where: str) -> dict[str, Any]:
     """Read an origin in metadata."""
     try:
-        return _checked(json.loads(found), where)
+        data = json.loads(found)
     except ValueError as error:
-        if isinstance(error, ModelFileError):
-            raise
         do = "take the table as it was written, or privatize again"
         raise ModelFileError(f"the origin of the table is damaged: {error}", where=where, do=do) from None
+    return _checked(data, where)
 
 
 def _checked(data: Any, where: str) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import IO, Any
 
 from ldpopt.errors import ModelFileError
@@ -51,47 +52,38 @@ class ParquetRows:
             raise _invalid(error, self.name) from None
 
 
-class ParquetFile:
-    """A Parquet file of some columns to write in batches, in groups of rows; ``notes`` are its metadata."""
+@contextmanager
+def writing_parquet(
+    stream: IO[bytes], fields: Sequence[optional.pyarrow.Field], notes: Mapping[str, str]
+) -> Iterator[Callable[[Sequence[optional.pyarrow.Array]], None]]:
+    """Write a Parquet file in groups of rows: the context is a function that takes batches; ``notes`` are metadata."""
+    pa, pq, batches = optional.pyarrow, optional.pyarrow_parquet, list[Any]()
+    writer: Any = None
 
-    def __init__(
-        self, stream: IO[bytes], fields: Sequence[optional.pyarrow.Field], notes: Mapping[str, str] | None = None
-    ) -> None:
-        self._stream, self._fields, self._notes = stream, fields, dict(notes or {})
-        self._writer: Any = None
-        self._batches: list[optional.pyarrow.RecordBatch] = []
-        self._waiting = 0
+    def write(columns: Sequence[optional.pyarrow.Array]) -> None:
+        schema = pa.schema([field.with_type(column.type) for field, column in zip(fields, columns, strict=True)])
+        batches.append(pa.record_batch(list(columns), schema=schema))
+        if sum(map(len, batches)) >= GROUP:
+            flush()
 
-    def __enter__(self) -> ParquetFile:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
-            self._flush()
-        if self._writer is not None:
-            self._writer.close()
-
-    def write(self, columns: Sequence[optional.pyarrow.Array]) -> None:
-        """Add the columns of a batch."""
-        pa = optional.pyarrow
-        schema = pa.schema([field.with_type(column.type) for field, column in zip(self._fields, columns, strict=True)])
-        self._batches.append(pa.record_batch(list(columns), schema=schema))
-        self._waiting += len(self._batches[-1])
-        if self._waiting >= GROUP:
-            self._flush()
-
-    def _flush(self) -> None:
-        """Write a group of rows; dictionaries are stored as such, but the schema for readers has plain labels."""
-        pa, pq = optional.pyarrow, optional.pyarrow_parquet
-        if self._writer is None:
-            plain = pa.schema(self._fields, self._notes)  # with notes: readers take the notes of a table from here
-            schema = self._batches[0].schema if self._batches else plain
-            self._writer = pq.ParquetWriter(self._stream, schema, store_schema=False)
+    def flush() -> None:
+        nonlocal writer
+        if writer is None:
+            # Dictionaries are stored as such, but the schema for readers has plain labels, and the notes of the table.
+            plain = pa.schema(fields, notes)
+            writer = pq.ParquetWriter(stream, batches[0].schema if batches else plain, store_schema=False)
             text = base64.b64encode(plain.serialize().to_pybytes()).decode()
-            self._writer.add_key_value_metadata({"ARROW:schema": text, **self._notes})
-        if self._waiting:
-            self._writer.write_table(pa.Table.from_batches(self._batches))
-        self._batches, self._waiting = [], 0
+            writer.add_key_value_metadata({"ARROW:schema": text, **notes})
+        if any(map(len, batches)):
+            writer.write_table(pa.Table.from_batches(batches))
+        batches.clear()
+
+    try:
+        yield write
+        flush()
+    finally:
+        if writer is not None:
+            writer.close()
 
 
 def _invalid(error: Exception, name: str) -> ModelFileError:

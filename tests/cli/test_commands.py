@@ -228,6 +228,7 @@ def test_estimate(folder: Path, method: str) -> None:
     Path("reports.csv").write_text("answer\n" + "no\n" * 600 + "yes\n" * 400)
     args = ("estimate", "coin.json", "reports.csv", "-c", "answer", "--method", method)
     assert "1,000 reports" in cli_output(*args, "--plot", "bars.svg")
+    assert "shares.csv has the table, of 2 rows" in run_cli(*args, "-o", "shares.csv").stderr
     assert "<svg" in Path("bars.svg").read_text()
     data = cli_json(*args)
     assert data["n_reports"] == 1000

@@ -165,7 +165,7 @@ class LatticeNoise:
             points = self.words.layer(int(level))
             if len(points) != self.size(int(level)):
                 what = f"layer {level} has {len(points)} points instead of {self.size(int(level))}"
-                do = "choose a larger epsilon: the layers of these columns do not grow as their first ones do"
+                do = "choose a larger epsilon, at which only the first layers are drawn: their sizes follow the formula"
                 raise NotRepresentableError(what, do=do)
             here = np.flatnonzero(levels == level)
             drawn[here] = points[uniform_below(len(points), len(here), source)]

@@ -224,6 +224,6 @@ def _read_layers(measures: ArrayLike, moments: ArrayLike, epsilon: float | str) 
         what = "measures and moments must be finite and non-negative, at least one measure positive"
         raise StatementError(what, do="correct the sizes of the layers")
     if q[m == 0].any():
-        what = f"layer {int(np.argmax((m == 0) & (q > 0)))} has a loss but no measure"
-        raise StatementError(what, do="give the layer a positive measure, or no moment")
+        what = f"layer {int(np.argmax((m == 0) & (q > 0)))} has the measure 0 and a positive moment"
+        raise StatementError(what, do="give the layer a positive measure, or the moment 0")
     return budget, m, q

@@ -122,7 +122,7 @@ def balls(case: RepairInput) -> Float:
 
 
 def _set_distances(case: RepairInput) -> list[Int]:
-    """Return the hop distances to growing sets of the best inputs of each value: per value an array (n, sets)."""
+    """Return for each value the hop distances of all inputs to growing sets of the best inputs for it, (n, sets)."""
     problem, gain, hops = case.problem, case.problem.utility.gain, case.levels
     if case.value is not None:
         hops = hop_distances(problem.privacy.graph, problem.inputs).astype(np.int64)
@@ -207,7 +207,7 @@ def _integer_values(inputs: tuple[Hashable, ...], value: Value | None) -> Int:
     whole = all(is_whole(part) for row in rows for part in row)
     if not whole or len({len(row) for row in rows}) > 1 or not rows[0]:
         what = "the values are neither integers nor tuples of integers: noise on a group is not defined"
-        raise NotRepresentableError(what, do="choose another repair, or number the values")
+        raise NotRepresentableError(what, do="choose another repair, or give each value an integer")
     if max(abs(int(part)) for row in rows for part in row) > 2**52:
         what = "the values lie beyond 2**52: the window would be too large"
         raise NotRepresentableError(what, do="choose another repair, or smaller numbers")

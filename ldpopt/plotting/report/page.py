@@ -14,7 +14,7 @@ from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.display import filled
 from ldpopt.foundation.numbers import short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
-from ldpopt.plotting.report.results import Precision, Result, solve_at
+from ldpopt.plotting.report.results import Result, solve_at
 from ldpopt.plotting.report.survey_page import survey_page
 from ldpopt.plotting.report.words import MIN_HALF_WIDTH, program
 from ldpopt.problem.design_problem import DesignProblem
@@ -25,7 +25,7 @@ from ldpopt.surveys.survey import Survey
 MULTIPLES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # multiples of the budget to choose from
 MAX_LISTED_ESTIMATES = 20  # largest number of estimates in the table of precision
 PEOPLE = (100, 1_000, 10_000, 100_000)  # numbers of respondents in the table of precision, if none is given
-NORMAL_QUANTILE = 1.959963984540054  # Half-width of a 95 % interval in standard deviations
+UNIFORM_TOLERANCE = 1e-12  # largest difference of two probabilities of a distribution that is called uniform
 NUMBERS_OF_REPORTS = (1, 5, 12)  # after which the best guess is stated
 BELIEFS = (0.01, 0.1, 0.5, 0.9)  # probabilities of an answer before the report, in the picture of the risk
 
@@ -100,7 +100,9 @@ def report(
     results, own = _results(problem, budgets, time_limit, progress or (lambda message: None))
     words |= {"problem": problem, "is_design": isinstance(problem, DesignProblem), "results": results, "own": own}
     words |= {"people": sizes, "most_likely_reports": most_likely_reports, "guesses": guesses}
-    words["precision_rows"] = lambda precision: precision_rows(precision, sizes)
+    prior = problem.weights if isinstance(problem, DesignProblem) else problem.prior
+    words["is_uniform"] = prior is None or bool(np.ptp(prior) < UNIFORM_TOLERANCE)
+    words["precision_rows"] = lambda result: precision_rows(result, sizes)
     words["power"] = lambda privacy, distance: math.exp(min(float(privacy.epsilon) * distance, 700.0))
     return filled(Path(__file__).parent, **words)
 
@@ -139,15 +141,15 @@ def most_likely_reports(mechanism: Mechanism, most: int) -> list[tuple[Any, list
     return rows
 
 
-def precision_rows(precision: Precision, sizes: Sequence[int]) -> list[tuple[str, list[float], float | None, bool]]:
+def precision_rows(result: Result, sizes: Sequence[int]) -> list[tuple[str, list[float], float | None, bool]]:
     """Return some numbers that are not fixed: half-widths, how many times as many people, whether they are shares."""
-    rows = []
-    for k in _spread(len(precision.words), MAX_LISTED_ESTIMATES):
-        deviation, truthful = float(precision.deviation[k]), float(precision.truthful[k])
-        if NORMAL_QUANTILE * deviation >= MIN_HALF_WIDTH:
-            times = (deviation / truthful) ** 2 if truthful > 0 else None
-            widths = [NORMAL_QUANTILE * deviation / n**0.5 for n in sizes]
-            rows.append((precision.words[k], widths, times, precision.is_share[k]))
+    rows, found = [], result.precision
+    assert found is not None
+    for k in _spread(len(result.words), MAX_LISTED_ESTIMATES):
+        if found.half_width(1)[k] >= MIN_HALF_WIDTH:
+            times = float(found.variances[k]) / result.truthful[k] if result.truthful[k] > 0 else None
+            widths = [float(found.half_width(n)[k]) for n in sizes]
+            rows.append((result.words[k], widths, times, result.is_share[k]))
     return rows
 
 

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from ldpopt.designing import design
-from ldpopt.designing.realize import left_inverse
 from ldpopt.designing.record import FormulaDesign
 from ldpopt.errors import CertificateError, StatementError
+from ldpopt.estimation.counts import ListedSource, MechanismSource
+from ldpopt.estimation.linear import linear_variances
+from ldpopt.estimation.planning import Precision, precision
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import text_of
 from ldpopt.foundation.numbers import Float
@@ -30,27 +32,6 @@ from ldpopt.solving.solve import solve
 MAX_CERTIFICATE_BYTES = 300_000  # largest certificate that a page includes
 # Smallest singular value of a channel, over the largest, from which frequencies are called estimable
 MIN_SINGULAR_VALUE = 1e-9
-UNIFORM_TOLERANCE = 1e-12  # largest difference of two probabilities of a distribution that is called uniform
-
-
-@dataclass(frozen=True, eq=False)
-class Precision:
-    """Standard deviations of one respondent's values, if true answers follow the assumed distribution."""
-
-    words: Sequence[str]  # what each number is
-    is_share: Sequence[bool]
-    deviation: Float  # shape (k,); that of the estimate from N people is 1 / sqrt(N) times it
-    truthful: Float  # the same if everybody sent the true answer
-    is_uniform: bool  # whether the assumed distribution is the uniform one
-
-    @classmethod
-    def of(cls, channel: Float, estimator: Float, workload: Float, prior: Float, words: Sequence[str]) -> Precision:
-        """Deviations of the estimates ``estimator[k, y]`` of the numbers ``workload @ prior``, shape (k,)."""
-        mean = workload @ prior
-        private = np.maximum(estimator**2 @ (prior @ channel) - mean**2, 0.0)
-        truthful = np.maximum(workload**2 @ prior - mean**2, 0.0)
-        is_uniform = bool(np.ptp(prior) < UNIFORM_TOLERANCE)
-        return cls(words, list(map(is_share, workload)), np.sqrt(private), np.sqrt(truthful), is_uniform)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +44,11 @@ class Result:
     value: float
     aim: str  # name of the value: an expected gain or loss, or a variance
     relative_gap: float  # certified
-    precision: Precision | None  # None if nothing can be estimated from the reports
     certificate: str  # its file in base64; empty if it is too large
+    precision: Precision | None = None  # at the assumed distribution; None if nothing can be estimated from the reports
+    words: Sequence[str] = ()  # what each number is
+    is_share: Sequence[bool] = ()
+    truthful: Sequence[float] = ()  # variances of one respondent's values if everybody sent the true answer
 
     @property
     def epsilon(self) -> float:
@@ -88,14 +72,13 @@ def _solve(problem: Problem, time_limit: float | None) -> Result:
     except CertificateError as error:
         raise CertificateError(error.what, do="choose a solver that returns multipliers, such as highs") from None
     prior = np.full(n, 1 / n) if problem.prior is None else problem.prior
-    singular = np.linalg.svd(mechanism.channel, compute_uv=False)
-    precision = None
-    if len(singular) == n and singular[-1] > MIN_SINGULAR_VALUE * singular[0]:
-        inverse = left_inverse(mechanism.channel, np.full(n, 1 / n))
-        precision = Precision.of(mechanism.channel, inverse, np.eye(n), prior, list(map(text_of, problem.inputs)))
     aim = f"{'worst-case' if problem.objective == 'worst_case' else 'expected'} {problem.utility.sense}"
-    numbers = float(solution.value), aim, certificate.relative_gap, precision
-    return Result(problem.privacy, math.exp(certificate.audit.epsilon), mechanism, *numbers, _in_base64(certificate))
+    numbers = float(solution.value), aim, certificate.relative_gap, _in_base64(certificate)
+    found = Result(problem.privacy, math.exp(certificate.audit.epsilon), mechanism, *numbers)
+    singular = np.linalg.svd(mechanism.channel, compute_uv=False)
+    if len(singular) < n or singular[-1] <= MIN_SINGULAR_VALUE * singular[0]:
+        return found
+    return _with_precision(found, MechanismSource(mechanism), prior, list(map(text_of, problem.inputs)))
 
 
 def _design(problem: DesignProblem, time_limit: float | None) -> Result:
@@ -104,14 +87,18 @@ def _design(problem: DesignProblem, time_limit: float | None) -> Result:
     aim = f"{'largest' if problem.objective == 'worst_case' else 'average'} variance"
     factor = math.exp(found.certificate.audit.epsilon)
     if isinstance(found, FormulaDesign):
-        return Result(privacy, factor, None, found.value, aim, found.relative_gap, None, "")
-    n = workload.shape[1]
-    prior = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    matrix = np.asarray(workload.matrix)
-    words = [number_in_words(*number, workload.inputs) for number in zip(workload.names, matrix, strict=True)]
-    precision = Precision.of(found.mechanism.channel, found.estimator, matrix, prior, words)
-    numbers = found.value, aim, found.relative_gap, precision
-    return Result(privacy, factor, found.mechanism, *numbers, _in_base64(found.certificate))
+        return Result(privacy, factor, None, found.value, aim, found.relative_gap, "")
+    words = [number_in_words(*number, workload.inputs) for number in zip(found.names, found.wanted, strict=True)]
+    numbers = found.value, aim, found.relative_gap, _in_base64(found.certificate)
+    return _with_precision(Result(privacy, factor, found.mechanism, *numbers), found, problem.all_weights, words)
+
+
+def _with_precision(result: Result, source: ListedSource, prior: Float, words: Sequence[str]) -> Result:
+    """Add the precision of the numbers that are estimated from a source, if the answers have this prior, shape (n,)."""
+    wanted = source.wanted
+    truthful = linear_variances(np.eye(len(prior)), wanted, wanted, prior).tolist()
+    about: dict[str, Any] = {"words": words, "is_share": list(map(is_share, wanted)), "truthful": truthful}
+    return replace(result, precision=precision(source, prior=prior), **about)
 
 
 def _in_base64(certificate: Any) -> str:

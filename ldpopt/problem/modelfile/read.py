@@ -149,7 +149,7 @@ class _Reader:
         return self._weights("weights", table.weights)
 
     def _weights(self, key: str, weights: dict[str, Any]) -> dict[Any, Any]:
-        """Weights by label; a label that is a number is a text as a key of TOML."""
+        """Weights by label: keys of a TOML table are texts, also those that stand for labels that are numbers."""
         labels = {str(label): label for label in self.inputs}
         for name, weight in weights.items():
             if weight < 0 and name in labels:

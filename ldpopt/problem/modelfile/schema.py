@@ -40,8 +40,7 @@ class Section(BaseModel):
     def _refuse_unknown_keys(cls, table: Any) -> Any:
         for key in table if isinstance(table, dict) else ():
             if key not in cls.model_fields:
-                what, do = unknown_key(key, cls.model_fields, is_top=cls is ModelFile)
-                raise PydanticCustomError("unknown", "{what}", {"what": what, "do": do, "key": key})
+                raise _unknown(key, cls.model_fields, is_top=cls is ModelFile)
         return table
 
     def require_one_of(self, name: str, *forms: str) -> None:
@@ -139,11 +138,16 @@ class LinearTable(Section):
         return constraints.linear(self.coefficients, self.lower, self.upper, self.name)
 
 
-class OrderTable(Section):
+class WorkloadSection(Section):
+    """``[workload]`` of any kind, with a factor of its numbers."""
+
+    weight: float = 1.0
+
+
+class OrderTable(WorkloadSection):
     """``[workload]`` that needs the answers only; its kind is the name of a class method of `Workload`."""
 
     kind: Literal["frequencies", "prefix", "ranges"]
-    weight: float = 1.0
 
     def read(self, inputs: Labels) -> Workload:
         """The workload about the inputs."""
@@ -151,24 +155,22 @@ class OrderTable(Section):
         return found
 
 
-class MeanTable(Section):
+class MeanTable(WorkloadSection):
     """``[workload]`` of kind ``mean``: values, by order or by label, or numeric labels."""
 
     kind: Literal["mean"]
     values: Numbers | dict[str, float] | None = None
-    weight: float = 1.0
 
     def read(self, inputs: Labels) -> Workload:
         """The workload about the inputs."""
         return Workload.mean(_in_order(numbers_of_labels(self.values, inputs, "values"), inputs, "values"), inputs)
 
 
-class MeansTable(Section):
+class MeansTable(WorkloadSection):
     """``[workload]`` of kind ``means``: values of each, by name."""
 
     kind: Literal["means"]
     values: dict[str, Numbers | dict[str, float]] = Field(min_length=1)
-    weight: float = 1.0
 
     def read(self, inputs: Labels) -> Workload:
         """The workload about the inputs."""
@@ -176,13 +178,12 @@ class MeansTable(Section):
         return Workload.means(rows, inputs)
 
 
-class MarginalsTable(Section):
+class MarginalsTable(WorkloadSection):
     """``[workload]`` of kind ``marginals``: attributes with the numbers of their values, or with these."""
 
     kind: Literal["marginals"]
     shape: list[int | list[Label]] | dict[str, int | list[Label]] = Field(min_length=1)
     k: int
-    weight: float = 1.0
 
     def read(self, inputs: Labels) -> Workload:
         """The workload about the inputs."""
@@ -190,13 +191,12 @@ class MarginalsTable(Section):
         return Workload.marginals(shape, self.k, inputs)
 
 
-class RowsTable(Section):
+class RowsTable(WorkloadSection):
     """``[workload]`` of kind ``matrix``: rows with names beside them, or by name."""
 
     kind: Literal["matrix"]
     rows: list[Numbers] | dict[str, Numbers | dict[str, float]] = Field(min_length=1)
     names: list[Label] | None = None
-    weight: float = 1.0
 
     def read(self, inputs: Labels) -> Workload:
         """The workload about the inputs."""
@@ -256,8 +256,7 @@ class ModelFile(Section):
             return [table]
         for key in table:
             if key != "part":
-                what, do = unknown_key(key, ["part"])
-                raise PydanticCustomError("unknown", "{what}", {"what": what, "do": do, "key": key})
+                raise _unknown(key, ["part"])
         if not isinstance(table["part"], list) or not table["part"]:
             raise _wrong(f"workload.part = {_short(table['part'])}: should be a list of tables", "", key="part")
         return table["part"]
@@ -288,9 +287,9 @@ class ModelFile(Section):
                 raise _wrong("a workload needs no solver", do, key="solver.name")
         if self.expect is not None and self.expect.variance is not None:
             if not self.workload:
-                raise _wrong("a variance is that of a workload, and there is none", "give value", key="expect.variance")
+                raise _wrong("variance is for a workload, and this model has none", "give value", key="expect.variance")
             if not self.has_utility and self.expect.value is not None:
-                what = "a value is that of a utility, and there is none"
+                what = "value is for a utility, and this model has none"
                 raise _wrong(what, "give variance only", key="expect.value")
         return self
 
@@ -354,6 +353,12 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
 def _wrong(what: str, do: str = "", *, key: str = "") -> PydanticCustomError:
     """Error of a validator; ``key`` leads to the value from the table, with dots."""
     return PydanticCustomError("wrong", "{what}", {"what": what, "do": do, "key": key})
+
+
+def _unknown(key: str, known: Iterable[str], *, is_top: bool = False) -> PydanticCustomError:
+    """Error of a validator for an unknown key."""
+    what, do = unknown_key(key, known, is_top=is_top)
+    return PydanticCustomError("unknown", "{what}", {"what": what, "do": do, "key": key})
 
 
 def _place(data: Any, location: Iterable[Any]) -> tuple[Key, Any]:

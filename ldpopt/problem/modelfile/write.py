@@ -14,12 +14,12 @@ from ldpopt.foundation.numbers import short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import to_table
 from ldpopt.problem import constraints
-from ldpopt.problem import utility as utilities
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.problem.modelfile.model import Model
 from ldpopt.problem.modelfile.page import LARGEST_FILE
 from ldpopt.problem.modelfile.read import own_inputs
 from ldpopt.problem.problem import Problem
+from ldpopt.problem.utility import name_of
 from ldpopt.problem.workload import Workload
 
 
@@ -143,14 +143,8 @@ def _labels(names: Iterable[Hashable]) -> list[str | int | float]:
 def _utility_table(problem: Problem) -> dict[str, Any]:
     """Name of a known utility, or else its matrix."""
     utility = problem.utility
-    for name in utilities.NAMED:
-        try:
-            same = utilities.named(name, problem.inputs, problem.outputs)
-        except StatementError:
-            continue
-        if same.sense == utility.sense and np.array_equal(same.matrix, utility.matrix):
-            return {"kind": name}
-    return {utility.sense: utility.matrix.tolist()}
+    name = name_of(utility, problem.inputs, problem.outputs)
+    return {"kind": name} if name else {utility.sense: utility.matrix.tolist()}
 
 
 def _constraint_table(block: RowBlock, problem: Problem) -> dict[str, Any]:

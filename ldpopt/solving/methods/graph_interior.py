@@ -77,6 +77,6 @@ def read_problem(task: Task) -> GraphProgram:
         else:
             program = GraphProgram.of(form.ties, problem.prior[:, None] * problem.utility.gain, None)
     if program is None:
-        what = "the interior point by outputs solves pairwise programs of ties of 0.001 nats or more, no side rows"
+        what = "this method needs two or more inputs, ties of 0.001 nats or more, and no side constraints"
         raise NotRepresentableError(what, do='use solver="highs"')
     return program

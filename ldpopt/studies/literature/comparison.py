@@ -136,9 +136,8 @@ class Comparison(HasFacts):
             rows = [
                 [
                     r.name,
-                    f"{r.value:.12g}",
-                    f"{r.difference:.1e}",
-                    f"{r.relative_gap:.1e}",
+                    shown(r.value, 12),
+                    *(f"{x:.1e}" for x in (r.difference, r.relative_gap)),
                     r.verdict,
                     f"{r.seconds:.3f}",
                 ]

@@ -193,6 +193,7 @@ def tight_constraints(problem: Any) -> Mechanism:
         raise NotRepresentableError("the matrix exp(-epsilon d) is singular", do="use a larger epsilon") from None
     worst = int(np.argmin(weights))
     if not weights[worst] >= -ROUNDING * np.abs(weights).max():
-        what = f"it does not exist at this epsilon: its weight of {problem.inputs[worst]!r} is {weights[worst]:.3g}"
+        report = f"report {problem.inputs[worst]!r} would have the weight {weights[worst]:.3g}"
+        what = f"no mechanism has all constraints tight at this epsilon: {report}"
         raise NotRepresentableError(what, do="use a larger epsilon")
     return exactly_private(problem, kernel * np.maximum(weights, 0.0), problem.inputs)

@@ -88,16 +88,14 @@ def compare(
     mechanisms: dict[str, Any] = {"tight constraints": tight_constraints, "planar Laplace": planar}
     mechanisms |= {"exponential": exponential, "sharpened exponential": sharpened_exponential}
     rows: list[ComparisonRow] = []
-    finished = 0
+    finished, report = 0, progress or (lambda name: None)
     try:
         for name, kind, run in steps:
-            if progress is not None:
-                progress(name)
+            report(name)
             rows.append(_run(name, kind, run, problem))
             finished += 1
         for name, build in mechanisms.items():
-            if progress is not None:
-                progress(name)
+            report(name)
             rows += _literature(name, build, problem)
             finished += 1
     except KeyboardInterrupt:
@@ -195,7 +193,7 @@ def _literature(name: str, build: Callable[[Problem], Mechanism], problem: Probl
         except PrivacyViolationError as error:
             raise NotRepresentableError(error.what) from None
         if not set(built[0].outputs) <= set(problem.outputs):
-            raise NotRepresentableError("it reports inputs, which are not all among the outputs")
+            raise NotRepresentableError("the mechanism reports inputs, which are not all among the outputs")
         return _evaluated(problem, built[0])
 
     rows = [_run(name, LITERATURE, run, problem)]

@@ -92,7 +92,8 @@ def points_in_plane(problem: Problem) -> Float:
     """Find points in the plane that have the distances of a metric, (n, 2), by classical scaling (Torgerson 1952)."""
     if not isinstance(problem.privacy, MetricDP):
         kind = type(problem.privacy).__name__
-        raise NotRepresentableError(f"it needs places in the plane, and {kind} has none", do="pass points")
+        what = f"planar noise needs two coordinates of each input, and {kind} has none"
+        raise NotRepresentableError(what, do="pass points, a row of two coordinates for each input")
     distance = problem.privacy.matrix(problem.inputs)
     centered = distance**2 - (distance**2).mean(axis=0)
     centered = -(centered - centered.mean(axis=1, keepdims=True)) / 2

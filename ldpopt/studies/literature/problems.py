@@ -29,12 +29,12 @@ def require_mutual_ties(problem: Problem) -> Ties:
     """Return the ties of a problem whose notion ties pairs of inputs both ways, for all outputs, without a delta."""
     if problem.constraints:
         names = ", ".join(block.name for block in problem.constraints)
-        what = f"it does not satisfy side constraints ({names})"
+        what = f"the mechanism does not satisfy side constraints ({names})"
         raise NotRepresentableError(what, do="remove them from the problem")
     ties = problem.ties()
     kind = type(problem.privacy).__name__
     if ties is None or ties.delta or not ties.is_mutual:
-        what = f"it is for notions that bound the ratios of pairs both ways, and the notion is {kind}"
+        what = f"the mechanism is for notions that bound the ratios of pairs both ways, and the notion is {kind}"
         raise NotRepresentableError(what, do="use PureLDP, GraphDP or MetricDP")
     return ties
 

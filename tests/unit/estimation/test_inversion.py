@@ -246,6 +246,11 @@ class TestEstimate:
         text = repr(estimate_frequencies(COIN, {"no": 600, "yes": 400}))
         assert text.splitlines()[0] == "Estimate(inversion, 1000 reports, 95% intervals)"
         assert "'yes': 0.3 +- 0.031  [0.240" in text
+        equal = estimate_frequencies(COIN, {"no": 20}, check_fit=False)  # no reports differ, yet the error is not 0
+        assert (equal.std_error == 0).all()
+        assert (equal.interval[:, 0] < equal.interval[:, 1]).all()
+        assert "+-" not in repr(equal)
+        assert [row[2] for row in equal.facts().parts[0].rows] == [None, None]
         assert "... 15 more" in repr(Estimate(np.zeros(25), np.zeros(25), 1))
 
     def test_frozen(self):

@@ -110,7 +110,7 @@ def test_charnes_cooper_program_has_the_optimal_levels_as_its_optimum():
         ([1, 1], [0], 1.0, "shape"),
         ([0, 0], [0, 0], 1.0, "at least one measure positive"),
         ([1, -1], [0, 1], 1.0, "non-negative"),
-        ([1, 0], [0, 1], 1.0, "layer 1 has a loss but no measure"),
+        ([1, 0], [0, 1], 1.0, "layer 1 has the measure 0 and a positive moment"),
     ],
 )
 def test_wrong_layers_are_rejected(m, q, epsilon, words):

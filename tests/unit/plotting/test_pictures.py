@@ -31,7 +31,7 @@ from ldpopt import (
     solve,
 )
 from ldpopt.errors import StatementError
-from ldpopt.plotting.plot import PICTURES
+from ldpopt.plotting.plot import picture
 from ldpopt.polytope.regions import prior_regions
 from ldpopt.polytope.vertices import extreme_points
 from ldpopt.studies.sweep import SweepResult, sweep
@@ -121,6 +121,7 @@ OBJECTS = {
     "front": (lambda: pareto_front(Problem([0.5, 0.5], "identity", PureLDP(1.0)), [0]), "gain of the group: 0"),
     "several reports": (lambda: ldpopt.accounting.compose([(COIN, 2)]), "varepsilon"),
     "counts": (lambda: ldpopt.Counts.of(COIN, ["no", "yes", "no"]), "report (3 in all)"),
+    "questions": (lambda: ldpopt.design(ldpopt.Workload.marginals([2] * 10, 1), PureLDP(1.0)), "true answer"),
     "schemes": (lambda: ldpopt.compare_schemes({"smokes": ["no", "yes"], "age": range(3)}, 1.0), "scheme"),
     "experiment": (lambda: compare_means(PROTOCOLS, answers, epsilons=[1.0, 2.0], sets=2, users=100), "nats"),
     "simulation": (lambda: ldpopt.simulate(COIN, [0.5, 0.5], population=100, repeats=20, rng=1), "100 people"),
@@ -147,10 +148,9 @@ def test_plot_draws_every_object_with_labels(name: str) -> None:
 
 
 def test_every_class_with_a_picture_is_drawn_in_these_tests() -> None:
-    drawn_elsewhere = {"SweepResult", "Estimate", "Comparison", "Design", "FrequencyDesign", "DesignComparison"}
-    drawn_elsewhere |= {"QuestionsDesign", "SurveyEstimate"}
+    drawn_elsewhere = {"SweepResult", "Estimate", "Comparison", "Design", "DesignComparison", "SurveyEstimate"}
     drawn = [build() for build, _ in OBJECTS.values()]
-    missing = {kind.__name__ for kind in PICTURES if not any(isinstance(thing, kind) for thing in drawn)}
+    missing = {kind.__name__ for kind in picture.registry if not any(isinstance(thing, kind) for thing in drawn)}
     assert missing <= drawn_elsewhere
 
 

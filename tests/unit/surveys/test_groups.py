@@ -96,7 +96,7 @@ def test_groups_are_the_estimates_of_parts_of_the_table_and_add_up():
     assert found["smokes"].fit is not None
     with pytest.raises(StatementError, match="more than 1000 groups"):
         one.estimate(reports.assign(name=range(1500)), by="name")
-    with pytest.raises(StatementError, match="counts have no groups"):
+    with pytest.raises(StatementError, match="counts do not show who is in a group"):
         one.estimate(one.count(reports), by="region")
     with pytest.raises(StatementError, match="has reports, not groups"):
         one.estimate(reports, by="smokes")
@@ -321,6 +321,9 @@ def test_simulated_surveys_have_the_planned_errors(folder):
     expected = Survey.from_toml("s.toml").precision("smokes", prior=[0.9, 0.1]).variances[1] / 500
     assert abs(found["rmse"]["smokes", "yes"] ** 2 / expected - 1) < 5 * math.sqrt(2 / 15)
     assert (np.abs(found["coverage"] - 0.95) < 4.5 * math.sqrt(0.0475 / 15) + 0.01).all()
+    alone = run_cli("survey", "simulate", "s.toml", "--people", 50, "--repeats", 2)
+    assert "equal shares of the answers are supposed for smokes" in alone.stderr  # not for health, which has a prior
+    assert "health" not in alone.stderr
     Path("shares.toml").write_text("[drinks]\nno = 1\n")
     refused = run_cli("survey", "simulate", "s.toml", "--people", 50, "--shares", "shares.toml")
     assert refused.exit_code == 2

@@ -24,6 +24,7 @@ from ldpopt.foundation.budget import Budget
 from ldpopt.frequencies.yes_no import TOTAL, WordChoices, YesNoPatterns, draw_order
 from ldpopt.mechanism.questions import Question
 from ldpopt.studies.folders import count_folder, privatize_folder
+from ldpopt.studies.survey_simulation import simulate_survey
 from ldpopt.surveys.joint import JOINT
 
 # The table of the best joint report: sum of the variances of all 2 d shares, from an independent search
@@ -506,3 +507,15 @@ def test_a_changed_file_is_refused_or_its_claims_fail(tmp_path):
                 Survey.load(tmp_path / "t.json")
         else:
             assert Survey.load(tmp_path / "t.json").joint.certificate.recheck()
+
+
+@pytest.mark.parametrize("answers", [["no", "yes"], ["never", "sometimes", "often"]], ids=["patterns", "design"])
+def test_simulated_joint_reports_have_the_planned_errors(answers):
+    survey = Survey({"smokes": answers, "drinks": ["no", "yes"]}, epsilon=3.0, scheme="joint")
+    shares = {"smokes": dict(zip(answers, [0.7, 0.2, 0.1], strict=False)), "drinks": {"no": 0.6, "yes": 0.4}}
+    shares["smokes"][answers[-1]] += 1 - sum(shares["smokes"].values())
+    found = simulate_survey(survey, 400, shares=shares, repeats=40, rng=1).set_index(["question", "answer"])
+    for name in survey.questions:
+        assert found["truth"][name].to_dict() == pytest.approx(shares[name])
+        worst = survey.precision(name).variances / 400  # no distribution of the answers has larger ones
+        assert (found["rmse"][name].to_numpy() ** 2 <= worst * (1 + 5 * math.sqrt(2 / 40))).all()

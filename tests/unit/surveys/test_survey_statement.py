@@ -95,7 +95,7 @@ def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
         ('workload = "prefix"', 'workload = "prefx"', "did you mean 'prefix'"),
         ('workload = "prefix"', 'utility = "idntity"', "did you mean 'identity'"),
         ('missing = "leave"', 'missing = "leave"\nmissing_label = "x"', "missing_label has no effect here"),
-        ('missing = "leave"', "values = [1, 2, 3]", "values are those of a mean"),
+        ('missing = "leave"', "values = [1, 2, 3]", "values are for the workload mean"),
         ("epsilon = 3.0\n", "", "a share needs the epsilon of a person"),
         ("epsilon = 3.0", "epsilon = -1", "epsilon"),
         ("epsilon = 3.0", 'epsilon = 3.0\nscheme = "one_question"', "there are no shares"),
@@ -137,7 +137,7 @@ def test_the_verbs_work_together_with_weights_keys_and_doubts(folder: Path) -> N
     assert "not copied: person; --keep NAME" in made.stderr
     for options, said in (([], True), (["--weights", "answers.csv", "w"], False)):
         planned = run_cli("survey", "plan", "s.json", "--people", "900", *options)
-        assert (planned.exit_code, "without the weights in w" in planned.stderr) == (0, said)
+        assert (planned.exit_code, "the survey has weights in w" in planned.stderr) == (0, said)
     assert pd.read_parquet("one.parquet").equals(pd.read_parquet("two.parquet"))
     found = json.loads(run_cli("survey", "estimate", "s.json", "one.parquet", "--json", "-").stdout)
     answers = pd.read_csv("answers.csv", keep_default_na=False)

@@ -21,7 +21,7 @@ from ldpopt.designing import DesignCertificate
 from ldpopt.errors import StatementError
 from ldpopt.mechanism.questions import Question
 from ldpopt.plotting.report import report
-from ldpopt.plotting.report.results import Precision
+from ldpopt.plotting.report.results import Result, _with_precision
 from ldpopt.plotting.report.words import number_in_words
 from ldpopt.problem.design_problem import DesignProblem
 
@@ -90,12 +90,16 @@ def test_precision_agrees_with_simulated_surveys() -> None:
     best = lo.design(lo.Workload.prefix(4), lo.PureLDP(1.0))
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     wanted = np.asarray(best.workload.matrix)
-    found = Precision.of(best.mechanism.channel, best.estimator, wanted, prior, best.workload.names)
+    result = Result(best.privacy, 1.0, best.mechanism, best.value, "average variance", 0.0, "")
+    found = _with_precision(result, best, prior, best.workload.names)
+    assert found.precision is not None
     rng = np.random.default_rng(1)
     people = rng.choice(4, size=200_000, p=prior)
     reports = np.asarray(best.mechanism.sample(people, rng=rng))
-    np.testing.assert_allclose(best.estimator[:, reports].std(axis=1), found.deviation, rtol=0.02, atol=1e-6)
-    np.testing.assert_allclose(wanted[:, people].std(axis=1), found.truthful, rtol=0.02, atol=1e-6)
+    np.testing.assert_allclose(
+        best.estimator[:, reports].std(axis=1), found.precision.variances**0.5, rtol=0.02, atol=1e-6
+    )
+    np.testing.assert_allclose(wanted[:, people].std(axis=1), np.sqrt(found.truthful), rtol=0.02, atol=1e-6)
 
 
 NOTIONS: list[tuple[Any, str]] = [

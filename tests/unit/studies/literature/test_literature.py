@@ -174,7 +174,7 @@ def test_tight_constraints_are_tight_and_the_known_closed_forms():
     distance = np.abs(np.subtract.outer(line, line))
     kernel = lo.closed_forms.kernel(distance, [0.3, 0.3, 0.4], 1.0)
     assert literature.tight_constraints(lo.MetricDP(1.0, distance)).channel == pytest.approx(kernel.channel, abs=1e-12)
-    with pytest.raises(NotRepresentableError, match="weight of 0 is -"):
+    with pytest.raises(NotRepresentableError, match="report 0 would have the weight -"):
         literature.tight_constraints(lo.Problem(np.full(5, 0.2), "identity", lo.GraphDP(0.2, nx.star_graph(4))))
 
 

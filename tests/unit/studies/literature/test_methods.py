@@ -45,7 +45,7 @@ def test_comparison_is_shown_as_text_html_table_and_data() -> None:
     found = lo.compare(COIN)
     for text in (repr(found), found._repr_html_()):
         assert all(row.name in text for row in found.rows)
-        assert "does not apply: planar Laplace: it needs places" in text
+        assert "does not apply: planar Laplace: planar noise needs two coordinates" in text
     table = found.to_frame()
     assert list(table.index) == [row.name for row in found.rows]
     assert table.loc["highs (compact)", "kind"] == "solver"
