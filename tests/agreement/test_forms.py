@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import linprog
 
 import ldpopt as lo
-from builders import all_events, hops, single_events
+from builders import all_events, hops, single_events, thorough_or
 from ldpopt import constraints
 from ldpopt.mechanism.repair import repair
 from ldpopt.solving.exact.optimum import exact_optimum
@@ -92,7 +92,7 @@ def test_entry_wise_forms_agree_with_the_definition(seed, epsilon, delta):
     assert values[0] == pytest.approx(plain(problem, complete(problem), delta), abs=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(thorough_or(3, 6)))
 @pytest.mark.parametrize("epsilon, delta", [(0.3, 0.05), (1.0, 0.2), (0.0, 0.1), (2.0, 0.01)])
 def test_generated_events_agree_with_all_events_and_the_definition(seed, epsilon, delta):
     problem = statement(seed, lambda n: lo.ApproximateLDP(epsilon, delta))
@@ -156,7 +156,7 @@ NOTIONS = {
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(thorough_or(1, 3)))
 def test_solvers_agree(notion, seed):
     problem = statement(seed, NOTIONS[notion])
     answers = [lo.solve(problem, solver=name) for name in ("highs", "cbc", "cvxpy")]
@@ -279,7 +279,7 @@ def exceptional(seed, kind, epsilon):
     return problem, inputs if kind != "one-sided" else sensitive, own
 
 
-CASES = [(kind, seed) for kind in ("one-sided", "utility-optimized") for seed in range(12)]
+CASES = [(kind, seed) for kind in ("one-sided", "utility-optimized") for seed in range(thorough_or(6, 12))]
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5, 5.0])

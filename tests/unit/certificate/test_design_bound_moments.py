@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import ldpopt as lo
 import ldpopt_check as checker
+from builders import cases
 from ldpopt import PureLDP, Workload
 from ldpopt.certificate.design_bound_moments import Levels, MomentBound
 from ldpopt.certificate.design_bound_product import ProductBound, Spectrum
@@ -98,6 +99,7 @@ def all_sets(d: int) -> tuple[Any, Any]:
 
 @example(4, [1, 1, 5, 4], "log(2)")  # no step is whole up to the end of the floats
 @example(3, [3, 3, 1, 0], 1.0)
+@cases(40)
 @given(st.integers(2, 4), st.lists(st.integers(0, 5), min_size=4, max_size=4), st.sampled_from(["log(2)", 1.0, 3.0]))
 def test_no_set_costs_more_than_the_multipliers_allow(d: int, mu: list[int], epsilon: Any) -> None:
     """All sets of up to 16 answers; the bound is not below that in closed form."""

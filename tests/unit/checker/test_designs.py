@@ -73,12 +73,11 @@ def test_the_error_is_that_of_the_estimator_that_is_used(data: Any, name: str) -
 def test_false_claims_are_refused_and_true_ones_need_a_new_digest(data: Any, name: str) -> None:
     """A false claim with a new digest too; a true one for its old digest only."""
     counted = {False: 0, True: 0}
-    cases = list(tamperings(data))
-    for what, other, is_false in sample_or_all(cases[:: 3 if name in ALL_SETS else 1], 30):
+    for what, other, is_false in tamperings(data, thorough_or(15, 90 if name in ALL_SETS else None)):
         assert refused(checker.check_design, {**other, "digest": data["digest"]}), what
         assert refused(checker.check_design, other) == is_false, what
         counted[is_false] += 1
-    assert counted[True] >= thorough_or(15, 40)
+    assert counted[True] >= thorough_or(8, 40)
     assert counted[False] >= thorough_or(0, 1)
 
 
@@ -251,7 +250,7 @@ def test_no_file_a_folder_and_a_pipe(tmp_path: Path, capsys: Any) -> None:
 def test_a_file_cut_off_or_with_a_byte_changed_is_refused(name: str, tmp_path: Path) -> None:
     text = json.dumps(json.loads(saved(name))).encode()
     path, rng = tmp_path / "file.json", np.random.default_rng(0)
-    for _ in range(40):
+    for _ in range(thorough_or(20, 40)):
         path.write_bytes(text[: int(rng.integers(len(text)))])
         assert refused(checker.check, path)
         place, other = int(rng.integers(len(text))), bytearray(text)
@@ -284,7 +283,7 @@ ABSURD += [1e308, 5e-324, -1e308, 10**399]
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("name", sample_or_all(ABSURD_CASES, 3))
+@pytest.mark.parametrize("name", sample_or_all(ABSURD_CASES, 2))
 def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
     data = json.loads(saved(name))
 

@@ -33,7 +33,7 @@ def second_moment_variance(made, weights):
         Workload.prefix(6),
         Workload.ranges(5),
         Workload.mean(range(7)),
-        Workload.marginals([2, 3], 1),
+        pytest.param(Workload.marginals([2, 3], 1), marks=pytest.mark.long),
     ],
 )
 @pytest.mark.parametrize("skewed", [False, True])
@@ -71,6 +71,7 @@ def test_few_reports(workload):
     assert 2**made.bits >= made.n_reports > 2 ** (made.bits - 1)
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_rows():
     rows = np.random.default_rng(0).integers(0, 3, (100_000, 4))
     made = design(Workload(rows), PureLDP(1.0))
@@ -134,7 +135,7 @@ def test_any_unit(scale):
     assert made.value / scale / scale == pytest.approx(design(Workload.prefix(4), PureLDP(1.0)).value, rel=1e-6)
 
 
-@pytest.mark.parametrize("epsilon", [30.0, 700.0])
+@pytest.mark.parametrize("epsilon", [30.0, pytest.param(700.0, marks=pytest.mark.long)])
 def test_a_trivial_bound_needs_no_multipliers(epsilon):
     """Variances are not negative: where floats prove nothing the certificate claims 0, and holds."""
     made = design(Workload.mean(range(5)), PureLDP(epsilon), weights=[0, 1, 3, 0, 1])
