@@ -380,7 +380,7 @@ def test_thousands_of_questions():
     survey = Survey({f"q{k}": ["no", "yes"] for k in range(d)}, epsilon=4.0, scheme="joint")
     row = (np.random.default_rng(1).random(d) < 0.3).astype(np.int8)
     draws = np.random.default_rng(2)
-    reports = survey.joint.source.privatize(np.broadcast_to(row, (200_000, d)), draws)
+    reports = survey.joint.source.privatize(np.broadcast_to(row, (thorough_or(50_000, 200_000), d)), draws)
     counts = Counts.of(survey.joint.source, reports)
     truth, inside = np.stack([1 - row, row], axis=1), []
     for place, name in list(enumerate(survey.questions))[:: thorough_or(20, 4)]:
