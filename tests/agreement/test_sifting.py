@@ -87,7 +87,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("seed, shape, utility, prior", CASES[: thorough_or(len(UTILITIES), None)])
+@pytest.mark.parametrize("seed, shape, utility, prior", CASES[thorough_or(-len(UTILITIES), None) :])
 def test_all_methods_agree_and_are_certified(seed, shape, utility, prior):
     epsilon, delta = EPSILONS[5 * seed % 11], DELTAS[max(0, 7 * seed % 10 - 4)]
     agree(statement(seed, shape, utility, prior, epsilon, delta))

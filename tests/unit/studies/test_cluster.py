@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from builders import run_cli, seconds
+from builders import THOROUGH, run_cli, seconds
 from ldpopt import (
     Counts,
     Mechanism,
@@ -46,8 +46,11 @@ KEY = SecretKey(bytes(range(32)))
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
+    """Two workers: processes in the thorough set, and otherwise threads."""
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=THOROUGH, protocol="tcp", dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -197,6 +200,7 @@ def test_reports_that_are_sets_are_counted_in_folders(client: Any, tmp_path: Pat
     assert abs(found.values[7] - 1) < 6 * found.std_error[7]
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_costs_no_report(client: Any, tmp_path: Path) -> None:
     source, target = write(tmp_path / "answers", 24, 20_000), tmp_path / "reports"
     seen: dict[str, tuple[int, int]] = {}

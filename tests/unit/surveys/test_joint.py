@@ -258,7 +258,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_intervals_of_questions_and_pairs_cover_as_stated(kind):
-    rounds, size = thorough_or(60, 400), 600
+    rounds, size = thorough_or(30, 400), 600
     survey = Survey(ANSWERS[kind], epsilon=2.5, scheme="joint")
     covered, values = {name: [] for name in [*SHARES, "pair"]}, []
     draws = np.random.default_rng(3)
