@@ -116,6 +116,7 @@ def test_a_solve_deep_in_the_simplex(folder: Path) -> None:
     assert last.endswith("ldpopt: interrupted")
 
 
+@pytest.mark.long
 def test_a_list_of_extreme_points(folder: Path) -> None:
     model("slow.toml", 6, "'log(2)'")
     Command("vertices", "slow.toml").interrupt("extreme points")

@@ -15,7 +15,7 @@ from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.problem.design_problem import DesignProblem
 
 
-@pytest.mark.parametrize("how", [{}, {"weights": [1, 2, 3, 0, 4]}, {"objective": "worst_case"}])
+@pytest.mark.parametrize("how", [*thorough_or([], [{}]), {"weights": [1, 2, 3, 0, 4]}, {"objective": "worst_case"}])
 def test_no_mechanism_of_the_literature_is_better(how: dict) -> None:
     found = compare_designs(Workload.ranges(5), PureLDP(1.0), **how)
     assert len(found.others) == 7

@@ -110,7 +110,9 @@ def test_a_trivial_bound_needs_no_multipliers(epsilon):
 
 
 @pytest.mark.parametrize("workload", [Workload.prefix(4), Workload.mean(range(6))], ids=["prefix", "mean"])
-@pytest.mark.parametrize(("epsilon", "gap"), [(1e-6, 1e-6), (1.0, 1e-6), (10.0, 1e-5), (14.0, 1e-3), (15.0, 0.1)])
+@pytest.mark.parametrize(
+    ("epsilon", "gap"), [(1e-6, 1e-6), (10.0, 1e-5), (15.0, 0.1), *thorough_or([], [(1.0, 1e-6), (14.0, 1e-3)])]
+)
 def test_worst_case_at_every_budget(workload, epsilon, gap):
     # At 15 the bound depends on the last digits of the libraries: gaps of 3e-5 and 4e-2 were seen.
     assert design(workload, PureLDP(epsilon), objective="worst_case").relative_gap <= gap

@@ -232,6 +232,7 @@ def test_large_designs_have_the_values_and_gaps_of_the_search_by_hand(
     assert bound + proved_gap == made.certificate.achieved
 
 
+@pytest.mark.long
 def test_the_same_design_as_with_a_listed_channel() -> None:
     """Where both can be made, the value is the same up to rounding, since the best sets depend on few questions."""
     for k, epsilon in ((1, 1.0), (2, 3.0)):

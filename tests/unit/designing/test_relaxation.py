@@ -37,7 +37,7 @@ def test_weights_that_are_not_equal(weights):
     assert made.relative_gap <= gap
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 0.05, 4.0])
+@pytest.mark.parametrize("epsilon", thorough_or([1e-3, 4.0], [1e-3, 0.05, 4.0]))
 def test_small_and_large_budgets(epsilon):
     gap = thorough_or(2e-2, 5e-3)
     made = rechecked(design(Workload.prefix(N), PureLDP(epsilon), gap=gap))
