@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import itertools
 import json
@@ -82,15 +83,24 @@ def seconds(usual: float) -> float:
 # Processes.
 
 
-def run_cli(*args: object, stdin: str | None = None) -> Any:
-    """Call the command line in this process; the result has ``exit_code``, ``stdout``, ``stderr``, ``exception``."""
-    from typer.testing import CliRunner
+@functools.cache
+def _command_line() -> Any:
+    """The application; typer makes its commands once, since that takes 60 times as long as a refusal."""
+    from typer import testing
 
     from ldpopt.cli import printing
     from ldpopt.cli.app import app
 
+    testing._get_command = functools.cache(testing._get_command)
     printing.LONG_TASK = 1e6  # a busy machine adds no lines
-    return CliRunner().invoke(app, [str(arg) for arg in args], input=stdin)
+    return app
+
+
+def run_cli(*args: object, stdin: str | None = None) -> Any:
+    """Call the command line in this process; the result has ``exit_code``, ``stdout``, ``stderr``, ``exception``."""
+    from typer.testing import CliRunner
+
+    return CliRunner().invoke(_command_line(), [str(arg) for arg in args], input=stdin)
 
 
 def cli_output(*args: object, stdin: str | None = None) -> str:

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from builders import thorough_or
-
 Data = dict[str, Any]
 
 UNIT = 2**53
@@ -69,10 +67,11 @@ def first_row(rows: list[list[float]]) -> list[float]:
     return [math.fsum([1.0, *(-entry for entry in column)]) for column in zip(*rows[1:], strict=True)] or rows[0]
 
 
-def tamperings(data: Data) -> Iterator[tuple[str, Data, bool]]:
+def tamperings(data: Data, most: int | None = None) -> Iterator[tuple[str, Data, bool]]:
     """Name, changed file with a digest that fits, and whether the claim is then false; each once.
 
-    Of a large file every fourth, unless the thorough set runs.
+    About ``most`` of them, spread over all kinds of changes and beginning with another one for each file, or all
+    if ``most`` is None.
     """
     makers = [_of_any, _of_claims]
     kinds = {"size": [_of_frequencies], "kinds": [_of_questions]}
@@ -80,7 +79,8 @@ def tamperings(data: Data) -> Iterator[tuple[str, Data, bool]]:
     makers += [_of_privacy, _of_multipliers]
     text = json.dumps(data)
     changes = [change for maker in makers for change in maker(data)]
-    for name, change, is_false in changes[:: thorough_or(4, 1) if len(text) > 100_000 else 1]:
+    step = max(1, len(changes) // most) if most else 1
+    for name, change, is_false in changes[len(text) % step :: step]:
         other = json.loads(text)
         change(other)
         if not is_false and name != "another title":

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 import ldpopt as lo
-from builders import distances, pairwise_rows
+from builders import distances, pairwise_rows, thorough_or
 from ldpopt import closed_forms
 from ldpopt.closed_forms.recognize import recognize
 from ldpopt.errors import NotRepresentableError
@@ -74,7 +74,7 @@ def random_prior(n, seed):
 def test_top_k_is_the_optimum_for_both_meanings_of_delta(n, epsilon, delta, subsets):
     if subsets and n > 3:
         n = 4
-    for seed in range(2):
+    for seed in range(thorough_or(1, 2)):
         prior = random_prior(n, seed)
         found = optimum(np.diag(prior), complete(n, epsilon), delta, subsets)
         assert closed_forms.top_k(prior, epsilon, delta).value == pytest.approx(found, abs=1e-8)

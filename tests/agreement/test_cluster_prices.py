@@ -48,6 +48,7 @@ def test_a_cluster_gives_the_same_channel(small_is_large):
     assert not any("executor" in note for note in spread.notes)
 
 
+@pytest.mark.long
 def test_a_dask_client_prices(small_is_large):
     distributed = pytest.importorskip("distributed")
     problem = synthetic_city(80, rng=1).problem(1.0)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from builders import is_vertex, listed_channels, pairwise_rows
+from builders import is_vertex, listed_channels, pairwise_rows, sample_or_all
 from ldpopt.polytope.double_description import enumerate_vertices, rank
 from ldpopt.polytope.halfspaces import halfspaces
 from ldpopt.privacy import ApproximateLDP, GraphDP, MetricDP, PureLDP
@@ -156,7 +156,7 @@ def test_every_vertex_is_private_and_has_full_rank(case):
     notion = privacy("log(3)")
     polytope = halfspaces(notion, n, m)
     channels = listed_channels(polytope)
-    for channel in channels:
+    for channel in sample_or_all(channels, 40):
         assert notion.audit(channel).verdict == "certified"
     for channel in channels[:: max(1, len(channels) // 40)]:
         assert is_vertex(polytope, channel)

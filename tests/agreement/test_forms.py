@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import linprog
 
 import ldpopt as lo
-from builders import all_events, hops, single_events
+from builders import all_events, hops, single_events, thorough_or
 from ldpopt import constraints
 from ldpopt.mechanism.repair import repair
 from ldpopt.solving.exact.optimum import exact_optimum
@@ -92,7 +92,7 @@ def test_entry_wise_forms_agree_with_the_definition(seed, epsilon, delta):
     assert values[0] == pytest.approx(plain(problem, complete(problem), delta), abs=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(thorough_or(3, 6)))
 @pytest.mark.parametrize("epsilon, delta", [(0.3, 0.05), (1.0, 0.2), (0.0, 0.1), (2.0, 0.01)])
 def test_generated_events_agree_with_all_events_and_the_definition(seed, epsilon, delta):
     problem = statement(seed, lambda n: lo.ApproximateLDP(epsilon, delta))
@@ -155,10 +155,10 @@ NOTIONS = {
 }
 
 
-@pytest.mark.parametrize("notion", NOTIONS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("notion", [*NOTIONS, "one-sided", "utility-optimized"])
+@pytest.mark.parametrize("seed", range(thorough_or(1, 3)))
 def test_solvers_agree(notion, seed):
-    problem = statement(seed, NOTIONS[notion])
+    problem = statement(seed, NOTIONS[notion]) if notion in NOTIONS else exceptional(seed + 1, notion, 1.0)[0]
     answers = [lo.solve(problem, solver=name) for name in ("highs", "cbc", "cvxpy")]
     assert [answer.value for answer in answers] == pytest.approx([answers[0].value] * 3, abs=1e-7)
     sign = 1 if problem.utility.sense == "gain" else -1
@@ -279,7 +279,7 @@ def exceptional(seed, kind, epsilon):
     return problem, inputs if kind != "one-sided" else sensitive, own
 
 
-CASES = [(kind, seed) for kind in ("one-sided", "utility-optimized") for seed in range(12)]
+CASES = [(kind, seed) for kind in ("one-sided", "utility-optimized") for seed in range(thorough_or(6, 12))]
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5, 5.0])
@@ -306,15 +306,6 @@ def test_exact_optima_lie_between_value_and_bound(kind, seed):
     assert sign * proof.achieved <= sign * (high if sign > 0 else low)
     assert sign * (low if sign > 0 else high) <= sign * proof.bound
     assert abs(proof.bound - proof.achieved) < 1e-9
-
-
-@pytest.mark.parametrize("solver", ["highs", "cbc", "cvxpy"])
-def test_every_solver_agrees(solver):
-    for kind in ("one-sided", "utility-optimized"):
-        problem, tied, own = exceptional(1, kind, 1.0)
-        answer = lo.solve(problem, solver=solver)
-        assert answer.value == pytest.approx(plain(problem, complete(problem), tied=tied, own=own), abs=1e-6)
-        assert lo.certify(answer).relative_gap < 1e-5
 
 
 def test_side_constraints_count():

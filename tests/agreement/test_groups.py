@@ -60,7 +60,8 @@ def test_a_cover_raises_every_price_and_is_distributed_in_groups(n, m, has_group
         assert taken == pytest.approx(groups.distributed(groups.summed(taken)), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [pytest.param(0.3, marks=pytest.mark.long), 1.0])
+@pytest.mark.long
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_rounds_with_groups_prove_a_bound_and_end_at_the_optimum(monkeypatch, epsilon):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
     monkeypatch.setattr(coarse, "GROUPED", 20)

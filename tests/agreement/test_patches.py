@@ -60,12 +60,12 @@ def test_a_cover_of_some_entries_is_the_cover_without_the_others(m, n, seed):
     assert cover_sparse(need, (row, column, rays[row, column]), weights) == pytest.approx(cover(need, rays, weights))
 
 
-def test_memory_is_estimated_for_the_sizes_that_patches_alone_solve():
+def test_memory_is_estimated_for_the_sizes_that_patches_alone_solve(monkeypatch):
     assert method.WHOLE == patches.WHOLE
-    problem = grid(60, 1.0, 0)
-    form = ProblemForm.of(problem)
-    assert method._bytes(form) == method.PATCHES_BYTES * 3600**2
-    assert method._bytes(ProblemForm.of(grid(5, 1.0, 0))) == method.ENTRY_BYTES * 625
+    monkeypatch.setattr(method, "WHOLE", 99)
+    assert method._bytes(ProblemForm.of(grid(10, 1.0, 0))) == method.PATCHES_BYTES * 100**2
+    monkeypatch.setattr(method, "WHOLE", 100)
+    assert method._bytes(ProblemForm.of(grid(10, 1.0, 0))) == method.ENTRY_BYTES * 100**2
 
 
 @pytest.mark.parametrize(("epsilon", "loss"), [(2.0, "distance"), (1.5, "identity"), (2.5, "distance")])

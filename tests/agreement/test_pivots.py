@@ -40,7 +40,7 @@ def least_cost(costs, root, cone):
     return linprog(costs, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=bounds, method="highs").fun
 
 
-@cases(60)
+@cases(40)
 @given(
     st.integers(3, 40),
     st.integers(0, 10**6),

@@ -148,7 +148,7 @@ def test_value_and_bound_of_every_round_enclose_the_optimum(statement):
     assert offset + unit * values[-1] >= optimum - slack
 
 
-@cases(40)
+@cases(30)
 @given(statements(), st.sampled_from(["loss", "gain"]))
 def test_rays_find_the_optimum_of_all_pairs(statement, sense):
     prior, table, privacy, distance, epsilon = statement
@@ -270,7 +270,7 @@ def test_clustered_points_do_not_stall(epsilon):
     assert lo.certify(answer).relative_gap <= 1e-2
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.3, marks=pytest.mark.long), 1.0])
 def test_a_coarse_start_gives_private_rays_and_a_valid_bound(monkeypatch, epsilon):
     monkeypatch.setattr("ldpopt.solving.methods.rays.generation.VIEW_INPUTS", 20)
     city = synthetic_city(90, rng=2)

@@ -35,7 +35,7 @@ except ImportError:
 IS_REQUIRED = os.environ.get("LDPOPT_BROWSER") == "required"
 pytestmark = pytest.mark.skipif(CHROMIUM is None and not IS_REQUIRED, reason="no Chromium, or no playwright")
 
-PEOPLE = int(os.environ.get("LDPOPT_PEOPLE", thorough_or(6, 100)))
+PEOPLE = int(os.environ.get("LDPOPT_PEOPLE", thorough_or(3, 100)))
 BRANCHES = ["art", "build", "care", "chem", "edu", "farm", "food", "gov", "health", "hotel", "it", "law", "media"]
 WORDS = {
     "consent": "I take part of my own free will.",
@@ -217,6 +217,7 @@ def test_without_connection_the_report_is_kept_and_sent_later(server: Server, ne
     assert page.is_hidden("#outbox")
 
 
+@pytest.mark.long
 def test_a_mailed_file_sends_from_the_disk(server: Server, new_page: Callable[..., Page], tmp_path: Any) -> None:
     path = tmp_path / "form.html"
     path.write_text(page_of(survey(), to=server.url + "reports"), encoding="utf-8")
@@ -227,6 +228,7 @@ def test_a_mailed_file_sends_from_the_disk(server: Server, new_page: Callable[..
     assert [command for command, _, _ in server.requests] == ["POST"]  # no preflight
 
 
+@pytest.mark.long
 def test_without_an_address_nothing_is_sent_and_the_message_is_a_file(
     new_page: Callable[..., Page], tmp_path: Any
 ) -> None:
@@ -270,6 +272,7 @@ def test_spies_reach_nothing(server: Server, new_page: Callable[..., Page]) -> N
     spy.http.server_close()
 
 
+@pytest.mark.long
 def test_storage_switched_off_is_said_and_still_sends(server: Server, new_page: Callable[..., Page]) -> None:
     server.page = page_of(survey(), to="reports")
     page = new_page()
@@ -291,6 +294,7 @@ def test_without_scripts_nothing_can_be_sent(server: Server, new_page: Callable[
     assert page.is_disabled("button[type=submit]")
 
 
+@pytest.mark.long
 def test_an_invitation_leaves_the_address_and_is_sent_once(server: Server, new_page: Callable[..., Page]) -> None:
     server.page = page_of(survey(), to="reports")
     page, code = new_page(), "0123456789abcdef" * 2
@@ -306,6 +310,7 @@ def test_an_invitation_leaves_the_address_and_is_sent_once(server: Server, new_p
     assert all(code not in path for _, path, _ in server.requests)
 
 
+@pytest.mark.long
 def test_a_shared_device_asks_the_next_person_and_keeps_what_waits(
     new_page: Callable[..., Page], tmp_path: Any
 ) -> None:
@@ -325,6 +330,7 @@ def test_a_shared_device_asks_the_next_person_and_keeps_what_waits(
     assert len(set(messages)) == 3
 
 
+@pytest.mark.long
 def test_one_question_is_drawn_and_stays_the_same(server: Server, new_page: Callable[..., Page]) -> None:
     server.page = page_of(Survey({f"q{i}": COIN for i in range(5)}, scheme="one_question"), to="reports")
     page = new_page()
@@ -339,6 +345,7 @@ def test_one_question_is_drawn_and_stays_the_same(server: Server, new_page: Call
     assert {name for name, report in reports.items() if report is not None} == set(asked)
 
 
+@pytest.mark.long
 def test_open_questions_and_consent_are_asked_for(server: Server, new_page: Callable[..., Page]) -> None:
     server.page = page_of(survey(), to="reports")
     page = new_page()
@@ -353,6 +360,7 @@ def test_open_questions_and_consent_are_asked_for(server: Server, new_page: Call
     assert json.loads(submit(page))["reports"]["branch"] is None
 
 
+@pytest.mark.long
 def test_the_keyboard_is_enough(server: Server, new_page: Callable[..., Page]) -> None:
     server.page = page_of(Survey({"smokes": COIN}), to="reports")
     page = new_page()
@@ -363,7 +371,7 @@ def test_the_keyboard_is_enough(server: Server, new_page: Callable[..., Page]) -
     assert page.evaluate("document.activeElement.id") == "receipt"
 
 
-@pytest.mark.parametrize("language", ["en", "de", "fr"])
+@pytest.mark.parametrize("language", thorough_or(["de"], ["en", "de", "fr"]))
 def test_no_language_scrolls_sideways_on_a_small_phone(
     language: str, new_page: Callable[..., Page], tmp_path: Any
 ) -> None:
@@ -414,6 +422,7 @@ def test_a_joint_report_is_one_column(server: Server, new_page: Callable[..., Pa
     assert len(report[1].split()) == study.form()["joint"]["patterns"]["size"]
 
 
+@pytest.mark.long
 def test_with_fake_data_the_shares_are_those_of_the_column(server: Server, new_page: Callable[..., Page]) -> None:
     study = Survey({"a": COIN, "b": COIN}, scheme="fake_data")
     server.page = page_of(study, to="reports")

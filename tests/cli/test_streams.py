@@ -27,13 +27,13 @@ def test_a_closed_pipe_ends_quietly(folder: Path, coin: str) -> None:
 
 
 ALL = [
+    ("--help",),
     ("solve", "coin.toml"),
     ("check", "coin.toml"),
-    ("--help",),
     ("solve", "coin.toml", "--json", "-"),
     ("--version",),
 ]
-COMMANDS = thorough_or(ALL[::2], ALL)
+COMMANDS = thorough_or(ALL[:1], ALL)
 
 
 @pytest.fixture(params=thorough_or([""], ["", "1"]), ids=lambda value: "unbuffered" if value else "buffered")
@@ -54,11 +54,12 @@ def test_a_full_disk_is_one_line(folder: Path, args: tuple[str, ...]) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 @pytest.mark.usefixtures("_buffering")
 def test_a_message_that_cannot_be_written_changes_no_exit_code(folder: Path) -> None:
-    codes = []
-    for model in ("coin.toml", "missing.toml", "impossible.toml"):
+    codes = {}
+    for model in thorough_or(("coin.toml", "impossible.toml"), ("coin.toml", "missing.toml", "impossible.toml")):
         with Path("/dev/full").open("w") as full, start_cli("solve", model, stdout=full, stderr=full) as program:
-            codes.append(program.wait(seconds(20)))
-    assert codes == [2, 2, 3]
+            codes[model] = program.wait(seconds(20))
+    assert codes.pop("impossible.toml") == 3
+    assert set(codes.values()) == {2}
 
 
 @pytest.mark.usefixtures("_buffering")
@@ -79,7 +80,7 @@ def test_help_starts_fast() -> None:
 
     def cpu(*command: str) -> float:
         best = math.inf
-        for _ in range(3):
+        for _ in range(2):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)

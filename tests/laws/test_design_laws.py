@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from builders import cases
 from ldpopt import PureLDP, Workload, design
 from ldpopt.certificate.design_statement import Statement, value_of
-from ldpopt.designing import literature
 
 ROUNDING = 1e-9
 """Relative size of what floats may add to a number that is compared with a proved one."""
@@ -239,20 +238,3 @@ def test_worst_case_is_the_largest_average(rows, epsilon, seed):
     other = np.random.default_rng(seed).dirichlet(np.ones(rows.shape[1]))
     assert best(rows, epsilon, other).bound <= worst.value
     assert worst.bound <= best(rows, epsilon).worst_variance * (1 + ROUNDING)
-
-
-@cases(3)
-@given(questions(), st.floats(0.2, 4.0))
-def test_no_mechanism_of_the_literature_is_better(question, epsilon):
-    rows, weights = question
-    n, workload = rows.shape[1], Workload(rows)
-    made = best(rows, epsilon, weights)
-    channels = [literature.randomized_response(n, epsilon).channel, literature.unary_encoding(n, epsilon).channel]
-    channels += [literature.subset_selection(n, epsilon, size).channel for size in range(1, n)]
-    channels += [
-        literature.local_hashing(n, epsilon).channel,
-        literature.hadamard_response(n, epsilon),
-        literature.hierarchy(n, epsilon),
-    ]
-    for channel in channels:
-        assert literature.variance_of(workload, channel, weights) >= made.bound * (1 - ROUNDING)

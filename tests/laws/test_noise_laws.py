@@ -138,7 +138,7 @@ def test_neighbors_have_similar_exact_masses(noise):
 @pytest.mark.parametrize("noise", CONTINUOUS, ids=repr)
 def test_density_distribution_and_moments_agree(noise):
     # A grid of 1/64 meets every border of these sets but those of the staircase and the smooth density.
-    far = 60 * noise.sensitivity / float(noise.epsilon)
+    far = 32 * noise.sensitivity / float(noise.epsilon)
     edges = np.arange(0, math.ceil(far) * 64) / 64
     middle = (edges[1:] + edges[:-1]) / 2
     exact = isinstance(noise, (Staircase, Laplace))

@@ -11,8 +11,6 @@ import pytest
 from ldpopt import mean
 from ldpopt.errors import PrivacyViolationError
 
-EPSILONS = [0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 5.0, 8.0, 10.0]
-
 
 def test_worst_variances_at_epsilon_1():
     assert mean.RandomCensoring(1.0).worst_case_variance == pytest.approx(1.170673594, abs=5e-10)

@@ -50,6 +50,7 @@ def test_printed_values_and_ours_are_as_documented(tmp_path: Path) -> None:
     assert {key: found[key] for key in fixed} == {key: documented[key] for key in fixed}
 
 
+@pytest.mark.long
 def test_a_finished_part_is_kept_until_something_changes(tmp_path: Path) -> None:
     assert "introduction: done" in run_all(tmp_path, "--only", "introduction")
     state = tmp_path / "introduction" / "part.json"

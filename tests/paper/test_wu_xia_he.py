@@ -21,6 +21,7 @@ V5, V7 = [(0, 1), (100, 101)], [(0, 1), (2000, 2001)]
 BUDGETS = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "intervals, widenings, rates",
     [

@@ -28,7 +28,8 @@ def imported_names(node: ast.AST) -> Iterator[str]:
         yield from (alias.name for alias in node.names)
     is_for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
     for child in node.orelse if is_for_types else ast.iter_child_nodes(node):
-        yield from imported_names(child)
+        if not isinstance(child, ast.expr):
+            yield from imported_names(child)
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from builders import THOROUGH, seconds
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
-QUICK = ("01_survey", "05_places")
-"""Examples of the usual set; the thorough set runs all. `tests/paper/test_reproduction.py` runs those of the papers."""
+QUICK = ("05_places",)
+"""Example of the usual set; the thorough set runs all. `tests/paper/test_reproduction.py` runs those of the papers."""
 
 NEEDED = {
     "matplotlib": "matplotlib",

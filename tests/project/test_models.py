@@ -42,7 +42,8 @@ def test_model_has_its_expected_value(path: Path, tmp_path: Path) -> None:
         assert found.value == pytest.approx(model.expect.variance, abs=model.expect.tolerance, rel=0)
         assert found.relative_gap <= 1e-6
         assert again.design.workload.to_plain() == model.design.workload.to_plain()
-        assert ldpopt.design(**vars(again.design)).value == pytest.approx(found.value, rel=1e-9)
+        if THOROUGH:
+            assert ldpopt.design(**vars(again.design)).value == pytest.approx(found.value, rel=1e-9)
         return
     solution = ldpopt.solve(model.problem, solver=model.solver, time_limit=model.time_limit)
     assert solution.value == pytest.approx(model.expect.value, abs=model.expect.tolerance, rel=0)
@@ -51,7 +52,8 @@ def test_model_has_its_expected_value(path: Path, tmp_path: Path) -> None:
     assert certificate.audit.verdict == "certified"
     assert solution.mechanism.audit(model.problem.privacy).verdict == "certified"
     assert again.problem.utility.matrix.tolist() == model.problem.utility.matrix.tolist()
-    assert ldpopt.solve(again.problem).value == pytest.approx(solution.value, abs=1e-12)
+    if THOROUGH:
+        assert ldpopt.solve(again.problem).value == pytest.approx(solution.value, abs=1e-12)
 
 
 QUICKLY_COMPARED = ("coin", "worst_case", "zhou_model_2", "zhou_nary")

@@ -15,8 +15,6 @@ import ldpopt as lo
 from builders import cases
 from ldpopt.accounting import compose, product
 
-HALF = Fraction(1, 2)
-
 
 def channel(rng, n, m, zeros=False):
     values = rng.dirichlet(np.ones(m), n)

@@ -126,10 +126,6 @@ def scaled(text, factor):
     return str(Fraction(text) * factor)
 
 
-def nudged(text):
-    return np.nextafter(float.fromhex(text), np.inf).item().hex()
-
-
 TAMPERED = {
     "one unit of mass": (moved_mass, "achieved"),
     "a bound one ulp lower": (put("claim", "bound", lambda b: scaled(b, 1 - Fraction(1, 2**53))), "bound"),

@@ -18,40 +18,6 @@ from ldpopt.errors import StatementError
 from ldpopt.mechanism.repair import repair
 
 
-def second_moment_variance(made, weights):
-    """Average variance from the channel and the estimator alone."""
-    channel, estimator = made.mechanism.channel, made.estimator
-    by_answer = channel @ (estimator**2).sum(axis=0) - (made.workload.matrix**2).sum(axis=0)
-    return float(weights @ by_answer / weights.sum())
-
-
-@pytest.mark.parametrize("epsilon", ["log(3)", 4.0])
-@pytest.mark.parametrize(
-    "workload",
-    [
-        Workload.frequencies(5),
-        Workload.prefix(6),
-        Workload.ranges(5),
-        Workload.mean(range(7)),
-        Workload.marginals([2, 3], 1),
-    ],
-)
-@pytest.mark.parametrize("skewed", [False, True])
-def test_designs_are_private_unbiased_and_have_their_value(workload, epsilon, skewed):
-    n = workload.shape[1]
-    weights = 1.0 / np.arange(1, n + 1) if skewed else np.ones(n)
-    made = design(workload, PureLDP(epsilon), weights=weights, gap=1e-9)
-    assert made.mechanism.audit(made.privacy).verdict == "certified"
-    assert np.allclose(made.estimator @ made.mechanism.channel.T, workload.matrix, atol=1e-9)
-    # The best reports for marginals tell nothing of other contrasts: floats lose digits there.
-    tolerance = 1e-6 if workload.shape == (5, 6) else 1e-9
-    assert second_moment_variance(made, weights) == pytest.approx(made.value, rel=tolerance)
-    assert made.variance() @ weights / weights.sum() == pytest.approx(made.value, rel=tolerance)
-    assert made.exact
-    assert made.relative_gap <= min(tolerance, 1e-8)
-    assert made.certificate.recheck() == ()
-
-
 @pytest.mark.parametrize("n, epsilon", [(6, 0.5), (9, 1.0), (13, 3.0)])
 def test_the_closed_form_is_the_program(n, epsilon):
     closed = FrequencyDesign(FrequencyCertificate.of(2 * Workload.frequencies(n), PureLDP(epsilon)))
@@ -71,6 +37,7 @@ def test_few_reports(workload):
     assert 2**made.bits >= made.n_reports > 2 ** (made.bits - 1)
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_rows():
     rows = np.random.default_rng(0).integers(0, 3, (100_000, 4))
     made = design(Workload(rows), PureLDP(1.0))
@@ -134,7 +101,7 @@ def test_any_unit(scale):
     assert made.value / scale / scale == pytest.approx(design(Workload.prefix(4), PureLDP(1.0)).value, rel=1e-6)
 
 
-@pytest.mark.parametrize("epsilon", [30.0, 700.0])
+@pytest.mark.parametrize("epsilon", [30.0, pytest.param(700.0, marks=pytest.mark.long)])
 def test_a_trivial_bound_needs_no_multipliers(epsilon):
     """Variances are not negative: where floats prove nothing the certificate claims 0, and holds."""
     made = design(Workload.mean(range(5)), PureLDP(epsilon), weights=[0, 1, 3, 0, 1])
@@ -143,7 +110,9 @@ def test_a_trivial_bound_needs_no_multipliers(epsilon):
 
 
 @pytest.mark.parametrize("workload", [Workload.prefix(4), Workload.mean(range(6))], ids=["prefix", "mean"])
-@pytest.mark.parametrize(("epsilon", "gap"), [(1e-6, 1e-6), (1.0, 1e-6), (10.0, 1e-5), (14.0, 1e-3), (15.0, 0.1)])
+@pytest.mark.parametrize(
+    ("epsilon", "gap"), [(1e-6, 1e-6), (10.0, 1e-5), (15.0, 0.1), *thorough_or([], [(1.0, 1e-6), (14.0, 1e-3)])]
+)
 def test_worst_case_at_every_budget(workload, epsilon, gap):
     # At 15 the bound depends on the last digits of the libraries: gaps of 3e-5 and 4e-2 were seen.
     assert design(workload, PureLDP(epsilon), objective="worst_case").relative_gap <= gap

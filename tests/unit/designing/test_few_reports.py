@@ -92,7 +92,6 @@ def test_the_bound_of_one_attribute_is_that_of_all_sets():
 
 CASES = [
     (Workload.prefix(4), PureLDP(1.0)),
-    (Workload.mean(range(4)), PureLDP(0.5)),
     (Workload.frequencies(5), PureLDP(1e-3)),
     (Workload.ranges(4), GraphDP(1.0, nx.cycle_graph(4))),
     (Workload.prefix(4), OneSided(1.0, [0, 1])),

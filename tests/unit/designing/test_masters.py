@@ -1,5 +1,6 @@
 """Masters and column generation: every notion and budget, singular workloads, constants, and time limits."""
 
+import itertools
 import time
 
 import networkx as nx
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import ldpopt as lo
-from builders import thorough_or
+from builders import sample_or_all, thorough_or
 from ldpopt import GraphDP, MetricDP, OneSided, PureLDP, Workload, design
 from ldpopt.designing.average import AverageMaster
 from ldpopt.designing.column_generation import half_inverse
@@ -31,9 +32,13 @@ def notions(epsilon):
     ]
 
 
-@pytest.mark.parametrize("epsilon", thorough_or([1e-4, 1, 40], [1e-4, 1e-3, 1e-2, 1, 4, 8, 25, 40]))
-@pytest.mark.parametrize("rows", [np.arange(4.0)[None], np.eye(4), PREFIX, np.eye(4)[:1]])
-@pytest.mark.parametrize("objective", ["average", "worst_case"])
+BUDGETS = [1e-4, 1e-3, 1e-2, 1, 4, 8, 25, 40]
+ROWS = [np.arange(4.0)[None], np.eye(4), PREFIX, np.eye(4)[:1]]
+
+
+@pytest.mark.parametrize(
+    "epsilon, rows, objective", sample_or_all(itertools.product(BUDGETS, ROWS, ["average", "worst_case"]), 7)
+)
 def test_every_budget_and_notion_ends_in_a_design(epsilon, rows, objective):
     for privacy in notions(epsilon):
         made = design(Workload(rows), privacy, objective=objective)
@@ -71,6 +76,7 @@ def test_a_gap_of_1e_9_for_a_workload_that_leaves_directions_out():
     assert design(Workload.marginals([2, 3], 1), PureLDP("log(3)"), gap=1e-9).relative_gap <= 1e-9
 
 
+@pytest.mark.long
 def test_the_limit_of_time_holds_for_many_answers_without_a_structure():
     rows = np.asarray(Workload.marginals([2] * 8, 2).matrix)
     began = time.process_time()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import ldpopt as lo
+from builders import cli_json
 from ldpopt import DesignLimits, DesignProblem, Workload, plan_design
-from ldpopt.cli.app import app
 from ldpopt.designing.methods.method import DesignMethod, RawDesign
 from ldpopt.designing.plan import METHODS
 from ldpopt.errors import NotRepresentableError, StatementError
@@ -67,9 +65,7 @@ def test_the_plan_that_is_printed_is_the_one_that_runs(name, problem, tmp_path):
     assert found.steps == plan[: len(found.steps)]
     assert found.steps[0].method is plan[0].method
     lo.save_model(problem, tmp_path / "model.toml")
-    result = CliRunner().invoke(app, ["check", str(tmp_path / "model.toml"), "--json", "-"])
-    assert result.exit_code == 0, result.output
-    shown = json.loads(result.stdout)["workload"]["plan"]
+    shown = cli_json("check", tmp_path / "model.toml")["workload"]["plan"]
     assert shown == [{"method": step.method.name, "because": step.because} for step in plan]
 
 

@@ -29,7 +29,6 @@ from ldpopt.privacy.cones.rays import rays_of
 from ldpopt.privacy.cones.vertices import lengths_of
 
 PATH = nx.path_graph(["a", "b", "c", "d"])
-LINE = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, "log(3)", 10.0])

@@ -61,7 +61,9 @@ def test_pairs_of_attributes_reach_the_bound_at_log_3():
     check(made)
 
 
-@pytest.mark.parametrize("sizes, k, gap", [((3, 4, 5), 2, 1e-3), ((4, 4, 4), 2, 5e-3), ((2,) * 6, 3, 0.02)])
+@pytest.mark.parametrize(
+    "sizes, k, gap", [((3, 4, 5), 2, 1e-3), *thorough_or([], [((4, 4, 4), 2, 5e-3), ((2,) * 6, 3, 0.02)])]
+)
 def test_larger_marginals(sizes, k, gap):
     made = design(Workload.marginals(sizes, k), PureLDP(1.0))
     assert made.certificate.multipliers.kind == "product"
@@ -195,7 +197,7 @@ def test_multiples_of_one_mean_count_as_one():
     assert "single mean" not in methods_for(other)
 
 
-@pytest.mark.parametrize("objective", ["average", "worst_case"])
+@pytest.mark.parametrize("objective", ["average", pytest.param("worst_case", marks=pytest.mark.long)])
 def test_a_rough_gap_at_a_small_budget_does_not_cost_the_exact_means(objective):
     """Masses for exact means need a precise solution of the last program, however large the gap may be."""
     for numbers in (np.arange(60.0), np.append(np.arange(30.0), 100.0)):
@@ -204,6 +206,7 @@ def test_a_rough_gap_at_a_small_budget_does_not_cost_the_exact_means(objective):
         assert made.relative_gap <= 1e-3
 
 
+@pytest.mark.long
 def test_a_mean_at_a_large_budget_takes_many_rounds():
     made = design(Workload.mean(np.sqrt(np.arange(40.0))), PureLDP(4.0), gap=1e-3)
     assert [step.method.name for step in made.steps] == ["single mean"]

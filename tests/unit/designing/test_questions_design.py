@@ -210,7 +210,7 @@ def test_files_and_forged_files(tmp_path: Any) -> None:
     [
         (10, 1, 4.0, 16.0769, 0.054),
         (10, 2, 1.0, None, 2.5e-3),
-        (10, 3, 2.0, 8454.24, 2e-4),
+        pytest.param(10, 3, 2.0, 8454.24, 2e-4, marks=pytest.mark.long),
         pytest.param(16, 2, 4.0, 1305.41, 0.11, marks=pytest.mark.long),
         pytest.param(16, 3, 4.0, 17649.3, 0.08, marks=pytest.mark.long),
         pytest.param(20, 2, 4.0, 3094.74, 0.13, marks=pytest.mark.long),
@@ -232,6 +232,7 @@ def test_large_designs_have_the_values_and_gaps_of_the_search_by_hand(
     assert bound + proved_gap == made.certificate.achieved
 
 
+@pytest.mark.long
 def test_the_same_design_as_with_a_listed_channel() -> None:
     """Where both can be made, the value is the same up to rounding, since the best sets depend on few questions."""
     for k, epsilon in ((1, 1.0), (2, 3.0)):

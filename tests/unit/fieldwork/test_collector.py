@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import cli_json, cli_output, load_script, run_cli, run_python, seconds, start_cli
+from builders import cli_json, cli_output, load_script, run_cli, run_python, seconds, start_cli, thorough_or
 from ldpopt import Mechanism, PureLDP, Survey, Workload, design
 from ldpopt.errors import LdpoptError, ModelFileError, StatementError
 from ldpopt.fieldwork import Store
@@ -172,10 +172,6 @@ def test_messages_that_no_device_sends_are_refused(client, name):
     assert client.store.count() == 0
 
 
-def test_there_are_forty_kinds_of_wrong_messages():
-    assert len(WRONG) >= 40
-
-
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
@@ -287,6 +283,7 @@ def test_messages_have_no_password():
 def test_the_database_knows_nothing_else_and_rows_are_in_the_order_of_ids(client, url, bodies, caplog, tmp_path):
     """Files of the database and the log have no address, no agent, no time, no order of arrival."""
     caplog.set_level(logging.DEBUG)
+    bodies = bodies[: thorough_or(30, None)]
     for body in bodies:
         client.post("/reports", content=body, headers={"user-agent": "marker-agent", "x-forwarded-for": "203.0.113.7"})
         client.post("/reports", content=body.replace(b'"absence": "', b'"absence": "marker-answer'))
@@ -429,6 +426,7 @@ def test_the_command_collect_serves_the_page_and_logs_nothing(tmp_path, monkeypa
     assert not [path for path in tmp_path.iterdir() if b"marker-answer" in path.read_bytes()]
 
 
+@pytest.mark.long
 def test_missing_packages_are_named_in_one_line():
     code = """
 import sys

@@ -22,7 +22,7 @@ def test_parts_cover_all_rows_once_and_are_large_enough_for_a_thread(rows, opera
     assert len(parts) == 1 or (min(sizes) + 1) * operations >= threads.PART_OPERATIONS
 
 
-@pytest.mark.parametrize("solver", ["interior", "auto"])
+@pytest.mark.parametrize("solver", [pytest.param("interior", marks=pytest.mark.long), "auto"])
 @pytest.mark.parametrize("objective", ["expected", pytest.param("worst_case", marks=pytest.mark.long)])
 def test_solutions_are_the_same_bit_for_bit_on_any_number_of_cores(monkeypatch, solver, objective):
     monkeypatch.setattr(threads, "PART_OPERATIONS", 1.0)

@@ -312,6 +312,7 @@ def test_folders(tmp_path: Path, jobs: int) -> None:
     assert CANARY in shown.stderr
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("silent")
 def test_clusters() -> None:
     distributed = pytest.importorskip("distributed", reason='needs pip install "ldpopt[dask]"')

@@ -218,7 +218,7 @@ def test_folders(tmp_path: Path) -> None:
     command = ("privatize", tmp_path / "coin.json", first, "-c", "a", "-o", tmp_path / "cli")
     assert ALREADY in run_cli(*command).stderr
     assert run_cli(*command, "--again").exit_code == 0
-    found = cli_json("estimate", tmp_path / "coin.json", first, "-c", "a", "-j", "2")
+    found = cli_json("estimate", tmp_path / "coin.json", first, "-c", "a")
     assert (found["n_reports"], found["origin_known"]) == (400, True)
     assert lacks_origin(str(source))
 

@@ -74,8 +74,7 @@ def test_eight_digits_are_enough(epsilon):
     assert total_variation(clean, fixed.mechanism.channel) <= 1e-7 / min(1.0, epsilon)
 
 
-@pytest.mark.parametrize("epsilon", BUDGETS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed, epsilon", list(enumerate(BUDGETS)))
 def test_any_channel_can_be_repaired(epsilon, seed):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 7, size=2)

@@ -27,7 +27,3 @@ def picky(x: int) -> int:
     if x == 20:
         raise ValueError("x is 20")
     return x
-
-
-def large(x: int) -> bytes:
-    return bytes(200_000) if x < 50 else bytes(1)

@@ -139,20 +139,19 @@ WRITE = """
 from ldpopt import Problem, PureLDP
 from ldpopt.errors import StatementError
 from ldpopt.solving.formulation import formulate
-try:
-    formulate(Problem([0.5, 0.5], "identity", PureLDP(1.0))).write({path!r})
-except StatementError as error:
-    print(error.what)
+for ending in ("lp", "mps"):
+    try:
+        formulate(Problem([0.5, 0.5], "identity", PureLDP(1.0))).write("no such folder/model." + ending)
+    except StatementError as error:
+        print(error.what)
 """
 
 
-@pytest.mark.parametrize("ending", ["lp", "mps"])
-def test_a_file_that_cannot_be_written(tmp_path, ending):
+def test_a_file_that_cannot_be_written(tmp_path):
     # In a process of its own: a solver's writer may crash rather than say so.
-    path = str(tmp_path / "no such folder" / f"model.{ending}")
-    done = run_python(WRITE.format(path=path))
+    done = run_python(WRITE, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "cannot write" in done.stdout
+    assert done.stdout.count("cannot write") == 2
 
 
 def test_what_highs_refuses_is_said():
@@ -161,8 +160,9 @@ def test_what_highs_refuses_is_said():
         replace(program, value=np.full(program.nnz, 1e20)).to_highs()
 
 
-@pytest.mark.parametrize("solver", ["highs", "cvxpy:HIGHS", "cbc"])
-def test_solvers_print_nothing_to_stdout(solver):
+def test_solvers_print_nothing_to_stdout():
     code = "from ldpopt import Problem, PureLDP, solve"
-    code += f"\nsolve(Problem([0.2, 0.8], 'identity', PureLDP(1.0)), solver={solver!r})"
-    assert run_python(code).stdout == ""
+    code += "\nfor solver in ('highs', 'cvxpy:HIGHS', 'cbc'):"
+    code += "\n    solve(Problem([0.2, 0.8], 'identity', PureLDP(1.0)), solver=solver)"
+    done = run_python(code)
+    assert (done.returncode, done.stdout) == (0, "")

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from builders import run_cli, seconds
+from builders import THOROUGH, run_cli, seconds
 from ldpopt import (
     Counts,
     Mechanism,
@@ -46,8 +46,11 @@ KEY = SecretKey(bytes(range(32)))
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
+    """Two workers: processes in the thorough set, and otherwise threads."""
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=THOROUGH, protocol="tcp", dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -152,7 +155,7 @@ def test_a_folder_is_drawn_once_by_the_random_numbers_of_each_worker(client: Any
     assert_independent(first)
     counts = count_folder(target, {"answer": WIDE}, executor=client)["answer"]
     assert counts.values.tolist() == np.bincount(np.concatenate(first), minlength=64).tolist()
-    assert count_folder(target, {"answer": WIDE}, jobs=2)["answer"] == counts
+    assert count_folder(target, {"answer": WIDE})["answer"] == counts
     # A file that is missing is drawn, all others stay.
     (target / "part3.parquet").unlink()
     (target / ".parts").mkdir()
@@ -197,6 +200,7 @@ def test_reports_that_are_sets_are_counted_in_folders(client: Any, tmp_path: Pat
     assert abs(found.values[7] - 1) < 6 * found.std_error[7]
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_costs_no_report(client: Any, tmp_path: Path) -> None:
     source, target = write(tmp_path / "answers", 24, 20_000), tmp_path / "reports"
     seen: dict[str, tuple[int, int]] = {}
@@ -241,10 +245,9 @@ def test_commands_work_on_the_cluster(client: Any, tmp_path: Path) -> None:
 
 def test_errors_of_workers_are_ours(client: Any, tmp_path: Path) -> None:
     source = write(tmp_path / "answers", 2, 10, "d")
-    for options in ({"executor": client}, {"jobs": 2}):
-        with pytest.raises(LdpoptError, match="unknown answer: ") as refused:
-            privatize_folder(source, tmp_path / "reports", {"answer": WIDE}, **options)
-        assert "part" in refused.value.where
+    with pytest.raises(LdpoptError, match="unknown answer: ") as refused:
+        privatize_folder(source, tmp_path / "reports", {"answer": WIDE}, executor=client)
+    assert "part" in refused.value.where
     assert os.listdir(tmp_path / "reports") == [".parts"]
 
 

@@ -219,9 +219,3 @@ def test_hhar_names_what_is_missing(tmp_path):
     phones(tmp_path, header=HHAR.replace("gt", "label"))
     with pytest.raises(ModelFileError, match="not x, y, z and gt"):
         motion.hhar(tmp_path)
-
-
-def test_processes_make_the_same_runs():
-    found, plain = small(sets=2, jobs=2), small(sets=2)
-    assert (found.rmse == plain.rmse).all()
-    assert (found.theory == plain.theory).all()

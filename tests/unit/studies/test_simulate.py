@@ -65,9 +65,7 @@ def test_a_cell_of_a_grid_is_what_it_is_alone(tmp_path: Path) -> None:
     file = tmp_path / "surveys"
     simulate_grid(settings, [50], repeats=3, rng=1, checkpoint=file)
     calls: list[tuple[int, int]] = []
-    grid = simulate_grid(
-        settings, [50, 200], repeats=4, rng=1, checkpoint=file, progress=lambda *c: calls.append(c), jobs=2
-    )
+    grid = simulate_grid(settings, [50, 200], repeats=4, rng=1, checkpoint=file, progress=lambda *c: calls.append(c))
     assert calls == [(done, 16) for done in range(7, 17)]
     for (name, people), found in grid.cells.items():
         alone = simulate(*settings[name][:2], population=people, repeats=4, rng=1, utility=settings[name].utility)

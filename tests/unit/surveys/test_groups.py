@@ -138,7 +138,7 @@ def test_coverage_by_region_with_weights_and_missing_answers(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.7, 3.0])
 def test_coverage_among_those_who_answered(epsilon):
-    rounds, size, truth = thorough_or(40, 600), 300, np.array([0.02, 0.0, 0.58, 0.4])
+    rounds, size, truth = thorough_or(20, 600), 300, np.array([0.02, 0.0, 0.58, 0.4])
     for source in (
         design(Workload.prefix(HEALTH).with_missing(NO), PureLDP(epsilon)),
         Mechanism((np.eye(4) * (math.exp(epsilon) - 1) + 1) / (math.exp(epsilon) + 3), [*HEALTH, NO]),

@@ -259,7 +259,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_intervals_of_questions_and_pairs_cover_as_stated(kind):
-    rounds, size = thorough_or(60, 400), 600
+    rounds, size = thorough_or(30, 400), 600
     survey = Survey(ANSWERS[kind], epsilon=2.5, scheme="joint")
     covered, values = {name: [] for name in [*SHARES, "pair"]}, []
     draws = np.random.default_rng(3)
@@ -381,7 +381,7 @@ def test_thousands_of_questions():
     survey = Survey({f"q{k}": ["no", "yes"] for k in range(d)}, epsilon=4.0, scheme="joint")
     row = (np.random.default_rng(1).random(d) < 0.3).astype(np.int8)
     draws = np.random.default_rng(2)
-    reports = survey.joint.source.privatize(np.broadcast_to(row, (200_000, d)), draws)
+    reports = survey.joint.source.privatize(np.broadcast_to(row, (thorough_or(50_000, 200_000), d)), draws)
     counts = Counts.of(survey.joint.source, reports)
     truth, inside = np.stack([1 - row, row], axis=1), []
     for place, name in list(enumerate(survey.questions))[:: thorough_or(20, 4)]:
