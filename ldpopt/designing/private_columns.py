@@ -24,7 +24,6 @@ PRICED = 20  # largest number of answers all of whose sets are priced at once
 ROUNDING = 1e-12  # share of a cost by which floats may be wrong
 SECONDS = 3e-9  # to price one of more sets than are priced at once, or to prove it
 LEAST_GAIN = 1e-12  # smallest gain of an exchange, as a share of the largest coefficient
-PAIRED = 64  # largest number of answers of which a neighbor may exchange two
 TOGETHER = 4_000_000  # gains of pairs that are computed at once
 SEARCHED = 3000  # sets that the local search improves at a time
 ALL_TAKEN = 400  # number of listed rays up to which all are initial columns
@@ -95,10 +94,10 @@ def local_search(price: Price, at_least: float, sets: Float, base: float, spread
     return _proper(_improved(_quadratic(price, at_least, base, spread), sets, 4 * sets.shape[1]))
 
 
-def neighbors(price: Price, at_least: float, sets: Float, base: float, spread: float) -> Float:
-    """The sets after the exchange of the two answers that raises the same value most; of many answers, of one."""
+def neighbors(price: Price, at_least: float, sets: Float, base: float, spread: float, *, pairs: bool) -> Float:
+    """The sets after the exchange of the one answer, or of the two, that raises the same value most."""
     quadratic = _quadratic(price, at_least, base, spread)
-    exchanged = _improved(quadratic, sets, 1) if sets.shape[1] > PAIRED else _by_pairs(quadratic, sets)[0]
+    exchanged = _by_pairs(quadratic, sets)[0] if pairs else _improved(quadratic, sets, 1)
     return _proper(np.unique(exchanged, axis=0))
 
 

@@ -21,7 +21,6 @@ from ldpopt import (
     Workload,
     design,
 )
-from ldpopt.designing import private_columns
 from ldpopt.designing.literature import variance_of
 from ldpopt.designing.private_columns import (
     Price,
@@ -202,10 +201,8 @@ def test_no_exchange_of_two_answers_raises_a_set_that_was_found(seed):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_a_neighbor_is_the_best_of_all_exchanges(monkeypatch, paired):
-    """Of two answers, or of one if there are many answers; a set that no exchange raises stays."""
-    if not paired:
-        monkeypatch.setattr(private_columns, "PAIRED", 8)
+def test_a_neighbor_is_the_best_of_all_exchanges(paired):
+    """Of two answers, or of one; a set that no exchange raises stays."""
     rng = np.random.default_rng(5)
     rows, weights = rng.standard_normal((4, 9)), rng.dirichlet(np.full(9, 5.0))
     price, start = Price(rows.T @ rows, rng.standard_normal(9), weights), indicators(np.arange(1, 511, 7), 9)
@@ -222,7 +219,7 @@ def test_a_neighbor_is_the_best_of_all_exchanges(monkeypatch, paired):
         others = [np.where(np.isin(np.arange(9), way), 1 - one, one) for way in ways]
         expected.add(tuple(max([one, *others], key=raised)))
     proper = {one for one in expected if 0 < sum(one) < 9}
-    assert set(map(tuple, neighbors(price, most, start, 0.3, 0.7))) == proper
+    assert set(map(tuple, neighbors(price, most, start, 0.3, 0.7, pairs=paired))) == proper
 
 
 def test_a_search_from_far_above_all_costs_finds_nothing():

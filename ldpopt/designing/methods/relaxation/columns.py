@@ -25,7 +25,7 @@ from ldpopt.designing import symmetry
 from ldpopt.designing.column_generation import UNUSED, Optimum
 from ldpopt.designing.coordinates import Contrasts
 from ldpopt.designing.methods.relaxation.program import LEAST_GAP, descend, relax
-from ldpopt.designing.private_columns import PAIRED, Dual, Price, Staircases, neighbors
+from ldpopt.designing.private_columns import Dual, Price, Staircases, neighbors
 from ldpopt.designing.symmetry import Blocks
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
@@ -44,7 +44,8 @@ DRAWN, KEPT, ADDED = 1.0, 1.2, 0.5
 FINISHING = 2e-8  # seconds of rounding and proof per report and square of the number of answers
 SHARE = 0.3  # share of the seconds left that is kept for them: few seconds allow few reports
 SINGLES = 1e-3  # total share of the single answers at first, with which every direction is estimable
-OWN = 0.02  # share of the prices of the columns so far in those of new columns; the rest are the prices of the bound
+PAIRED = 64  # largest number of answers for which steps are doubled and two answers are exchanged, after such rounds
+OWN = 0.02  # share of the prices of the columns so far in those of such new columns; the rest are those of the bound
 FRESH = 0.1  # total probability of the new columns at the start of a round
 STALLED, PROGRESS = 3, 0.9  # the search ends if the gap falls by less than this factor in so many rounds
 REACHED = 0.95  # share of the gap aimed at that the search may use; the rest is for rounding
@@ -178,7 +179,8 @@ def relaxed_average(
             break
         if n <= PAIRED and len(history) > 1 and history[-1] > GAINED * history[-2]:
             steps = min(2 * steps, MOST_STEPS)
-        slope, (columns, q) = found.slope, _renewed(task, columns, found.q, _fresh(task, columns, found))
+        fresh = _fresh(task, columns, found, late=steps > MASTER_STEPS)
+        slope, (columns, q) = found.slope, _renewed(task, columns, found.q, fresh)
     assert best is not None
     sets = f"{len(best.columns)} sets, drawn from the moments of the bound and improved step by step"
     return replace(best, rounds=number, notes=(sets, end or f"ended after {ROUNDS} rounds"))
@@ -207,11 +209,11 @@ def _reason_to_end(history: Sequence[float], gap: float, deadline: Deadline) -> 
     return ""
 
 
-def _fresh(task: _Task, columns: Columns, found: Weighted) -> Float:
+def _fresh(task: _Task, columns: Columns, found: Weighted, *, late: bool) -> Float:
     """Neighbors of sets drawn with their probabilities, the costliest at the prices of the columns first."""
     form, line = task.blocks.over_answers(found.price), task.blocks.line_over_answers(found.slope)
     price, bounding = Price(form, line, task.contrasts.weights), task.dual.price(task.contrasts.centered)
-    own = OWN if len(form) <= PAIRED else 1.0
+    own = OWN if late else 1.0
     scale = (1 - own) * (task.dual.value / task.dual.largest) ** 2
     mixed = replace(price, form=own * form + scale * bounding.form, slope=own * line + scale * bounding.slope)
     allowed = own * found.value + scale * task.dual.largest
@@ -219,7 +221,7 @@ def _fresh(task: _Task, columns: Columns, found: Weighted) -> Float:
     moved = task.permutations[task.rng.integers(len(task.permutations), size=len(parents))]
     # At an optimum over few columns the prices are reliable only near the columns in use: only neighbors are priced.
     parents = np.take_along_axis(parents, moved, axis=1)
-    shapes = neighbors(mixed, allowed, parents, task.cone.base, task.cone.spread)
+    shapes = neighbors(mixed, allowed, parents, task.cone.base, task.cone.spread, pairs=late)
     shapes = symmetry.new_representatives(shapes, columns, task.permutations)
     costs = price.costs(task.cone.columns(shapes))
     order = np.argsort(-costs)[: int(ADDED * task.room)]
