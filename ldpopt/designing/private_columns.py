@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpopt.certificate.design_bound import LISTED, FormBound, least_by_half, subset_sums
 from ldpopt.certificate.design_bound_elliptope import Inequalities
@@ -88,12 +89,16 @@ class Dual:
         return FormBound(inverse, scale**2 * (largest * r + self.slope), shift, taken)
 
 
-def local_search(
-    price: Price, at_least: float, sets: Float, base: float, spread: float, *, steps: int | None = None
-) -> Float:
+def local_search(price: Price, at_least: float, sets: Float, base: float, spread: float) -> Float:
     """Improve all sets at once: exchange the single answer that raises ``v N v - (y.v)(r.v)`` most, while any does."""
-    sets = _improved(_quadratic(price, at_least, base, spread), sets, 4 * sets.shape[1] if steps is None else steps)
-    return _proper(sets)
+    return _proper(_improved(_quadratic(price, at_least, base, spread), sets, 4 * sets.shape[1]))
+
+
+def neighbors(price: Price, at_least: float, sets: Float, base: float, spread: float, *, pairs: bool) -> Float:
+    """The sets after the exchange of the one answer, or of the two, that raises the same value most."""
+    quadratic = _quadratic(price, at_least, base, spread)
+    exchanged = _by_pairs(quadratic, sets)[0] if pairs else _improved(quadratic, sets, 1)
+    return _proper(np.unique(exchanged, axis=0))
 
 
 def search_by_pairs(price: Price, at_least: float, sets: Float, base: float, spread: float) -> Float:
@@ -101,14 +106,9 @@ def search_by_pairs(price: Price, at_least: float, sets: Float, base: float, spr
     quadratic, most, ends = _quadratic(price, at_least, base, spread), 4 * sets.shape[1], []
     sets = _improved(quadratic, sets, most)
     while len(sets):
-        parts = np.array_split(sets, 1 + sets.size * sets.shape[1] // TOGETHER)
-        pairs = np.concatenate([_best_pairs(quadratic, part) for part in parts])
-        is_end = pairs[:, 0] == pairs[:, 1]
+        exchanged, is_end = _by_pairs(quadratic, sets)
         ends.append(sets[is_end])
-        sets, pairs = sets[~is_end], pairs[~is_end]
-        rows = np.arange(len(sets))[:, None]
-        sets[rows, pairs] = 1 - sets[rows, pairs]
-        sets = _improved(quadratic, sets, most)
+        sets = _improved(quadratic, exchanged[~is_end], most)
     return _proper(np.unique(np.vstack(ends), axis=0))
 
 
@@ -126,6 +126,15 @@ def _improved(quadratic: tuple[Float, Float, float], sets: Float, steps: int) ->
             break
         sets[active, place] = 1 - sets[active, place]
     return np.unique(sets, axis=0)
+
+
+def _by_pairs(quadratic: tuple[Float, Float, float], sets: Float) -> tuple[Float, NDArray[np.bool_]]:
+    """Sets after the exchange of the best two answers, and which have not changed, because no exchange raises them."""
+    parts = np.array_split(sets, 1 + sets.size * sets.shape[1] // TOGETHER)
+    pairs, exchanged = np.concatenate([_best_pairs(quadratic, part) for part in parts]), sets.copy()
+    is_end, rows = pairs[:, 0] == pairs[:, 1], np.arange(len(sets))[:, None]
+    exchanged[rows, pairs] = 1 - exchanged[rows, pairs]
+    return np.where(is_end[:, None], sets, exchanged), is_end
 
 
 def _best_pairs(quadratic: tuple[Float, Float, float], sets: Float) -> Int:

@@ -22,7 +22,14 @@ from ldpopt import (
     design,
 )
 from ldpopt.designing.literature import variance_of
-from ldpopt.designing.private_columns import Price, Staircases, costs_of_all_sets, indicators, search_by_pairs
+from ldpopt.designing.private_columns import (
+    Price,
+    Staircases,
+    costs_of_all_sets,
+    indicators,
+    neighbors,
+    search_by_pairs,
+)
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.mechanism.repair import repair
 from ldpopt.privacy.cones.rays import rays_of
@@ -190,6 +197,28 @@ def test_no_exchange_of_two_answers_raises_a_set_that_was_found(seed):
                 if 0 < other.sum() < 12:
                     others.append(raised(other))
         assert max(others) <= raised(one) + 1e-9
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_neighbor_is_the_best_of_all_exchanges(paired):
+    """Of two answers, or of one; a set that no exchange raises stays."""
+    rng = np.random.default_rng(5)
+    rows, weights = rng.standard_normal((4, 9)), rng.dirichlet(np.full(9, 5.0))
+    price, start = Price(rows.T @ rows, rng.standard_normal(9), weights), indicators(np.arange(1, 511, 7), 9)
+    most = costs_of_all_sets(price, 0.3, 0.7).max()
+
+    def raised(one):  # v N v - (y.v)(r.v) at the largest cost, also of the empty and the full set
+        v = 0.3 + 0.7 * one
+        score = v / (weights @ v) - 1
+        return (score @ price.form @ score - score @ price.slope - most) * (weights @ v) ** 2
+
+    expected = set()
+    for one in start:
+        ways = [(x, z) for x in range(9) for z in range(x + 1, 9)] if paired else [(x,) for x in range(9)]
+        others = [np.where(np.isin(np.arange(9), way), 1 - one, one) for way in ways]
+        expected.add(tuple(max([one, *others], key=raised)))
+    proper = {one for one in expected if 0 < sum(one) < 9}
+    assert set(map(tuple, neighbors(price, most, start, 0.3, 0.7, pairs=paired))) == proper
 
 
 def test_a_search_from_far_above_all_costs_finds_nothing():
