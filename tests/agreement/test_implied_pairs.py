@@ -175,10 +175,10 @@ def test_other_programs_are_solved_by_simplex():
     utility = lo.Utility(np.eye(4))
     compact = lo.Problem([0.25] * 4, utility, lo.PureLDP(1.0))
     assert lo.solve(compact, limits=SMALL_IS_LARGE).solver == "highs (compact)"
-    with pytest.raises(NotRepresentableError, match="pairwise programs"):
+    with pytest.raises(NotRepresentableError, match="two or more inputs"):
         solved(compact)
     # At epsilon = 0 the private channels have no inside.
-    with pytest.raises(NotRepresentableError, match="pairwise programs"):
+    with pytest.raises(NotRepresentableError, match="two or more inputs"):
         solved(lo.Problem([0.25] * 4, utility, lo.MetricDP(0.0, manhattan(2))))
     with pytest.raises(SolverOptionError, match="no option"):
         solved(lo.Problem([0.25] * 4, utility, lo.MetricDP(1.0, manhattan(2))), options={"presolve": "off"})

@@ -55,7 +55,7 @@ class TestBins:
             ([0, 0, 1], "absolute", "distinct"),
             ([0, 1], "absolute", "distinct"),
             ([0, 1, 2], "huber", "unknown loss"),
-            ([0, 1, 2], lambda v, w: float((v - w) % 2), "not monotone"),
+            ([0, 1, 2], lambda v, w: float((v - w) % 2), "falls away from the truth"),
         ],
     )
     def test_wrong_values_and_losses_are_rejected(self, values, loss, what):
