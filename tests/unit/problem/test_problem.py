@@ -78,7 +78,10 @@ REFUSED = {
     "graph empty": (lambda: GraphDP(1.0, nx.Graph()), "the graph is empty"),
     "graph list": (lambda: GraphDP(1.0, [(0, 1)]), "list is not a networkx graph"),
     "graph unknown label": (lambda: Problem(HALF, privacy=GraphDP(1.0, nx.path_graph(3))), "names 2, which is not"),
-    "graph missing label": (lambda: Problem([0.5, 0.25, 0.25], privacy=GraphDP(1, nx.path_graph(2))), "no entry for input 2"),
+    "graph missing label": (
+        lambda: Problem([0.5, 0.25, 0.25], privacy=GraphDP(1, nx.path_graph(2))),
+        "no entry for input 2",
+    ),
     "distance shape": (lambda: MetricDP(1.0, [[0, 1, 2]]), r"shape \(1, 3\)"),
     "distance size": (lambda: Problem([1.0], privacy=MetricDP(1.0, [[0, 1], [1, 0]])), r"\(2, 2\) but there are 1"),
     "distance nan": (lambda: MetricDP(1.0, [[0, math.nan], [math.nan, 0]]), "not finite"),

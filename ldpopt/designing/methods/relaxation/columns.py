@@ -3,8 +3,8 @@ r"""Designs for many answers: the bound first, then sets drawn from its moments 
 Each round keeps the likeliest columns, and adds neighbors of sets drawn with their probabilities. Near the optimum very
 many sets cost next to the most that the bound allows. The new ones are among these, as their prices are those of the
 bound with a small share of those of the columns so far; the loop of `column_generation`, without that share, takes 35 s
-in place of 10 s for a prefix workload of 40 answers and a gap of 8e-6. Sets are drawn as thresholds of normal variables,
-with correlations by the arcsine law.
+in place of 10 s for a prefix workload of 40 answers and a gap of 8e-6. Sets are drawn as thresholds of normal
+variables, with correlations by the arcsine law.
 
 The average master takes first-order steps, cheap for tens of thousands of columns. With ``q = w^2 / |w|^2`` the only
 constraint is the center. Its multipliers are updated a few times; L-BFGS minimises
