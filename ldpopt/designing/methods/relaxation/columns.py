@@ -45,6 +45,7 @@ FINISHING = 2e-8  # seconds of rounding and proof per report and square of the n
 SHARE = 0.3  # share of the seconds left that is kept for them: few seconds allow few reports
 SINGLES = 1e-3  # total share of the single answers at first, with which every direction is estimable
 PAIRED = 64  # largest number of answers for which steps are doubled and two answers are exchanged, after such rounds
+FINER = 0.1  # tolerances of the bound and of the search for so few answers, in multiples of the gap
 OWN = 0.02  # share of the prices of the columns so far in those of such new columns; the rest are those of the bound
 FRESH = 0.1  # total probability of the new columns at the start of a round
 STALLED, PROGRESS = 3, 0.9  # the search ends if the gap falls by less than this factor in so many rounds
@@ -161,9 +162,11 @@ def relaxed_average(
         room = min(room, max(int(reports / len(permutations)), n))
         deadline = deadline.before(min(room * len(permutations) * FINISHING * n**2, 2 * SHARE * deadline.left))
     blocks = symmetry.Blocks(contrasts, permutations, cone.spread)
-    dual, shares = relax(contrasts, cone, gap, deadline)
+    # A search with tolerances near the gap ends before the gap.
+    aim = gap * (FINER if n <= PAIRED else 1.0)
+    dual, shares = relax(contrasts, cone, aim, deadline)
     # The gap is one of the variance, which is the objective less the spread.
-    share = max(gap * (1 - contrasts.spread / dual.bound), LEAST_GAP)
+    share = max(aim * (1 - contrasts.spread / dual.bound), LEAST_GAP)
     task = _Task(contrasts, cone, permutations, blocks, dual, room, share, deadline, np.random.default_rng(0))
     columns, q = _first(task, shares, candidates)
     slope, best, history, end, steps = None, None, list[float](), "", MASTER_STEPS
