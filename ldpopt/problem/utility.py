@@ -225,9 +225,11 @@ def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable
 
 def bare_gain(matrix: Any) -> Utility:
     """Read a matrix without a sense as a gain, with a warning if it looks like a loss: 0 if true, never less."""
-    found = Utility(matrix, "gain")
+    found = read = Utility(matrix, "gain")
     n, m = found.shape
-    if n == m > 1 and not found.matrix.diagonal().any() and found.matrix.min() >= 0 and found.matrix.any():
+    if read.inputs is not None and read.outputs is not None and {*read.inputs} == {*read.outputs}:
+        read = read.to(read.inputs, read.inputs)  # reports in the order of the answers
+    if n == m > 1 and not read.matrix.diagonal().any() and read.matrix.min() >= 0 and read.matrix.any():
         what = "the matrix is read as a gain, and no true report gains anything: is it a loss?"
         warnings.warn(f"{what} Pass Utility(matrix, 'loss'), or Utility(matrix, 'gain') if not", stacklevel=3)
     return found

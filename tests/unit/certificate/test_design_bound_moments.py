@@ -151,7 +151,7 @@ def all_sets(d: int) -> tuple[Any, Any]:
 @example(4, [1, 1, 5, 4], "log(2)", ())  # no step is whole up to the end of the floats
 @example(3, [3, 3, 1, 0], 1.0, ())
 @example(4, [5, 1, 0, 2], 1.0, (1, 2, 3, 4))
-@cases(40)
+@cases(20)
 @given(
     st.integers(2, 4),
     st.lists(st.integers(0, 5), min_size=4, max_size=4),

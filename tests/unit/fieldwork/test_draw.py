@@ -61,7 +61,7 @@ def differing(engine: engines.MiniRacer, source: str, cases: str) -> list[int] |
     """Numbers of the cases in which a source differs from Python; a text if the source does not run."""
     program = f"(() => {{{source}\n{RUNNER.read_text()}\nreturn JSON.stringify(runCases({json.dumps(cases)}));}})()"
     try:
-        found: list[int] = json.loads(engine.eval(program, timeout_sec=seconds(1)))
+        found: list[int] = json.loads(engine.eval(program, timeout_sec=seconds(4)))
     except (engines.JSEvalException, ValueError) as error:
         return str(error)[:200]
     return found

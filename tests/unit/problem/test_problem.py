@@ -218,6 +218,13 @@ def test_copies_keep_their_labels():
     assert np.array_equal(problem.privacy.matrix(problem.inputs), LOSS)
 
 
+def test_a_matrix_looks_like_a_loss_by_its_labels_and_not_by_its_places():
+    with pytest.warns(UserWarning, match="is it a loss"):
+        Problem(None, LOSS[list("CAB")], PureLDP(1.0), objective="worst_case")
+    gain = pd.DataFrame([[0.0, 3, 1], [1, 0, 5], [7, 2, 0]], list("ABC"), list("CAB"))  # true reports gain 3, 5 and 7
+    assert Problem(None, gain, PureLDP(1.0), objective="worst_case").utility.sense == "gain"
+
+
 def test_a_plain_channel_is_audited_in_the_order_of_the_distance():
     uneven = pd.DataFrame([[0, 5.0, 1], [5, 0, 4], [1, 4, 0]], list("ABC"), list("ABC"))
     channel = [[0.6, 0.4], [0.4, 0.6], [0.55, 0.45]]
