@@ -71,8 +71,8 @@ class MomentBound:
 
     def plain(self) -> dict[str, Any]:
         """Plain values for a file."""
-        shared = {"eigenvalues": self.eigenvalues.tolist(), "level": self.level, "factors": self.factors.tolist()}
-        return shared | {"apart": list(self.apart)}
+        numbers = {"eigenvalues": self.eigenvalues.tolist(), "level": self.level, "factors": self.factors.tolist()}
+        return {**numbers, "apart": list(self.apart)}
 
     @classmethod
     def read(cls, entry: Entry, n: int) -> "MomentBound":

@@ -101,9 +101,9 @@ def best_bound(levels: Levels, base: Fraction, value: float, gap: float, deadlin
         if rest <= gap or deadline.is_over:
             break
         found = Search(levels, base, apart).bound(gap / 10, deadline, value)
-        if 1 - float(found.value_of(levels)) / value > HELPS * rest:
+        best = max(best, found, key=lambda one: one.value_of(levels))
+        if 1 - float(best.value_of(levels)) / value > HELPS * rest:
             break
-        best = found
     return best
 
 
