@@ -106,7 +106,7 @@ def _read(name: str) -> Dataset:
     file, column = name.split(":")
     question, labels = QUESTIONS[name]
     codes = CODES[name]() if name in CODES else _table(file)[column]
-    found, index = np.unique(codes.astype(np.int64), return_inverse=True)
+    found, index = np.unique(codes, return_inverse=True)
     labels = {int(code): int(code) for code in found} if labels is None else labels
     position = {code: k for k, code in enumerate(labels)}
     if unknown := [code for code in found.tolist() if code not in position]:

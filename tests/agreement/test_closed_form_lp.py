@@ -19,7 +19,8 @@ from ldpopt.problem.utility import absolute_error, squared_error
 FAMILIES = [
     name
     for name in closed_forms.__all__
-    if getattr(getattr(closed_forms, name), "__annotations__", {}).get("return") in closed_forms.__all__
+    if getattr(getattr(getattr(closed_forms, name), "__annotations__", {}).get("return"), "__name__", "")
+    in closed_forms.__all__
 ]
 """Functions that return a closed form."""
 

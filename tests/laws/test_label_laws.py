@@ -1,5 +1,6 @@
 """Labels decide, positions never do: every function takes numbers by label, in any order and container."""
 
+import inspect
 import itertools
 
 import numpy as np
@@ -161,9 +162,13 @@ STATING = {
     "least_epsilon": (PRIOR, lambda p: closed_forms.least_epsilon(p, 0.7)),
     "worst_prior_in_ball": (PRIOR, lambda p: sorted(closed_forms.worst_prior_in_ball(p, 0.1))),
     "robust_value": (PRIORS, lambda p: found(closed_forms.robust_value(p, 1.0))),
+    "bins": (PRIOR, lambda p: found(closed_forms.bins(p, VALUES, 1.0))),
     "epsilon_breakpoints": (PRIOR, lambda p: [r.k for r in regions.epsilon_breakpoints(p)]),
 }
 """Functions whose argument defines the alphabet: the order of its labels does not change results by label."""
+
+ORDERED = {"path_graph"}
+"""Closed forms of an ordered scale: the order of the labels is the scale."""
 
 TABLES_OF_PRIORS = ("read_priors", "sweep", "robust_value", "robust_value(inputs=)")
 """One prior in each row: only the columns have labels that matter."""
@@ -197,6 +202,15 @@ def same(one, other):
     if isinstance(one, (np.ndarray, float)):
         return np.allclose(one, other, rtol=1e-12, atol=1e-12)
     return one == other
+
+
+def test_every_closed_form_that_takes_a_prior_is_among_them():
+    functions = {name: vars(closed_forms)[name] for name in closed_forms.__all__ if name not in ORDERED}
+    functions = {name: call for name, call in functions.items() if inspect.isfunction(call)}
+    takers = {name for name, call in functions.items() if "prior" in inspect.signature(call).parameters}
+    assert "top_k" in takers
+    named = {place.partition("(")[0] for place in (*ALIGNED, *STATING)}
+    assert takers <= named, f"ALIGNED or STATING has no {takers - named}"
 
 
 @pytest.mark.parametrize("place", [*ALIGNED, *STATING])

@@ -30,6 +30,7 @@ def parts() -> Iterator[tuple[str, str, str]]:
             yield f"the notion {name}", "docs/theory/notions.md", f"| `{name}"
             yield f"the notion {name}", "docs/reference/privacy.md", f"| `{name}("
             yield f"the notion {name}", "docs/model_files.md", f'"{kind}"'
+            yield f"the notion {name}", "docs/which.md", f"`{name}"
             yield f"the notion {name}", "models", f'kind = "{kind}"'
     for name in registered("ldpopt.solvers"):
         yield f"the solver {name}", "docs/reference/solving.md", f'| `"{name}"'
