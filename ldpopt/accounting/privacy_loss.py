@@ -165,7 +165,7 @@ class OneOf(Source):
 
     @cached_property
     def losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
-        """The mean of the losses of the sources."""
+        """Upper and lower loss: means of those of the sources; the lower one reveals nothing if it is not attained."""
         upper, lower = (self._mean([source.losses[side] for source in self.sources]) for side in (0, 1))
         return upper, lower if self.is_attained else NOTHING
 

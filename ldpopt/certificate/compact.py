@@ -50,7 +50,7 @@ def least_shift(costs: Any, duals: Any, b: Any, beta: Any, *, may_fall: bool) ->
     n, shift, columns = len(duals), 0, np.arange(costs.shape[1])
     is_exact = costs.dtype.kind != "f"
 
-    def step(prices: Prices, b: Any, chosen: Any) -> Any:
+    def step(prices: Prices, b: Any, chosen: Any) -> Any:  # Newton: the largest gain / slope, rounded up in integers
         gains, slopes = prices.gains(b, beta)[chosen], (beta * prices.count + b * n)[chosen]
         return (-(-gains // slopes) if is_exact else gains / slopes).max()
 

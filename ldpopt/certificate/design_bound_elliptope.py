@@ -108,7 +108,7 @@ def is_positive(
 
 
 def _form_in_signs(form: Integers, constant: int, step: int) -> Integers:
-    """A quadratic form of the columns as one of ``(1, s)``."""
+    """Write a quadratic form of a column ``constant + step s`` as a quadratic form of ``(1, s)``, with signs ``s``."""
     sums, cost = form.sum(axis=0), np.empty((len(form) + 1, len(form) + 1), dtype=object)
     cost[1:, 1:] = step * step * form
     cost[0, 1:] = cost[1:, 0] = constant * step * sums
@@ -117,7 +117,7 @@ def _form_in_signs(form: Integers, constant: int, step: int) -> Integers:
 
 
 def _in_signs(vector: Integers, constant: int, step: int) -> Integers:
-    """A linear form of the columns as one of ``(1, s)``."""
+    """Write a linear form of a column ``constant + step s`` as a linear form of ``(1, s)``, with signs ``s``."""
     return np.concatenate([np.array([constant * int(vector.sum())], dtype=object), step * vector])
 
 

@@ -155,7 +155,7 @@ class ProductBound:
 
     @classmethod
     def best(cls, spectrum: Spectrum, base: Fraction) -> "ProductBound":
-        """The best multipliers in the scheme, with equal costs, and the least level that holds in rationals."""
+        """The multipliers with the largest bound if all answers cost alike; their level is proved in rationals."""
         mu, beside = np.array([float(value) for value in spectrum.mu]), float(spectrum.beside)
         ranks, n = spectrum.scheme.ranks.ravel(), spectrum.scheme.n
         needed = mu > 0
@@ -179,7 +179,7 @@ class ProductBound:
         return self.sizes == spectrum.scheme.sizes and Fraction(self.level) >= self.least_level(spectrum, base)
 
     def least_level(self, spectrum: Spectrum, base: Fraction) -> Fraction:
-        """Smallest level that holds."""
+        """Smallest ``y`` that no column exceeds, so that the multipliers prove a bound."""
         if self.raised is None:
             return spectrum.least_level(_fractions(self.eigenvalues), base)
         return spectrum.least_by_pairs(_fractions(self.eigenvalues), _fractions(self.raised), base)

@@ -85,7 +85,7 @@ class Moments:
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """All matrices, in the order of a certificate."""
+        """All matrices, in the order of a certificate: given one answer, given two, then single forms."""
         pairs = itertools.chain.from_iterable(map(self._given_two, self.apart))
         every = itertools.chain(self._semidefinite(), pairs, self._patterns(), self._sizes())
         return [Block(size, *np.array(entries, dtype=np.int64).T) for size, entries in every]

@@ -189,7 +189,7 @@ def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
     owned = ~ties.tied_outputs(len(problem.outputs))[pairs.y]
     if owned.any():
         name = problem.outputs[pairs.y[int(np.argmax(owned))]]
-        raise CertificateError(f"{what} ties no inputs for output {name!r}, but a multiplier does", do=MULTIPLIERS)
+        raise CertificateError(f"{what} has no rows for output {name!r}, but a multiplier for one", do=MULTIPLIERS)
     return np.asarray(chosen)
 
 

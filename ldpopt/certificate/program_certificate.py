@@ -94,10 +94,10 @@ class Certificate(HasFacts):
         """
         if self.problem is None or self.mechanism is None or self.multipliers is None:
             what = "this certificate was constructed by hand and has no problem, mechanism or multipliers"
-            raise CertificateError(what, do="save that of certify(solution)")
+            raise CertificateError(what, do="save what certify(solution) returned")
         achieved, bound, gap = self.achieved, self.bound, self.gap
         if not (isinstance(achieved, Fraction) and isinstance(bound, Fraction) and isinstance(gap, Fraction)):
-            raise CertificateError("the certificate was rounded to floats", do="save that of certify(solution)")
+            raise CertificateError("the certificate was rounded to floats", do="save what certify(solution) returned")
         claim = {"achieved": str(achieved), "bound": str(bound), "gap": str(gap)}
         claim["relative_gap"] = self.relative_gap.hex()
         files.write(self.problem, self.mechanism, self.multipliers, claim, self.residuals, path)

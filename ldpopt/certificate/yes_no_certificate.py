@@ -189,7 +189,7 @@ class YesNoCertificate:
         table["format"].text(FORMAT)
         questions, size, least, mass = (table[key].whole(most) for key, most in zip(numbers, LARGEST, strict=True))
         if not 1 <= least <= size <= questions or not 0 < mass < TOTAL:
-            raise table["size"].error(f"{least} of {size} of {questions} answers, mass {mass}: no such patterns")
+            raise table["size"].error(f"no patterns have size {size} of {questions}, least {least}, mass {mass}")
         drawn = PatternRandomizer(questions, size, least, mass)
         return cls(Budget(table["epsilon"].text()), drawn, table["achieved"].rational(), table["bound"].rational())
 
@@ -250,7 +250,7 @@ def _largest_moment(count: int, power: int) -> Fraction:
 
 
 def _root_up(value: Fraction, k: int) -> Fraction:
-    """Upper bound of a ``k``-th root, ``2**-ROOT_BITS`` close."""
+    """Upper bound of a ``k``-th root, at most ``2**-ROOT_BITS`` too large."""
     scaled = -(-(value.numerator << (k * ROOT_BITS)) // value.denominator)
     low, high = 0, 1 << (scaled.bit_length() // k + 1)
     if k == 2:

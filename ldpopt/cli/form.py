@@ -40,7 +40,7 @@ def form(
         facts += [("page", hashlib.sha256(text).hexdigest()), ("bytes", len(text))]
         if check is not None:
             if readable(check).read_bytes() != text:
-                do = "write it again with -o, with the same --to and --language"
+                do = "write the page again with -o, with the same --to and --language"
                 refuse(f"{check} is not the page of {path}", do)
             facts.append(f"{check}: the same page")
     if output is not None:

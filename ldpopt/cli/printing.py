@@ -126,7 +126,7 @@ def write_new(file: str, text: str) -> Path:
     """Write a TOML file that does not exist yet; the suffix may be left out. Return its path."""
     path = Path(file) if Path(file).suffix else Path(file).with_suffix(".toml")
     if path.exists():
-        raise ModelFileError("the file exists already", where=str(path), do="name another, or remove it")
+        raise ModelFileError("the file exists already", where=str(path), do="name another file, or remove this one")
     require_writable(str(path))
     with replacing(path) as stream:
         stream.write(text)

@@ -24,7 +24,7 @@ def sweep(
     models: options.ModelPaths,
     epsilon: options.Epsilons,
     delta: options.Deltas = None,
-    prior_grid: Annotated[int | None, option("--prior-grid N", "N priors from 0 to 1, of two answers.", min=2)] = None,
+    prior_grid: Annotated[int | None, option("--prior-grid N", "N priors from (0, 1) to (1, 0).", min=2)] = None,
     jobs: options.Jobs = 1,
     dask: options.Dask = None,
     output: options.CsvTable = None,
@@ -82,7 +82,7 @@ def _priors(problem: Problem, count: int | None) -> Any:
         return None
     if len(problem.inputs) != 2:
         what = f"--prior-grid is for two answers; this model has {len(problem.inputs)}"
-        raise StatementError(what, do="sweep its own prior, or use ldpopt.sweep with a table of priors")
+        raise StatementError(what, do="leave --prior-grid out, or use ldpopt.sweep with a table of priors")
     first = np.linspace(0.0, 1.0, count)
     return np.stack([first, 1 - first], axis=1)
 

@@ -119,7 +119,7 @@ def worst_prior(lower: ArrayLike, upper: ArrayLike) -> Float:
         raise StatementError(what, where=f"answer {bad[0]}", do=do)
     least, most = summed(low), summed(high)
     if least > 1 + SUM_TOLERANCE or most < 1 - SUM_TOLERANCE:
-        what = f"no prior lies in the box: its bounds sum to {least:.9g} and {most:.9g}"
+        what = f"no prior is within the bounds: the lower ones sum to {least:.9g}, the upper ones to {most:.9g}"
         raise StatementError(what, do="give lower bounds that sum to at most 1, and upper ones to at least 1")
     high = np.maximum(low, np.minimum(high, 1.0))
     levels = np.sort(np.concatenate([low, high]))

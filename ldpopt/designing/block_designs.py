@@ -113,7 +113,7 @@ def _shifts(n: int, blocks: list[Int]) -> Float:
 
 
 def _residues(finite: Field, size: int) -> Iterator[Float]:
-    """Translates of the powers with given remainders of the exponent, with or without zero; the fewest remainders."""
+    """Block designs of translates of cosets of powers in a field, without zero and with zero; the fewest cosets."""
     n = len(finite.elements)
     for zero in (0, 1):
         if size - zero < 2 or (n - 1) % (size - zero):

@@ -56,7 +56,7 @@ class DesignForm:
         if outputs is not None and outputs < self.n:
             # For a workload of small rank fewer would suffice, but its rounded channel would not be unbiased.
             what = f"{outputs} reports cannot tell {self.n} answers apart: no estimator is unbiased for rounded masses"
-            raise StatementError(what, do=f"choose outputs >= {self.n}, or leave it out")
+            raise StatementError(what, do=f"choose outputs >= {self.n}, or leave outputs out")
         if self.private_columns.rays is not None and not self.is_worst_case:
             require_weights(self.private_columns.rays, self.problem.all_weights, self.private_columns.inputs)
 

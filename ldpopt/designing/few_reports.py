@@ -189,7 +189,7 @@ class _Space:
         return cls(contrasts.reduced + UNNEEDED * np.eye(len(contrasts.reduced)), rows)
 
     def value(self, z: Float) -> float:
-        q, e = z[:, 0], z[:, 1:]
+        q, e = z[:, 0], z[:, 1:]  # the objective tr(G (sum e e^T / q)^-1), infinite for a singular matrix
         try:
             return float(np.trace(cho_solve(cho_factor((e.T / q) @ e), self.gram)))
         except LinAlgError:

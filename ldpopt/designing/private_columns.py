@@ -113,7 +113,7 @@ def search_by_pairs(price: Price, at_least: float, sets: Float, base: float, spr
 
 
 def _improved(quadratic: tuple[Float, Float, float], sets: Float, steps: int) -> Float:
-    """Sets after at most so many exchanges of single answers, each the best one; the distinct ones."""
+    """Distinct sets after at most ``steps`` exchanges of the answer whose exchange raises the value most."""
     form, linear, constant = quadratic
     active, sets = np.arange(len(sets)), sets.copy()
     for _ in range(steps):
@@ -154,7 +154,7 @@ def _proper(sets: Float) -> Float:
 
 
 def _quadratic(price: Price, at_least: float, base: float, spread: float) -> tuple[Float, Float, float]:
-    """``(cost - at_least) (r.v)^2`` in terms of the indicator: quadratic form, linear form, and their largest entry."""
+    """``(cost - at_least) (r.v)^2`` of a set's indicator: two forms, and the sum of their largest entries."""
     r, ones, n = price.weights, np.ones(len(price.weights)), len(price.weights)
     tilt = np.eye(n) - np.outer(ones, r)
     centered = spread**2 * (tilt.T @ price.form @ tilt)

@@ -26,7 +26,7 @@ from ldpopt.estimation.intervals import norm_sub
 from ldpopt.estimation.reports import report_weights
 from ldpopt.foundation import optional
 from ldpopt.foundation.labels import codes
-from ldpopt.foundation.numbers import Float, loose_array
+from ldpopt.foundation.numbers import Float, any_array
 from ldpopt.frequencies.protocol import chernoff
 from ldpopt.frequencies.subset_selection import SetCodec
 from ldpopt.frequencies.yes_no import WordChoices, draw_order
@@ -169,7 +169,7 @@ class QuestionsDesign(FormulaDesign, certificate=QuestionsCertificate):
 
         A set of the kind depends on ``t`` questions.
         """
-        array = loose_array(reports, "list of reports")
+        array = any_array(reports, "list of reports")
         kinds, d = self.certificate.randomizer.kinds, len(self.workload.attributes)
         fits = array.ndim == 2 and array.shape[1] == d + 1 and array.dtype.kind in "iu" and array.min(initial=0) >= 0
         fits = fits and array[:, 0].max(initial=0) < len(kinds)

@@ -84,7 +84,7 @@ class Estimate(HasFacts):
             checked, shape = np.array(array, dtype=np.float64), shapes[name]
             if checked.shape != shape:
                 what = f"{name} of an estimate has shape {checked.shape}; it needs {shape}"
-                raise StatementError(what, do=f"give it for each of the {n} values")
+                raise StatementError(what, do=f"give one entry of {name} for each of the {n} values")
             object.__setattr__(self, name, frozen(checked))
         if self.labels is not None:
             object.__setattr__(self, "labels", tuple(self.labels))

@@ -63,8 +63,8 @@ def linear_variances(channel: Float, values: Float, wanted: Float, prior: Float 
 def worst_variance(means: Float, second: Float) -> float:
     r"""Largest :math:`b \cdot p - (w \cdot p)^2` over all distributions ``p``.
 
-    It depends on the point :math:`(w \cdot p, b \cdot p)` and grows with its height, so the maximum lies on the upper
-    hull of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` it is at ``m / 2``, or at an end.
+    The value grows with the height of the point :math:`(w \cdot p, b \cdot p)`, so the maximum lies on the upper hull
+    of the points :math:`(w_x, b_x)`. On an edge of slope ``m`` it lies at ``m / 2``, or at an end.
     """
     order = np.lexsort((second, means))
     hull: list[tuple[float, float]] = []

@@ -76,7 +76,7 @@ class Precision:
             raise StatementError(what, where=f"number {short_repr(self.names[place])}", do=do)
         found = np.maximum(1.0, np.ceil(self.variances * (self.quantile / wanted) ** 2 * (1 - 1e-12)))
         if not (found <= MOST_PEOPLE).all():
-            raise StatementError(f"{found.max():.3g} people are needed", do="pass a wider half-width, or more epsilon")
+            raise StatementError(f"{found.max():.3g} people are needed", do="pass a larger half-width or epsilon")
         return found.astype(np.int64)
 
     def half_width(self, people: int) -> Float:

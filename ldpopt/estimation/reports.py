@@ -229,7 +229,7 @@ def _ordered(weights: Any, index: Any) -> Float:
         if shows_values():
             raise
     do = "label each weight as its report; or pass .to_numpy(), which goes by position"
-    raise StatementError("the weights have other labels than the index of the reports, or one twice", do=do)
+    raise StatementError("the weights have other labels than the index of the reports, or a label twice", do=do)
 
 
 def _checked(weights: Float, where: str, first_row: int) -> Float:

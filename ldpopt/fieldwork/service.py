@@ -36,7 +36,7 @@ def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starl
     async def receive(request: Request) -> Any:
         if request.method == "OPTIONS":
             return responses.Response(headers=PREFLIGHT)
-        status, content = await answer_to(request, writer, until)
+        status, content = await response_to(request, writer, until)
         return responses.JSONResponse(content, status, OPEN)
 
     async def show(request: Request) -> Any:
@@ -52,8 +52,8 @@ def app_of(store: Store, page: str = "", until: datetime | None = None) -> Starl
     return optional.starlette_applications.Starlette(routes=routes, lifespan=lifespan)  # type: ignore[no-any-return]
 
 
-async def answer_to(request: Request, writer: Writer, until: datetime | None) -> tuple[int, dict[str, Any]]:
-    """Keep the report in a request; return status and content of the answer."""
+async def response_to(request: Request, writer: Writer, until: datetime | None) -> tuple[int, dict[str, Any]]:
+    """Keep the report in a request; return status and content of the response."""
     if until is not None and datetime.now(until.tzinfo) >= until:
         return 410, {"refused": "the survey is closed"}
     reader, body = writer.store.reader, b""

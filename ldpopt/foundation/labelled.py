@@ -119,7 +119,7 @@ def positions_of(labels: Sequence[Hashable], alphabet: Sequence[Hashable], what:
     for label in alphabet:
         if label not in position:
             wrong = f"the {what} has no entry for {kind} {short_repr(label)}"
-            raise StatementError(wrong, do=f"add it, or take it out of the {kind}s")
+            raise StatementError(wrong, do=f"add the entry, or leave this {kind} out")
     return np.fromiter((position[label] for label in alphabet), np.int64, len(alphabet))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError, shows_values
-from ldpopt.foundation.numbers import loose_array, quoted, require_room, short_repr
+from ldpopt.foundation.numbers import any_array, quoted, require_room, short_repr
 
 Refusal = type[MechanismError] | type[StatementError]
 Names = Sequence[Hashable]  # labels in their order
@@ -75,9 +75,9 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     # The letters of a text and the names of a mapping or frame are not labels, and a set has no order.
     if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
         what = f"{kind}s are a vector of labels, not a {type(x).__name__}{quoted(x)}"
-        raise StatementError(what, do="pass a list, even of one")
+        raise StatementError(what, do="pass a list, also for a single one")
     if tuple(alphabet) == tuple(range(len(alphabet))):  # numbers from 0 are their own positions
-        array = loose_array(x, f"list of {kind}s")
+        array = any_array(x, f"list of {kind}s")
         is_whole_numbers = array.dtype.kind in "iu" and array.ndim == 1
         if is_whole_numbers and (not array.size or (array.min() >= 0 and array.max() < len(alphabet))):
             return array.astype(np.int64, copy=False)
@@ -95,19 +95,19 @@ def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
 
 def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
     """Read a vector of whole numbers from 0 to ``size - 1``, which are their own positions."""
-    array = loose_array(x, f"list of {kind}s")
+    array = any_array(x, f"list of {kind}s")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise StatementError(f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list")
     if len(wrong := np.flatnonzero((array < 0) | (array >= size))):
         what = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
-        raise StatementError(what, where=f"entry {wrong[0]}", do=f"correct it, or state more than {size} labels")
+        raise StatementError(what, where=f"entry {wrong[0]}", do=f"correct the entry, or state more than {size} labels")
     return array.astype(np.int64, copy=False)
 
 
 def no_label(value: Any, alphabet: Iterable[Hashable], kind: str, where: str) -> StatementError:
     """Error for an answer or report that is not in an alphabet; it is quoted only if messages may quote answers."""
     if value is None or (isinstance(value, float) and value != value):
-        do = f"leave it out, or give a missing {kind} a label of its own"
+        do = f"leave missing {kind}s out, or give them a label of their own"
         return StatementError(f"1 {kind} is missing", where=where, do=do)
     do = nearest(value, alphabet) if shows_values() else f"correct it, or name another column; {known_names(alphabet)}"
     kinds, own = sorted({type(name).__name__ for name in alphabet}), type(value).__name__

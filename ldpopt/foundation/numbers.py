@@ -81,7 +81,7 @@ def _floats(values: Any) -> Float | None:
         return None
 
 
-def loose_array(values: Any, what: str) -> NDArray[Any]:
+def any_array(values: Any, what: str) -> NDArray[Any]:
     """Convert to an array of any type; a ragged or masked argument gives an array of dimension 0."""
     require_room(values, what)
     try:
@@ -161,7 +161,7 @@ def rational(value: Any, what: str, kind: str, low: int, high: float = math.inf)
         raise StatementError(f"{what} = {short_repr(value)} is not a {kind}", do=f"give a number from {low} to {high}")
     if number.denominator.bit_length() > MAX_BITS:
         bits = number.denominator.bit_length()
-        raise StatementError(f"{what} has a denominator of {bits} bits", do=f"give one of at most {MAX_BITS} bits")
+        raise StatementError(f"{what} has a denominator of {bits} bits", do=f"give at most {MAX_BITS} bits")
     return number
 
 

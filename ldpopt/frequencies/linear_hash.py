@@ -21,7 +21,7 @@ from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
 from ldpopt.foundation.fields import field
-from ldpopt.foundation.numbers import Float, Int, loose_array, require_memory, short_repr, whole_number
+from ldpopt.foundation.numbers import Float, Int, any_array, require_memory, short_repr, whole_number
 from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
 from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.mechanism.exact_draws import coin_tosses, uniform_below
@@ -204,7 +204,7 @@ class LinearHash(FrequencyProtocol):
         return np.asarray(value - place + (place - 1) // (q - 1))  # points with a later lead come first
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
-        array = loose_array(reports, "list of reports")
+        array = any_array(reports, "list of reports")
         numbers, empty = self._checked(array), 0.0
         if self.public_coin:
             is_zero = numbers < 0  # the hash that is 0, with the value 0: it supports every label

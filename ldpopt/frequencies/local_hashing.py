@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpopt.closed_forms.form import ResponseSampler
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, loose_array, whole_number
+from ldpopt.foundation.numbers import Float, any_array, whole_number
 from ldpopt.frequencies.protocol import BLOCK_CELLS, FrequencyProtocol, Positions
 from ldpopt.frequencies.randomized_response import kept_and_other
 from ldpopt.mechanism.sampling import Random, bit_source, chunks, generator_of
@@ -91,7 +91,7 @@ class LocalHashing(FrequencyProtocol, published=True):
         return reports
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
-        array = loose_array(reports, "list of reports")
+        array = any_array(reports, "list of reports")
         if array.ndim != 1 or array.dtype.names is None or set(array.dtype.names) != {"a", "b", "bucket"}:
             raise StatementError("the reports need the fields a, b and bucket", do="pass what privatize returned")
         a, value, bucket = array["a"].astype(np.uint64), array["b"].astype(np.uint64), array["bucket"]

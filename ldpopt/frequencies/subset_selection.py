@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ldpopt.certificate.frequency_certificate import SubsetRandomizer
 from ldpopt.errors import StatementError
 from ldpopt.foundation import optional
-from ldpopt.foundation.numbers import Float, loose_array, quoted, require_memory, whole_number
+from ldpopt.foundation.numbers import Float, any_array, quoted, require_memory, whole_number
 from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
 from ldpopt.mechanism.codec import LabelCodec, Reader
 from ldpopt.mechanism.exact_draws import TOTAL
@@ -130,7 +130,7 @@ class SubsetSelection(FrequencyProtocol, published=True):
         return reports
 
     def _support(self, reports: Any, weights: Float | None) -> tuple[Any, int]:
-        array, d = loose_array(reports, "list of reports"), len(self.inputs)
+        array, d = any_array(reports, "list of reports"), len(self.inputs)
         if array.ndim != 2 or array.shape[1] != self.size or array.dtype.kind not in "iu":
             what = f"reports have shape {array.shape}; expected positions of shape (N, {self.size})"
             raise StatementError(what, do="pass what privatize returned")

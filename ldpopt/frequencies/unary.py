@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import distinct_labels, positions_of
-from ldpopt.foundation.numbers import Float, loose_array, require_memory, short_repr
+from ldpopt.foundation.numbers import Float, any_array, require_memory, short_repr
 from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
 from ldpopt.mechanism.exact_draws import TOTAL, coin_tosses, toss_lazily
 from ldpopt.mechanism.mechanism import Mechanism
@@ -101,7 +101,7 @@ class UnaryEncoding(FrequencyProtocol, published=True):
         if hasattr(reports, "columns"):  # a DataFrame has the bits by label
             labels = distinct_labels(reports.columns, "reports", "input")
             reports = reports.to_numpy()[:, positions_of(labels, self.inputs, "reports", "input")]
-        array = loose_array(reports, "list of reports")
+        array = any_array(reports, "list of reports")
         if array.ndim != 2 or array.shape[1] != len(self.inputs) or array.dtype.kind not in "biu":
             what = f"reports have shape {array.shape}; expected bits of shape (N, {len(self.inputs)})"
             raise StatementError(what, do="pass what privatize returned")

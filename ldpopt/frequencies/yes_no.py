@@ -25,7 +25,7 @@ from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.intervals import share_intervals
 from ldpopt.estimation.inversion import estimate_frequencies
 from ldpopt.estimation.reports import report_weights
-from ldpopt.foundation.numbers import Float, loose_array
+from ldpopt.foundation.numbers import Float, any_array
 from ldpopt.frequencies.protocol import Positions, chernoff
 from ldpopt.frequencies.subset_selection import SetCodec
 from ldpopt.mechanism.channels import digest
@@ -103,7 +103,7 @@ class YesNoPatterns(ReportSource):
             what = f"epsilon = {certificate.epsilon!r} is too small for words of 53 bits"
             raise StatementError(what, do="pass a larger epsilon")
         if len(self.questions) != self.pattern.questions:
-            what = f"{len(self.questions)} questions, and a certificate for {self.pattern.questions}"
+            what = f"there are {len(self.questions)} questions, but the certificate is for {self.pattern.questions}"
             raise StatementError(what, do="pass all questions of the survey")
 
     def __repr__(self) -> str:
@@ -190,7 +190,7 @@ class YesNoPatterns(ReportSource):
 
     def checked(self, reports: Any) -> Positions:
         """Return reports of shape (N, s) after checking that each names one answer to each of ``s`` questions."""
-        array = loose_array(reports, "list of reports")
+        array = any_array(reports, "list of reports")
         fits = array.ndim == 2 and array.shape[1] == self.size and array.dtype.kind in "iu"
         if fits and array.size:
             fits = array.min() >= 0 and array.max() < len(self.names) and bool((np.diff(array // 2, axis=1) > 0).all())

@@ -187,7 +187,7 @@ def designed(
             what = f"the {name}, of shape {array.shape}, are not at least {least} distinct finite numbers"
             raise StatementError(what, do="give a list of numbers, each once")
     if max(np.abs(answers).max(), np.abs(reports).max()) > MAX_REPORT:
-        raise StatementError(f"squares of numbers above {MAX_REPORT:g} overflow", do="use another unit")
+        raise StatementError(f"squares of numbers above {MAX_REPORT:g} overflow", do="use a larger unit")
     order = np.argsort(answers)
     weights = None if prior is None else read_prior(prior, given.axes[0] or answers.tolist())[0][order]
     answers = answers[order]

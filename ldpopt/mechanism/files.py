@@ -72,8 +72,8 @@ def _channel_of_masses(masses: Any) -> Any:
 def require_digest(written: Any, actual: str, where: str) -> None:
     """Refuse a file whose written digest, if there is one, is not that of its mechanism."""
     if written not in (None, actual):
-        do = "take the file as it was written, or write it again"
-        raise ModelFileError("labels or channel were changed: the digest is another", where=where, do=do)
+        do = "restore the file as it was saved, or save the mechanism again"
+        raise ModelFileError("labels or channel do not match the digest: the file was changed", where=where, do=do)
 
 
 def made_by() -> str:
@@ -143,7 +143,7 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
     if len(layers) > 1:
         if digest not in layers:
             return  # privatized again; the digest of the composition is not known
-        what = f"these reports were privatized {len(layers)} times, once of them by the mechanism given ({digest[:12]})"
+        what = f"these reports were privatized {len(layers)} times, one of them by the mechanism given ({digest[:12]})"
         raise ModelFileError(what, where=where, do="estimate with first.then(second), saved as a mechanism")
     if drawn != digest:
         what = f"these reports were drawn by another mechanism (digest {drawn[:12]}) than the one given ({digest[:12]})"

@@ -137,7 +137,7 @@ class SecretKey:
             raise ModelFileError("not a key", where=where, do="write one with `ldpopt key FILE`")
         if name != found.name:
             what = f"the key was changed: its name is {found.name} now, not {short_repr(name)} as written"
-            do = "take the file as it was written: another key draws all reports anew, and budgets add up"
+            do = "restore the file as it was written: another key draws all reports anew, and budgets add up"
             raise ModelFileError(what, where=where, do=do)
         return found
 
@@ -246,7 +246,7 @@ class Ids:
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (is_text(kind) or pa.types.is_integer(kind)):
             what = f"ids are texts or whole numbers, not {short_repr(str(kind))}"
-            raise StatementError(what, where=self.where, do="make them texts")
+            raise StatementError(what, where=self.where, do="write all ids as texts")
         texts = column.cast(kind).cast(pa.large_string()) if kind != pa.large_string() else column.cast(kind)
         found: list[bytes] = texts.cast(pa.large_binary()).to_numpy(zero_copy_only=False).tolist()
         if texts.null_count or b"" in found:
@@ -276,7 +276,7 @@ def ids_of(column: Any, where: str) -> list[bytes]:
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         array = None
     if array is None:  # outside the block: the error of arrow has an id, and would be shown as the cause
-        raise StatementError("the ids are of several kinds", where=where, do="make them texts")
+        raise StatementError("the ids are of several kinds", where=where, do="write all ids as texts")
     ids = Ids(where)
     found = ids.take(array)
     ids.require_distinct()

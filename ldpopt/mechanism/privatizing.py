@@ -49,7 +49,7 @@ def privatize_frame(
     keep = [name for name in frame.columns if name not in read]
     if set(keep) & set(questions):
         what = f"the table has a column {next(iter(set(keep) & set(questions)))!r} already"
-        raise StatementError(what, do="rename it: the reports are a column of this name")
+        raise StatementError(what, do="rename this column: the reports get its name")
     frame = frame.drop([name for name in read if name not in questions])
     reports = with_labels(frame, drawn)
     return with_origin(reports, lambda: origin_of_reports(questions, keep, keyed, one_question, before))
@@ -146,7 +146,7 @@ def privatize_file(
     read = columns_of_answers(questions)
     twice = [column for column in keep if column in read or column in questions]
     if twice:
-        raise ModelFileError(f"column {twice[0]!r} would be kept and protected", do="do not keep it")
+        raise ModelFileError(f"column {twice[0]!r} would be kept and protected", do="do not keep this column")
     _require_other_column(keyed, read)
     copied = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
     before = read_origin(name)
@@ -196,7 +196,7 @@ class _Answers:
         return cls(question, name, coder, MissingAnswers(f"{table.name}, column {name}", "answer"))
 
     def codes(self, answers: pa.Array, first_row: int) -> Codes:
-        """Codes of a batch; answers that are missing and must not be are counted."""
+        """Codes of a batch; missing answers that the question does not allow are counted."""
         codes = self.coder.codes(answers, self.missing.where, first_row)
         return self.question.fill_missing(codes, self.missing, first_row)
 

@@ -117,7 +117,7 @@ class AliasTable:
         total, masses = _total(bits), np.asarray(counts)
         if masses.ndim != 2 or 0 in masses.shape or masses.dtype.kind not in "iu":
             what = f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers (inputs, outputs)"
-            raise MechanismError(what, do="round a channel of floats with round_rows")
+            raise MechanismError(what, do="round a channel of floats with ldpopt.mechanism.sampling.round_rows")
         bad = np.argwhere((masses < 0) | (masses > total))  # with bounded masses, no sum is right by overflow
         if len(bad):
             x, y = map(int, bad[0])
@@ -126,7 +126,7 @@ class AliasTable:
         for x, row in enumerate(masses):
             if (found := sum(row.tolist())) != total:
                 what = f"the masses sum to {found}, not 2**{bits} = {total}"
-                raise MechanismError(what, where=f"row {x}", do="use round_rows")
+                raise MechanismError(what, where=f"row {x}", do="round with ldpopt.mechanism.sampling.round_rows")
         self.bits, (self.inputs, self.outputs) = bits, masses.shape
         self._cell_bits = max(1, (self.outputs - 1).bit_length())
         if self._cell_bits > bits:

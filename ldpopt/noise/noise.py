@@ -148,7 +148,7 @@ def read_positive(value: Any, name: str) -> float:
         raise StatementError(f"{name} = {number} is not positive and finite", do="give a number above 0")
     if not 1 / MAX_LENGTH <= number <= MAX_LENGTH:
         what = f"{name} = {number} is out of range"
-        raise StatementError(what, do=f"state it from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}")
+        raise StatementError(what, do=f"state a number from {1 / MAX_LENGTH:g} to {MAX_LENGTH:g}")
     return number
 
 

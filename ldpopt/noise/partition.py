@@ -204,7 +204,7 @@ def _read_widening(widening: Any, is_discrete: bool) -> Fraction:
     d = Fraction(widening if isinstance(widening, (int, Fraction)) else number)
     if is_discrete and (d < 0 or d.denominator != 1):
         what = f"widening = {short_repr(widening)} is not a whole number >= 0"
-        raise StatementError(what, do="widen a set of integers by integers")
+        raise StatementError(what, do="give a whole number as the widening of a set of integers")
     if not is_discrete and number <= 0:
         what = f"widening = {short_repr(widening)} is not positive: the innermost layer would have no mass"
         raise StatementError(what, do="state a radius > 0")

@@ -69,7 +69,7 @@ def corners(points: ExtremePoints, ax: Axes | None = None, *, problem: Problem |
         return _polygon(points, ax, problem)
     if points.count > MAX_DRAWN_POINTS:
         what = f"the columns of at most {MAX_DRAWN_POINTS:,} extreme points are drawn, and these are {points.count:,}"
-        raise StatementError(what, do="take at most four answers, or draw one of them with plot(Mechanism(points[0]))")
+        raise StatementError(what, do="take at most four answers, or draw one point: plot(Mechanism(points[0]))")
     counts = points.column_counts()
     shown = list(counts.items())[:MAX_COLUMNS]
     table = np.array([column for column, _ in shown], dtype=float).T

@@ -194,8 +194,8 @@ def epsilon_breakpoints(prior: Any, delta: float = 0.0) -> tuple[EpsilonRange, .
     Returns
     -------
     tuple of EpsilonRange
-        Ascending, from ``e**epsilon = 1``. Numbers ``k`` that are optimal at a single budget only have no range
-        (equal weights enter together). Answers of weight zero never enter.
+        Ascending, from ``e**epsilon = 1``; in each, ``k`` answers are reported. A ``k`` that is optimal at one budget
+        only has no range (equal weights enter together). Answers of weight zero are never reported.
 
     Notes
     -----

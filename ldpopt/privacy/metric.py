@@ -198,7 +198,7 @@ class MetricDP(TiedNotion):
         values, points = table.get("values"), table.get("points")
         if not isinstance(distance, str):
             if values is not None or points is not None:
-                raise StatementError("values and points are not used with a distance matrix", do="remove them")
+                raise StatementError("values and points are not used with a distance matrix", do="remove both")
             return cls(epsilon, real_array(distance, "distance matrix"))
         if distance not in NAMES:
             known = ", ".join(map(repr, NAMES))

@@ -301,7 +301,7 @@ def read_labels(given: Any, what: str) -> tuple[Hashable, ...]:
     """Read a list of distinct labels of a notion, such as the sensitive inputs."""
     if isinstance(given, (str, bytes, dict)) or not (hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1):
         what = f"{what} = {short_repr(given)} is not a list of labels"
-        raise StatementError(what, do="pass a list, even of one")
+        raise StatementError(what, do="pass a list, also for a single label")
     return check_labels(tuple(given), None, what, StatementError)
 
 

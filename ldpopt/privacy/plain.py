@@ -59,7 +59,7 @@ def fields_from_plain(kind: type, table: Table) -> Any:
 def required(table: Table, name: str) -> Any:
     """Value of a required key."""
     if name not in table:
-        raise MisstatedError(f"the key privacy.{name} is missing", name, do="add it")
+        raise MisstatedError(f"the key privacy.{name} is missing", name, do=f"add {name}")
     return table[name]
 
 
@@ -153,7 +153,7 @@ def _by_edges(edges: Any, inputs: Sequence[Hashable], *key: str) -> nx.Graph[Any
                 what = f"the edge {edge} names {label!r}, which is not an input"
                 raise MisstatedError(what, *key, k, do=nearest(label, inputs))
         if edge[0] == edge[1]:
-            raise MisstatedError(f"the edge {edge} ties an input to itself", *key, k, do="remove it")
+            raise MisstatedError(f"the edge {edge} ties an input to itself", *key, k, do="remove this edge")
         graph.add_edge(*edge)
     return graph
 

@@ -122,4 +122,4 @@ class UtilityOptimizedLDP(TiedNotion):
 
 def _unfit(label: Hashable) -> StatementError:
     what = f"report {short_repr(label)} is neither protected nor the label of an input that is not sensitive"
-    return StatementError(what, do="add it to protected")
+    return StatementError(what, do="add this report to protected")

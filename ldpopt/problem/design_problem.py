@@ -67,7 +67,7 @@ class DesignProblem:
         if self.weights is None:
             return
         if self.objective == "worst_case":
-            raise StatementError("the worst case takes no weights", do='leave them out, or use objective="average"')
+            raise StatementError("the worst case takes no weights", do='leave weights out, or use objective="average"')
         weights = read_weights(self.weights, self.workload)
         object.__setattr__(self, "weights", None if weights.min() == weights.max() else weights)
 

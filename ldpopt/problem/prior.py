@@ -37,7 +37,7 @@ def read_prior(prior: Any, inputs: Names | None = None, what: str = "prior") -> 
     _require_weights(part.values, range(n) if inputs is None else inputs, what)
     total = summed(part.values)
     if not abs(total - 1) <= PRIOR_TOLERANCE:
-        do = "divide it by its sum, or pass weights by label: {label: weight}"
+        do = "divide the numbers by their sum, or pass weights by label: {label: weight}"
         raise StatementError(f"the {what} sums to {total:.12g}, not 1", do=do)
     return frozen(part.values), None
 

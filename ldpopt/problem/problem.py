@@ -136,10 +136,10 @@ def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Fl
     """Probabilities of the inputs, and their labels; both are None for a worst case."""
     if objective == "worst_case":
         if prior is not None:
-            raise StatementError("a worst-case objective takes no prior", do='pass None, or objective="expected"')
+            raise StatementError("a worst-case objective takes no prior", do='pass prior=None, or objective="expected"')
         return None, None
     if prior is None:
-        raise StatementError("an expected objective needs a prior", do='pass one, or objective="worst_case"')
+        raise StatementError("an expected objective needs a prior", do='pass a prior, or objective="worst_case"')
     return read_prior(prior, inputs)
 
 
@@ -179,7 +179,7 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
     """Side constraints as a tuple; refuse duplicate names."""
     blocks = (constraints,) if isinstance(constraints, RowBlock) else constraints
     if not isinstance(blocks, (tuple, list)):
-        raise StatementError(f"a {type(blocks).__name__} is not a list of side constraints", do="pass a list of them")
+        raise StatementError(f"a {type(blocks).__name__} is not a list of side constraints", do="pass a list or tuple")
     for block in blocks:
         if not isinstance(block, RowBlock):
             what = f"{short_repr(block)} is not a side constraint"

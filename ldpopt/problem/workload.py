@@ -141,7 +141,7 @@ class Workload:
         """Every number times a factor."""
         number = real_number(factor, "factor of a workload", -matrices.LARGEST, matrices.LARGEST)
         if number == 0:
-            raise StatementError("a workload times 0 has nothing to estimate", do="leave it out")
+            raise StatementError("a workload times 0 has nothing to estimate", do="multiply by another number")
         known: dict[str, Any] = {key: getattr(self, key) for key in ("symmetries", "sizes", "attributes")}
         known["_gram"] = None if self._gram is None else partial(self._scaled, number, is_gram=True)
         known["_table"] = matrices.scaled_table(self._table, number)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labelled, read_labelled, take_labels
 from ldpopt.foundation.labels import check_labels
-from ldpopt.foundation.numbers import Float, is_whole, loose_array, real_array, require_memory, short_repr, whole_number
+from ldpopt.foundation.numbers import Float, any_array, is_whole, real_array, require_memory, short_repr, whole_number
 
 Alphabet = int | Sequence[Hashable]
 Permutation = NDArray[np.int64]
@@ -23,7 +23,7 @@ MAX_PARITIES = 2000  # largest number of sets with which a design for marginals 
 def read_matrix(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
     """Matrix, answers and names of a workload; labelled tables are put into the order of the given labels."""
     plain, (rows, columns) = take_labels(_plain(matrix), "workload", ("name", "answer"))
-    if loose_array(plain, "workload").dtype == bool:
+    if any_array(plain, "workload").dtype == bool:
         plain = np.asarray(plain, np.float64)
     array = real_array(plain, "workload")
     if array.ndim == 1:
@@ -68,7 +68,7 @@ def require_scale(largest: float) -> None:
     """Refuse entries whose squares overflow or underflow."""
     if not SMALLEST <= largest <= LARGEST:
         what = f"the largest entry of the workload, {largest:g}, is not in [{SMALLEST:g}, {LARGEST:g}]"
-        raise StatementError(what, do="use another unit")
+        raise StatementError(what, do="use a unit in which the entries are closer to 1")
 
 
 def read_answers(inputs: Alphabet) -> tuple[Hashable, ...]:
@@ -117,7 +117,7 @@ def read_attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
     pairs: Iterable[tuple[Any, Any]] = shape.items() if named else enumerate(shape)
     found = [(name, read_answers(values)) for name, values in pairs]
     if not found or math.prod(len(values) for _, values in found) > 1 << 20:
-        raise StatementError("the attributes have no combinations, or more than 2**20", do="take fewer of them")
+        raise StatementError("the attributes have no combinations, or more than 2**20", do="give 1 to 2**20")
     return found
 
 

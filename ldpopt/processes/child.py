@@ -202,7 +202,7 @@ def packed(value: Any) -> bytes:
     try:
         raw: bytes = cloudpickle.dumps(value)
     except Exception as error:
-        raise StatementError(f"this cannot be sent to another process: {error}", do=DO_IMPORTABLE) from None
+        raise StatementError(f"an argument cannot be sent to another process: {error}", do=DO_IMPORTABLE) from None
     return raw
 
 

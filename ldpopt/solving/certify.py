@@ -83,7 +83,7 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
         duals = -duals
     named = {span.name: duals[span.slice] for span in program.rows if span.block is None}
     blocks = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
-    # Privacy rows that a notion with ties implies are proved from the statement, all others are its own.
+    # Privacy rows of a notion with ties follow from the statement; a certificate has to list all others.
     is_tied = bool(blocks) and problem.ties() is not None
     tied = [pair_rows(block, values) if is_tied and name == "privacy" else None for name, block, values in blocks]
     pairs = [rows for rows in tied if rows is not None]

@@ -352,7 +352,7 @@ class _Simulation:
 def _checkpoint(path: FilePath, rng: Any) -> Checkpoint:
     """Open the checkpoint of a simulation; its entries depend only on the seed, so other settings may share it."""
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)):
-        what = "a checkpoint needs surveys that can be repeated"
+        what = "a checkpoint needs draws that can be repeated"
         raise StatementError(what, where="simulate", do="pass a number as rng (--seed)")
     title = f"surveys, rng = {rng}"
     return Checkpoint(path, {"surveys": int(rng)}, title, pack=list, unpack=lambda plain: _Survey(*plain))

@@ -265,7 +265,7 @@ def _cases(problems: Mapping[Any, Problem], deltas: Iterable[float] | None) -> I
         raise StatementError("no problems to sweep", where="sweep", do='pass a problem, or {"name": problem, ...}')
     given = None if deltas is None else [float(delta) for delta in deltas]
     if given is not None and not given:
-        raise StatementError("no deltas to sweep", where="sweep", do="pass at least one, or leave deltas out")
+        raise StatementError("no deltas to sweep", where="sweep", do="pass at least one delta, or leave deltas out")
     if len({(one.utility.sense, one.objective) for one in problems.values()}) > 1:
         do = "sweep gains and losses, and expected and worst cases, separately"
         raise StatementError("the problems have values of several kinds", where="sweep", do=do)
@@ -291,7 +291,7 @@ def _priors(priors: Any, problems: list[Problem]) -> Float:
     if any(problem.prior is None for problem in problems):
         raise StatementError("a worst-case problem has no prior to vary", do="sweep its epsilon only")
     if any(problem.inputs != inputs for problem in problems):
-        raise StatementError("priors for problems with different inputs", do="sweep them separately")
+        raise StatementError("the problems have different inputs, so no prior is for all", do="sweep each by itself")
     return read_priors(priors, inputs)[0]
 
 

@@ -72,7 +72,7 @@ class FormWords(FormSection):
             raise StatementError(f"{place}: {first['msg']}", where="words", do=do) from None
         if found.waves is not None and found.waves < found.wave:
             what = f"wave {found.wave} of {found.waves} waves"
-            raise StatementError(what, where="words", do="state at least as many waves as the number of this one")
+            raise StatementError(what, where="words", do="state at least as many waves as the number of this wave")
         for name, asked in found.questions.items():
             if name not in questions:
                 what = f"there are words for {name!r}, which is not a question"
@@ -133,7 +133,7 @@ def _answers_form(name: str, question: Question) -> dict[str, Any]:
     answers = _texts(question.inputs, "answer", name)
     if len(answers) > MAX_ANSWERS:
         what = f"question {name!r} has {len(answers):,} answers"
-        raise StatementError(what, do=f"a form has room for {MAX_ANSWERS}: group them, or ask in two questions")
+        raise StatementError(what, do=f"a form has room for {MAX_ANSWERS}: group answers, or ask two questions")
     missing = question.missing_code
     missing_answer = None if missing is None else answers[missing]
     return {"answers": answers, "missing": question.missing, "missing_answer": missing_answer}

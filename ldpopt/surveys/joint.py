@@ -187,5 +187,5 @@ def read_joint(data: Any, questions: Mapping[str, Question], where: str) -> YesN
         return YesNoPatterns(pairs, YesNoCertificate.from_dict(data, where))
     claim = certificate_from_dict(data, where)
     if not isinstance(claim, DesignCertificate) or claim.workload.inputs != product_workload(questions).inputs:
-        raise StatementError("the joint report is not about these questions", do="take the file as it was written")
+        raise StatementError("the joint report is not about these questions", do="restore the file as it was saved")
     return Design(claim)

@@ -195,7 +195,7 @@ def read_survey(path: str | os.PathLike[str]) -> UnsolvedSurvey:
     if survey.waves is None:
         return _unsolved(page, survey)
     if survey.epsilon is not None:
-        do = "remove it: the budget of a wave follows from the promise"
+        do = "remove this key: the budget of a wave follows from the promise"
         raise page.error(("epsilon",), "a survey with [waves] has no epsilon of its own", do)
     with page.at("waves", "epsilon"):
         least = round_down(Budget(survey.waves.epsilon).lower_nats / survey.waves.count)
@@ -251,7 +251,7 @@ def _require_one_definition(page: Page, name: str, question: QuestionSection) ->
         if value is not None and value not in known:
             raise page.error((*key, kind), f"unknown {kind} {value!r}", nearest(value, known))
     if isinstance(question.prior, list) and abs(sum(question.prior) - 1) > PRIOR_TOLERANCE:
-        do = "divide it by its sum, or give weights by label: prior = { yes = 3, no = 1 }"
+        do = "divide the numbers by their sum, or give weights by label: prior = { yes = 3, no = 1 }"
         raise page.error((*key, "prior"), f"the prior sums to {sum(question.prior):.6g}, not 1", do)
     if question.values is not None and question.workload != "mean":
         raise page.error((*key, "values"), "values are for the workload mean", 'set workload = "mean", or remove them')

@@ -134,7 +134,7 @@ class Survey:
             if question.randomizer.codec.form != "labels":
                 why = "its reports are sets"
             elif question.missing == "leave_out":
-                why = "its missing answers are left out"
+                why = "people without an answer are left out"
             elif isinstance(source, Design) and source.workload.names != question.inputs:
                 why = "its design is for other numbers than frequencies"
             if why:

@@ -135,7 +135,7 @@ def _split_header(stream: IO[bytes], name: str) -> tuple[bytes, bytes]:
 
 
 def _no_csv(why: str, where: str) -> ModelFileError:
-    return ModelFileError(f"not a CSV table: {why}", where=where, do="save it as CSV in UTF-8")
+    return ModelFileError(f"not a CSV table: {why}", where=where, do="save the table as CSV in UTF-8")
 
 
 def as_csv(columns: Sequence[optional.pyarrow.Array]) -> bytes:

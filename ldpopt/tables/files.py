@@ -78,7 +78,7 @@ def reading(path: str) -> Iterator[Rows]:
             return
         if kind == "csv" and path != "-" and stream.seekable():
             if stream.read(len(PARQUET_MARK)) == PARQUET_MARK:
-                raise ModelFileError("this is a Parquet file", where=path, do="rename it to .parquet")
+                raise ModelFileError("this is a Parquet file", where=path, do="rename the file to .parquet")
             stream.seek(0)
         yield (CsvRows if kind == "csv" else ParquetRows)(stream, path)
 

@@ -42,7 +42,7 @@ def read_origin(path: str) -> dict[str, Any] | None:
     try:
         found = strict_json(beside, MAX_FILE_BYTES)
     except (OSError, ValueError) as error:
-        raise ModelFileError(f"not the origin of a table: {error}", where=beside, do="remove it to go on") from None
+        raise ModelFileError(f"not the origin of a table: {error}", where=beside, do="remove this file") from None
     return _checked(found, beside)
 
 
@@ -144,7 +144,7 @@ def _parsed(found: str | bytes, where: str) -> dict[str, Any]:
     try:
         data = json.loads(found)
     except ValueError as error:
-        do = "take the table as it was written, or privatize again"
+        do = "restore the table as it was written, or privatize again"
         raise ModelFileError(f"the origin of the table is damaged: {error}", where=where, do=do) from None
     return _checked(data, where)
 

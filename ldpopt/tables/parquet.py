@@ -88,4 +88,4 @@ def writing_parquet(
 
 def _invalid(error: Exception, name: str) -> ModelFileError:
     why = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return ModelFileError(f"not a Parquet table: {why}", where=name, do="save it as .parquet again, or as .csv")
+    return ModelFileError(f"not a Parquet table: {why}", where=name, do="save the table as .parquet again, or as .csv")

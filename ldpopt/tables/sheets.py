@@ -29,7 +29,7 @@ def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
     except Exception as error:  # readers raise errors of many kinds, whose texts may have entries of the table
         why = type(error).__name__
     if why:
-        raise ModelFileError(f"the table cannot be read: {why}", where=path, do="save it as CSV in UTF-8, or again")
+        raise ModelFileError(f"the table cannot be read: {why}", where=path, do="save it again, or as CSV in UTF-8")
     rows = ParquetRows(found, path)
     rows.first_row = 2 if ending == ".xlsx" else 1
     return rows

@@ -76,7 +76,7 @@ class _Checked:
         """Solve and require an optimal value, attained by a point within the bounds."""
         outcome = self.expect_status(program, Status.OPTIMAL)
         if outcome.point is None:
-            raise AssertionError("optimal, but there is no point")
+            raise AssertionError("the status is optimal, but there is no point")
         violation = program.residual(outcome.point)
         require(violation <= self.tolerances.residual, f"the point violates a row or bound by {violation:.3g}")
         found = float(program.objective @ outcome.point)

@@ -104,8 +104,8 @@ class LatticeNoise:
     def expected_l1(self) -> float:
         r"""Expected l1 norm of the noise.
 
-        In closed form if the l1 norms of the layers are polynomials: always in one dimension, and in two if the axes
-        cut the hull of the columns evenly. Otherwise `expected_norm`.
+        In closed form if the sums of l1 norms over the layers become polynomials of their number: always in one
+        dimension, in two only for some columns. Otherwise `expected_norm`.
         """
         if self.tail.moments is None:
             return self.expected_norm(1)

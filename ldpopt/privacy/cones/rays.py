@@ -38,7 +38,7 @@ class Rays:
 
     @cached_property
     def columns(self) -> Columns:
-        """The columns in floats."""
+        """The columns in floats, as ``base + spread v`` with ``v`` from 0 to 1 (base 0, spread 1 if an entry is 0)."""
         nats = float(self.budget) * float(self.unit) * self.below
         values = np.exp(-nats)
         if (self.below == ZERO).any():
@@ -97,7 +97,7 @@ def require_weights(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> N
     if len(silent := np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)):
         x = int(np.argmax(rays.below[silent[0]] != ZERO))
         what = f"answer {inputs[x]!r} and all answers that it is protected against have weight 0"
-        raise StatementError(what, where="the weights", do="give it a positive weight: reports may reveal it")
+        raise StatementError(what, where="the weights", do="give one of them a weight: reports may reveal the answer")
 
 
 @dataclass(frozen=True, eq=False)

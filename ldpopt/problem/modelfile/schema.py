@@ -278,7 +278,7 @@ class ModelFile(Section):
             do = 'write "expected", or add [workload]'
             raise _wrong('objective = "average" is for a workload', do, key="objective")
         if not self.has_utility:
-            do = "remove it, or add [utility]"
+            do = "remove this key, or add [utility]"
             if self.alphabet.outputs:
                 raise _wrong("the reports of a design are found, not given", do, key="alphabet.outputs")
             if self.constraints:
@@ -319,7 +319,7 @@ def _in_order(row: Any, inputs: Labels, *key: str) -> Numbers:
         what = f"{short_repr(unknown[0])} is not an answer"
         raise MisstatedError(what, *key, unknown[0], do=nearest(unknown[0], known))
     if missing:
-        raise MisstatedError(f"the answer {short_repr(missing[0])} has no number", *key, do="add it")
+        raise MisstatedError(f"the answer {short_repr(missing[0])} has no number", *key, do="add a number")
     return [row[name] for name in known]
 
 

@@ -65,7 +65,7 @@ def _tables(model: Model) -> dict[str, Any]:
     tables: dict[str, Any] = {key: text for key, text in texts.items() if text}
     if problem is None:
         if design is None:
-            raise StatementError("the model has neither a problem nor a workload", do="give one of them")
+            raise StatementError("the model has neither a problem nor a workload", do="give a problem or a workload")
         tables |= _design_tables(design)
     else:
         tables |= _problem_tables(problem, () if design is None else _own_inputs(design.workload))
@@ -128,7 +128,7 @@ def _require_alike(one: dict[str, Any], other: dict[str, Any], problem: Problem)
             mine, others = (mine or {}).get("inputs"), (others or mine or {}).get("inputs")
         if mine != others and not (problem.prior is None and key == "prior"):
             what = f"the utility and the workload of a model differ in {key}"
-            raise StatementError(what, do="write them to two files")
+            raise StatementError(what, do="write utility and workload to two files")
 
 
 def _labels(names: Iterable[Hashable]) -> list[str | int | float]:
@@ -161,7 +161,7 @@ def _constraint_table(block: RowBlock, problem: Problem) -> dict[str, Any]:
         if _is_same(constraints.linear(matrix, lower, upper, block.name), block):
             bounds = {key: bound for key, bound in (("lower", lower), ("upper", upper)) if np.isfinite(bound)}
             return {"kind": "linear", "name": block.name, "coefficients": matrix.tolist()} | bounds
-    do = "keep it in Python: model files know the functions of ldpopt.constraints"
+    do = "keep this constraint in Python: model files have those of ldpopt.constraints only"
     raise StatementError(f"the constraint {block.name!r} cannot be written to a model file", do=do)
 
 

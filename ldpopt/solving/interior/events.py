@@ -76,7 +76,7 @@ class EventProgram(OutputProgram):
         table = self.as_tables(ties)
         return np.asarray(self.b * table.sum(axis=2) - table.sum(axis=1))
 
-    def distance(self, at: EventPoint) -> tuple[float, float]:
+    def gaps(self, at: EventPoint) -> tuple[float, float]:
         """Gap between the value of a point and the bound of its multipliers, absolute and relative."""
         return self.gap(at.p, at.prior, -self.adjoint(at.ties), self.slack * float(at.ties.max(axis=0).sum()))
 
@@ -98,7 +98,7 @@ def interior(events: EventProgram, deadline: Deadline = NO_LIMIT) -> PathResult[
     """Follow the central path until bound and value agree, and return the best point."""
     return follow_path(
         events.start_point(),
-        events.distance,
+        events.gaps,
         lambda at: _EventSystem(events, at),
         gap=GAP,
         steps=MAX_STEPS,

@@ -30,7 +30,7 @@ def require_mutual_ties(problem: Problem) -> Ties:
     if problem.constraints:
         names = ", ".join(block.name for block in problem.constraints)
         what = f"the mechanism does not satisfy side constraints ({names})"
-        raise NotRepresentableError(what, do="remove them from the problem")
+        raise NotRepresentableError(what, do="remove the constraints from the problem")
     ties = problem.ties()
     kind = type(problem.privacy).__name__
     if ties is None or ties.delta or not ties.is_mutual:

@@ -38,7 +38,7 @@ def test_a_mechanism_file_that_was_changed_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     COIN.save(path)
     path.write_text(path.read_text().replace("0.75", "0.5").replace("0.25", "0.5"))
-    with pytest.raises(ModelFileError, match="the digest is another"):
+    with pytest.raises(ModelFileError, match="do not match the digest"):
         Mechanism.load(path)
 
 

@@ -55,7 +55,7 @@ def test_surveys_are_the_same_in_processes_and_from_a_checkpoint(tmp_path: Path)
         assert np.array_equal(found.frequencies, plain.frequencies)
     with pytest.raises(ModelFileError, match="another run: 'surveys, rng = 1'"):
         simulate(COIN, [0.5, 0.5], **options | {"rng": 2}, checkpoint=file)
-    with pytest.raises(StatementError, match="needs surveys that can be repeated"):
+    with pytest.raises(StatementError, match="needs draws that can be repeated"):
         simulate(COIN, [0.5, 0.5], **options | {"rng": None}, checkpoint=file)
 
 

@@ -76,7 +76,7 @@ def test_a_solved_survey_reads_back_equal(folder: Path) -> None:
     changed = json.loads(Path("s.json").read_text())
     changed["questions"]["drinks"]["mechanism"]["channel"][0] = [1.0, 0.0, 0.0]
     Path("s.json").write_text(json.dumps(changed))
-    with pytest.raises(ModelFileError, match="the digest is another"):
+    with pytest.raises(ModelFileError, match="do not match the digest"):
         Survey.load("s.json")
 
 

@@ -97,7 +97,7 @@ class ReducedProgram:
         return self._orbits(keys[: len(q)], self._fewest(keys, information[: len(q)], q), rounds)
 
     def _fewest(self, keys: list[Key], information: Float, q: Float) -> Float:
-        """Probabilities with as much information from sets with few images: one set more than there are types."""
+        """Probabilities that keep the information of ``q`` with the fewest images: at most types + 1 sets have any."""
         from scipy.optimize import linprog
 
         sizes = []

@@ -45,7 +45,7 @@ class Pair:
         return cls(turn.T @ np.linalg.inv(root), theta)
 
     def moved(self, move: Float, t: float) -> Float:
-        """The multiplier after a full step in which the matrix becomes ``1 + move``, in the frame."""
+        """The multiplier after a full Newton step; in the frame the matrix is 1, and ``1 + move`` after the step."""
         return t * np.eye(len(move)) - move * ((self.theta[:, None] + self.theta) / 2)
 
     def fall(self, end: Float) -> float:
@@ -108,7 +108,7 @@ def best_bound(levels: Levels, base: Fraction, value: float, gap: float, deadlin
 
 
 def second_answers(d: int) -> list[tuple[int, ...]]:
-    """Distances of two given answers that are tried in turn: more of them have a larger bound, and need more time."""
+    """Values of ``apart`` (see `Moments`) to try in turn: more distances give a larger bound, and take more time."""
     if d <= ALL_DISTANCES:
         return [(1,), tuple(range(1, d + 1))]
     return [(1,), (1, 2)][: max(0, FOUR_ANSWERS - d + 1)]
@@ -152,13 +152,13 @@ class Search:
         return np.asarray(np.mean([one / (self.mass @ one) for one in sets], axis=0))
 
     def bound(self, gap: float, deadline: Deadline = NO_LIMIT, value: float = 0.0) -> MomentBound:
-        """The multipliers of one of the last steps, with a level that holds in rationals.
+        """The largest bound that multipliers of one of the last steps prove in rationals.
 
         A bound that stays far below ``value``, that of a known design, is not computed to the last digits.
         """
         found: list[Step] = []
         positive: list[Step] = []
-        with np.errstate(invalid="ignore", divide="ignore"), suppress(np.linalg.LinAlgError):  # the end of the floats
+        with np.errstate(invalid="ignore", divide="ignore"), suppress(np.linalg.LinAlgError):  # floats too coarse
             for step in self._path(deadline):
                 found, positive = [*found[-2:], step], [step] if step.is_positive else positive
                 trace = self._eigenvalues(step.prices) @ [float(total) for total in self.levels.total]
@@ -168,7 +168,7 @@ class Search:
         return max(map(self._multipliers, positive + found), key=lambda one: one.value_of(self.levels))
 
     def _path(self, deadline: Deadline) -> Iterator[Step]:
-        """Follow the central path."""
+        """Steps along the central path of the interior point method."""
         x, share = self.start, 0.5
         values = self.lines @ x
         degree = len(values) + sum(len(square.scale) for square in self.squares)

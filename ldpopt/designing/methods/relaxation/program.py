@@ -94,7 +94,7 @@ class Program:
         self.tilted = contrasts.basis.T @ (np.eye(n) - np.outer(np.ones(n), self.r))
 
     def moments(self, units: Float, tilt: float) -> Moments:
-        """Moments at given vectors."""
+        """Moments of unit vectors, shape (n, n), at the common product ``tilt``, which is t."""
         a, h, spread = self.a, self.h, 1 - tilt**2
         mean = self.r @ units
         root = math.sqrt(max(a * a - h * h * float(mean @ mean) * spread, 1e-300))
@@ -116,8 +116,8 @@ class Program:
         by_units = -2 * scale * (self.tilted.T @ (inverse @ (through @ part)))
         return value, by_units, 2 * value / at.length, 2 * value * at.tilt / at.spread
 
-    def pull_back(self, at: Moments, by_shares: Float, by_length: float) -> tuple[Float, float]:
-        """Derivatives by the unit vectors and ``t`` of a function of shares and ``|p|``, from its own derivatives."""
+    def chain_rule(self, at: Moments, by_shares: Float, by_length: float) -> tuple[Float, float]:
+        """Chain rule: derivatives by shares and ``|p|`` become derivatives by the unit vectors and ``t``."""
         a, h, t, spread = self.a, self.h, at.tilt, at.spread
         by_along = by_shares.sum(axis=1) / 2
         by_product = -(h * spread / a) * by_along
@@ -245,7 +245,7 @@ class _Search:
             by_shares[np.diag_indices(n)] += (2 * self.size + 1) * factor * scale / n**2
             by_scale = -float((left * at.shares).sum()) / 2 - factor * over / n**2
             by_length -= 2 * by_scale * scale / at.length
-        more, tilted = self.program.pull_back(at, by_shares, by_length)
+        more, tilted = self.program.chain_rule(at, by_shares, by_length)
         by_units = by_units / self.unit + more
         by_units -= at.units * np.sum(by_units * at.units, axis=1, keepdims=True)
         lengths = np.linalg.norm(flat[:-1].reshape(n, n), axis=1, keepdims=True)

@@ -276,7 +276,7 @@ def _leaving(table: CanonicalForm, entering: int) -> int:
     steps = enumerate(zip(table.basis, column, strict=True))
     ratios = [(x[j] / step[0], j, k) for k, (j, step) in steps if step[0] > 0]
     if not ratios:
-        raise UnboundedError(f"the objective is unbounded along {form.names[entering]!r}", do="bound it")
+        raise UnboundedError(f"the objective is unbounded along {form.names[entering]!r}", do="bound this variable")
     return min(ratios)[2]
 
 

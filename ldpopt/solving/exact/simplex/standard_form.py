@@ -185,8 +185,8 @@ def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tu
     columns, rows = ([s.name for s in part] for part in (found.col_status, found.row_status))
     writer = _Writer(
         program,
-        loose_rows={i for i, status in enumerate(rows) if status == "kBasic"},
-        loose_columns={j for j, status in enumerate(columns) if status == "kBasic"},
+        split_rows={i for i, status in enumerate(rows) if status == "kBasic"},
+        split_columns={j for j, status in enumerate(columns) if status == "kBasic"},
     )
     chosen: list[int] = []
     for j, (status, (low, high)) in enumerate(zip(columns, writer.column_sides, strict=True)):
@@ -211,12 +211,12 @@ def _basic(status: str, low: int | None, high: int | None) -> list[int]:
 class _Writer:
     """Writes a program in standard form and records the columns of each variable and row.
 
-    An equation or fixed variable has no slack columns, except those in ``loose_rows`` and ``loose_columns``: they are
-    written as two inequalities.
+    An equation or fixed variable has no slack columns, except those in ``split_rows`` and ``split_columns``: they are
+    split into two inequalities.
     """
 
     def __init__(
-        self, program: LinearProgram, loose_rows: Collection[int] = (), loose_columns: Collection[int] = ()
+        self, program: LinearProgram, split_rows: Collection[int] = (), split_columns: Collection[int] = ()
     ) -> None:
         if program.shape[0] > MAX_ROWS:
             what = f"the program has {program.shape[0]} rows; rational elimination stops at {MAX_ROWS}"
@@ -229,9 +229,9 @@ class _Writer:
         self.column_sides: list[Side] = []
         self.row_sides: list[Side] = []
         names = program.column_names()
-        variables = [self._column(j, names[j], j in loose_columns) for j in range(program.shape[1])]
+        variables = [self._column(j, names[j], j in split_columns) for j in range(program.shape[1])]
         for i, name in enumerate(program.row_names()):
-            self._row(i, name, variables, i in loose_rows)
+            self._row(i, name, variables, i in split_rows)
         sign, zero = 1 if program.maximize else -1, Fraction(0)
         cost, objective = [zero] * len(self.names), [exact(c) for c in program.objective]
         for c, variable in zip(objective, variables, strict=True):
@@ -258,7 +258,7 @@ class _Writer:
         self.rows.append(row)
         self.right.append(right)
 
-    def _column(self, j: int, name: str, loose: bool) -> Variable:
+    def _column(self, j: int, name: str, is_split: bool) -> Variable:
         """Write a variable: its columns, and an equation for a second bound."""
         lower, upper = float(self.program.column_lower[j]), float(self.program.column_upper[j])
         low, high, one = np.isfinite(lower), np.isfinite(upper), Fraction(1)
@@ -267,7 +267,7 @@ class _Writer:
             plus, minus = self._new(f"{name}+"), self._new(f"{name}-")
             self.column_sides.append((plus, minus))
             return Variable(name, Fraction(0), ((plus, 1), (minus, -1)))
-        if lower == upper and not loose:
+        if lower == upper and not is_split:
             self.column_sides.append((None, None))
             return Variable(name, exact(lower), ())
         position = self._new(name)
@@ -280,13 +280,13 @@ class _Writer:
         self.column_sides.append((position, room))
         return Variable(name, exact(lower), ((position, 1),))
 
-    def _row(self, i: int, name: str, variables: Sequence[Variable], loose: bool) -> None:
-        """Write a row: its slack columns, and an equation for a second bound."""
+    def _row(self, i: int, name: str, variables: Sequence[Variable], is_split: bool) -> None:
+        """Write a row: an equation with slack columns, and one for a second bound; `_Writer` says what is split."""
         program, one = self.program, Fraction(1)
         row, moved = self._substituted(i, variables)
         lower, upper = float(program.row_lower[i]), float(program.row_upper[i])
         low, high = np.isfinite(lower), np.isfinite(upper)
-        equation = lower == upper and not loose
+        equation = lower == upper and not is_split
         above = self._new(f"above[{name}]") if low and not equation else None
         below = self._new(f"below[{name}]") if high and not equation else None
         self.row_sides.append((above, below))
