@@ -1,6 +1,6 @@
 """
-Neighbor graphs that one sees
-=============================
+Neighbor graphs in pictures
+===========================
 
 Question: people of three kinds, a table of how many there are of each, and the *median* kind is to be published. Two
 tables are neighbors if one record is replaced. The median is not linear in the table, so no additive noise fits: what

@@ -30,9 +30,7 @@ def estimate(
     simultaneous: options.Simultaneous = False,
     pair: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            metavar="QUESTION QUESTION", help="The table of two questions of a survey (scheme joint or split)."
-        ),
+        typer.Option(metavar="QUESTION QUESTION", help="The table of two questions of a survey (joint or split)."),
     ] = None,
     by: Annotated[str | None, option("--by COLUMN", "Estimate for each group of people, such as a region.")] = None,
     output: Annotated[str | None, new_file("-o --output TABLE", "The table as CSV or Parquet, by the ending.")] = None,
@@ -50,12 +48,13 @@ def estimate(
     are among those who answered. The exit code is 1 if the reports cannot come from the mechanism (p-value below 1e-6).
     """
     from ldpopt.surveys.estimates import SurveyEstimate
-    from ldpopt.tables.files import kind_of
+    from ldpopt.tables.files import kind_of, require_other_file
     from ldpopt.tables.origin import lacks_origin, recorded_missing
 
     require_folder(reports, dask)
     if output is not None:
         kind_of(output)
+        require_other_file(reports, output)
     recorded = None if is_survey(file) or not column else recorded_missing(reports, column[0])
     survey, source = read_questions(file, column, missing=missing or recorded)
     if len(column or ()) > 1:

@@ -103,6 +103,8 @@ def require_writable(path: str | None) -> str | None:
     if target.is_dir() or not target.parent.is_dir():
         why = "it is a folder" if target.is_dir() else f"the folder {target.parent} does not exist"
         raise ModelFileError(f"cannot write the file: {why}", where=path, do="name a file in an existing folder")
+    if target.suffix == ".toml" and target.exists():
+        raise ModelFileError("the file would replace a model or a survey", where=path, do="name another file")
     return path
 
 

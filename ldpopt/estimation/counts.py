@@ -174,7 +174,7 @@ class Counts:
     def require_some(self) -> Counts:
         """Return the counts if there are reports with a positive weight."""
         if not self.total > 0:
-            raise StatementError("there are no reports", do="pass at least one report with a positive weight")
+            raise StatementError("there are no reports", do="collect reports first; weights must not all be 0")
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:

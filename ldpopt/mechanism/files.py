@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ldpopt.mechanism.mechanism import Mechanism
 
 MAX_FILE_BYTES = 2**30  # largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it
-FORM = "it needs the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them"
+FORM = "a mechanism has the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them"
 UNSOLVED = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mechanism"
 
 
@@ -137,7 +137,7 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
     where = f"{without_password(path)}, column {column}"
     if column not in questions:
         what = "this column was copied unprotected, or added later: it has no reports"
-        raise ModelFileError(what, where=where, do=f"the reports of this file: {nearest(column, questions)}")
+        raise ModelFileError(what, where=where, do=f"name a column of reports; {nearest(column, questions)}")
     drawn = str(questions[column].get("digest"))
     layers = drawn.split("+")
     if len(layers) > 1:

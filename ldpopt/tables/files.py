@@ -47,8 +47,7 @@ def require_other_file(source: str, target: str) -> None:
         return
     is_same = os.path.realpath(source) == os.path.realpath(target)
     if is_same or (os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target)):
-        do = "name another file for the reports"
-        raise ModelFileError("the reports would replace the answers that they are made from", where=target, do=do)
+        raise ModelFileError("the result would replace the table that is read", where=target, do="name another file")
 
 
 @contextmanager

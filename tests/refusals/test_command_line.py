@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import run_cli
+from builders import cli_output, run_cli
 from ldpopt import Mechanism, Survey
 
 PRIVATIZE = "privatize coin.json answers.csv -c answer -o out.csv"
@@ -301,3 +301,24 @@ def test_files_are_written_although_the_reader_of_stdout_is_gone(folder: Path) -
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
     assert Path("found.json").read_text().endswith("}\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["solve coin.toml -o coin.toml", "solve coin.toml -o x.json --json coin.toml", "plot coin.json -o coin.toml"],
+)
+def test_a_result_does_not_replace_a_model(folder: Path, command: str) -> None:
+    before = Path("coin.toml").read_bytes()
+    result = run_cli(*command.split())
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert Path("coin.toml").read_bytes() == before
+
+
+def test_estimates_do_not_replace_the_reports(folder: Path) -> None:
+    cli_output("privatize", "coin.json", "answers.csv", "-c", "answer", "-o", "reports.csv")
+    before = Path("reports.csv").read_bytes()
+    result = run_cli("estimate", "coin.json", "reports.csv", "-c", "answer", "-o", "reports.csv")
+    assert result.exit_code == 2
+    assert "would replace the table that is read" in result.stderr
+    assert Path("reports.csv").read_bytes() == before

@@ -341,7 +341,7 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
         raise _wrong_kind(page, (*key, *place), value)
     if first["type"] == "missing":
         place = (*place, str(first["loc"][-1]))
-        raise page.error((*key, *place), f"the key {dotted((*key, *place))} is missing", "add it")
+        raise page.error((*key, *place), f"the key {dotted((*key, *place))} is missing", "add the key")
     same = [e["msg"] for e in found if _place(data, e["loc"])[0] == place and e["type"] != "missing"]
     wanted = " or ".join(dict.fromkeys(message.removeprefix("Input should be ") for message in same))
     wanted = re.sub("a valid dictionary( or object to extract fields from)?", "a table", wanted)

@@ -60,7 +60,7 @@ def test_reports_carry_their_mechanisms_and_the_budget_of_a_person(tmp_path: Pat
     assert SURVEY.estimate(target)["a"].n_reports == 100
     for column, mechanism, what in (
         ("a", OTHER, r"drawn by another mechanism \(digest"),
-        ("age", COIN, "copied unprotected.*the reports of this file|it has no reports"),
+        ("age", COIN, "copied unprotected.*name a column of reports|it has no reports"),
     ):
         with pytest.raises(ModelFileError, match=what):
             Counts.of(mechanism, target, column=column)

@@ -136,7 +136,10 @@ def test_one_question_is_drawn_for_each_person_the_same_with_a_key():
 def test_fake_data_need_frequencies_and_no_missing_answers():
     coin = Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"])
     best = design(Workload.prefix(["low", "middle", "high"]), PureLDP(1.0))
-    for other, what in ((Question(coin, "leave_out"), "people without an answer are left out"), (best, "for other numbers")):
+    for other, what in (
+        (Question(coin, "leave_out"), "people without an answer are left out"),
+        (best, "for other numbers"),
+    ):
         with pytest.raises(StatementError, match=what):
             Survey({"a": coin, "b": other}, scheme="fake_data")
     with pytest.raises(StatementError, match="unknown scheme 'spilt'"):

@@ -211,8 +211,7 @@ def _basic(status: str, low: int | None, high: int | None) -> list[int]:
 class _Writer:
     """Writes a program in standard form and records the columns of each variable and row.
 
-    An equation or fixed variable has no slack columns, except those in ``split_rows`` and ``split_columns``: they are
-    split into two inequalities.
+    Equations and fixed variables have no slack columns; those in ``split_rows``, ``split_columns`` become inequalities.
     """
 
     def __init__(
