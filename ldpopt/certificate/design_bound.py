@@ -67,7 +67,7 @@ def read_bound(entry: Entry, n: int, *kinds: type[Bound]) -> Bound:
 
 @dataclass(frozen=True)
 class NoBound:
-    """No variance is negative: what remains if no multipliers hold, at a budget at the end of the floats."""
+    """The bound 0, for budgets so small that floats cannot prove another one: no variance is negative."""
 
     kind: ClassVar[str] = "none"
 

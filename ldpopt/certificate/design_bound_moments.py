@@ -107,7 +107,7 @@ class MomentBound:
         return is_whole and is_finite and self.least_level(levels, base) <= Fraction(self.level)
 
     def least_level(self, levels: Levels, base: Fraction) -> Fraction:
-        """A level that holds: the given one if it does."""
+        """The given level if it proves a bound, else a larger one that does."""
         rest, n = self._rest(levels, base), 2**levels.d
         # Moments are from 0 to m: the rest is at least a linear function of m from 0 to 1.
         ends = rest[0], rest[0] + rest[1] + sum(min(entry, Fraction(0)) for entry in rest[2:])

@@ -43,14 +43,15 @@ def experiment(
     from ldpopt.foundation.budget import Budget
     from ldpopt.foundation.files import write_csv
     from ldpopt.studies.experiment import PROTOCOLS, Resampled, compare_means_grid, protocols
+    from ldpopt.tables.files import require_other_file
 
     try:
         low, high = map(float, bounds.split(":"))
     except ValueError:
-        do = "write LOW:HIGH, such as 0:100"
-        raise StatementError(f"{bounds!r} is not a range of answers", where="--range", do=do) from None
+        raise StatementError(f"{bounds!r} is not a range", where="--range", do="write LOW:HIGH, as in 0:9") from None
     sizes, budgets = options.parse_people(people), [float(Budget(budget)) for budget in options.parse_grid(epsilon)]
     names = protocols(protocol or PROTOCOLS, len(column))
+    require_other_file(answers, output or "-")
     data = Resampled(answers, column, low, high)
     with progress_bar(f"comparing {len(names)} protocols") as progress, options.executor_of(dask, jobs) as executor:
         how: Any = {"jobs": jobs, "executor": executor, "checkpoint": checkpoint, "progress": progress}

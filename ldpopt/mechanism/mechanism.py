@@ -131,7 +131,7 @@ class Mechanism(AdversaryMeasures, HasFacts):
         Returns
         -------
         Mechanism
-            Its ``notes`` name the probability that moved.
+            Its ``notes`` name the probability that was moved within a row.
 
         Raises
         ------

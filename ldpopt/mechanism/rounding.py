@@ -41,7 +41,7 @@ ColumnsAudit = Callable[[Float, Int], Audit]
 
 @dataclass(frozen=True)
 class Rounded:
-    """A channel of masses over ``2**53`` that passed its audit, and the largest mass that moved in a row."""
+    """A channel of masses over ``2**53`` that passed its audit, and the largest mass that was moved within a row."""
 
     channel: Float  # (n, m)
     audit: Audit

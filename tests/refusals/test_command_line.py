@@ -184,7 +184,7 @@ REFUSED = {
     "simulate coin.json --people 10 -j 2 --dask tcp://x:1": "give one of them",
     "simulate coin.json --people 10 --dask nowhere": "no scheduler of Dask answers",
     f"{EXPERIMENT} 0:50": "row 53",
-    f"{EXPERIMENT} 50": "is not a range of answers",
+    f"{EXPERIMENT} 50": "is not a range",
     f"{EXPERIMENT} 9:1": "is empty",
     f"{EXPERIMENT} 0:inf": "is infinite",
     f"{EXPERIMENT} -1e308:1e308": "is infinite",
@@ -315,10 +315,17 @@ def test_a_result_does_not_replace_a_model(folder: Path, command: str) -> None:
     assert Path("coin.toml").read_bytes() == before
 
 
-def test_estimates_do_not_replace_the_reports(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        "estimate coin.json reports.csv -c answer -o reports.csv",
+        "experiment reports.csv -c answer --range 0:1 --people 9 --epsilon 1 -o reports.csv",
+    ],
+)
+def test_a_result_does_not_replace_the_table_that_is_read(folder: Path, command: str) -> None:
     cli_output("privatize", "coin.json", "answers.csv", "-c", "answer", "-o", "reports.csv")
     before = Path("reports.csv").read_bytes()
-    result = run_cli("estimate", "coin.json", "reports.csv", "-c", "answer", "-o", "reports.csv")
+    result = run_cli(*command.split())
     assert result.exit_code == 2
     assert "would replace the table that is read" in result.stderr
     assert Path("reports.csv").read_bytes() == before

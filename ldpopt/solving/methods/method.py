@@ -67,7 +67,7 @@ class Method(ABC):
     """A way to solve problems."""
 
     name: ClassVar[str]
-    # The values of `form` in `solve` for which the method is planned: `"compact"`, `"pairwise"`,
+    # Which values of `form` in `solve` plan the method: `"compact"`, `"pairwise"`, `"sifted"`
     forms: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod

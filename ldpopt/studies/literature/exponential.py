@@ -172,7 +172,7 @@ def tight_constraints(problem: Any) -> Mechanism:
 
     Notes
     -----
-    O(n^3). It needs no prior. `closed_forms.kernel` says when it exists and is optimal for the identity.
+    O(n^3). No prior is needed. See `closed_forms.kernel` for when it exists and is optimal for the identity.
 
     References
     ----------

@@ -123,7 +123,7 @@ def _run(name: str, kind: str, run: Method, problem: Problem) -> ComparisonRow:
 
 
 def _given(problem: Problem, best: Any) -> tuple[str, str, Method]:
-    """The optimum that the caller knows."""
+    """The optimum that the caller gave."""
     optimum = best.mechanism if isinstance(best, Solution) else best
     require_kind(optimum, Mechanism, "compare(best=...)")
     fields = _evaluated(problem, optimum)
