@@ -37,7 +37,7 @@ class Bound(Protocol):
         """Mass of reports that are impossible under another answer."""
 
     def excess(self, a: Fraction) -> Fraction:
-        """Excess at ``a``."""
+        """Bound on the delta at ``e**epsilon = a``: the sum of ``max(p - a p', 0)`` over the reports."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ class PrivacyLoss:
         return cls(tuple(masses), tuple(masses.values()), certain, is_attained)
 
     def excess(self, a: Fraction) -> Fraction:
-        """Excess at ``a``."""
+        """The right side of the bound on ``h(a)`` in the module's docstring."""
         atoms = zip(self.ratios, self.masses, strict=True)
         return self.certain + sum((p * (1 - a / r) for r, p in atoms if r > a), Fraction(0))
 

@@ -217,14 +217,14 @@ class _Bound(ABC):
     known: dict[Fraction, Fraction] = field(default_factory=dict)
 
     def excess(self, a: Fraction) -> Fraction:
-        """Excess at ``a``."""
+        """Bound on ``sum max(p - a p', 0)`` over the shuffled reports, with ``a`` in place of ``e**epsilon``."""
         if a not in self.known:
             self.known[a] = self._excess(a)
         return self.known[a]
 
     @abstractmethod
     def _excess(self, a: Fraction) -> Fraction:
-        """Compute the excess at ``a``."""
+        """Compute `excess`, which keeps the result."""
 
     @property
     def certain(self) -> Fraction:

@@ -29,7 +29,7 @@ class MinimaxResponse(ResponseForm):
 
     @property
     def response(self) -> tuple[Codes, Codes]:
-        """All letters."""
+        """All answers are members, each at its own position."""
         letters = np.arange(len(self.inputs))
         return letters, letters
 

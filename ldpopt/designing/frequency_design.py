@@ -173,7 +173,7 @@ class FrequencyDesign(FormulaDesign, certificate=FrequencyCertificate):
         return np.full(self.workload.shape[0], abs(self.workload.unit or 1.0))
 
     def p_value(self, counts: Counts) -> float:
-        """That of the protocol."""
+        """The p-value of the counts under the protocol."""
         return self.protocol.p_value(counts)
 
     def estimate(self, reports: Any, confidence: float = 0.95, **how: Any) -> Estimate:

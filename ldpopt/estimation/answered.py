@@ -5,7 +5,7 @@ With ``a`` an estimated number to which the missing answer contributes nothing, 
 .. math:: t = \frac{a}{1 - f}, \qquad \text{so that} \quad a - t (1 - f) = 0 .
 
 The left side is estimated without bias, linearly in the reports. An interval has all ``t`` for which its estimate
-differs from 0 by at most ``z`` standard errors (Fieller 1954), with the variance that it has where it is 0.
+differs from 0 by at most ``z`` standard errors (Fieller 1954), with the variance that it has if its mean is 0.
 """
 
 from dataclasses import replace
@@ -39,7 +39,7 @@ def among_answered(
     z = interval_quantile(found.confidence, len(rows) + 1, simultaneous)
 
     def variances(t: Float) -> Float:
-        """Variances of ``a - t (1 - f)`` where it is 0."""
+        """Variances of the estimates of ``a - t (1 - f)`` if their means are 0."""
         second = squares + t[:, None] * products + t[:, None] ** 2 * square
         return counts.scale * null_variances(above - t[:, None] * (1 - is_missing), second, frequencies)
 

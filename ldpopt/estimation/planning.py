@@ -71,7 +71,7 @@ class Precision:
             raise StatementError(f"the half-width {wanted.min():g} is not positive", do="pass a number such as 0.02")
         if (is_useless := (wanted >= self.spans) & (self.spans > 0)).any():
             place = int(is_useless.argmax())
-            what = f"the half-width {wanted[place]:g} is not below {self.spans[place]:g}, the span of the number"
+            what = f"the half-width {wanted[place]:g} is not below {self.spans[place]:g}, the whole range of the number"
             do = f"percentage points are hundredths: pass 0.05 or '5%' for five; did you mean {wanted[place] / 100:g}?"
             raise StatementError(what, where=f"number {short_repr(self.names[place])}", do=do)
         found = np.maximum(1.0, np.ceil(self.variances * (self.quantile / wanted) ** 2 * (1 - 1e-12)))

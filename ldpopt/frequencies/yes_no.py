@@ -223,7 +223,7 @@ class YesNoPatterns(ReportSource):
 
     @property
     def spans(self) -> Float:
-        """1 for each share."""
+        """The largest minus the least possible value of each share, which is 1."""
         return np.ones(len(self.names))
 
     def p_value(self, counts: Counts) -> float:

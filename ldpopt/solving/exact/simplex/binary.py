@@ -20,7 +20,7 @@ class BinaryBasis:
     columns : tuple of str
         Six of ``x1`` to ``x8``.
     region : {"first", "middle", "last"}
-        The region where it is optimal, as in `closed_forms.binary`.
+        The region in which the basis is optimal, as in `closed_forms.binary`.
     """
 
     columns: tuple[str, ...]
