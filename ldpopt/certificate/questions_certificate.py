@@ -182,7 +182,7 @@ class QuestionsCertificate(UnlistedClaim):
         needed = [j for j, mu in enumerate(levels_of(workload).total) if mu]
         information = drawn.information(needed[-1])
         if sum(kind.mass for kind in drawn.kinds) != TOTAL or not all(information[j] for j in needed):
-            what = "the masses of the kinds do not sum to 2**53, or no report depends on some table"
+            what = "the masses of the kinds do not sum to 2**53, or a wanted table has no report that depends on it"
             raise table["kinds"].error(what)
         privacy = read_pure(table["privacy"], workload.inputs)
         bound = read_bound(table["multipliers"], 2 ** len(questions), MomentBound)

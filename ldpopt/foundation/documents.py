@@ -34,7 +34,7 @@ def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterato
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         why = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
         if isinstance(error, (TypeError, AttributeError, IndexError)):  # in Python's own words
-            why = "a value is of another kind than its key needs"
+            why = "a value has the wrong type, such as text in place of a number"
         raise ModelFileError(f"not {content} in JSON: {why}", where=where, do=do) from None
 
 

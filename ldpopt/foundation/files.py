@@ -28,7 +28,7 @@ def replacing(path: str | os.PathLike[str], *, binary: bool = False, new: bool =
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(path))
     target = Path(os.fsdecode(os.path.realpath(path)))
     if target.is_dir():
-        raise ModelFileError("cannot write the file: it is a folder", where=os.fspath(path), do="name a file in it")
+        raise ModelFileError("cannot write the file: it is a folder", where=os.fspath(path), do="name a file")
     options: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     mode = "wb" if binary else "w"
     passed, do = (BrokenPipeError, FileExistsError), "check the folder and its permissions"

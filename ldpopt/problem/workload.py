@@ -194,8 +194,8 @@ class Workload:
             return self
         if set(names) != set(self.inputs):
             odd = next(iter(set(names) ^ set(self.inputs)))
-            what = f"the label {short_repr(odd)} is on one side only"
-            do = f"the workload has {listed(self.inputs)}, the other side {listed(names)}"
+            what = f"the label {short_repr(odd)} is not in both lists"
+            do = f"the workload has {listed(self.inputs)}, the inputs are {listed(names)}"
             raise StatementError(what, where="the answers of a workload", do=do)
         order = codes(list(names), self.inputs, "input")
         swaps, gram = (np.argsort(order)[swap[order]] for swap in self.symmetries), partial(self._ordered, order, True)

@@ -58,7 +58,7 @@ def reading(path: str) -> Iterator[Rows]:
             yield rows
         return
     if os.path.isdir(path):
-        do = "name a file in it; ldpopt.privatize_folder takes a folder of Parquet files"
+        do = "name a file; ldpopt.privatize_folder takes a folder of Parquet files"
         raise ModelFileError("cannot read the table: it is a folder", where=path, do=do)
     is_sheet = Path(path).suffix.lower() in SHEETS
     kind = "csv" if is_sheet else kind_of(path)

@@ -188,7 +188,7 @@ def charnes_cooper(
     z = -np.arange(count) if levels is None else np.asarray(levels, dtype=np.int64)
     if z.shape != m.shape or (np.abs(np.diff(z)) > 1).any():
         what = "levels must be one number per layer, in steps of at most one"
-        do = "give numbers from 0 down, one for each measure, whose neighbors differ by at most 1"
+        do = "give one whole number for each measure, such as 0, -1, -2: each at most 1 from the one before"
         raise StatementError(what, do=do)
     scale = np.exp(float(budget) * (z - z[m > 0].max()).clip(max=0))
     pairs = np.arange(count - 1)[:, None] + [0, 1]
