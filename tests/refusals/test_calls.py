@@ -235,7 +235,7 @@ OF_SURVEYS: dict[str, tuple[Callable[[], Any], str]] = {
     "unknown reports": (lambda: HABITS.estimate(REPORTS.assign(smokes=SECRET)), "known: no, yes"),
     "weights that are reports": (lambda: HABITS.estimate(REPORTS, weights="drinks"), "another column"),
     "negative weights": (lambda: HABITS.estimate(REPORTS, weights=[-1] * 20), "a weight >= 0"),
-    "no reports": (lambda: HABITS.estimate(REPORTS.iloc[:0]), "at least one"),
+    "no reports": (lambda: HABITS.estimate(REPORTS.iloc[:0]), "collect reports first"),
     "counts of no question": (lambda: HABITS.estimate({"smoke": 1}), "did you mean 'smokes'"),
     "precision of no question": (lambda: HABITS.precision("smoke"), "did you mean 'smokes'"),
     "an estimate of no question": (lambda: HABITS.estimate_question("smoke", None), "did you mean 'smokes'"),
