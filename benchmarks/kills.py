@@ -1,6 +1,6 @@
 """Runs whose processes are killed at random moments: their rows beside those of an undisturbed run.
 
-python benchmarks/kills.py          # 20 runs of each kind: an hour on a shared machine; kills.md has results
+python benchmarks/kills.py          # 20 runs of each kind: 80 minutes on a shared machine; kills.md has results
 python benchmarks/kills.py 100 "sweep, workers" "solvers, resumed"
 """
 
