@@ -28,7 +28,7 @@ def random_cone(n, seed, kind):
         is_far = rng.random((n, n)) < 0.3
         distance[(is_far | is_far.T) & (np.abs(np.subtract.outer(range(n), range(n))) > 1)] = 0.0
     first, second = np.nonzero(distance)
-    return Cone(n, first, second, distance[first, second], is_of_metric=kind in ("plane", "grid"))
+    return Cone(n, first, second, distance[first, second])
 
 
 def least_cost(costs, root, cone):
