@@ -60,6 +60,8 @@ def take_labels(
 ) -> tuple[Any, tuple[Labels | None, Labels | None]]:
     """Separate rows and columns from their labels; the numbers are not checked."""
     kind, column_kind = kinds[0], kinds[-1]
+    if type(given) is np.ndarray:
+        return given, (None, None)
     if _is_table(given):
         index = getattr(given, "index", None)
         rows = None if index is None else distinct_labels(index, what, kind)
