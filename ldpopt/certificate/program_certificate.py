@@ -39,7 +39,8 @@ class Certificate(HasFacts):
         Difference between the two: no private channel improves the value by more than this.
     relative_gap : float
         ``gap`` divided by ``abs(bound)``, or by a hundredth of the utility's range if that is larger (for each answer
-        the best minus the worst report, averaged over the prior).
+        the best minus the worst report, averaged over the prior; for a worst case over the multipliers of the inputs,
+        and at least the smallest range that is not 0, divided by the number of answers).
     exact : bool
         Whether the numbers are rationals.
     audit : Audit
@@ -168,6 +169,8 @@ def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, dis
     stake = Fraction(int((shares * spread).sum()), 1 << (grid + fine))
     if not stake:  # only inputs with the same utility for all reports have weight: all inputs count instead
         stake = Fraction(int(spread.sum()), len(spread) << fine)
+    if problem.prior is None:  # multipliers near 0, even roundoff, must not make the stake vanish
+        stake = max(stake, Fraction(min(filter(None, spread.tolist()), default=0), len(spread) << fine))
     scale = max(abs(best), stake / STAKE_SHARE)
     if not scale:
         return math.inf if distance else 0.0
