@@ -43,7 +43,8 @@ CHOICES = [
     (of_size(29, lo.PureLDP(1.0)), ["direct"]),
     (of_size(30, lo.PureLDP(0.0)), ["direct"]),  # no usable interior
     (of_size(30, lo.PureLDP(1.0), "worst_case"), ["direct"]),
-    (of_size(30, ENTRIES), ["output sifting", "direct"]),
+    (of_size(47, ENTRIES), ["direct"]),
+    (of_size(48, ENTRIES), ["output sifting", "direct"]),
     (of_size(30, EVENTS), ["row generation", "event interior point"]),
     (of_size(4, EVENTS), ["row generation", "event interior point"]),
     (of_size(30, lo.ApproximateLDP(1.0, 0.0)), ["output sifting", "direct"]),
