@@ -27,8 +27,7 @@ def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Integers:
     whole = (mantissa * 2.0**53).astype(np.int64).astype(object)
     if shift.min(initial=0) >= 0:
         return np.asarray(whole << shift.astype(object), dtype=object)
-    left_shift, right_shift = (np.maximum(part, 0).astype(object) for part in (shift, -shift))
-    whole <<= left_shift
+    whole, right_shift = whole << np.maximum(shift, 0).astype(object), np.maximum(-shift, 0).astype(object)
     return np.asarray(-(-whole >> right_shift) if up else whole >> right_shift, dtype=object)
 
 

@@ -45,7 +45,7 @@ def read_labelled(given: Any, what: str, kinds: tuple[str, ...] = ("input", "out
     It may be an array, a Series or DataFrame, a mapping label -> number, a mapping or Series of such, or a list of
     mappings. ``what`` is its name in messages.
     """
-    plain, (rows, columns) = take_labels(given, what, kinds)
+    plain, (rows, columns) = (given, (None, None)) if type(given) is np.ndarray else take_labels(given, what, kinds)
     values = real_array(plain, what)
     axes = (rows, columns)[: max(1, min(values.ndim, 2))]
     for axis, labels in enumerate(axes):
@@ -60,8 +60,6 @@ def take_labels(
 ) -> tuple[Any, tuple[Labels | None, Labels | None]]:
     """Separate rows and columns from their labels; the numbers are not checked."""
     kind, column_kind = kinds[0], kinds[-1]
-    if type(given) is np.ndarray:
-        return given, (None, None)
     if _is_table(given):
         index = getattr(given, "index", None)
         rows = None if index is None else distinct_labels(index, what, kind)

@@ -84,7 +84,8 @@ class Lengths:
         return found
 
 
-KINDS = {"f8": np.float64, "f4": np.float32, "i8": np.int64, "i4": np.int32, "i1": np.int8, "b1": np.bool_}
+KINDS: dict[str, tuple[np.dtype[Any], ...]] = {kind: (np.dtype(kind),) for kind in ("f8", "f4", "i8", "i4", "i1", "b1")}
+KINDS["node"] = np.dtype(np.int16), np.dtype(np.int32)
 NO_BYTES = ctypes.c_char * 0
 
 
@@ -93,7 +94,7 @@ class Argument:
     """An argument of a loop: an array with its type and sizes, a number, or losses along ties."""
 
     name: str
-    kind: str  # a key of KINDS; "node": int16 or int32; "i8", "f8" without sizes: a number; "lengths"; "address"
+    kind: str  # a key of KINDS; "i8", "f8" without sizes: a number; "lengths"; "address"
     shape: tuple[str, ...] | None  # names of sizes, with +1 where there is one more; None: not an array
     is_written: bool
 
@@ -112,11 +113,6 @@ class Argument:
             return (ctypes.c_void_p, ctypes.c_int64) if self.kind == "node" else (ctypes.c_void_p,)
         return ({"f8": ctypes.c_double, "i8": ctypes.c_int64}.get(self.kind, ctypes.c_void_p),)
 
-    @cached_property
-    def dtypes(self) -> tuple[np.dtype[Any], ...]:
-        """The types that an array may have."""
-        return tuple(map(np.dtype, (np.int16, np.int32) if self.kind == "node" else (KINDS[self.kind],)))
-
     def converted(self, value: Any, sizes: dict[Any, Any]) -> tuple[Any, ...]:
         """What is passed for a value; an array is compared with the sizes, to which those of new names are added."""
         if self.shape is None:
@@ -125,10 +121,9 @@ class Argument:
             if value.nodes != sizes["n"]:
                 raise ValueError(f"losses between {value.nodes} nodes, not {sizes['n']}")
             return (ctypes.addressof(value.structure),)
-        if not isinstance(value, np.ndarray) or value.dtype not in self.dtypes:
+        if not isinstance(value, np.ndarray) or value.dtype not in KINDS[self.kind]:
             raise TypeError(f"{self.name} has the type {getattr(value, 'dtype', type(value))}, not {self.kind}")
-        flags, shape = value.flags, value.shape
-        is_writeable = flags.writeable
+        flags, shape, is_writeable = value.flags, value.shape, value.flags.writeable
         if not (flags.c_contiguous and flags.aligned and (is_writeable or not self.is_written)):
             raise ValueError(f"{self.name} is not contiguous, not aligned, or read-only although the loop writes to it")
         if sizes.get(self.shape) != shape:  # the shape of an earlier array with the same names
@@ -178,8 +173,7 @@ class Loop:
         passed: list[Any] = []
         for argument, value in zip(self.arguments, values, strict=True):
             passed += argument.converted(value, sizes)
-        passed = [sizes[size] for size in self.sizes] + passed
-        found = int(function(*passed))
+        found = int(function(*[sizes[size] for size in self.sizes], *passed))
         if found < 0:
             raise MemoryError(f"no memory for the loop {self.name} with the sizes {sizes}")
         return found

@@ -12,8 +12,7 @@ class Limits:
     Attributes
     ----------
     sifting_entries : int
-        Entries of a utility from which output sifting beats simplex on the whole compact program; with an entry-wise
-        delta 1.6 times as many.
+        Entries of a utility from which output sifting beats simplex; with an entry-wise delta 1.6 times as many.
     whole_entries : float
         Entries, divided by the cube root of ``exp(epsilon)``, up to which sifting starts with all outputs: an optimum
         uses more outputs for a large epsilon.
