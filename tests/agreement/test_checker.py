@@ -20,6 +20,8 @@ from builders import run_cli, thorough_or
 from checker_cases import ALL_SETS, designs, is_short, saved
 from ldpopt import load_design
 from ldpopt.certificate import recheck
+from ldpopt.certificate.program_bound import Multipliers, PairRows
+from ldpopt.certificate.program_certificate import prove
 from ldpopt.errors import LdpoptError
 from tampering import tamperings, with_digest
 
@@ -243,3 +245,19 @@ def test_ambiguous_numbers_are_refused(tmp_path: Path) -> None:
     )
     assert verdict(other, path) == "refused"
     assert checker.power("log(1)", checker.Fraction(1, 3))[:2] == (1, 1)
+
+
+@pytest.mark.parametrize("weight", [0.0, 2.0**-51, 2.0**-30])
+def test_the_stake_of_a_worst_case_does_not_vanish_with_the_multipliers(tmp_path: Path, weight: float) -> None:
+    utility = lo.utility.table([[0.0, 0.0], [4000.0, 0.0], [0.0, 1000.0]], "gain")
+    problem = lo.Problem(None, utility, lo.PureLDP(1.0), objective="worst_case")
+    rough = Multipliers("pairwise", None, np.array([1.0 - weight, weight, 0.0]), PairRows.joined([]), ())
+    proof = prove(problem, lo.solve(problem).mechanism, rough)
+    assert proof.relative_gap <= 4000 * weight / (1000 / 300) * (1 + 1e-9)
+    proof.save(tmp_path / "proof.json")
+    checker.check(tmp_path / "proof.json")
+    data = json.loads((tmp_path / "proof.json").read_text())
+    data["claim"]["relative_gap"] = (proof.relative_gap + 1e-14).hex()
+    (tmp_path / "proof.json").write_text(json.dumps(data))
+    with pytest.raises(checker.ClaimError, match="relative_gap"):
+        checker.check(tmp_path / "proof.json")
