@@ -129,7 +129,7 @@ def covers(one: Survey, truth: pd.Series, rounds: int, size: int, by: str | None
 
 @pytest.mark.parametrize("epsilon", [1.5, 8.0] if THOROUGH else [8.0])
 def test_coverage_by_region_with_weights_and_missing_answers(epsilon):
-    rounds = thorough_or(10, 250)
+    rounds = thorough_or(10, 120)
     found = covers(survey(epsilon), weighted_shares(people(40_000, 5)), rounds, thorough_or(800, 2000), "region")
     assert len(found) == 20
     # Few people of a small region with unequal weights: a score interval has a little less than its coverage.
@@ -138,7 +138,7 @@ def test_coverage_by_region_with_weights_and_missing_answers(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.7, 3.0])
 def test_coverage_among_those_who_answered(epsilon):
-    rounds, size, truth = thorough_or(20, 600), 300, np.array([0.02, 0.0, 0.58, 0.4])
+    rounds, size, truth = thorough_or(20, 250), 300, np.array([0.02, 0.0, 0.58, 0.4])
     for source in (
         design(Workload.prefix(HEALTH).with_missing(NO), PureLDP(epsilon)),
         Mechanism((np.eye(4) * (math.exp(epsilon) - 1) + 1) / (math.exp(epsilon) + 3), [*HEALTH, NO]),
@@ -211,7 +211,7 @@ def test_a_design_leaves_the_missing_answer_out_of_the_order():
 
 
 def test_pairs_of_two_reports_have_the_marginals_of_each_and_cover():
-    rounds, truth = thorough_or(20, 600), np.array([0.3, 0.1, 0.05, 0.25, 0.1, 0.2])
+    rounds, truth = thorough_or(20, 250), np.array([0.3, 0.1, 0.05, 0.25, 0.1, 0.2])
     one = Survey(
         {"a": design(Workload.frequencies(3), PureLDP(2.0)), "b": design(Workload.frequencies(2), PureLDP(2.0))}
     )
