@@ -155,6 +155,13 @@ def test_coverage_among_those_who_answered(epsilon):
             assert found.values[-1] == plain.values[missing]
             low, high = found.interval[:-1].T
             hits.append((low <= expected[:-1]) & (expected[:-1] <= high) & (low < found.values[:-1]))
+        # By definition: the number of each report for a ratio t is a - t (1 - f), with a mean near 0 here.
+        channel = source.randomizer.counts / source.randomizer.denominator
+        told = source.estimator if hasattr(source, "estimator") else np.linalg.inv(channel).T
+        numbers = told[: len(found.values) - 1] - found.values[:-1, None] * (1 - told[missing])
+        second = numbers**2 @ (drawn.frequencies(counts) @ channel)
+        error = np.sqrt(second / size) / (1 - found.values[-1])
+        assert found.std_error[:-1] == pytest.approx(error, rel=0.05)
         assert (np.abs(np.mean(hits, axis=0) - 0.95) < 4.5 * math.sqrt(0.0475 / rounds) + 0.02).all()
 
 
