@@ -51,10 +51,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip(reason="in the thorough set"))
     if config.getoption("--not-usual"):
-        found = {item: {node.name.partition("[")[0] for node in item.listchain()} for item in items}
-        same = {item for item in items if not {*found[item], *item.fixturenames} & depending(item.path)}
+        same = {item for item in items if depending(item.path).isdisjoint(names_of(item))}
         config.hook.pytest_deselected(items=list(same))
         items[:] = [item for item in items if item not in same]
+
+
+def names_of(item: pytest.Item) -> set[str]:
+    """Names of a test, of its class, of its marks and of its fixtures."""
+    places = {node.name.partition("[")[0] for node in item.listchain()}
+    return places | {mark.name for mark in item.iter_markers()} | set(getattr(item, "fixturenames", ()))
 
 
 @functools.cache
