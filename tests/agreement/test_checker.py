@@ -183,7 +183,7 @@ def test_designs_hold_and_changed_ones_have_the_same_verdict(tmp_path: Path, nam
     data, rng = json.loads(saved(name)), np.random.default_rng(0)
     data.pop("about", None)  # its digest would refuse most changes before anything is proved
     at = [place for place in places(data) if place[0] not in ("format", "digest")]
-    for number in rng.choice(len(at), thorough_or(2, 24)):
+    for number in rng.choice(len(at), thorough_or(2, 12)):
         other = with_digest(changed(data, at[number], rng))
         assert (verdict(other, path) == "holds") == rechecked(other, path), at[number]
 
@@ -193,9 +193,9 @@ def test_tampering_has_the_same_verdict_in_the_library(tmp_path: Path, name: str
     data = json.loads(saved(name))
     path = tmp_path / "design.json"
     usual = 12 if is_short(name) else 4
-    for what, other, is_false in tamperings(data, thorough_or(usual, 55 if name in ALL_SETS else None)):
+    for what, other, is_false in tamperings(data, thorough_or(usual, 30 if name in ALL_SETS else 70)):
         assert rechecked(other, path) != is_false, what
-        assert not rechecked({**other, "digest": data["digest"]}, path), what
+        assert is_false or not rechecked({**other, "digest": data["digest"]}, path), what
 
 
 def test_as_a_program(tmp_path: Path) -> None:
