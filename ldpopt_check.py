@@ -289,6 +289,7 @@ class Problem:
         self.utility, self.prior = double(utility, self.n, self.m), None if prior is None else double(prior, self.n)
         fits = not self.prior or (min(self.prior) >= 0 and abs(sum(self.prior) - S) <= S >> 30)
         need(fits, "the prior does not sum to 1")
+        self.spreads = [max(row) - min(row) for row in self.utility]
         self.notion = Notion(privacy, inputs, outputs)
         need(len({block["name"] for block in blocks}) == len(blocks), "two constraints have one name")
         self.blocks = {}  # name -> rows: terms (input, output, coefficient), and their sides
@@ -334,8 +335,7 @@ class Problem:
         best = sum(max(row[y] for y, own in owner if own in (None, x)) for x, row in enumerate(costs))
         if form == "compact":
             best = self.compact(costs, [value * total * S for value in double(sums, self.n)])
-        spreads = [max(row) - min(row) for row in self.utility]
-        stake = sum(map(int.__mul__, weights, spreads)) or Fraction(total * sum(spreads), self.n)
+        stake = sum(map(int.__mul__, weights, self.spreads)) or Fraction(total * sum(self.spreads), self.n)
         return Fraction(sign * (constant + best), total * S * S), Fraction(stake, total * S)
 
     def relax(self, costs, row, total):
@@ -383,7 +383,8 @@ def check_program(data):
     problem.notion.audit(masses(rows, problem.n, problem.m))
     value, (proved, stake), sign = problem.value(rows), problem.bound(multipliers), 1 if problem.sense == "gain" else -1
     achieved, bound, gap = map(fraction, (achieved, bound, gap))
-    relative, own = Fraction(double(relative), S), gap / max(abs(bound), stake / 100, Fraction(1, S))
+    least = 0 if problem.prior else Fraction(min(filter(None, problem.spreads), default=0), problem.n * S)
+    relative, own = Fraction(double(relative), S), gap / max(abs(bound), stake / 100, least / 100, Fraction(1, S))
     claims = [("achieved", value, achieved == value), ("gap", sign * (bound - value), gap == sign * (bound - value))]
     claims += [("bound", proved, sign * (proved - bound) <= TOLERANCE * max(stake, abs(proved)))]
     claims += [("relative_gap", own, abs(relative - own) <= TOLERANCE * max(own, 1))]

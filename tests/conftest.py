@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import gc
 import os
 import sys
@@ -22,7 +24,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=40,
 )
-settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=300)
+settings.register_profile("thorough", settings.get_profile("ldpopt"), derandomize=not NEW_CASES, max_examples=160)
 settings.load_profile(os.environ.get("LDPOPT_TESTS", "ldpopt"))
 
 # The limit for a test that hangs: pytest-timeout reads it before the number in pyproject.toml.
@@ -39,11 +41,47 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave tests marked as long to the thorough set."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--not-usual", action="store_true", help="leave out tests that are the same in the usual set")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave tests marked as long to the thorough set, and to the usual one those that do not depend on the set."""
     for item in items if not THOROUGH else ():
         if item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip(reason="in the thorough set"))
+    if config.getoption("--not-usual"):
+        same = {item for item in items if depending(item.path).isdisjoint(names_of(item))}
+        config.hook.pytest_deselected(items=list(same))
+        items[:] = [item for item in items if item not in same]
+
+
+def names_of(item: pytest.Item) -> set[str]:
+    """Names of a test, of its class, of its marks and of its fixtures."""
+    places = {node.name.partition("[")[0] for node in item.listchain()}
+    return places | {mark.name for mark in item.iter_markers()} | set(getattr(item, "fixturenames", ()))
+
+
+@functools.cache
+def depending(path: Path) -> set[str]:
+    """Names in a test file of what depends on the set of tests: it speaks of the set, or of such a name."""
+    parts = [
+        ({node.name} if hasattr(node, "name") else names_in(node, ast.Store), names_in(node))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if not isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    found = {"THOROUGH", "thorough_or", "sample_or_all", "cases", "fuzz_cases", "given", "long"}
+    while more := [made for made, used in parts if used & found and not made <= found]:
+        found.update(*more)
+    return found
+
+
+def names_in(tree: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
+    """Names and attributes, also those of the arguments of functions, which are fixtures."""
+    nodes = list(ast.walk(tree))
+    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+    names |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, context)}
+    return names | {node.arg for node in nodes if isinstance(node, ast.arg) and context is ast.expr_context}
 
 
 @pytest.fixture(autouse=True, scope="session")

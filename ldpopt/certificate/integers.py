@@ -24,11 +24,11 @@ def integers(array: Any, *, up: bool = False, grid: int = GRID) -> Integers:
     """Floats as integers over ``2**grid``, rounded down (or up)."""
     mantissa, exponent = np.frexp(np.asarray(array, float))
     shift = exponent.astype(np.int64) - 53 + grid
-    shifted = (mantissa * 2.0**53).astype(np.int64).astype(object) << np.maximum(shift, 0).astype(object)
-    if (shift >= 0).all():
-        return np.asarray(shifted, dtype=object)
-    right_shift = np.maximum(-shift, 0).astype(object)
-    return np.asarray(-(-shifted >> right_shift) if up else shifted >> right_shift, dtype=object)
+    whole = (mantissa * 2.0**53).astype(np.int64).astype(object)
+    if shift.min(initial=0) >= 0:
+        return np.asarray(whole << shift.astype(object), dtype=object)
+    whole, right_shift = whole << np.maximum(shift, 0).astype(object), np.maximum(-shift, 0).astype(object)
+    return np.asarray(-(-whole >> right_shift) if up else whole >> right_shift, dtype=object)
 
 
 def exact_grid(*arrays: Any) -> int:

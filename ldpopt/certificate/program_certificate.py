@@ -21,6 +21,7 @@ from ldpopt.foundation.rows import RowBlock
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.problem import Problem
 
+BLOCK = 1 << 13  # number of entries whose products are in memory at once
 STAKE_SHARE = 100  # the gap is relative to at least the stake divided by this, because the bound of a loss may be 0
 
 
@@ -38,7 +39,8 @@ class Certificate(HasFacts):
         Difference between the two: no private channel improves the value by more than this.
     relative_gap : float
         ``gap`` divided by ``abs(bound)``, or by a hundredth of the utility's range if that is larger (for each answer
-        the best minus the worst report, averaged over the prior).
+        the best minus the worst report, averaged over the prior; for a worst case over the multipliers of the inputs,
+        and at least the smallest range that is not 0, divided by the number of answers).
     exact : bool
         Whether the numbers are rationals.
     audit : Audit
@@ -145,12 +147,12 @@ def prove(problem: Problem, mechanism: Mechanism, multipliers: Multipliers) -> C
 def achieved_by(problem: Problem, mechanism: Mechanism) -> Fraction:
     """Exact value of the masses under the problem's objective."""
     utility, counts = problem.utility.matrix, mechanism.counts
-    grid = exact_grid(utility)
-    sums = []
-    for masses, row in zip(counts, utility, strict=True):  # row by row, to hold few Python integers at once
-        used = np.flatnonzero((masses != 0) & (row != 0))
-        sums.append(int((masses[used].astype(object) * integers(row[used], grid=grid)).sum()))
-    by_input, unit = np.array(sums, dtype=object), Fraction(1, mechanism.denominator << grid)
+    grid, step = exact_grid(utility), max(1, BLOCK // utility.shape[1])
+    by_input, unit = np.zeros(len(utility), dtype=object), Fraction(1, mechanism.denominator << grid)
+    for begin in range(0, len(utility), step):  # some rows at a time, to hold few Python integers at once
+        masses, values = counts[begin : begin + step], utility[begin : begin + step]
+        used = np.nonzero((masses != 0) & (values != 0))
+        np.add.at(by_input[begin:], used[0], masses[used].astype(object) * integers(values[used], grid=grid))
     if problem.prior is not None:
         fine = exact_grid(problem.prior)
         return Fraction(int((integers(problem.prior, grid=fine) * by_input).sum()), 1 << fine) * unit
@@ -167,6 +169,8 @@ def relative_gap(problem: Problem, multipliers: Multipliers, best: Fraction, dis
     stake = Fraction(int((shares * spread).sum()), 1 << (grid + fine))
     if not stake:  # only inputs with the same utility for all reports have weight: all inputs count instead
         stake = Fraction(int(spread.sum()), len(spread) << fine)
+    if problem.prior is None:  # multipliers near 0, even roundoff, must not make the stake vanish
+        stake = max(stake, Fraction(min(filter(None, spread.tolist()), default=0), len(spread) << fine))
     scale = max(abs(best), stake / STAKE_SHARE)
     if not scale:
         return math.inf if distance else 0.0

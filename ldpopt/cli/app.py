@@ -4,12 +4,15 @@ import os
 import sys
 import warnings
 from contextlib import suppress
-from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from ldpopt.cli import account, audit, certify, check, compare, design, estimate, examples, experiment, export, init
+
+# isort: split
+from ldpopt.cli import key, models, plan, plot, privatize, report, simulate, solve, solvers, sweep, vertices
 from ldpopt.cli.interrupts import INTERRUPTED, raise_on_interrupt
 from ldpopt.cli.options import option
 from ldpopt.cli.printing import BAD_STATEMENT, FALSE_CLAIM, NO_SOLUTION, say
@@ -17,11 +20,9 @@ from ldpopt.cli.survey import survey
 from ldpopt.errors import CertificateError, LdpoptError, NoSolutionError, PrivacyViolationError
 
 # All commands but those on surveys, in the order of ``ldpopt --help``: each is the function in the file of its name
-NAMES = (
-    "init check solve design compare audit account certify vertices plan key privatize estimate sweep simulate "
-    "experiment plot report export solvers models examples"
-)
-COMMANDS = tuple(getattr(import_module(f"ldpopt.cli.{name}"), name) for name in NAMES.split())
+FIRST = (init, check, solve, design, compare, audit, account, certify, vertices, plan, key, privatize, estimate, sweep)
+OTHERS = (simulate, experiment, plot, report, export, solvers, models, examples)
+COMMANDS = tuple(vars(file)[file.__name__.rpartition(".")[2]] for file in FIRST + OTHERS)
 FREE_SPACE = " | do: check the path, the free space and the permissions"
 EXIT_CODES = "Exit codes: 0 done; 1 a claim does not hold; 2 bad statement, file or usage; 3 no solution."
 # Base class of all usage errors: from click or from typer itself, depending on the version of typer

@@ -45,7 +45,7 @@ def read_labelled(given: Any, what: str, kinds: tuple[str, ...] = ("input", "out
     It may be an array, a Series or DataFrame, a mapping label -> number, a mapping or Series of such, or a list of
     mappings. ``what`` is its name in messages.
     """
-    plain, (rows, columns) = take_labels(given, what, kinds)
+    plain, (rows, columns) = (given, (None, None)) if type(given) is np.ndarray else take_labels(given, what, kinds)
     values = real_array(plain, what)
     axes = (rows, columns)[: max(1, min(values.ndim, 2))]
     for axis, labels in enumerate(axes):

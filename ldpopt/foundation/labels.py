@@ -44,6 +44,8 @@ def _require_labels(given: Any, kind: str, error: Refusal, where: str) -> None:
         raise error(f"a {type(given).__name__} is not a list of {kind} labels", where=where, do=do)
     require_room(given, f"list of {kind} labels")
     for position, label in enumerate(given):
+        if type(label) in (int, str):
+            continue
         name = f"the {kind} label {short_repr(label)} at {position}"
         try:
             hash(label)

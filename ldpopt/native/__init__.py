@@ -76,7 +76,7 @@ class Lengths:
     @cached_property
     def structure(self) -> Any:
         """The C structure with pointers to these arrays."""
-        sizes: dict[str, int] = {}
+        sizes: dict[Any, Any] = {}
         arrays = self.start, self.neighbor, self.loss, self.table, self.rough, np.arange(len(self.table))
         values = [one.converted(value, sizes)[0] for one, value in zip(LENGTHS, arrays, strict=True)]
         found = _Lengths(*values, len(self.table), len(self.rough), self.is_metric)
@@ -84,7 +84,9 @@ class Lengths:
         return found
 
 
-KINDS = {"f8": np.float64, "f4": np.float32, "i8": np.int64, "i4": np.int32, "i1": np.int8, "b1": np.bool_}
+KINDS: dict[str, tuple[np.dtype[Any], ...]] = {kind: (np.dtype(kind),) for kind in ("f8", "f4", "i8", "i4", "i1", "b1")}
+KINDS["node"] = np.dtype(np.int16), np.dtype(np.int32)
+NO_BYTES = ctypes.c_char * 0
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Argument:
     """An argument of a loop: an array with its type and sizes, a number, or losses along ties."""
 
     name: str
-    kind: str  # a key of KINDS; "node": int16 or int32; "i8", "f8" without sizes: a number; "lengths"; "address"
+    kind: str  # a key of KINDS; "i8", "f8" without sizes: a number; "lengths"; "address"
     shape: tuple[str, ...] | None  # names of sizes, with +1 where there is one more; None: not an array
     is_written: bool
 
@@ -111,29 +113,30 @@ class Argument:
             return (ctypes.c_void_p, ctypes.c_int64) if self.kind == "node" else (ctypes.c_void_p,)
         return ({"f8": ctypes.c_double, "i8": ctypes.c_int64}.get(self.kind, ctypes.c_void_p),)
 
-    def converted(self, value: Any, sizes: dict[str, int]) -> tuple[Any, ...]:
+    def converted(self, value: Any, sizes: dict[Any, Any]) -> tuple[Any, ...]:
         """What is passed for a value; an array is compared with the sizes, to which those of new names are added."""
-        if self.kind == "lengths":
+        if self.shape is None:
+            if self.kind != "lengths":
+                return (value,)
             if value.nodes != sizes["n"]:
                 raise ValueError(f"losses between {value.nodes} nodes, not {sizes['n']}")
             return (ctypes.addressof(value.structure),)
-        if self.shape is None:
-            return (value,)
-        is_node = self.kind == "node"
-        if not isinstance(value, np.ndarray) or not (
-            value.dtype in (np.int16, np.int32) if is_node else value.dtype == KINDS[self.kind]
-        ):
+        if not isinstance(value, np.ndarray) or value.dtype not in KINDS[self.kind]:
             raise TypeError(f"{self.name} has the type {getattr(value, 'dtype', type(value))}, not {self.kind}")
-        flags = value.flags
-        if not (flags.c_contiguous and flags.aligned and (flags.writeable or not self.is_written)):
+        flags, shape, is_writeable = value.flags, value.shape, value.flags.writeable
+        if not (flags.c_contiguous and flags.aligned and (is_writeable or not self.is_written)):
             raise ValueError(f"{self.name} is not contiguous, not aligned, or read-only although the loop writes to it")
-        wanted = []
-        for size, length in zip(self.shape, value.shape, strict=False):
-            name, _, more = size.partition("+")
-            wanted.append(sizes.setdefault(name, length - int(more or 0)) + int(more or 0))
-        if value.shape != tuple(wanted) or len(self.shape) != value.ndim:
-            raise ValueError(f"{self.name} has the shape {value.shape}, not {wanted} = [{', '.join(self.shape)}]")
-        return (value.ctypes.data, value.itemsize) if is_node else (value.ctypes.data,)
+        if sizes.get(self.shape) != shape:  # the shape of an earlier array with the same names
+            wanted = []
+            for size, length in zip(self.shape, shape, strict=False):
+                name, _, more = size.partition("+")
+                wanted.append(sizes.setdefault(name, length - int(more or 0)) + int(more or 0))
+            if shape != tuple(wanted) or len(self.shape) != value.ndim:
+                raise ValueError(f"{self.name} has the shape {shape}, not {wanted} = [{', '.join(self.shape)}]")
+            sizes[self.shape] = shape
+        array: Any = value  # a buffer takes a quarter of the time of ``ctypes.data``, but must be writeable
+        pointer = ctypes.addressof(NO_BYTES.from_buffer(array)) if is_writeable else array.ctypes.data
+        return (pointer, value.itemsize) if self.kind == "node" else (pointer,)
 
 
 def _arguments(text: str) -> tuple[Argument, ...]:
@@ -166,11 +169,11 @@ class Loop:
 
     def __call__(self, *values: Any) -> int:
         """Check the arguments and run the loop; its result is not negative."""
-        function, sizes = self._function, dict[str, int]()
+        function, sizes = self._function, dict[Any, Any]()
         passed: list[Any] = []
         for argument, value in zip(self.arguments, values, strict=True):
             passed += argument.converted(value, sizes)
-        found = int(function(*(sizes[size] for size in self.sizes), *passed))
+        found = int(function(*[sizes[size] for size in self.sizes], *passed))
         if found < 0:
             raise MemoryError(f"no memory for the loop {self.name} with the sizes {sizes}")
         return found

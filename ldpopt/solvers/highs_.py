@@ -188,7 +188,7 @@ def _outcome(highs: highspy.Highs, scale: float, cost_scale: float) -> Outcome:
     point = np.array(solution.col_value) / scale
     if not solution.dual_valid:
         return Outcome(status, text, point)
-    duals, costs = (in_floats(np.array(v, np.longdouble) / cost_scale) for v in (solution.row_dual, solution.col_dual))
+    duals, costs = (in_floats(np.longdouble(np.array(v)) / cost_scale) for v in (solution.row_dual, solution.col_dual))
     return Outcome(status, text, point, duals, costs, found if found.valid else None)
 
 

@@ -50,8 +50,8 @@ def refine(
         candidate = _refine_one(program, other, solve)
         if candidate is not None and candidate.residual < point.residual:
             point, outcome = candidate, other
-    reduced = in_floats(program.objective - program.adjoint(point.y))
-    return replace(outcome, point=point.x.astype(float), row_duals=in_floats(point.y), column_duals=reduced)
+    x, reduced = point.x.astype(float), in_floats(point.cost[: len(point.x)])
+    return replace(outcome, point=x, row_duals=in_floats(point.y), column_duals=reduced)
 
 
 def in_floats(multipliers: Any) -> Float:

@@ -109,7 +109,7 @@ def compare_schemes(
 
     Examples
     --------
-    >>> compare_schemes({"smokes": 2, "drinks": 2, "party": 7}, 1.0).best
+    >>> compare_schemes({"smokes": 2, "drinks": 2, "party": 4}, 1.0).best
     'one_question'
     """
     if not isinstance(questions, Mapping) or not questions:

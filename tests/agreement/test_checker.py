@@ -20,6 +20,8 @@ from builders import run_cli, thorough_or
 from checker_cases import ALL_SETS, designs, is_short, saved
 from ldpopt import load_design
 from ldpopt.certificate import recheck
+from ldpopt.certificate.program_bound import Multipliers, PairRows
+from ldpopt.certificate.program_certificate import prove
 from ldpopt.errors import LdpoptError
 from ldpopt.privacy import notion as notions
 from tampering import tamperings, with_digest
@@ -186,7 +188,7 @@ def test_designs_hold_and_changed_ones_have_the_same_verdict(tmp_path: Path, nam
     data, rng = json.loads(saved(name)), np.random.default_rng(0)
     data.pop("about", None)  # its digest would refuse most changes before anything is proved
     at = [place for place in places(data) if place[0] not in ("format", "digest")]
-    for number in rng.choice(len(at), thorough_or(2, 24)):
+    for number in rng.choice(len(at), thorough_or(2, 12)):
         other = with_digest(changed(data, at[number], rng))
         assert (verdict(other, path) == "holds") == rechecked(other, path), at[number]
 
@@ -196,9 +198,9 @@ def test_tampering_has_the_same_verdict_in_the_library(tmp_path: Path, name: str
     data = json.loads(saved(name))
     path = tmp_path / "design.json"
     usual = 12 if is_short(name) else 4
-    for what, other, is_false in tamperings(data, thorough_or(usual, 55 if name in ALL_SETS else None)):
+    for what, other, is_false in tamperings(data, thorough_or(usual, 30 if name in ALL_SETS else 70)):
         assert rechecked(other, path) != is_false, what
-        assert not rechecked({**other, "digest": data["digest"]}, path), what
+        assert is_false or not rechecked({**other, "digest": data["digest"]}, path), what
 
 
 def test_as_a_program(tmp_path: Path) -> None:
@@ -248,3 +250,19 @@ def test_ambiguous_numbers_are_refused(tmp_path: Path) -> None:
     )
     assert verdict(other, path) == "refused"
     assert checker.power("log(1)", checker.Fraction(1, 3))[:2] == (1, 1)
+
+
+@pytest.mark.parametrize("weight", [0.0, 2.0**-51, 2.0**-30])
+def test_the_stake_of_a_worst_case_does_not_vanish_with_the_multipliers(tmp_path: Path, weight: float) -> None:
+    utility = lo.utility.table([[0.0, 0.0], [4000.0, 0.0], [0.0, 1000.0]], "gain")
+    problem = lo.Problem(None, utility, lo.PureLDP(1.0), objective="worst_case")
+    rough = Multipliers("pairwise", None, np.array([1.0 - weight, weight, 0.0]), PairRows.joined([]), ())
+    proof = prove(problem, lo.solve(problem).mechanism, rough)
+    assert proof.relative_gap <= 4000 * weight / (1000 / 300) * (1 + 1e-9)
+    proof.save(tmp_path / "proof.json")
+    checker.check(tmp_path / "proof.json")
+    data = json.loads((tmp_path / "proof.json").read_text())
+    data["claim"]["relative_gap"] = (proof.relative_gap + 1e-14).hex()
+    (tmp_path / "proof.json").write_text(json.dumps(data))
+    with pytest.raises(checker.ClaimError, match="relative_gap"):
+        checker.check(tmp_path / "proof.json")

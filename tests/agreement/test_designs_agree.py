@@ -125,7 +125,7 @@ def best_subsets(n, epsilon, sizes=None):
 
 @pytest.mark.parametrize("n", range(2, thorough_or(11, 14)))
 def test_frequencies_are_subset_selection(n):
-    for epsilon in thorough_or((0.5, 3.0), (0.05, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0)):
+    for epsilon in thorough_or((0.5, 3.0), (0.05, 0.5, 1.0, 3.0, 6.0)):
         made = design(Workload.frequencies(n), PureLDP(epsilon), gap=1e-9)
         assert made.value == pytest.approx(best_subsets(n, epsilon), rel=1e-8)
         if n <= thorough_or(8, 14):

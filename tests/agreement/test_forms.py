@@ -74,19 +74,13 @@ def statement(seed, privacy, n=None, m=None):
     return lo.Problem(dict(enumerate(weights)), utility, privacy(n))
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 4.0])
-def test_pure_forms_agree_with_the_definition(seed, epsilon):
-    problem = statement(seed, lambda n: lo.PureLDP(epsilon))
-    values = [lo.solve(problem, form=form).value for form in FORMS]
-    assert values[0] == pytest.approx(values[1], abs=1e-10)
-    assert values[0] == pytest.approx(plain(problem, complete(problem)), abs=1e-8)
+PURE, ENTRY = [(0.0, 0), (0.3, 0), (1.0, 0), (4.0, 0)], [(0.3, 0.05), (1.0, 0.2), (0.0, 0.1), (1.0, 1.0)]
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("epsilon, delta", [(0.3, 0.05), (1.0, 0.2), (0.0, 0.1), (1.0, 1.0)])
-def test_entry_wise_forms_agree_with_the_definition(seed, epsilon, delta):
-    problem = statement(seed, lambda n: lo.ApproximateLDP(epsilon, delta, "entry"))
+@pytest.mark.parametrize("epsilon, delta", PURE + ENTRY)
+def test_pure_and_entry_wise_forms_agree_with_the_definition(seed, epsilon, delta):
+    problem = statement(seed, lambda n: lo.ApproximateLDP(epsilon, delta, "entry") if delta else lo.PureLDP(epsilon))
     values = [lo.solve(problem, form=form).value for form in FORMS]
     assert values[0] == pytest.approx(values[1], abs=1e-10)
     assert values[0] == pytest.approx(plain(problem, complete(problem), delta), abs=1e-8)

@@ -64,7 +64,7 @@ def test_a_cover_raises_every_price_and_is_distributed_in_groups(n, m, has_group
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_rounds_with_groups_prove_a_bound_and_end_at_the_optimum(monkeypatch, epsilon):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
-    monkeypatch.setattr(coarse, "GROUPED", 20)
+    monkeypatch.setattr(coarse, "MANY", 20)
     problem = synthetic_city(90, rng=2).problem(epsilon)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
     work = coarse_start(cone, costs, np.arange(90), scale, Deadline())
@@ -84,7 +84,7 @@ def test_rounds_with_groups_prove_a_bound_and_end_at_the_optimum(monkeypatch, ep
 
 def test_levels_have_more_groups_and_better_channels(monkeypatch):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
-    monkeypatch.setattr(coarse, "GROUPED", 20)
+    monkeypatch.setattr(coarse, "MANY", 20)
     problem = synthetic_city(90, rng=2).problem(1.0)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
     work = coarse_start(cone, costs, np.arange(90), scale, Deadline())
@@ -113,7 +113,7 @@ def test_levels_have_more_groups_and_better_channels(monkeypatch):
 @pytest.mark.long
 def test_a_bound_is_proved_without_time_for_all_outputs(monkeypatch):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
-    monkeypatch.setattr(coarse, "GROUPED", 20)
+    monkeypatch.setattr(coarse, "MANY", 20)
     problem = synthetic_city(90, rng=2).problem(0.1)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
     work = coarse_start(cone, costs, np.arange(90), scale, Deadline())
@@ -210,7 +210,7 @@ def test_without_time_one_column_fills_the_rows():
 @pytest.mark.parametrize("seed", [1, 2])
 def test_rounds_with_groups_end_near_the_optimum(monkeypatch, seed):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 40)
-    monkeypatch.setattr(coarse, "GROUPED", 40)
+    monkeypatch.setattr(coarse, "MANY", 40)
     problem = synthetic_city(120, rng=seed).problem(0.8)
     plain = lo.solve(problem, gap=1e-3)
     values = []

@@ -28,7 +28,7 @@ def random_cone(n, seed, kind):
         is_far = rng.random((n, n)) < 0.3
         distance[(is_far | is_far.T) & (np.abs(np.subtract.outer(range(n), range(n))) > 1)] = 0.0
     first, second = np.nonzero(distance)
-    return Cone(n, first, second, distance[first, second], is_of_metric=kind in ("plane", "grid"))
+    return Cone(n, first, second, distance[first, second])
 
 
 def least_cost(costs, root, cone):
@@ -106,3 +106,15 @@ def test_prices_of_some_outputs_are_those_of_all():
     assert part.total[some] == pytest.approx(whole.total[some])
     assert not np.delete(part.least, some).any()
     assert (part.share >= whole.share).all()
+
+
+@pytest.mark.parametrize(("metric", "is_whole"), [("euclidean", True), ("manhattan", False)])
+def test_implied_pairs_are_tied_if_losses_are_in_a_table(metric, is_whole):
+    points = np.stack(np.unravel_index(np.random.default_rng(0).permutation(64), (8, 8)), axis=1)
+    privacy = lo.MetricDP.of_points(0.5, points, metric)
+    ties = privacy.ties(range(64))
+    assert len(ties.first) < 64 * 63
+    cone = Cone.of(ties, lambda: privacy.definition(range(64)))
+    assert cone.is_metric == is_whole
+    assert len(cone.loss) == (64 * 63 if is_whole else len(ties.first))
+    assert cone.loss == pytest.approx(0.5 * privacy.matrix(range(64))[cone.first, cone.second])

@@ -43,7 +43,7 @@ def plain(line: str) -> tuple[str, list[float]]:
     line = re.sub(r"\b[\da-f]{16}\b", "#", line)
     line = re.sub(r"(certified +)\d+\.\d{3}$", r"\1#", line)
     line = re.sub(r" 0 +optimal", " # optimal", line)
-    number = r"-?\d[\d,]*\.?\d*"
+    number = r"-?\d+(?:,\d{3})*(?:\.\d*)?"
     numbers = [float(found.replace(",", "")) for found in re.findall(number, line)]
     return re.sub(r"[ ─]+", " ", re.sub(number, "#", line)).strip(), numbers
 

@@ -29,7 +29,6 @@ def test_a_closed_pipe_ends_quietly(folder: Path, coin: str) -> None:
 ALL = [
     ("--help",),
     ("solve", "coin.toml"),
-    ("check", "coin.toml"),
     ("solve", "coin.toml", "--json", "-"),
     ("--version",),
 ]

@@ -1,7 +1,7 @@
 """Writers killed at any moment: the file is the old one or the new one; a hidden part may stay beside it.
 
-Six kills are usual and sixty in the thorough set, two thirds of them in the middle of a long text; ``LDPOPT_KILLS=200``
-makes as many as one asks for.
+Six kills are usual and thirty in the thorough set, two thirds of them in the middle of a long text;
+``LDPOPT_KILLS=200`` makes as many as one asks for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ldpopt.foundation import files
 from ldpopt.foundation.files import replacing
 from ldpopt.problem.modelfile import load_model
 
-KILLS = int(os.environ.get("LDPOPT_KILLS", thorough_or(6, 60)))
+KILLS = int(os.environ.get("LDPOPT_KILLS", thorough_or(6, 30)))
 
 HEAD = """
 import itertools, sys, numpy as np, ldpopt as lo

@@ -279,7 +279,7 @@ def nudged(rng, mechanism):
 
 def test_no_certified_mechanism_is_a_violation():
     rng = np.random.default_rng(11)
-    for _ in range(thorough_or(150, 1000)):
+    for _ in range(thorough_or(150, 500)):
         n, m = rng.integers(2, 6, 2)
         utility = Utility(rng.random((n, m)).round(int(rng.integers(1, 9))), ("gain", "loss")[int(rng.integers(2))])
         notion = random_notion(rng, n)

@@ -180,3 +180,15 @@ def test_the_gap_of_a_zero_bound_is_relative_to_the_stake_of_all_inputs():
     assert proof.relative_gap == 200  # a gap of 1 over a hundredth of the average spread, 1/2
     free = lo.Problem(None, lo.utility.table([[0, 0], [0, 0]], "loss"), lo.PureLDP(1.0), objective="worst_case")
     assert prove(free, lo.solve(free).mechanism, idle).relative_gap == 0
+
+
+@pytest.mark.parametrize("weight", [0.0, 2.0**-51, 2.0**-30, 0.25])
+def test_the_gap_of_a_worst_case_is_relative_to_a_stake_that_does_not_vanish_with_the_multipliers(weight):
+    # The first answer is always worth 0: any weight on the others is an error of the multipliers.
+    matrix = [[0.0, 0.0], [4000.0, 0.0], [0.0, 1000.0]]
+    problem = lo.Problem(None, lo.utility.table(matrix, "gain"), lo.PureLDP(1.0), objective="worst_case")
+    rough = Multipliers("pairwise", None, np.array([1.0 - weight, weight, 0.0]), PairRows.joined([]), ())
+    proof = prove(problem, lo.solve(problem).mechanism, rough)
+    bound = 4000 * Fraction(weight)
+    assert (proof.achieved, proof.bound) == (0, bound)
+    assert proof.relative_gap == round_up(bound / max(bound, Fraction(1000, 300)))  # a hundredth of a third of 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from fractions import Fraction as F
-from itertools import permutations, product
+from itertools import islice, permutations, product
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -72,14 +72,14 @@ def test_the_error_is_that_of_the_estimator_that_is_used(data: Any, name: str) -
 
 @pytest.mark.parametrize("name", CASES)
 def test_false_claims_are_refused_and_true_ones_need_a_new_digest(data: Any, name: str) -> None:
-    """A false claim with a new digest too; a true one for its old digest only."""
+    """A false claim with a new digest; a true one for its old digest only."""
     counted = {False: 0, True: 0}
     usual = 40 if is_short(name) else 8
-    for what, other, is_false in tamperings(data, thorough_or(usual, 74 if name in ALL_SETS else None)):
-        assert refused(checker.check_design, {**other, "digest": data["digest"]}), what
+    for what, other, is_false in tamperings(data, thorough_or(usual, 50 if name in ALL_SETS else 110)):
         assert refused(checker.check_design, other) == is_false, what
+        assert is_false or refused(checker.check_design, {**other, "digest": data["digest"]}), what
         counted[is_false] += 1
-    assert counted[True] >= thorough_or(5, 40)
+    assert counted[True] >= thorough_or(5, 30)
     assert counted[False] >= thorough_or(0, 1)
 
 
@@ -285,7 +285,7 @@ ABSURD += [1e308, 5e-324, -1e308, 10**399]
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize("name", thorough_or(["sets", "cycle", "frequencies"], ABSURD_CASES))
+@pytest.mark.parametrize("name", thorough_or(["sets", "frequencies"], ABSURD_CASES))
 def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
     data = json.loads(saved(name))
 
@@ -295,7 +295,8 @@ def test_absurd_numbers_at_every_key_end_soon(name: str) -> None:
             yield (*path, key)
             yield from places(value, (*path, key))
 
-    for path, odd in product(places({k: v for k, v in data.items() if k not in ("about", "digest")}, ()), ABSURD):
+    tried = product(places({k: v for k, v in data.items() if k not in ("about", "digest")}, ()), ABSURD)
+    for path, odd in islice(tried, 0, None, 3 if name in ALL_SETS else 1):  # a tenth of a second each
         other = json.loads(json.dumps(data))
         table = other
         for key in path[:-1]:

@@ -20,7 +20,7 @@ KINDS = FrequencyProtocol.PUBLISHED
 @pytest.mark.parametrize("outputs", [2, 4, 9])
 def test_honest_reports_are_hardly_ever_flagged(people, outputs):
     rng = np.random.default_rng(people + outputs)
-    tries, level = thorough_or(200, 1000), 0.05
+    tries, level = thorough_or(200, 500), 0.05
     flagged = 0
     for _ in range(tries):
         mechanism = Mechanism(rng.dirichlet(np.ones(outputs), size=3))

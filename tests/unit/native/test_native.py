@@ -9,7 +9,7 @@ import pytest
 
 from ldpopt import native
 from ldpopt.errors import LdpoptError
-from ldpopt.native import Lengths, kernel_tree, raise_to_products, write_rays
+from ldpopt.native import Lengths, add_adjoint, kernel_tree, raise_to_products, write_rays
 
 
 @pytest.fixture
@@ -66,6 +66,21 @@ def test_an_array_that_is_written_must_not_be_read_only():
         raise_to_products(SQUARE, SQUARE, found)
     with pytest.raises(ValueError, match="shorter"):
         raise_to_products(SQUARE, SQUARE)
+
+
+def test_arrays_of_one_length_are_compared_and_may_be_read_only_if_they_are_not_written():
+    first, second, ratio = np.array([0, 1]), np.array([1, 0]), np.array([0.5, 0.25])
+    ties, found = np.array([[2.0, 4.0]]), np.zeros((1, 2))
+    for array in (first, second, ratio, ties):
+        array.flags.writeable = False
+    add_adjoint(first, second, ratio, ties, found)
+    expected = np.zeros((1, 2))
+    add_adjoint(*(array.copy() for array in (first, second, ratio, ties)), expected)
+    assert found.any()
+    assert np.array_equal(found, expected)
+    for wrong in (np.array([1]), np.array([[1, 0]])):
+        with pytest.raises(ValueError, match="second"):
+            add_adjoint(first, wrong, ratio, ties, found)
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int64, float])

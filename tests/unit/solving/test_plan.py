@@ -39,14 +39,15 @@ def metric(n: int) -> lo.MetricDP:
 
 CHOICES = [
     (of_size(4, lo.PureLDP(1.0)), ["direct"]),
-    (of_size(30, lo.PureLDP(1.0)), ["output sifting", "direct"]),
-    (of_size(29, lo.PureLDP(1.0)), ["direct"]),
-    (of_size(30, lo.PureLDP(0.0)), ["direct"]),  # no usable interior
-    (of_size(30, lo.PureLDP(1.0), "worst_case"), ["direct"]),
-    (of_size(30, ENTRIES), ["output sifting", "direct"]),
+    (of_size(38, lo.PureLDP(1.0)), ["output sifting", "direct"]),
+    (of_size(37, lo.PureLDP(1.0)), ["direct"]),
+    (of_size(38, lo.PureLDP(0.0)), ["direct"]),  # no usable interior
+    (of_size(38, lo.PureLDP(1.0), "worst_case"), ["direct"]),
+    (of_size(47, ENTRIES), ["direct"]),
+    (of_size(48, ENTRIES), ["output sifting", "direct"]),
     (of_size(30, EVENTS), ["row generation", "event interior point"]),
     (of_size(4, EVENTS), ["row generation", "event interior point"]),
-    (of_size(30, lo.ApproximateLDP(1.0, 0.0)), ["output sifting", "direct"]),
+    (of_size(38, lo.ApproximateLDP(1.0, 0.0)), ["output sifting", "direct"]),
     (of_size(40, metric(40)), ["graph interior point", "direct"]),
     (of_size(40, metric(40), "worst_case"), ["graph interior point", "direct"]),
     (of_size(20, metric(20)), ["direct"]),

@@ -129,7 +129,7 @@ def covers(one: Survey, truth: pd.Series, rounds: int, size: int, by: str | None
 
 @pytest.mark.parametrize("epsilon", [1.5, 8.0] if THOROUGH else [8.0])
 def test_coverage_by_region_with_weights_and_missing_answers(epsilon):
-    rounds = thorough_or(10, 250)
+    rounds = thorough_or(10, 120)
     found = covers(survey(epsilon), weighted_shares(people(40_000, 5)), rounds, thorough_or(800, 2000), "region")
     assert len(found) == 20
     # Few people of a small region with unequal weights: a score interval has a little less than its coverage.
@@ -138,7 +138,7 @@ def test_coverage_by_region_with_weights_and_missing_answers(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.7, 3.0])
 def test_coverage_among_those_who_answered(epsilon):
-    rounds, size, truth = thorough_or(20, 600), 300, np.array([0.02, 0.0, 0.58, 0.4])
+    rounds, size, truth = thorough_or(20, 250), 300, np.array([0.02, 0.0, 0.58, 0.4])
     for source in (
         design(Workload.prefix(HEALTH).with_missing(NO), PureLDP(epsilon)),
         Mechanism((np.eye(4) * (math.exp(epsilon) - 1) + 1) / (math.exp(epsilon) + 3), [*HEALTH, NO]),
@@ -155,6 +155,13 @@ def test_coverage_among_those_who_answered(epsilon):
             assert found.values[-1] == plain.values[missing]
             low, high = found.interval[:-1].T
             hits.append((low <= expected[:-1]) & (expected[:-1] <= high) & (low < found.values[:-1]))
+        # By definition: the number of each report for a ratio t is a - t (1 - f), with a mean near 0 here.
+        channel = source.randomizer.counts / source.randomizer.denominator
+        told = source.estimator if hasattr(source, "estimator") else np.linalg.inv(channel).T
+        numbers = told[: len(found.values) - 1] - found.values[:-1, None] * (1 - told[missing])
+        second = numbers**2 @ (drawn.frequencies(counts) @ channel)
+        error = np.sqrt(second / size) / (1 - found.values[-1])
+        assert found.std_error[:-1] == pytest.approx(error, rel=0.05)
         assert (np.abs(np.mean(hits, axis=0) - 0.95) < 4.5 * math.sqrt(0.0475 / rounds) + 0.02).all()
 
 
@@ -211,7 +218,7 @@ def test_a_design_leaves_the_missing_answer_out_of_the_order():
 
 
 def test_pairs_of_two_reports_have_the_marginals_of_each_and_cover():
-    rounds, truth = thorough_or(20, 600), np.array([0.3, 0.1, 0.05, 0.25, 0.1, 0.2])
+    rounds, truth = thorough_or(20, 250), np.array([0.3, 0.1, 0.05, 0.25, 0.1, 0.2])
     one = Survey(
         {"a": design(Workload.frequencies(3), PureLDP(2.0)), "b": design(Workload.frequencies(2), PureLDP(2.0))}
     )

@@ -201,7 +201,7 @@ def test_value_and_bound_hold_for_any_number_of_questions(d, epsilon):
     assert float(found.achieved) <= one * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("d", [2, 3, 4, thorough_or(4, 5)])
+@pytest.mark.parametrize("d", [2, 3, 4, *thorough_or([], [5])])
 def test_no_set_of_rows_has_more_information_than_the_listed_ones(d):
     # From the definition, over all 2^(2^d) sets for small d, and random ones beyond.
     rows = np.array(list(itertools.product((-1, 1), repeat=d)))
@@ -259,7 +259,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_intervals_of_questions_and_pairs_cover_as_stated(kind):
-    rounds, size = thorough_or(30, 400), 600
+    rounds, size = thorough_or(30, 200), 600
     survey = Survey(ANSWERS[kind], epsilon=2.5, scheme="joint")
     covered, values = {name: [] for name in [*SHARES, "pair"]}, []
     draws = np.random.default_rng(3)

@@ -22,6 +22,8 @@ COARSENING = 3  # number of inputs per chosen input of the coarse problem
 COARSE_GAP, COARSE_GAP_GROUPED = 0.02, 0.01
 # Number of inputs from which groups have rows in the first rounds, with views; the same for a coarse problem
 GROUPED, GROUPED_COARSE = 600, 250
+# Mean loss to the nearest input, in nats, from which inputs are too far apart for groups, unless there are so many
+APART, MANY = 0.4, 1500
 # The first outputs to be priced are those that the coarse problem priced first, if they are this many; else all its
 # outputs
 MIN_FIRST_OUTPUTS = 300
@@ -54,10 +56,15 @@ def coarse_start(
     LOG.info("rays: coarse problem of %d of %d inputs, gap %.2e", len(chosen), cone.n, coarse.gap)
     groups = Groups.of(nearest, work.weights)
     work.start_from(_extended_rays(best, far), groups.distributed(unit * coarse.center + offset))
-    if work.views is not None and cone.n >= (GROUPED_COARSE if is_coarse else GROUPED):
+    if work.views is not None and (cone.n >= GROUPED_COARSE if is_coarse else _has_groups(cone)):
         fewer = outputs[coarse.outputs]
         work.group(groups, fewer if len(fewer) >= MIN_FIRST_OUTPUTS else outputs)
     return work
+
+
+def _has_groups(cone: Cone) -> bool:
+    """Whether groups of the inputs of a metric have rows in the first rounds."""
+    return cone.n >= MANY or (cone.n >= GROUPED and float(cone.lengths.table.min(axis=1).mean()) < APART)
 
 
 def _spread_inputs(cone: Cone, weight: Float) -> tuple[Int, Float]:

@@ -1,5 +1,6 @@
 r"""The cone of private columns: ``p[x] >= exp(-loss) p[x']`` for every tied pair in both directions; its kernels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,8 +18,6 @@ from ldpopt.privacy import Ties
 
 # Share of all pairs that are tied from which losses are stored in a table, which is faster to read than lists
 TABLE_SHARE = 0.1
-# Largest share of all pairs that are added to the table, with their shortest chains, because they are not tied
-MAX_IMPLIED = 1e-3
 BLOCK = 1 << 16  # entries of kernel columns that are computed between two checks of the deadline
 CHECKED = 100  # number of inputs for which the triangle inequality of a table is checked
 
@@ -31,19 +30,19 @@ class Cone:
     first: Int  # ordered pairs, sorted; each with its reverse
     second: Int
     loss: Float  # epsilon d of each pair, in nats
-    is_of_metric: bool = False  # whether the notion ties all pairs, so that missing ones are implied
 
     @classmethod
-    def of(cls, ties: Ties) -> "Cone":
-        """Read the pairs of mutual ties."""
+    def of(cls, ties: Ties, definition: Callable[[], Ties | None] | None = None) -> "Cone":
+        """Read the pairs of mutual ties; those of the definition if a table is used, where implied pairs help."""
         first, second = ties.pairs()
-        distance = np.ones(len(first)) if ties.distance is None else ties.distance
-        loss, is_graph = float(ties.budget) * distance, bool((distance == 1).all())
+        if definition is not None and TABLE_SHARE * ties.n**2 <= len(first) < ties.n * (ties.n - 1):
+            return cls.of(definition() or ties)
+        loss = float(ties.budget) * (np.ones(len(first)) if ties.distance is None else ties.distance)
         keys = first * ties.n + second
         if (keys[1:] >= keys[:-1]).all():
-            return cls(ties.n, first, second, loss, not is_graph)
+            return cls(ties.n, first, second, loss)
         order = np.argsort(keys, kind="stable")
-        return cls(ties.n, first[order], second[order], loss[order], not is_graph)
+        return cls(ties.n, first[order], second[order], loss[order])
 
     @cached_property
     def lengths(self) -> Lengths:
@@ -62,10 +61,6 @@ class Cone:
             return np.empty((0, 0))
         table = np.full((self.n, self.n), np.inf)
         table[self.first, self.second] = self.loss
-        missing = np.argwhere(np.isinf(table) & ~np.eye(self.n, dtype=bool))
-        if self.is_of_metric and len(missing) <= MAX_IMPLIED * self.n**2:
-            for x, k in missing:  # implied by chains, so that certificates may use them too
-                table[x, k] = (table[x] + table[k]).min()
         return table
 
     def losses(self, first: Int, second: Int) -> Float:

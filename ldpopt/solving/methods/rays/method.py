@@ -81,7 +81,7 @@ class Rays(Method):
             raise NotRepresentableError(what, do='use solver="highs"')
         require_memory(_bytes(task.form), f"rays of {task.form.n} inputs and {task.form.m} outputs")
         began = time.perf_counter(), time.process_time()
-        cone = Cone.of(task.form.ties)
+        cone = Cone.of(task.form.ties, task.problem.definition)
         costs, least, scale = _normalized(task.problem)
         gain = task.problem.utility.gain
         # For every output, the input with the largest gain from it, compared with that input's best output.
