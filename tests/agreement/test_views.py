@@ -92,7 +92,8 @@ def test_implied_pairs_of_points_on_a_line_are_proved(monkeypatch):
     privacy = lo.MetricDP.of_points(1.0, points)
     ties = privacy.ties(range(67))
     assert len(ties.first) == 67 * 66 - 2
-    cone = Cone.of(ties)
+    assert not Cone.of(ties).is_metric
+    cone = Cone.of(ties, lambda: privacy.definition(range(67)))
     assert cone.is_metric
     assert cone.lengths.table[64, 66] == pytest.approx(2.0)
     table = lo.utility.table(np.asarray(privacy.distance), sense="loss")
