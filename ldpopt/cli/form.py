@@ -29,9 +29,12 @@ def form(
     """
     from ldpopt.fieldwork.form_page import draw_module, page
     from ldpopt.surveys.form import form_digest
+    from ldpopt.tables.files import require_other_file
 
     if output is check is json is module is None:
         raise typer.BadParameter("name the page to write with -o")
+    for written in (output, json, module):
+        require_other_file(path, written or "-")
     survey = read_any_survey(path)
     asked = survey.form()
     facts: list[Any] = [("form", form_digest(asked))]

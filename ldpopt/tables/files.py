@@ -47,7 +47,7 @@ def require_other_file(source: str, target: str) -> None:
         return
     is_same = os.path.realpath(source) == os.path.realpath(target)
     if is_same or (os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target)):
-        raise ModelFileError("the result would replace the table that is read", where=target, do="name another file")
+        raise ModelFileError("the result would replace the file that is read", where=target, do="name another file")
 
 
 @contextmanager

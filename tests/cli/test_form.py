@@ -43,6 +43,15 @@ def test_the_form_is_one_object_and_the_module_a_file():
     assert "export function drawAll" in Path("draw.js").read_text()
 
 
+@pytest.mark.parametrize("option", ["-o", "--json", "--module"])
+def test_the_survey_is_not_replaced(option):
+    before = Path("survey.json").read_bytes()
+    done = run_cli("survey", "form", "survey.json", option, "./survey.json")
+    assert done.exit_code == 2
+    assert "would replace the file that is read" in done.stderr
+    assert Path("survey.json").read_bytes() == before
+
+
 @pytest.mark.parametrize("kind", ["mechanism", "design", "sets"])
 def test_a_single_mechanism_or_design_is_a_question(kind):
     if kind == "mechanism":

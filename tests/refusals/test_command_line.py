@@ -327,5 +327,5 @@ def test_a_result_does_not_replace_the_table_that_is_read(folder: Path, command:
     before = Path("reports.csv").read_bytes()
     result = run_cli(*command.split())
     assert result.exit_code == 2
-    assert "would replace the table that is read" in result.stderr
+    assert "would replace the file that is read" in result.stderr
     assert Path("reports.csv").read_bytes() == before
