@@ -1,4 +1,7 @@
-"""Ctrl-C ends the process at once, or a command that works, which keeps its results; imported first, so it is small."""
+"""Ctrl-C: it ends the process at once, except while a command works, which then keeps its finished results.
+
+The command line imports this file first, so that its handler is installed early; it imports no large library.
+"""
 
 import os
 import signal

@@ -38,7 +38,11 @@ def variances_of(workload: Workload, channel: Float, weights: Float) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class SetProtocol:
-    """A protocol that reports a set, likely by the share of its size, times ``e**-epsilon`` without the answer."""
+    """A protocol whose report is a set of answers.
+
+    Under the answer ``x`` the probability of a set is proportional to the share of its size, times ``e**-epsilon`` if
+    it does not contain ``x``.
+    """
 
     n: int
     epsilon: float

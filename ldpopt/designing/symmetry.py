@@ -86,7 +86,11 @@ def all_images(shapes: Float, q: Float, permutations: Permutations) -> tuple[Flo
 
 
 class Blocks:
-    """Coordinates of scores in orthonormal bases, ``(n, d)`` each, of which each permutation fixes or negates all."""
+    """Contrasts in blocks: coordinates of scores, of which each permutation fixes or negates all of a block.
+
+    ``bases`` are orthonormal, shape ``(n, d)`` each, the first one of the vectors that all permutations fix; ``grams``
+    are the Gram matrices of the centered workload in them, over the square of ``unit``, by which scores are divided.
+    """
 
     def __init__(self, contrasts: Contrasts, permutations: Permutations, unit: float) -> None:
         bases = [contrasts.basis]

@@ -80,10 +80,12 @@ class _SaddleState:
 
 
 class MinimaxMaster:
-    """The master program for columns ``v``, ``(m, n)``, and a Gram matrix of trace about 1; weights are at least so."""
+    """The master program for given columns ``v``, shape ``(m, n)``, and ``gram = W^T W`` with trace about 1.
 
-    # Contrasts of the columns are stretched to about 1, and the Gram matrix accordingly, so that small budgets lose no
-    # digits; sums to 1 stay. The bound is concave in the weights: their least value n least costs no larger share.
+    Contrasts of the columns are stretched to about 1, and the Gram matrix accordingly, so that small budgets lose no
+    digits; sums to 1 stay sums to 1. The objective is divided by the square of the stretch. ``least`` is the smallest
+    weight of an answer: the bound is concave in the weights, so it loses a share of at most ``n least``.
+    """
 
     def __init__(self, v: Float, gram: Float, least: float = 0.0) -> None:
         n, middle = v.shape[1], v.mean(axis=1, keepdims=True)
