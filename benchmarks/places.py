@@ -99,6 +99,7 @@ CASES = [
     ("graph", 15, 0.3, "uniform", "distance", 1e-6),
     ("graph", 30, 2.0, "random", "distance", 1e-6),
     ("euclidean", 20, 1.0, "random", "distance", 1e-2),
+    *(("euclidean", side, 1.0, "random", "distance", 1e-2) for side in (25, 32)),
     ("euclidean", 10, 0.05, "random", "distance", 1e-6),
     ("euclidean", 10, 20.0, "random", "distance", 1e-6),
     ("euclidean", 15, 0.3, "random", "distance", 1e-6),
