@@ -17,7 +17,7 @@ from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.feasibility import cover_sparse
 from ldpopt.solving.methods.rays.generation import Generation, Scale
-from ldpopt.solving.methods.rays.master import Master, MasterPoint
+from ldpopt.solving.methods.rays.master import Master
 
 MIN_INPUTS = 1500  # number of inputs from which patches pay
 CORE = 200  # largest number of inputs of a core
@@ -147,7 +147,7 @@ class _Stitched:
             self.rays.append((inputs, master.restricted(is_core[work.roots[master.output]])))
 
     def master(self) -> Master:
-        """A master of the rays of all patches, with their weights, at the multipliers before they were lowered."""
+        """A master that starts from the channel, whose many rays keep its multipliers central."""
         output = np.concatenate([master.output for _, master in self.rays])
         rays, begin = np.zeros((self.cone.n, len(output))), 0
         for inputs, master in self.rays:
@@ -157,10 +157,8 @@ class _Stitched:
         for part in np.array_split(np.arange(len(output)), 1 + len(output) // COLUMNS):
             rays[:, part] = self._raised(rays[:, part])
         cost = np.einsum("kx,xk->k", self.work.costs[output], rays)
-        weights = np.concatenate([master.at.weights for _, master in self.rays])
-        point = MasterPoint(weights, self.sums, cost - self.sums @ rays)
-        none = np.zeros((self.cone.n, 0)), np.zeros(0), np.zeros(0, np.int64)
-        return Master(rays, cost, output, point, None, rays).extended(*none, self.work.center)
+        start = Master.of_columns(self.channel, self.work.costs).restarted(self.work.center, None)
+        return start.extended(rays, cost, output, self.work.center)
 
     def prove(self, deadline: Deadline) -> None:
         """Lower the multipliers until prices are not negative; the best ones are the generation's center and proof."""
