@@ -200,7 +200,7 @@ def test_tampering_has_the_same_verdict_in_the_library(tmp_path: Path, name: str
     usual = 12 if is_short(name) else 4
     for what, other, is_false in tamperings(data, thorough_or(usual, 30 if name in ALL_SETS else 70)):
         assert rechecked(other, path) != is_false, what
-        assert is_false or not rechecked({**other, "digest": data["digest"]}, path), what
+        assert not rechecked({**other, "digest": data["digest"]}, path), what
 
 
 def test_as_a_program(tmp_path: Path) -> None:

@@ -210,6 +210,7 @@ def test_files_and_forged_files(tmp_path: Any) -> None:
     [
         (10, 2, 1.0, None, 2.5e-3),
         pytest.param(10, 1, 4.0, 16.0769, 0.054, marks=pytest.mark.long),
+        pytest.param(10, 3, 2.0, 8454.24, 2e-4, marks=pytest.mark.long),
         pytest.param(16, 2, 4.0, 1305.41, 0.11, marks=pytest.mark.long),
         pytest.param(16, 3, 4.0, 17649.3, 0.08, marks=pytest.mark.long),
         pytest.param(20, 2, 4.0, 3094.74, 0.13, marks=pytest.mark.long),
