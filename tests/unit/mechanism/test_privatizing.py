@@ -164,7 +164,7 @@ def test_other_tables_are_refused():
 def test_files_are_never_read_and_written_at_once_or_kept_and_protected(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,b\nno,1\n")
-    with pytest.raises(ModelFileError, match="replace the table"):
+    with pytest.raises(ModelFileError, match="replace the file"):
         privatize_file(path, path, {"a": Question(COIN)})
     with pytest.raises(ModelFileError, match="kept and protected"):
         privatize_file(path, tmp_path / "b.csv", {"a": Question(COIN)}, keep=["a"])

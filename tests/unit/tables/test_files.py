@@ -126,7 +126,7 @@ def test_the_same_file_under_another_name_is_found(tmp_path):
     path.write_text("a\n")
     (tmp_path / "link.csv").hardlink_to(path)
     for target in (path, tmp_path / "." / "a.csv", tmp_path / "link.csv"):
-        with pytest.raises(ModelFileError, match="replace the table"):
+        with pytest.raises(ModelFileError, match="replace the file"):
             require_other_file(str(path), str(target))
     require_other_file(str(path), str(tmp_path / "b.csv"))
 
