@@ -100,7 +100,7 @@ LIMITS: dict[str, tuple[str, str]] = {
 
 MENDED: dict[str, str] = {
     "solve 7": "HiGHS without presolve; its basis is read only if an answer is refined",
-    "graph 49": "interior point from 5000 non-zeros on; a repair audits 3 roundings in place of 19",
+    "graph 49": "interior point from 3800 non-zeros on; a repair audits 3 roundings in place of 19",
     "graph 225": "a repair audits fewer roundings",
     "Euclid 100": "a repair audits fewer roundings",
     "sweep of 25": "HiGHS without presolve",

@@ -54,7 +54,7 @@ class Limits:
     least_beta: float = 1e-9
     sifting_rounds: int = 60
     graph_entries: int = 1000
-    graph_nonzeros: int = 5000
+    graph_nonzeros: int = 3800
     rays_entries: int = 2400
     graph_numbers: float = 2.5e8
     rays_pivots: float = 500
