@@ -18,7 +18,7 @@ from ldpopt.privacy import Ties
 from ldpopt.solvers import Status
 from ldpopt.solving.methods.rays.coarse import coarse_start
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.generation import Generation, Scale
+from ldpopt.solving.methods.rays.generation import UNPROVED_SHARE, Generation, Scale, is_closed
 from ldpopt.solving.methods.rays.method import _normalized
 from ldpopt.solving.methods.rays.trees import Trees
 
@@ -225,6 +225,16 @@ def test_rays_with_a_tiny_entry_at_the_root_do_not_stop_the_master():
     assert answer.steps[0].startswith("rays: ")
     assert answer.solver.startswith("rays")
     assert lo.certify(answer).relative_gap < 1e-3
+
+
+@cases(50)
+@given(st.floats(1e-6, 1.0), st.floats(1e-6, 1.0), st.floats(1e-3, 1e3))
+def test_a_gap_is_closed_if_the_lowered_bound_of_the_proof_has_it_too(found, gap, bound):
+    distance = found * bound
+    proved = bound - UNPROVED_SHARE * distance
+    after = (bound + distance - proved) / proved
+    assume(abs(after / gap - 1) > 1e-9)
+    assert is_closed(found, gap) == (after <= gap)
 
 
 def test_graphs_are_solved_to_the_requested_gap():

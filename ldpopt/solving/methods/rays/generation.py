@@ -54,6 +54,11 @@ class Scale:
         return max(self.floor, abs(self.offset)) / self.unit if self.unit else 1.0
 
 
+def is_closed(found: float, gap: float) -> bool:
+    """Whether a relative gap is at most ``gap`` even after the proof has given up its share of the bound."""
+    return (1 + UNPROVED_SHARE) * found <= (1 - UNPROVED_SHARE * found) * gap
+
+
 @dataclass(frozen=True, eq=False)
 class RaysResult:
     """The best channel found, and the multipliers that prove its gap, for costs to be minimized."""
@@ -126,7 +131,7 @@ class Generation:
 
     def run_within(self, gap: float, deadline: Deadline = NO_LIMIT, max_pivots: float = inf) -> RaysResult:
         """The same, where BLAS has few threads already."""
-        if self.stitched is not None and (1 + UNPROVED_SHARE) * self.gap <= gap:
+        if self.stitched is not None and is_closed(self.gap, gap):
             return self._result("gap")
         is_late = self.stitched is not None and deadline.is_over  # even a first master would take time and memory
         return self._result("time" if is_late else self._run(gap, deadline, max_pivots))
@@ -147,7 +152,7 @@ class Generation:
 
     def _ending(self, gap: float, max_pivots: float) -> str:
         """Why the rounds end now, as in `RaysResult.ending`; empty if they go on."""
-        if (1 + UNPROVED_SHARE) * self.gap <= gap:
+        if is_closed(self.gap, gap):
             return "gap"
         if self.stalled >= STALLED_ROUNDS or self.rounds >= MAX_ROUNDS:
             return "stalled"

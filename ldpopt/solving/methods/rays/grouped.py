@@ -9,7 +9,7 @@ from ldpopt.foundation.numbers import Int
 from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.feasibility import balanced, balancing_seconds
-from ldpopt.solving.methods.rays.generation import MAX_SHARE, UNPROVED_SHARE, Generation
+from ldpopt.solving.methods.rays.generation import MAX_SHARE, Generation, is_closed
 from ldpopt.solving.methods.rays.master import Groups, Master
 
 LEVELS = (1 / 2, 3 / 4)  # numbers of groups per input of the later levels; the first level's groups are given
@@ -114,7 +114,7 @@ class GroupedGeneration(Generation):
 
     def _has_requested_gap(self) -> bool:
         """Whether the best channel has the requested gap."""
-        return (1 + UNPROVED_SHARE) * self._channel_gap <= self.requested_gap
+        return is_closed(self._channel_gap, self.requested_gap)
 
     def _regroup(self, count: int) -> None:
         """Start a level with this many groups, around inputs that are far apart."""
