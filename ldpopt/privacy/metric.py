@@ -215,7 +215,7 @@ class MetricDP(TiedNotion):
             name = "points" if len(given) and isinstance(given[0], list) else "values"
             what = f"{name} has {len(given)} entries for {len(inputs)} inputs"
             raise StatementError(what, do="give one entry for each input")
-        return cls(epsilon, point_distances(given, "euclidean" if distance == "absolute" else distance).values)
+        return cls(epsilon, point_distances(given, "euclidean" if distance == "absolute" else distance, inputs).values)
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:

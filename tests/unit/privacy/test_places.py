@@ -114,6 +114,20 @@ def test_refusals(make, message):
         make()
 
 
+@pytest.mark.parametrize(
+    ("metric", "key"), [("absolute", "values"), ("manhattan", "points"), ("great_circle", "points")]
+)
+def test_points_of_files_are_aligned_by_label(metric, key):
+    table = {"c": [0.0, 1.0], "a": [3.0, 2.0], "b": [1.0, 7.0]}
+    numbers = {name: point[0] for name, point in table.items()} if key == "values" else table
+    notion = lo.MetricDP.from_plain({"epsilon": 0.5, "distance": metric, key: numbers}, ("a", "b", "c"))
+    listed = [numbers[name] for name in "abc"]
+    expected = lo.MetricDP.from_plain({"epsilon": 0.5, "distance": metric, key: listed}, ("a", "b", "c"))
+    assert notion.matrix("abc").tolist() == expected.matrix("abc").tolist()
+    with pytest.raises(StatementError, match="'b', which is not an input"):
+        lo.MetricDP.from_plain({"epsilon": 0.5, "distance": metric, key: numbers}, ("a", "z", "c"))
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "great_circle"])
 def test_files_name_the_metric_or_list_the_distances(metric):
     points = [[0.5, 1.0], [2.0, 3.5], [-1.0, 0.25]]
