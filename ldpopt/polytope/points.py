@@ -24,7 +24,7 @@ from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label, privacy_text
 from ldpopt.foundation.labelled import positions_of, same_labels
-from ldpopt.foundation.numbers import Float, Int, require_memory
+from ldpopt.foundation.numbers import Float, Int, require_kind, require_memory
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.polytope.halfspaces import require_mutual
@@ -297,6 +297,7 @@ class ExtremePoints(HasFacts, ABC):
         NotRepresentableError
             If the optimum need not be an extreme point (a worst case, a side constraint).
         """
+        require_kind(problem, Problem, "best()")
         if problem.utility.shape != self.shape:
             what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
             raise StatementError(what, do="list the extreme points of the problem's size")
