@@ -211,10 +211,6 @@ class MetricDP(TiedNotion):
             what = f"distance = {distance!r} needs points"
             raise StatementError(what, do="give points = [[x, y], ...], one for each input")
         given = _values_of_inputs(values, inputs) if points is None else points
-        if len(given) != len(inputs):
-            name = "points" if len(given) and isinstance(given[0], list) else "values"
-            what = f"{name} has {len(given)} entries for {len(inputs)} inputs"
-            raise StatementError(what, do="give one entry for each input")
         return cls(epsilon, point_distances(given, "euclidean" if distance == "absolute" else distance, inputs).values)
 
     @classmethod

@@ -33,9 +33,7 @@ def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None 
     """Distances between points, shape (n,) or (n, d), and their labels."""
     require_metric(metric)
     coordinates, names = read_points(points, metric)
-    if names is None and inputs is not None:
-        names = distinct_labels(inputs, "list of points", "input")
-    elif names is not None and inputs is not None:
+    if inputs is not None:
         table = Labelled(coordinates, (names, None), "list of points", ("input", "coordinate"))
         names = distinct_labels(inputs, "list of points", "input")
         coordinates = table.to(names, None)

@@ -76,8 +76,7 @@ def plan(
     ...     print(step)
     direct: the compact program is solved as a whole by highs
     """
-    if not isinstance(limits, Limits):
-        raise StatementError(f"limits = {short_repr(limits)} is not a Limits", do="pass ldpopt.Limits(...)")
+    require_kind(limits, Limits, "limits=")
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
         raise StatementError(f"unknown form {short_repr(form)}", do="use 'compact', 'pairwise' or 'sifted'")
     require_kind(problem, Problem, "plan()")
