@@ -93,8 +93,7 @@ class MetricDP(TiedNotion):
         epsilon, points
             As in the class; the rows of a DataFrame are the points.
         metric : {"euclidean", "manhattan", "great_circle"}
-            The last measures kilometers between (latitude, longitude) in degrees, in this order or by names
-            of columns; default: ``"euclidean"``.
+            The last: kilometers between (latitude, longitude) in degrees or by name; default: ``"euclidean"``.
         inputs : sequence of hashable, optional
             Labels of the points of an array; default: none, the points are read by position.
 
