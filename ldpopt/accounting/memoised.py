@@ -18,7 +18,9 @@ import numpy as np
 from ldpopt.accounting.curve import PrivacyCurve, compose, read_channel, read_pairs
 from ldpopt.accounting.privacy_loss import BITS, Channel, PrivacyLoss, Source, losses_of
 from ldpopt.errors import StatementError
+from ldpopt.foundation.labelled import is_labelled
 from ldpopt.foundation.numbers import Int, whole_number
+from ldpopt.mechanism.mechanism import Mechanism
 
 MAX_TERMS = 3_000_000  # probabilities of reports that are compared: a few seconds
 
@@ -62,7 +64,7 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
     first : Mechanism, design or array of shape (n, k)
         Draws the permanent report, once, or with a key.
     fresh : Mechanism, design or array of shape (k, m)
-        Draws every publication from the permanent report.
+        Draws every publication from the permanent report; an array is read in the order of the first one's reports.
     times : int
         Number of publications, at least 1.
     pairs : sequence of (answer, answer), or a notion, optional
@@ -77,7 +79,7 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
 
     Raises
     ------
-    StatementError
+    StatementError, MechanismError
         If the layers do not fit, or there are too many reports to compare.
 
     Notes
@@ -100,4 +102,5 @@ def permanent(first: Any, fresh: Any, times: int, *, pairs: Any = None) -> Priva
     if terms > MAX_TERMS:
         what = f"{times} publications of {m} reports are {terms:,} probabilities to compare"
         raise StatementError(what, do="take fewer publications, or a fresh layer with fewer reports")
-    return compose([Permanent(channel, layer.counts, times)])
+    has_labels = is_labelled(fresh) or isinstance(getattr(fresh, "mechanism", fresh), Mechanism)
+    return compose([Permanent(channel, layer.counts_after(mechanism) if has_labels else layer.counts, times)])

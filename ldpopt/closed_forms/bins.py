@@ -165,8 +165,7 @@ def _loss_matrix(values: Float, loss: Loss) -> Float:
     if isinstance(loss, str) and loss in named:
         return np.array(named[loss](values).matrix)
     if not callable(loss):
-        what = f"unknown loss {short_repr(loss)}"
-        raise StatementError(what, do="name 'absolute' or 'squared', or pass loss(value, report)")
+        raise StatementError(f"unknown loss {short_repr(loss)}", do="use 'absolute', 'squared' or loss(value, report)")
     rows: Any = [[loss(v, w) for w in values.tolist()] for v in values.tolist()]
     return np.array(Utility(rows, "loss").matrix)
 

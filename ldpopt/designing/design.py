@@ -23,7 +23,7 @@ from ldpopt.designing.realize import response
 from ldpopt.designing.record import Design, FormulaDesign, ProvedDesign
 from ldpopt.errors import LdpoptError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
-from ldpopt.foundation.numbers import positive_seconds, real_number
+from ldpopt.foundation.numbers import positive_seconds, real_number, require_kind
 from ldpopt.foundation.threads import few_threads
 from ldpopt.privacy import Notion
 from ldpopt.problem.design_problem import DesignProblem, Objective
@@ -261,8 +261,7 @@ def save_design(found: AnyDesign, path: str | os.PathLike[str], *, title: str = 
     >>> path = os.path.join(tempfile.mkdtemp(), "design.json")  # load_design(path) reads it back
     >>> save_design(design(Workload.prefix(["low", "high"]), PureLDP(1.0)), path)
     """
-    if not isinstance(found, (Design, FormulaDesign)):
-        raise StatementError(f"a {type(found).__name__} is not a design", do="pass what `design` returned")
+    require_kind(found, (Design, FormulaDesign), "save_design()", "pass what `design` returned")
     found.save(path, title=title)
 
 

@@ -7,8 +7,7 @@ from ldpopt.designing.methods.product.method import ProductDesign
 from ldpopt.designing.methods.product.unlisted import UnlistedProduct
 from ldpopt.designing.methods.relaxation.method import Relaxation
 from ldpopt.designing.methods.single_mean.method import SingleMean
-from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import require_kind, short_repr
+from ldpopt.foundation.numbers import require_kind
 from ldpopt.problem.design_problem import DesignProblem
 from ldpopt.solving.log import Step
 
@@ -48,8 +47,7 @@ def plan_design(problem: DesignProblem, limits: DesignLimits = DESIGN_LIMITS) ->
     relaxation: the sets of 30 answers are too many to list: the bound is that of the elliptope, then that of all sets
     """
     require_kind(problem, DesignProblem, "plan_design()")
-    if not isinstance(limits, DesignLimits):
-        raise StatementError(f"limits = {short_repr(limits)} is not a DesignLimits", do="pass DesignLimits(...)")
+    require_kind(limits, DesignLimits, "limits=")
     return plan_of(DesignForm.of(problem), limits)
 
 

@@ -14,7 +14,7 @@ from ldpopt.auditing.divergence import Audit
 from ldpopt.certificate.design_certificate import DesignCertificate, load_certificate
 from ldpopt.certificate.design_claim import DesignClaim
 from ldpopt.certificate.integers import Digits, fraction_bits
-from ldpopt.errors import NotRepresentableError
+from ldpopt.errors import ModelFileError, NotRepresentableError
 from ldpopt.estimation.counts import ListedSource, ReportSource
 from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estimate
 from ldpopt.estimation.fit import checked_fit
@@ -225,6 +225,8 @@ class Design(ProvedDesign, ListedSource, certificate=DesignCertificate):
     @cached_property
     def _differences(self) -> Float:
         """The estimator less the constants, which cost no digits: the columns of the left inverse sum to 1."""
+        if self.certificate.flaws:
+            raise ModelFileError(self.certificate.flaws[0], do="use the file as it was written, or design again")
         require_memory(8.0 * self.workload.shape[0] * self.n_reports, "the estimator")
         rows, inverse = np.asarray(self.workload.matrix), self.certificate.left_inverse
         found = (rows - rows[:, :1]) @ inverse

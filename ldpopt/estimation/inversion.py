@@ -11,7 +11,7 @@ from ldpopt.estimation.estimate import Estimate, interval_quantile, linear_estim
 from ldpopt.estimation.fit import checked_fit
 from ldpopt.estimation.likelihood import likelihood_covariance, most_likely
 from ldpopt.estimation.linear import left_inverse
-from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.foundation.numbers import Float, require_choice, require_kind
 from ldpopt.mechanism.mechanism import Mechanism
 
 
@@ -91,16 +91,11 @@ def estimate_frequencies(
     >>> estimate_frequencies(coin, {"no": 600, "yes": 400}).values.round(12)
     array([0.7, 0.3])
     """
-    if not isinstance(method, str) or method not in ("inversion", "maximum_likelihood"):
-        do = "use 'inversion' or 'maximum_likelihood'"
-        raise StatementError(f"method {short_repr(method)} is unknown", where="estimate_frequencies", do=do)
-    if not isinstance(mechanism, Mechanism):
-        kind = type(mechanism)
-        has_one = hasattr(kind, "mechanism")
-        do = f"pass its mechanism: {kind.__name__.lower()}.mechanism" if has_one else "pass Mechanism(channel)"
-        raise StatementError(f"a {kind.__name__} is not a mechanism", where="estimate_frequencies", do=do)
-    if not isinstance(intervals, str) or intervals not in ("score", "normal"):
-        raise StatementError(f"intervals {short_repr(intervals)} are unknown", do="use 'score' or 'normal'")
+    require_choice(method, ("inversion", "maximum_likelihood"), "method")
+    kind = type(mechanism)
+    do = f"pass {kind.__name__.lower()}.mechanism" if hasattr(kind, "mechanism") else "pass Mechanism(channel)"
+    require_kind(mechanism, Mechanism, "estimate_frequencies()", do)
+    require_choice(intervals, ("score", "normal"), "intervals")
     names = mechanism.inputs
     z, share = interval_quantile(confidence, len(names), simultaneous), float(confidence)
     channel = mechanism.counts / mechanism.denominator

@@ -14,9 +14,9 @@ from ldpopt.errors import StatementError, shows_values
 from ldpopt.foundation import optional
 from ldpopt.foundation.labelled import as_counts, is_labelled, is_series, read_labelled
 from ldpopt.foundation.labels import Names, codes
-from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, short_repr
+from ldpopt.foundation.numbers import Float, quoted, real_array, real_number, require_choice, short_repr
 from ldpopt.mechanism.files import require_drawn_by
-from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, is_missing, require_policy
+from ldpopt.tables.coding import MISSING, TREATMENTS, Coder, Codes, Missing, MissingAnswers, is_missing
 from ldpopt.tables.files import position_of, reading
 from ldpopt.tables.frames import as_arrow, as_frame, codes_of, column_of, gathered, is_partitioned
 
@@ -43,7 +43,7 @@ def counted(reports: Any, alphabet: Names, weights: Any = None) -> NDArray[np.in
 
 def codes_in(reports: Any, alphabet: Names, missing: Missing = "refuse") -> tuple[Codes, NDArray[np.bool_]]:
     """Return the positions of labels in a vector of any library, and which entries are not missing."""
-    require_policy(missing)
+    require_choice(missing, TREATMENTS, "missing")
     if isinstance(reports, (str, os.PathLike)):
         raise _no_column(os.fspath(reports))
     if not isinstance(reports, (list, tuple, np.ndarray)) and as_arrow(reports) is not None:
@@ -144,7 +144,7 @@ class _Column:
     """Counts the reports of one column, batch by batch."""
 
     def __init__(self, source: ReportSource, missing: Missing, where: str, as_text: bool) -> None:
-        require_policy(missing)
+        require_choice(missing, TREATMENTS, "missing")
         self.source, self.keeps_all, self.where = source, missing == "refuse", where
         self.absent = MissingAnswers(where, "report")
         self.read = source.codec.reader(as_text)

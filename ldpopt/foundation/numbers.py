@@ -4,6 +4,7 @@ import math
 import os
 import sys
 import warnings
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -214,6 +215,12 @@ def require_kind(value: Any, kind: type | tuple[type, ...], where: str, do: str 
     if not isinstance(value, kind):
         name = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
         raise StatementError(f"{where} takes a {name}, not a {type(value).__name__}", do=do or f"pass a {name}")
+
+
+def require_choice(value: Any, choices: Iterable[str], what: str) -> None:
+    """Refuse a value that is not one of some words."""
+    if not isinstance(value, str) or value not in choices:
+        raise StatementError(f"{what} = {short_repr(value)} is unknown", do=f"use {' or '.join(map(repr, choices))}")
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

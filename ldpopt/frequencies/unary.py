@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import distinct_labels, positions_of
-from ldpopt.foundation.numbers import Float, any_array, require_memory, short_repr
+from ldpopt.foundation.numbers import Float, any_array, require_choice, require_memory
 from ldpopt.frequencies.protocol import FrequencyProtocol, Positions
 from ldpopt.mechanism.exact_draws import TOTAL, coin_tosses, toss_lazily
 from ldpopt.mechanism.mechanism import Mechanism
@@ -61,8 +61,7 @@ class UnaryEncoding(FrequencyProtocol, published=True):
 
     def __init__(self, inputs: int | Sequence[Hashable], epsilon: float | str, *, kind: Kind = "optimized") -> None:
         super().__init__(inputs, epsilon)
-        if not isinstance(kind, str) or kind not in ("optimized", "symmetric"):
-            raise StatementError(f"kind {short_repr(kind)} is unknown", do="use 'optimized' or 'symmetric'")
+        require_choice(kind, ("optimized", "symmetric"), "kind")
         self.kind = kind
         # (1 - q) / q <= root. The other factor is 1 for p = 1/2, and the same for p = 1 - q.
         root = self.epsilon.enclosure(1 if kind == "optimized" else Fraction(1, 2))[0]

@@ -20,7 +20,7 @@ Random = np.random.Generator | int | None
 Domain = tuple[float, float] | None  # least and largest answer; None is the natural domain
 # True epsilon, its witness (answer, other answer, event), and the verdict on the nominal budget
 Privacy = tuple[float, Witness | None, Verdict]
-MAX_REPORT = 1e150  # largest report; its square does not overflow
+MAX_REPORT = 1e150  # largest report, and widest domain: their squares do not overflow
 
 
 class MeanProtocol(ABC):
@@ -319,8 +319,8 @@ def read_domain(domain: Any) -> Domain:
     if domain is None:
         return None
     ends = real_array(domain, "domain")
-    if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1] or not np.isfinite(ends[1] - ends[0]):
-        what = f"the domain {domain!r} is not an interval"
+    if ends.shape != (2,) or not np.isfinite(ends).all() or not 0 < ends[1] - ends[0] <= MAX_REPORT:
+        what = f"the domain {domain!r} is not an interval of a width up to {MAX_REPORT:g}"
         raise StatementError(what, do="pass domain=(least answer, largest answer)")
     return float(ends[0]), float(ends[1])
 

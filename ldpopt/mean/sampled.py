@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ldpopt.auditing.divergence import Audit
 from ldpopt.errors import StatementError
 from ldpopt.estimation.estimate import Estimate, normal_quantile
-from ldpopt.foundation.numbers import Float, require_kind, short_repr, whole_number
+from ldpopt.foundation.numbers import Float, require_choice, require_kind, whole_number
 from ldpopt.mean.protocol import Protocol, VectorProtocol
 from ldpopt.mechanism.exact_draws import Source, uniform_below
 
@@ -63,8 +63,7 @@ class Sampled(VectorProtocol):
     def __init__(self, protocol: Protocol, attributes: int, method: Method = "ratio", chosen: int = 1) -> None:
         super().__init__(attributes)
         require_kind(protocol, Protocol, "sampled()")
-        if not isinstance(method, str) or method not in ("ratio", "horvitz_thompson"):
-            raise StatementError(f"method {short_repr(method)} is unknown", do="use 'ratio' or 'horvitz_thompson'")
+        require_choice(method, ("ratio", "horvitz_thompson"), "method")
         self.protocol, self.method = protocol, method
         self.natural_domain, self._data_domain = protocol.natural_domain, protocol._data_domain
         self.chosen = whole_number(chosen, "chosen", 1, self.attributes)

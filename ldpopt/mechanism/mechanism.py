@@ -341,18 +341,21 @@ class Mechanism(AdversaryMeasures, HasFacts):
             If an output is not an input of the other channel.
         """
         require_kind(other, Mechanism, "then()")
-        if set(self.outputs) - set(other.inputs):
-            missing = next(label for label in self.outputs if label not in set(other.inputs))
-            what = f"output {missing!r} is not an input of the next channel"
-            raise MechanismError(what, do="relabel the outputs, or give the next channel an input for each of them")
-        rows = codes(list(self.outputs), other.inputs, "output")
-        product = self.counts.astype(object) @ other.counts.astype(object)[rows]
+        product = self.counts.astype(object) @ other.counts_after(self).astype(object)
         square = Fraction(1, self.denominator**2)
         counts = sampling.round_rows(np.array([[float(v * square) for v in row] for row in product]))
         lost = (counts == 0) & np.asarray(product > 0, dtype=bool)
         counts = counts + lost
         counts[np.arange(len(counts)), counts.argmax(axis=1)] -= lost.sum(axis=1)
         return Mechanism(counts / self.denominator, self.inputs, other.outputs)
+
+    def counts_after(self, first: Mechanism) -> NDArray[np.int64]:
+        """Masses, shape (k, m), with a row for each of the k outputs of another mechanism, which are inputs here."""
+        if set(first.outputs) - set(self.inputs):
+            missing = next(label for label in first.outputs if label not in set(self.inputs))
+            what = f"output {missing!r} is not an input of the next channel"
+            raise MechanismError(what, do="relabel the outputs, or give the next channel an input for each of them")
+        return self.counts[codes(list(first.outputs), self.inputs, "output")]
 
     def to_frame(self) -> optional.pandas.DataFrame:
         """The channel as a labelled table: inputs as rows, outputs as columns."""

@@ -17,11 +17,11 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labels import nearest, text_of
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import require_choice, short_repr
 from ldpopt.mechanism.keyed import Draws, KeyedDraws
 from ldpopt.mechanism.sampling import BITS, bit_source
 from ldpopt.problem.workload import Workload
-from ldpopt.tables.coding import MISSING, Coder, Codes, Missing, MissingAnswers, require_policy
+from ldpopt.tables.coding import MISSING, TREATMENTS, Coder, Codes, Missing, MissingAnswers
 
 if TYPE_CHECKING:
     from ldpopt.mechanism.codec import Randomizer
@@ -52,7 +52,7 @@ class Question:
     missing_answer: Hashable | None = None
 
     def __post_init__(self) -> None:
-        require_policy(self.missing)
+        require_choice(self.missing, TREATMENTS, "missing")
         if self.missing_answer is not None and self.missing_code is None:
             what = f"the missing answer {short_repr(self.missing_answer)} is not an input of the mechanism"
             raise StatementError(what, do=nearest(self.missing_answer, self.inputs))

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import real_number, short_repr
+from ldpopt.foundation.numbers import real_number, require_choice
 from ldpopt.noise.level_noise import LevelNoise
 from ldpopt.noise.noise import read_noise_budget, read_positive
 from ldpopt.noise.partition import NeighborPartition
@@ -48,8 +48,7 @@ class Staircase(LevelNoise):
         self, sensitivity: float, epsilon: float | str, gamma: float | None = None, *, loss: str = "l1"
     ) -> None:
         size, budget = read_positive(sensitivity, "sensitivity"), read_noise_budget(epsilon)
-        if not isinstance(loss, str) or loss not in ("l1", "l2"):
-            raise StatementError(f"loss = {short_repr(loss)} is unknown", do='use "l1" or "l2"')
+        require_choice(loss, ("l1", "l2"), "loss")
         self.gamma = real_number(best_gamma(float(budget), loss) if gamma is None else gamma, "gamma")
         if not MIN_GAMMA <= self.gamma < 1:
             what = f"gamma = {self.gamma} is not in [{MIN_GAMMA:g}, 1)"

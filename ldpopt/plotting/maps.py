@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.foundation.numbers import Float, require_choice, short_repr
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.axes import Axes, axes_or_new, finish, name_privacy, shorten
 from ldpopt.privacy import Notion
@@ -58,8 +58,7 @@ def places(
     unit : str
         Unit of the points, for axes and title; default: ``"km"``.
     """
-    if color not in ("prior", "loss"):
-        raise StatementError(f"color = {short_repr(color)} is unknown", do='state "prior" or "loss"')
+    require_choice(color, ("prior", "loss"), "color")
     xy = coordinates(points, mechanism.inputs)
     n = len(xy)
     weights = np.full(n, 1.0 / n) if prior is None else read_prior(prior, mechanism.inputs)[0]

@@ -15,7 +15,7 @@ import numpy as np
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
-from ldpopt.foundation.numbers import Float, require_kind, short_repr
+from ldpopt.foundation.numbers import Float, require_choice, require_kind
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.mechanism.rounding import MAX_NOISE
@@ -108,9 +108,7 @@ def f_divergence(first: Any, second: Any, kind: Divergence = "kl") -> ConvexUtil
     >>> f_divergence([1, 0], [0, 1], "total_variation").value([[0.75, 0.25], [0.25, 0.75]])
     0.5
     """
-    if not isinstance(kind, str) or kind not in _DIVERGENCES:
-        what = f"the divergence {short_repr(kind)} is unknown"
-        raise StatementError(what, do=f"state one of {', '.join(_DIVERGENCES)}")
+    require_choice(kind, _DIVERGENCES, "kind")
     p, labels = read_prior(first, what="first prior")
     q, others = read_prior(second, labels, "second prior")
     if len(p) != len(q):

@@ -23,7 +23,8 @@ import numpy as np
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation import optional
 from ldpopt.foundation.display import Facts, HasFacts, Part, Table, label, privacy_text
-from ldpopt.foundation.numbers import Float, require_memory
+from ldpopt.foundation.labelled import positions_of, same_labels
+from ldpopt.foundation.numbers import Float, Int, require_kind, require_memory
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair
 from ldpopt.polytope.halfspaces import require_mutual
@@ -282,6 +283,7 @@ class ExtremePoints(HasFacts, ABC):
         ----------
         problem : Problem
             Of the same notion and size, with an expected objective, no side constraints: an extreme point is optimal.
+            Inputs are aligned by label; points of a notion without labels have them by position.
 
         Returns
         -------
@@ -291,21 +293,36 @@ class ExtremePoints(HasFacts, ABC):
         Raises
         ------
         StatementError
-            If sizes differ, or a time limit ended the list.
+            If sizes, notions or labels differ, or a time limit ended the list.
         NotRepresentableError
             If the optimum need not be an extreme point (a worst case, a side constraint).
         """
+        require_kind(problem, Problem, "best()")
         if problem.utility.shape != self.shape:
             what = f"the problem is {problem.utility.shape}, the extreme points are {self.shape}"
             raise StatementError(what, do="list the extreme points of the problem's size")
         self.require_complete()
         rows = zip(require_extreme_optimum(problem).tolist(), problem.utility.matrix.tolist(), strict=True)
-        weights = np.array([[Fraction(p) * Fraction(g) for g in row] for p, row in rows])
+        order = self._order(problem)
+        weights = np.array([[Fraction(p) * Fraction(g) for g in row] for p, row in rows])[order]
         sign = 1 if problem.utility.sense == "gain" else -1
         value, vertices = self._best(weights * sign)
         average = np.sum(np.array(vertices), axis=0) / Fraction(len(vertices))
-        fixed = repair(average.astype(float), problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
+        channel = average[np.argsort(order)].astype(float)
+        fixed = repair(channel, problem.privacy, inputs=problem.inputs, outputs=problem.outputs)
         return Best(value * sign, tuple(map(self._exact, vertices)), fixed.mechanism)
+
+    def _order(self, problem: Problem) -> Int:
+        """Position in the problem of the input of each row, shape (n,); another notion is refused."""
+        has_labels = self.inputs != tuple(range(self.shape[0])) or same_labels(self.inputs, problem.inputs)
+        labels = self.inputs if has_labels else problem.inputs
+        order = positions_of(problem.inputs, labels, "problem", "input of the extreme points")
+        both = (self.ties, require_mutual(problem.privacy, labels))
+        own, asked = ((ties.budget.enclosure(), ties.delta, ties.is_shared, ties.distances()) for ties in both)
+        if own != asked:
+            what = f"the problem has {problem.privacy!r}, the extreme points are those of {self.privacy!r}"
+            raise StatementError(what, do="list the extreme points of the problem's notion")
+        return order
 
     def require_complete(self) -> None:
         """Refuse a list that was ended by a time limit."""

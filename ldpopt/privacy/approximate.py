@@ -9,11 +9,10 @@ import numpy as np
 
 from ldpopt.auditing.audits import Audit
 from ldpopt.auditing.divergence import approximate_divergence
-from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import Names
-from ldpopt.foundation.numbers import Float, real_number, short_repr
+from ldpopt.foundation.numbers import Float, real_number, require_choice
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import SeparableNotion, TiedNotion
 from ldpopt.privacy.ties import Ties, no_rows
@@ -57,8 +56,7 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
     def __init__(self, epsilon: float | str, delta: float, form: Literal["event", "entry"] = "event") -> None:
         budget = Budget(epsilon)
         value = real_number(delta, "delta", 0, 1, do="give a probability, usually far below 0.1")
-        if not isinstance(form, str) or form not in ("event", "entry"):
-            raise StatementError(f"form = {short_repr(form)} is unknown", do='give "event" (the definition) or "entry"')
+        require_choice(form, ("event", "entry"), "form")
         vars(self).update(epsilon=budget, delta=value, form=form)
 
     @property

@@ -14,7 +14,7 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.labels import Names
-from ldpopt.foundation.numbers import Int, short_repr
+from ldpopt.foundation.numbers import Int, require_choice
 from ldpopt.privacy import plain
 from ldpopt.privacy.graph_layers import require_undirected
 from ldpopt.privacy.neighbors import path
@@ -62,8 +62,7 @@ class GraphDP(TiedNotion):
     def __init__(self, epsilon: float | str, graph: nx.Graph[Any], parts: Parts = "connected") -> None:
         budget = Budget(epsilon)
         require_undirected(graph)
-        if not isinstance(parts, str) or parts not in ("connected", "separate"):
-            raise StatementError(f"parts = {short_repr(parts)} is unknown", do='give "connected" or "separate"')
+        require_choice(parts, ("connected", "separate"), "parts")
         if parts == "connected":
             _require_connected(graph)
         vars(self).update(epsilon=budget, graph=graph, parts=parts)

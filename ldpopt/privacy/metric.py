@@ -93,7 +93,7 @@ class MetricDP(TiedNotion):
         epsilon, points
             As in the class; the rows of a DataFrame are the points.
         metric : {"euclidean", "manhattan", "great_circle"}
-            The last takes (latitude, longitude) in degrees and measures kilometers; default: ``"euclidean"``.
+            The last: kilometers between (latitude, longitude) in degrees or by name; default: ``"euclidean"``.
         inputs : sequence of hashable, optional
             Labels of the points of an array; default: none, the points are read by position.
 
@@ -210,11 +210,7 @@ class MetricDP(TiedNotion):
             what = f"distance = {distance!r} needs points"
             raise StatementError(what, do="give points = [[x, y], ...], one for each input")
         given = _values_of_inputs(values, inputs) if points is None else points
-        if len(given) != len(inputs):
-            name = "points" if len(given) and isinstance(given[0], list) else "values"
-            what = f"{name} has {len(given)} entries for {len(inputs)} inputs"
-            raise StatementError(what, do="give one entry for each input")
-        return cls(epsilon, point_distances(given, "euclidean" if distance == "absolute" else distance).values)
+        return cls(epsilon, point_distances(given, "euclidean" if distance == "absolute" else distance, inputs).values)
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:

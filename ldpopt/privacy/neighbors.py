@@ -298,7 +298,7 @@ def within(
         near = ((x, y) for x, y in pairs if real_number(metric(given[x], given[y]), "distance") <= radius)
         return _graph_of(nodes, near)
     require_metric(metric)
-    coordinates, names = read_points(points)
+    coordinates, names = read_points(points, metric)
     nodes = _distinct(range(len(coordinates)) if names is None else names)
     require_memory(24.0 * len(nodes) ** 2, f"the distances of {len(nodes)} points")
     ends = np.argwhere(np.tril(distances(coordinates, names, metric) <= radius, -1)).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,16 +25,15 @@ BLOCK = 16
 SAMPLED_INPUTS, SAMPLE, MAX_IMPLIED_SHARE = 1000, 50, 1e-3
 
 METRICS = ("euclidean", "manhattan", "great_circle")  # names of the distances between coordinates
+GLOBE = {"latitude": 0, "lat": 0, "longitude": 1, "long": 1, "lon": 1, "lng": 1}  # axis of a named coordinate
 EARTH_RADIUS = 6371.0088  # mean radius of the Earth in kilometers (IUGG)
 
 
 def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None = None) -> Labelled:
     """Distances between points, shape (n,) or (n, d), and their labels."""
     require_metric(metric)
-    coordinates, names = read_points(points)
-    if names is None and inputs is not None:
-        names = distinct_labels(inputs, "list of points", "input")
-    elif names is not None and inputs is not None:
+    coordinates, names = read_points(points, metric)
+    if inputs is not None:
         table = Labelled(coordinates, (names, None), "list of points", ("input", "coordinate"))
         names = distinct_labels(inputs, "list of points", "input")
         coordinates = table.to(names, None)
@@ -116,18 +115,20 @@ def _on_grid(length: Float) -> Float:
     return np.asarray(np.maximum(np.floor(length / unit), 1.0) * unit)
 
 
-def read_points(points: Any) -> tuple[Float, Labels | None]:
-    """Coordinates as an array of shape (n, d), and the labels of the points."""
-    if isinstance(points, Mapping):
-        names: Labels | None = distinct_labels(points.keys(), "list of points", "input")
-        given: Any = [np.atleast_1d(real_array(point, "list of points")) for point in points.values()]
-    else:
-        given, (names, _) = take_labels(points, "list of points", ("input", "coordinate"))
+def read_points(points: Any, metric: str = "euclidean") -> tuple[Float, Labels | None]:
+    """Coordinates as an array of shape (n, d), latitude first on the globe, and the labels of the points."""
+    given, (names, columns) = take_labels(points, "list of points", ("input", "coordinate"))
     coordinates = real_array(given, "list of points")
     coordinates = coordinates[:, None] if coordinates.ndim == 1 else coordinates
     if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
         what = "the points need finite coordinates, one row per point"
         raise StatementError(what, do="give one row of finite numbers for each point")
+    if metric == "great_circle" and columns is not None and any(isinstance(name, str) for name in columns):
+        axes = [GLOBE.get(str(name).casefold()) for name in columns]
+        if axes not in ([0, 1], [1, 0]):
+            what = f"the coordinates {short_repr(columns)} are not a latitude and a longitude"
+            raise StatementError(what, do="name them 'latitude' and 'longitude', or pass .to_numpy(), latitude first")
+        coordinates = coordinates[:, [axes.index(0), axes.index(1)]]
     return coordinates, names
 
 

@@ -91,10 +91,14 @@ class Ties:
         """Whether each pair is tied both ways at the same distance, for every output."""
         if self.owner is not None or self.is_complete:
             return self.is_complete
-        first, second = (end.tolist() for end in self.pairs())
-        distance = [1.0] * len(first) if self.distance is None else self.distance.tolist()
-        tied = dict(zip(zip(first, second, strict=True), distance, strict=True))
+        tied = self.distances()
         return all(tied.get((k, x)) == d for (x, k), d in tied.items())
+
+    def distances(self) -> dict[tuple[int, int], float]:
+        """Distance of each ordered pair of tied inputs."""
+        first, second = (end.tolist() for end in self.pairs())
+        each = [1.0] * len(first) if self.distance is None else self.distance.tolist()
+        return dict(zip(zip(first, second, strict=True), each, strict=True))
 
     def capped_inputs(self) -> Mask:
         """Mask of the inputs that are compared with all others, shape (n,); for ties without pairs."""

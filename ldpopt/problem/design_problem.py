@@ -7,7 +7,7 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import read_labelled
-from ldpopt.foundation.numbers import Float, frozen, is_whole, normalized, short_repr
+from ldpopt.foundation.numbers import Float, frozen, is_whole, normalized, require_choice, short_repr
 from ldpopt.privacy.notion import require_notion
 from ldpopt.problem.workload import Workload
 
@@ -59,9 +59,7 @@ class DesignProblem:
                 do = f"{error.do}; or Workload.frequencies(answers), and solve(problem) for a Problem"
                 raise StatementError(error.what, where=error.where, do=do) from None
         require_notion(self.privacy)
-        if self.objective not in ("average", "worst_case"):
-            what = f"objective {short_repr(self.objective)} is unknown"
-            raise StatementError(what, do="use 'average' or 'worst_case'")
+        require_choice(self.objective, ("average", "worst_case"), "objective")
         if self.outputs is not None and not is_whole(self.outputs):
             raise StatementError(f"outputs = {short_repr(self.outputs)} is not a whole number", do="give 2 or more")
         if self.weights is None:

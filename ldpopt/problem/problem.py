@@ -11,7 +11,7 @@ from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.display import Facts, HasFacts
 from ldpopt.foundation.labelled import Labels, same_labels
 from ldpopt.foundation.labels import check_labels, first_duplicate, listed
-from ldpopt.foundation.numbers import Float, short_repr
+from ldpopt.foundation.numbers import Float, require_choice, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Notion, Ties
 from ldpopt.privacy.notion import require_notion
@@ -80,9 +80,7 @@ class Problem(HasFacts):
         objective: Literal["expected", "worst_case"] = "expected",
         constraints: Sequence[RowBlock] | RowBlock = (),
     ) -> None:
-        if not isinstance(objective, str) or objective not in ("expected", "worst_case"):
-            what = f"objective = {short_repr(objective)} is unknown"
-            raise StatementError(what, do='give "expected" or "worst_case"')
+        require_choice(objective, ("expected", "worst_case"), "objective")
         require_notion(privacy)
         given_inputs = None if inputs is None else check_labels(inputs, None, "input", StatementError)
         given_outputs = None if outputs is None else check_labels(outputs, None, "output", StatementError)

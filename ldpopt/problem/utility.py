@@ -185,8 +185,7 @@ NAMED: dict[str, Callable[..., Utility]] = {one.__name__: one for one in (identi
 def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
     """Utility of a name in `NAMED` for two alphabets, shape (n, m), by the numbers of labels, or else 0, 1, 2, ..."""
     if not isinstance(name, str) or name not in NAMED:
-        what = f"unknown utility {short_repr(name)}"
-        raise StatementError(what, do=f"name one of {', '.join(NAMED)}, or give a matrix")
+        raise StatementError(f"unknown utility {short_repr(name)}", do=f"use {', '.join(NAMED)} or a matrix")
     n, m = len(inputs), len(outputs)
     require_memory(BYTES_PER_ENTRY * n * m, f"a {n} x {m} utility")
     if name == "identity":

@@ -17,9 +17,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpopt.errors import NotRepresentableError, StatementError
+from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import Float, Int, require_kind, require_memory, short_repr
+from ldpopt.foundation.numbers import Float, Int, require_choice, require_kind, require_memory
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy import Ties
 from ldpopt.problem.problem import Problem
@@ -151,9 +151,7 @@ def formulate(problem: Problem, form: ProgramForm | None = None, deadline: Deadl
     """
     require_kind(problem, Problem, "formulate()")
     form = default_form(problem) if form is None else form
-    if not isinstance(form, str) or form not in get_args(ProgramForm):
-        names = ", ".join(f'"{name}"' for name in get_args(ProgramForm))
-        raise StatementError(f"form = {short_repr(form)} is unknown", do=f"use one of {names}")
+    require_choice(form, get_args(ProgramForm), "form")
     problem.ties(deadline)  # may take long; the problem keeps the result
     counted = size(problem, form)
     require_memory(counted.memory, f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)")

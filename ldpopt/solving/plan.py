@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import require_kind, short_repr
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Solver
 from ldpopt.solving.limits import LIMITS, Limits
@@ -76,10 +76,10 @@ def plan(
     ...     print(step)
     direct: the compact program is solved as a whole by highs
     """
-    if not isinstance(limits, Limits):
-        raise StatementError(f"limits = {short_repr(limits)} is not a Limits", do="pass ldpopt.Limits(...)")
+    require_kind(limits, Limits, "limits=")
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
         raise StatementError(f"unknown form {short_repr(form)}", do="use 'compact', 'pairwise' or 'sifted'")
+    require_kind(problem, Problem, "plan()")
     facts = ProblemForm.of(problem, deadline)
     if solver != "auto":
         requested = f'solver="{solver}"' if isinstance(solver, str) else f"the solver {getattr(solver, 'name', solver)}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ldpopt.errors import NotRepresentableError, StatementError
 from ldpopt.foundation.deadline import Deadline, OutOfTimeError
-from ldpopt.foundation.numbers import Float, positive_seconds, real_number
+from ldpopt.foundation.numbers import Float, positive_seconds, real_number, require_kind
 from ldpopt.mechanism.repair import Repaired
 from ldpopt.mechanism.sampling import BITS
 from ldpopt.problem.problem import Problem
@@ -90,9 +90,7 @@ def solve(
     (0.75, [[0.75, 0.25], [0.25, 0.75]])
     """
     deadline, began = Deadline.after(positive_seconds(time_limit)), time.perf_counter()
-    if not isinstance(problem, Problem):
-        what = f"solve() takes a Problem, not a {type(problem).__name__}"
-        raise StatementError(what, do="pass a Problem, or an array and a notion by Problem(...)")
+    require_kind(problem, Problem, "solve()", "pass a Problem, or an array and a notion by Problem(...)")
     if gap is not None and not 0 < (gap := real_number(gap, "gap")) < 1:
         raise StatementError(f"gap = {gap} is not between 0 and 1", do="give a relative gap such as 1e-3")
     if executor is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ldpopt.errors import StatementError
-from ldpopt.foundation.numbers import Float, frozen, whole_number
+from ldpopt.foundation.numbers import Float, frozen, require_kind, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.privacy.notion import read_labels, require_known
 from ldpopt.problem.problem import Problem
@@ -83,6 +83,7 @@ def pareto_front(problem: Problem, group: Iterable[Hashable], *, max_points: int
     >>> front.values.round(6).tolist(), front.is_complete
     ([[1.0, 0.0], [0.75, 0.75], [0.0, 1.0]], True)
     """
+    require_kind(problem, Problem, "pareto_front()")
     max_points = whole_number(max_points, "max_points", 2)
     if problem.prior is None:
         raise StatementError("the worst case has no prior within the groups", do='use objective="expected"')

@@ -19,7 +19,7 @@ from ldpopt.estimation.estimate import normal_quantile
 from ldpopt.estimation.inversion import estimate_frequencies, why_not_estimable
 from ldpopt.foundation import optional
 from ldpopt.foundation.files import FilePath, write_csv
-from ldpopt.foundation.numbers import Float, frozen, require_memory, whole_number
+from ldpopt.foundation.numbers import Float, frozen, require_kind, require_memory, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
@@ -308,6 +308,9 @@ class _Model:
     def of(cls, setting: Setting) -> _Model:
         """Check a setting, and read prior and utility as arrays."""
         mechanism, prior, utility = setting
+        require_kind(
+            mechanism, Mechanism, "simulate()", "pass a Mechanism, such as design.mechanism or solution.mechanism"
+        )
         weights, _ = read_prior(prior, mechanism.inputs)
         utilities = None if utility is None else resolve(utility, mechanism.inputs, mechanism.outputs).matrix
         return cls(mechanism, weights, utilities, not why_not_estimable(mechanism))

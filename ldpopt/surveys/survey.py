@@ -21,7 +21,7 @@ from ldpopt.estimation.planning import Precision, precision
 from ldpopt.estimation.reports import ALL, count_file, count_frame
 from ldpopt.foundation.budget import Budget
 from ldpopt.foundation.labels import nearest
-from ldpopt.foundation.numbers import short_repr, whole_number
+from ldpopt.foundation.numbers import require_choice, short_repr, whole_number
 from ldpopt.mechanism.files import epsilon_of_person
 from ldpopt.mechanism.keyed import Keyed
 from ldpopt.mechanism.mechanism import Mechanism
@@ -104,8 +104,7 @@ class Survey:
     ) -> None:
         if not isinstance(questions, (Mapping, JointQuestion)) or not questions:
             raise StatementError("a survey needs questions", do='pass {"name": mechanism, ...}')
-        if scheme not in SCHEMES:
-            raise StatementError(f"unknown scheme {short_repr(scheme)}", do=nearest(scheme, SCHEMES))
+        require_choice(scheme, SCHEMES, "scheme")
         for what, text in (("title", title), ("weights", weights)):
             if not isinstance(text, (str, type(None))):
                 do = "pass text" if what == "title" else "name the column of the weights"

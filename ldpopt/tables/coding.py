@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ldpopt.foundation.numbers import Int, short_repr
 
 Codes = Int
 Missing = Literal["refuse", "leave_out"]
+TREATMENTS = get_args(Missing)
 MISSING = -1  # code of a missing answer
 UNKNOWN = -2  # code of an entry that is neither a label nor missing
 # Texts that mean a missing answer in a file of text, except those that are labels
@@ -98,12 +99,6 @@ class MissingAnswers:
                 'which shows who did not answer (--missing leave_out; in a survey missing = "leave")'
             )
             raise StatementError(f"{self.count:,} {are} missing", where=f"{self.where}, {first}row {self.first}", do=do)
-
-
-def require_policy(missing: Any) -> None:
-    """Refuse an unknown treatment of missing answers."""
-    if missing not in ("refuse", "leave_out"):
-        raise StatementError(f"missing = {short_repr(missing)} is unknown", do="use 'refuse' or 'leave_out'")
 
 
 def is_text(kind: optional.pyarrow.DataType) -> bool:

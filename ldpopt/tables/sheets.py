@@ -21,10 +21,13 @@ def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
     found, why = io.BytesIO(), ""
     try:
         if ending == ".xlsx":
-            frame = pandas.read_excel(stream, keep_default_na=False, na_values=[""])
+            # Names and texts as they are: a reader of headers renames duplicates, and reads "007" as 7.
+            cells = pandas.read_excel(stream, header=None, dtype=object, keep_default_na=False, na_values=[""])
+            frame = cells[1:].set_axis(cells[:1].fillna("").astype(str).to_numpy().ravel(), axis=1)
         else:
             frame = pandas.read_stata(stream) if ending == ".dta" else pandas.read_spss(path)
-        arrow = optional.pyarrow.table({str(name): _plain(frame[name]) for name in frame})
+        columns = [_plain(frame.iloc[:, position]) for position in range(frame.shape[1])]
+        arrow = optional.pyarrow.table(columns, names=list(map(str, frame.columns)))
         optional.pyarrow_parquet.write_table(arrow, found)
     except Exception as error:  # readers raise errors of many kinds, whose texts may have entries of the table
         why = type(error).__name__
@@ -36,11 +39,12 @@ def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
 
 
 def _plain(column: Any) -> Any:
-    """A column as arrow has it; texts beside numbers are all texts, and whole numbers have no point."""
+    """A column as arrow has it; numbers beside texts are texts too, the whole ones without a point."""
     values = column.astype(object) if str(column.dtype) == "category" else column
     if str(values.dtype) != "object":
         return optional.pyarrow.Array.from_pandas(values)
     given = [None if optional.pandas.isna(value) else value for value in values]
     if any(isinstance(value, str) for value in given):
-        given = [value if value is None else str(value).removesuffix(".0") for value in given]
+        given = [int(value) if isinstance(value, float) and value.is_integer() else value for value in given]
+        given = [value if value is None else str(value) for value in given]
     return optional.pyarrow.array(given)

@@ -88,6 +88,13 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "an interval of a thousand letters": lambda: noise.NeighborPartition([[0, "x" * 3000]], 4),
     "a table of no dimension for labels": lambda: lo.Mechanism([[1.0], [1.0]], np.array(1)),
     "a quiet refusal to compare": lambda: lo.Mechanism([[1.0], [1.0]], [Decimal("sNaN"), "b"]),
+    "a domain whose square is beyond floats": lambda: lo.mean.Duchi(1.0, domain=(0.0, 1e160)),
+    "a channel for a problem of a plan": lambda: lo.plan(lo.Mechanism(np.eye(2))),
+    "a channel for a problem of a front": lambda: lo.pareto_front(lo.Mechanism(np.eye(2)), [0]),
+    "a channel for a problem of extreme points": lambda: lo.extreme_points(PURE, 2).best(lo.Mechanism(np.eye(2))),
+    "a design for a mechanism": lambda: lo.simulate(
+        lo.design(lo.Workload.frequencies(2), PURE), HALF, population=9, repeats=2
+    ),
     "squares beyond floats": lambda: lo.mean.designed([1e300, -1e300], [1e308, -1e308], 1.0),
     "ragged answers": lambda: lo.mean.sampled(lo.mean.Duchi(1.0), attributes=2).privatize([[0.1, 0.2], [0.3]], rng=0),
     "a confidence in words": lambda: lo.audit_sampler(

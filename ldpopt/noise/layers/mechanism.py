@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.errors import NoSolutionError, NotRepresentableError, PrivacyViolationError, StatementError
 from ldpopt.foundation.labels import label_numbers
-from ldpopt.foundation.numbers import Float, Int, frozen, real_array, short_repr
+from ldpopt.foundation.numbers import Float, Int, frozen, real_array, require_choice
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.repair import repair as repair_exactly
 from ldpopt.noise.layers.repairs import REPAIRS, EdgeLoss, RepairInput
@@ -146,8 +146,7 @@ def bfs_mechanism(
     >>> star.repair, round(star.unrepaired_epsilon, 4), star.mechanism.audit(star.problem.privacy).verdict
     ('columns', 1.2499, 'certified')
     """
-    if not isinstance(repair, str) or repair not in ("best", *REPAIRS):
-        raise StatementError(f"repair = {short_repr(repair)} is unknown", do=f"name one of {('best', *REPAIRS)}")
+    require_choice(repair, ("best", *REPAIRS), "repair")
     privacy = GraphDP(epsilon, graph)
     if not privacy.epsilon:
         raise StatementError("at epsilon = 0 all reports have the same distribution", do="state epsilon > 0")

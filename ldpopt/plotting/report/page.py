@@ -12,7 +12,7 @@ import numpy as np
 from ldpopt.accounting import compose
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.display import filled
-from ldpopt.foundation.numbers import short_repr, whole_number
+from ldpopt.foundation.numbers import require_kind, short_repr, whole_number
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.plotting.report.results import Result, solve_at
 from ldpopt.plotting.report.survey_page import survey_page
@@ -78,9 +78,7 @@ def report(
     if isinstance(problem, Model):
         title = problem.title or title
         problem = problem.design if problem.design is not None else problem.require_problem()
-    if not isinstance(problem, (Problem, DesignProblem, Survey)):
-        what = f"{short_repr(problem)} is not a problem"
-        raise StatementError(what, do="pass a Problem, a DesignProblem, a Model or a Survey")
+    require_kind(problem, (Problem, DesignProblem, Survey), "report()")
     if where not in (None, "device", "office"):
         raise StatementError(f"where = {short_repr(where)} is unknown", do="pass 'device', 'office' or None")
     if isinstance(keep, str):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldpopt.errors import ModelFileError, StatementError
 from ldpopt.foundation.files import replacing
-from ldpopt.foundation.numbers import short_repr
+from ldpopt.foundation.numbers import require_kind, short_repr
 from ldpopt.foundation.rows import RowBlock
 from ldpopt.privacy.notion import to_table
 from ldpopt.problem import constraints
@@ -40,13 +40,10 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
     ModelFileError
         If the file cannot be written.
     """
-    if isinstance(problem, Problem):
-        problem = Model(problem)
-    elif isinstance(problem, DesignProblem):
-        problem = Model(None, design=problem)
-    elif not isinstance(problem, Model):
-        what = f"save_model() takes a Problem, a DesignProblem or a Model, not a {type(problem).__name__}"
-        raise StatementError(what, do="pass solution.problem" if hasattr(problem, "problem") else "pass a Problem")
+    do = "pass solution.problem" if hasattr(problem, "problem") else "pass a Problem"
+    require_kind(problem, (Problem, DesignProblem, Model), "save_model()", do)
+    if not isinstance(problem, Model):
+        problem = Model(problem) if isinstance(problem, Problem) else Model(None, design=problem)
     if len(text := format_tables(_tables(problem))) > LARGEST_FILE:
         what = f"the model takes {len(text):,} bytes; a model file has at most {LARGEST_FILE:,}"
         raise StatementError(what, do="describe large arrays by their kinds, such as a metric by its points")

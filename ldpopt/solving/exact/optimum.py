@@ -181,9 +181,7 @@ def _write_columns(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
 
 def _write_pairs(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
     """Write every tied pair and output."""
-    first, second = (end.tolist() for end in ties.pairs())
-    distance = [1.0] * len(first) if ties.distance is None else ties.distance.tolist()
-    for x, k, d in zip(first, second, distance, strict=True):
+    for (x, k), d in ties.distances().items():
         ratio = _ratio(ties.budget, Fraction(d), up)
         for y in np.flatnonzero(ties.tied_outputs(m)).tolist():
             slack = -ratio * Fraction(ties.delta)

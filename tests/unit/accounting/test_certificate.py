@@ -8,6 +8,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ldpopt as lo
@@ -138,6 +139,18 @@ def test_ratios_of_the_file_only_cost_precision(tmp_path):
     assert verdicts(path, with_digest(data)) == (True, True)
     data["claims"][0]["delta"] = "1/1000000000000"
     assert verdicts(path, with_digest(data))[1] is False
+
+
+def test_the_fresh_layer_is_aligned_with_the_permanent_reports_by_label():
+    rows = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
+    first, order = lo.Mechanism(rows, ["a", "b", "c"], ["x", "y", "z"]), [2, 0, 1]
+    fresh = lo.Mechanism(rows, first.outputs)
+    expected = permanent(first, fresh, 5).delta(1.0)
+    assert expected == permanent(first, rows, 5).delta(1.0) != permanent(first, rows[order], 5).delta(1.0)
+    for other in (lo.Mechanism(rows[order], ["z", "x", "y"]), pd.DataFrame(rows, first.outputs).iloc[order]):
+        assert permanent(first, other, 5).delta(1.0) == expected
+    with pytest.raises(lo.errors.MechanismError, match="'y' is not an input"):
+        permanent(first, lo.Mechanism(rows, ["x", "w", "z"]), 5)
 
 
 def test_memoised_reports_never_reveal_more_than_the_permanent_one():

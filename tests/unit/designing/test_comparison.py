@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from builders import thorough_or
-from ldpopt import PureLDP, Workload, compare_designs, design, load_design, save_design
+from ldpopt import Counts, PureLDP, Survey, Workload, compare_designs, design, load_design, save_design
 from ldpopt.designing import FrequencyDesign, literature
 from ldpopt.designing.design_form import DesignForm
 from ldpopt.errors import ModelFileError, StatementError
@@ -92,6 +92,22 @@ def test_a_saved_design_gives_the_same_estimates(make, tmp_path) -> None:
     one, other = best.estimate(reports), again.estimate(reports)
     assert np.array_equal(one.values, other.values)
     assert one.labels == other.labels
+
+
+@pytest.mark.parametrize("key", ["left_inverse", "names"])
+def test_nothing_is_estimated_by_a_file_that_was_changed(key, tmp_path) -> None:
+    best, path = design(Workload.prefix(["a", "b"]), PureLDP(1.0)), tmp_path / "design.json"
+    save_design(best, path)
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps({**data, key: data[key][::-1]}))
+    with pytest.raises(ModelFileError, match="changed after it was written"):
+        load_design(path).estimate([0, 1] * 50)
+    Survey({"q": best}).save(path)
+    data = json.loads(path.read_text())
+    data["questions"]["q"]["design"][key].reverse()
+    path.write_text(json.dumps(data))
+    with pytest.raises(ModelFileError, match="changed after it was written"):
+        Survey.load(path).estimate({"q": Counts.of(best, [0, 1] * 50)})
 
 
 def test_facts() -> None:

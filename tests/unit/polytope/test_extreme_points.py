@@ -260,6 +260,23 @@ class TestBest:
         problem = lo.Problem([0.5, 0.3, 0.2], lo.utility.absolute_error([0, 1, 2]), LOG3)
         assert float(extreme_points(LOG3, 3).best(problem).value) == pytest.approx(lo.solve(problem).value, abs=1e-14)
 
+    def test_inputs_are_aligned_by_label(self):
+        middle = lo.GraphDP("log(3)", nx.path_graph(["a", "c", "b"]))
+        problem = lo.Problem({"b": 0.5, "a": 0.3, "c": 0.2}, "identity", middle)
+        best = extreme_points(middle, 3).best(problem)
+        assert float(best.value) == pytest.approx(lo.solve(problem).value, abs=1e-14)
+        assert best.mechanism.expected(problem.prior, "identity") == pytest.approx(float(best.value), abs=1e-14)
+        other = lo.GraphDP("log(3)", nx.path_graph(["x", "y", "z"]))
+        points, problem = extreme_points(middle, 3), lo.Problem([0.5, 0.3, 0.2], "identity", other, inputs="xyz")
+        with pytest.raises(StatementError, match="'x', which is not an input of the extreme points"):
+            points.best(problem)
+
+    @pytest.mark.parametrize("other", [lo.PureLDP("log(2)"), lo.GraphDP("log(3)", nx.path_graph(3))])
+    def test_another_notion_is_refused(self, other):
+        points, problem = extreme_points(LOG3, 3), lo.Problem([0.5, 0.3, 0.2], "identity", other)
+        with pytest.raises(StatementError, match="the extreme points are those of PureLDP"):
+            points.best(problem)
+
     def test_problems_whose_optimum_need_not_be_extreme_are_rejected(self):
         worst = lo.Problem(None, np.eye(2), LOG3, objective="worst_case")
         with pytest.raises(NotRepresentableError):

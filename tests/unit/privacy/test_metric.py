@@ -60,9 +60,9 @@ def test_tables_in_files_take_values_labels_or_positions() -> None:
     for wrong, words in (
         ({"distance": "absolute", "points": [[0], [1]]}, "points are for"),
         ({"distance": "euclidean"}, "needs points"),
-        ({"distance": "absolute", "values": [1]}, "values has 1 entries"),
-        ({"distance": "euclidean", "points": [[0, 0]]}, "points has 1 entries"),
-        ({"distance": "euclidean", "points": []}, r"values has 0"),
+        ({"distance": "absolute", "values": [1]}, "2 input labels for 1 points"),
+        ({"distance": "euclidean", "points": [[0, 0]]}, "2 input labels for 1 points"),
+        ({"distance": "euclidean", "points": []}, "one row per point"),
         ({"distance": [[0, 1], [1, 0]], "values": [1, 2]}, "not used"),
     ):
         with pytest.raises(StatementError, match=words):

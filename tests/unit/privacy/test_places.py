@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import ldpopt as lo
 from builders import cases
 from ldpopt.errors import StatementError
+from ldpopt.privacy.neighbors import within
 from ldpopt.privacy.places import EARTH_RADIUS
 
 
@@ -43,6 +44,20 @@ def test_points_are_aligned_by_label(kind):
     assert named.distance.tolist() == [[0, 1, 5], [1, 0, 4], [5, 4, 0]]
     with pytest.raises(StatementError, match="input"):
         lo.Problem([0.5, 0.25, 0.25], "identity", privacy, inputs=["a", "b", "z"])
+
+
+@pytest.mark.parametrize("container", ["frame", "mapping"])
+def test_latitude_and_longitude_are_read_by_name(container):
+    table = pd.DataFrame({"lon": [11.5755, 16.3738], "lat": [48.1374, 48.2082]}, ["Munich", "Vienna"])
+    cities = table if container == "frame" else {name: table.loc[name] for name in table.index}
+    assert lo.MetricDP.of_points(1.0, cities, "great_circle").distance[0, 1] == pytest.approx(355.6, abs=0.5)
+    assert within(cities, "great_circle", 356.0).edges
+    assert not within(cities, "great_circle", 355.0).edges
+
+
+def test_named_coordinates_of_a_mapping_are_aligned():
+    places = {"a": {"x": 0.0, "y": 1.0}, "b": {"y": 1.0, "x": 2.0}, "c": pd.Series([5.0, 0.0], ["y", "x"])}
+    assert lo.MetricDP.of_points(1.0, places, "manhattan").distance.tolist() == [[0, 2, 4], [2, 0, 6], [4, 6, 0]]
 
 
 def test_distances_of_a_network_are_shortest_paths():
@@ -84,6 +99,7 @@ def test_only_the_edges_of_a_network_are_not_implied(n, seed):
         (lambda: lo.MetricDP.of_points(1.0, [[0, np.nan], [0, 0]]), "finite coordinates"),
         (lambda: lo.MetricDP.of_points(1.0, [[0, 1, 2], [0, 0, 0]], "great_circle"), "3 coordinates"),
         (lambda: lo.MetricDP.of_points(1.0, [[95, 1], [0, 0]], "great_circle"), "latitude 95"),
+        (lambda: lo.MetricDP.of_points(1.0, pd.DataFrame({"x": [1, 2], "y": [3, 4]}), "great_circle"), "latitude"),
         (lambda: lo.MetricDP.of_points(1.0, [[0, 1], [0, 0]], inputs=["a"]), "1 input labels for 2 points"),
         (lambda: lo.MetricDP.of_network(1.0, nx.path_graph(3)), "no 'length'"),
         (lambda: lo.MetricDP.of_network(1.0, nx.DiGraph([(0, 1, {"length": 1.0})])), "directed"),
@@ -96,6 +112,20 @@ def test_only_the_edges_of_a_network_are_not_implied(n, seed):
 def test_refusals(make, message):
     with pytest.raises(StatementError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("metric", "key"), [("absolute", "values"), ("manhattan", "points"), ("great_circle", "points")]
+)
+def test_points_of_files_are_aligned_by_label(metric, key):
+    table = {"c": [0.0, 1.0], "a": [3.0, 2.0], "b": [1.0, 7.0]}
+    numbers = {name: point[0] for name, point in table.items()} if key == "values" else table
+    notion = lo.MetricDP.from_plain({"epsilon": 0.5, "distance": metric, key: numbers}, ("a", "b", "c"))
+    listed = [numbers[name] for name in "abc"]
+    expected = lo.MetricDP.from_plain({"epsilon": 0.5, "distance": metric, key: listed}, ("a", "b", "c"))
+    assert notion.matrix("abc").tolist() == expected.matrix("abc").tolist()
+    with pytest.raises(StatementError, match="'b', which is not an input"):
+        lo.MetricDP.from_plain({"epsilon": 0.5, "distance": metric, key: numbers}, ("a", "z", "c"))
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "great_circle"])

@@ -107,7 +107,7 @@ def test_limits_change_the_plan():
 
 def test_limits_of_another_kind_are_refused():
     for limits in ({}, None, 3):
-        with pytest.raises(StatementError, match="is not a Limits"):
+        with pytest.raises(StatementError, match="limits= takes a Limits"):
             lo.solve(of_size(3, lo.PureLDP(1.0)), limits=limits)
     with pytest.raises(StatementError, match="sifting_entries = 'x' is not a number"):
         lo.Limits(sifting_entries="x")

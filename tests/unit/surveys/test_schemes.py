@@ -142,5 +142,5 @@ def test_fake_data_need_frequencies_and_no_missing_answers():
     ):
         with pytest.raises(StatementError, match=what):
             Survey({"a": coin, "b": other}, scheme="fake_data")
-    with pytest.raises(StatementError, match="unknown scheme 'spilt'"):
+    with pytest.raises(StatementError, match="scheme = 'spilt' is unknown"):
         Survey({"a": coin}, scheme="spilt")

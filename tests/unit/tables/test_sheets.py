@@ -47,6 +47,33 @@ def test_value_labels_are_the_answers(ending, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("ending", NEEDS)
+def test_texts_that_look_like_numbers_stay_as_they_are(ending, tmp_path):
+    pytest.importorskip(NEEDS[ending])
+    path = tmp_path / f"a.{ending}"
+    table = pd.DataFrame({"id": ["007", "7", "1.0"], "version": [1.0, 2.0, 3.0]})
+    labels = {"version": {1: "v1.0", 2: "v2.0"}}
+    if ending == "dta":
+        table.to_stata(path, write_index=False, value_labels=labels)
+    elif ending == "sav":
+        importlib.import_module("pyreadstat").write_sav(table, str(path), variable_value_labels=labels)
+    else:
+        table.assign(version=["v1.0", "v2.0", 3.0]).to_excel(path, index=False)
+    with reading(str(path)) as rows:
+        (batch,) = rows.batches([0, 1], [])
+        assert [column.to_pylist() for column in batch] == [["007", "7", "1.0"], ["v1.0", "v2.0", "3"]]
+
+
+def test_a_name_that_two_columns_of_a_sheet_have_is_refused(tmp_path, monkeypatch):
+    pytest.importorskip("openpyxl")
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame([["no", "yes"], ["yes", "yes"]], columns=["q", "q"]).to_excel("a.xlsx", index=False)
+    Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"]).save("coin.json")
+    found = run_cli("privatize", "coin.json", "a.xlsx", "-c", "q", "-o", "r.csv")
+    assert found.exit_code == 2
+    assert "duplicate column 'q'" in found.stderr
+
+
+@pytest.mark.parametrize("ending", NEEDS)
 def test_a_missing_reader_and_a_broken_file_are_one_line(ending, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path(f"a.{ending}").write_bytes(b"no table")

@@ -234,7 +234,7 @@ def test_arguments_that_do_not_fit_are_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_other_objects_are_rejected() -> None:
-    with pytest.raises(StatementError, match="is not a problem"):
+    with pytest.raises(StatementError, match="takes a Problem"):
         report("coin")  # type: ignore[arg-type]
 
 

@@ -123,7 +123,7 @@ def test_mistakes_in_graphs(write, privacy, one_line, lines, where, words):
     [
         ('distance = "euclid"', ":7: privacy.distance", "one of 'absolute', 'euclidean'"),
         ('distance = "euclidean"', ":7: privacy.distance", "needs points"),
-        ('distance = "euclidean"\npoints = [[0, 0], [1, 1]]', ":8: privacy.points", "2 entries for 3 inputs"),
+        ('distance = "euclidean"\npoints = [[0, 0], [1, 1]]', ":8: privacy.points", "3 input labels for 2 points"),
         ('distance = "euclidean"\npoints = [[0, 0], [1, 1], [2]]', ":8: privacy.points", "rectangular"),
         ('distance = "euclidean"\npoints = [[0, 0], [1, 1], [1, 1]]', ":8: privacy.points", "coincide"),
         ('distance = "absolute"\npoints = [[0], [1], [2]]', ":8: privacy.points", "points are for"),
