@@ -52,17 +52,16 @@ class PairRows:
     @classmethod
     def joined(cls, parts: "list[PairRows]") -> "PairRows":
         """Concatenate several sets of rows."""
-        if len(parts) == 1:
-            return parts[0]
+        if len(parts) <= 1:
+            return parts[0] if parts else cls(*(np.zeros(0, np.int64) for _ in range(4)), np.zeros(0))
         offsets = np.cumsum([0, *(len(part.value) for part in parts)])
         rows = [part.row + offset for part, offset in zip(parts, offsets, strict=False)]
-        empty: list[Int] = [np.zeros(0, np.int64)]
         return cls(
-            np.concatenate([*empty, *(part.first for part in parts)]),
-            np.concatenate([*empty, *(part.second for part in parts)]),
-            np.concatenate([*empty, *rows]),
-            np.concatenate([*empty, *(part.y for part in parts)]),
-            np.concatenate([np.zeros(0), *(part.value for part in parts)]),
+            np.concatenate([part.first for part in parts]),
+            np.concatenate([part.second for part in parts]),
+            np.concatenate(rows),
+            np.concatenate([part.y for part in parts]),
+            np.concatenate([part.value for part in parts]),
         )
 
 
@@ -84,8 +83,8 @@ def bound(problem: Problem, multipliers: Multipliers, *, coarse: bool = False) -
     # If the utility does not depend on the report, the gap may have no scale: no rounding error may be added to it.
     has_stakes = bool((utility != utility[:, :1]).any())
     has_row_sums_only = multipliers.form == "compact" and not len(multipliers.pairs.value) and not multipliers.blocks
-    is_coarse = coarse or utility.size > MIN_COARSE_ENTRIES
-    if has_stakes and has_row_sums_only and is_coarse and problem.prior is not None and multipliers.row_sums is not None:
+    coarse = coarse or utility.size > MIN_COARSE_ENTRIES
+    if has_stakes and has_row_sums_only and coarse and problem.prior is not None and multipliers.row_sums is not None:
         whole, duals, bits = coarse_integers(sign * problem.prior, utility, multipliers.row_sums)
         return sign * columns_bound(whole, duals, _compact_ties(problem)) * Fraction(2) ** -bits
     if has_stakes and multipliers.form == "pairwise" and utility.size > MIN_ENTRIES:

@@ -16,6 +16,7 @@ from ldpopt.solvers.solver import Outcome, Status
 ROUNDOFF = 1e-14  # residuals up to this, relative to right-hand sides and costs of 1, are not refined
 ACCEPTED_RESIDUAL = 1e-13  # largest residual for which no other answer is tried
 ROUNDS = 3  # largest number of residual programs
+LARGEST = float(np.finfo(float).max)
 TARGET_SIZE = 2.0**8  # size to which a residual is scaled, by a factor of at most 2**40
 
 
@@ -56,8 +57,7 @@ def refine(
 
 def in_floats(multipliers: Any) -> Float:
     """Round to floats; too large values become the largest float, as any multipliers prove a bound."""
-    largest = np.finfo(float).max
-    return np.asarray(np.clip(multipliers, -largest, largest), float)
+    return np.asarray(np.clip(multipliers, -LARGEST, LARGEST), float)
 
 
 def _refine_one(program: LinearProgram, outcome: Outcome, solve: Callable[[LinearProgram], Outcome]) -> _Point | None:
