@@ -53,16 +53,11 @@ class PairRows:
     def joined(cls, parts: "list[PairRows]") -> "PairRows":
         """Concatenate several sets of rows."""
         if len(parts) <= 1:
-            return parts[0] if parts else cls(*(np.zeros(0, np.int64) for _ in range(4)), np.zeros(0))
-        offsets = np.cumsum([0, *(len(part.value) for part in parts)])
-        rows = [part.row + offset for part, offset in zip(parts, offsets, strict=False)]
-        return cls(
-            np.concatenate([part.first for part in parts]),
-            np.concatenate([part.second for part in parts]),
-            np.concatenate(rows),
-            np.concatenate([part.y for part in parts]),
-            np.concatenate([part.value for part in parts]),
-        )
+            nothing = np.zeros(0, np.int64)
+            return parts[0] if parts else cls(nothing, nothing, nothing, nothing, np.zeros(0))
+        offsets = np.cumsum([0, *(len(part.value) for part in parts)]).tolist()
+        columns = [(p.first, p.second, p.row + k, p.y, p.value) for p, k in zip(parts, offsets, strict=False)]
+        return cls(*map(np.concatenate, zip(*columns, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)

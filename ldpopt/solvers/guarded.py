@@ -231,9 +231,7 @@ def in_costs(outcome: Outcome, exponent: int) -> Outcome:
     """Multiply the multipliers of a program with unit costs by ``2**exponent``; the point is the same."""
     if not exponent:
         return outcome
+    both = outcome.row_duals, outcome.column_duals
     with np.errstate(over="ignore"):
-        rows, columns = (
-            None if duals is None else in_floats(np.ldexp(duals, exponent))
-            for duals in (outcome.row_duals, outcome.column_duals)
-        )
+        rows, columns = (None if duals is None else in_floats(np.ldexp(duals, exponent)) for duals in both)
     return replace(outcome, row_duals=rows, column_duals=columns)

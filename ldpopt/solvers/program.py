@@ -255,7 +255,6 @@ class LinearProgram:
 
         columns = plain_names(self.column_names()) if named else [f"x{j}" for j in range(self.shape[1])]
         rows = plain_names(self.row_names()) if named else [f"r{i}" for i in range(self.shape[0])]
-
         problem = pulp.LpProblem("ldpopt", pulp.LpMaximize if self.maximize else pulp.LpMinimize)
         variables = [
             pulp.LpVariable(name, *(None if not np.isfinite(v) else float(v) for v in bounds))

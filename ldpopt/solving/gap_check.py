@@ -1,6 +1,6 @@
 """The gap of a repaired channel: an answer is called optimal only if its own multipliers prove a small gap.
 
-The gap is that of the certificate, by the same computation in integers.
+The gap is that of the certificate, in integers; up to `POLISHED_GAP`, where only this matters, by a looser bound.
 
 A small problem with a gap is solved again (`polish`), as often happens for worst cases: rounding and repair cost each
 input a little, and a worst case has the value of the input that lost most. First worst-case rows are raised by those
@@ -59,7 +59,6 @@ def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
         return None  # also if the multipliers are those of another program
     multipliers = raw.multipliers or read_multipliers(problem, raw.program, duals)
     achieved, gap = achieved_by(problem, raw.repaired.mechanism), np.inf
-    # Nothing depends on the size of a gap below `POLISHED_GAP`: a looser bound in 64-bit integers is enough for it.
     for coarse in (True, False) if raw.program.is_plain_compact else (False,):
         try:
             best = bound(problem, multipliers, coarse=coarse)
