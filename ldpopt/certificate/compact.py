@@ -93,11 +93,11 @@ def columns_bound(costs: Integers, duals: Integers, ties: Ties) -> int:
     multiplier ``y``: multipliers are raised first. Outputs with an owner add no other condition. Costs ``(n, m)``,
     duals ``(n,)`` and the bound are integers over one power of two.
     """
-    beta, b = int(integers([ties.budget.beta], up=True)[0]), int(integers([ties.budget.b])[0])
+    b, beta = integers([ties.budget.b, -ties.budget.beta]).tolist()  # rounded down: beta itself is rounded up
     if not ties.is_complete:
         costs, duals = _relax_uncapped(costs, duals, ties)
     # With a delta the duals balance slack and sums: the shift does not fall.
-    shift: int = least_shift(costs, duals, b, beta, may_fall=not ties.delta and ties.is_complete)
+    shift: int = least_shift(costs, duals, b, -beta, may_fall=not ties.delta and ties.is_complete)
     total = sum(map(int, duals)) + len(duals) * shift
     if ties.delta:
         slack = sum(map(int, Prices.of(costs, duals + shift).positive))

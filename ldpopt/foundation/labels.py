@@ -31,7 +31,7 @@ def check_labels(
     if size is not None and len(names) != size:
         do = f"give one label for each {kind}"
         raise error(f"{len(names)} {kind} labels for {size} {kind}s", where=where, do=do)
-    if (duplicate := first_duplicate(names)) is not None:
+    if len(set(names)) < len(names) and (duplicate := first_duplicate(names)) is not None:
         raise error(f"duplicate {kind} label {short_repr(duplicate[0])}", where=where, do="give each label once")
     return names
 

@@ -154,8 +154,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
         require_notion(privacy)
         values, names, reports = read_channel(channel, inputs, outputs)
 
-        def decide(part: Float, columns: Any) -> Audit:
-            audit: Audit = privacy.audit(cls(part, names, [reports[y] for y in columns]))
+        def decide(rounded: Float) -> Audit:
+            audit: Audit = privacy.audit(cls(rounded, names, reports))
             return audit
 
         found, notes = nearest_private(values, privacy, names, reports, decide)

@@ -11,7 +11,7 @@ import numpy as np
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.mechanism.rounding import ColumnsAudit, Rounded, largest_move, no_private_channel, round_private
+from ldpopt.mechanism.rounding import ChannelAudit, Rounded, largest_move, no_private_channel, round_private
 from ldpopt.privacy import Ties
 
 AVERAGE_WEIGHT = 1e-3  # weight of the average total variation beside the largest
@@ -20,7 +20,7 @@ MAX_SECONDS = 20.0  # time for the linear programs; a channel of 30 answers take
 
 
 def nearest_private(
-    given: Float, privacy: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable], audit: ColumnsAudit
+    given: Float, privacy: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable], audit: ChannelAudit
 ) -> tuple[Rounded, tuple[str, ...]]:
     """The nearest private rounding of a row-stochastic channel, (n, m), and notes on its cost."""
     ties = privacy.ties(inputs, outputs)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.auditing.audits import Audit
-from ldpopt.foundation.numbers import Float, Int
+from ldpopt.foundation.numbers import Float
 from ldpopt.mechanism.channels import read_channel
 from ldpopt.mechanism.mechanism import Mechanism
 from ldpopt.mechanism.rounding import no_private_channel, round_private
@@ -43,8 +43,8 @@ def repair(
     ties = privacy.ties(names, reports) if ties is None else ties
     audited: list[Mechanism] = []  # the last one, which usually is the result, and has its masses
 
-    def decide(part: Float, columns: Int) -> Audit:
-        audited[:] = [Mechanism(part, names, [reports[y] for y in columns])]
+    def decide(rounded: Float) -> Audit:
+        audited[:] = [Mechanism(rounded, names, reports)]
         audit: Audit = privacy.audit(audited[0])
         return audit
 

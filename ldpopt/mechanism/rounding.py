@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpopt.auditing.audits import Audit
 from ldpopt.errors import MechanismError, PrivacyViolationError
-from ldpopt.foundation.numbers import Float, Int, row_blocks, summed
+from ldpopt.foundation.numbers import Float, row_blocks, summed
 from ldpopt.foundation.threads import ROWS, in_threads
 from ldpopt.mechanism import sampling
 from ldpopt.native import raise_columns, raise_to_products
@@ -35,8 +35,8 @@ REJECTED_ENTRIES = 1 << 22  # number of entries that are compared with their bou
 AUDITED_SHARE = 0.9  # if the best rounding moved little, another is only audited if it moves less than this share
 # Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require
 ROW_TOTAL = float(1 << sampling.BITS)
-ColumnsAudit = Callable[[Float, Int], Audit]
-"""Audits a channel of masses over ``2**53`` whose columns are the outputs at these positions."""
+ChannelAudit = Callable[[Float], Audit]
+"""Audits a channel of masses over ``2**53``."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Rounded:
     moved: float
 
 
-def round_private(given: Float, ties: Ties | None, audit: ColumnsAudit) -> tuple[Rounded | None, Audit | None]:
+def round_private(given: Float, ties: Ties | None, audit: ChannelAudit) -> tuple[Rounded | None, Audit | None]:
     """The nearest rounding of a channel, (n, m), that passes the audit, and the last audit."""
     values = _normalize(given, ties)
     normalized = values if ties is None or ties.owner is None else _normalize(given, None)
@@ -59,17 +59,22 @@ def round_private(given: Float, ties: Ties | None, audit: ColumnsAudit) -> tuple
     elif ties is not None and ties.owner is not None:
         ties = replace(ties, owner=ties.owner[used])
     values = values if len(used) == values.shape[1] else _normalize(values[:, used], ties)
-    best, last = _nearest(values, ties, lambda channel: audit(channel, used), MAX_NOISE)
+
+    def whole(channel: Float) -> Float:
+        if channel.shape == given.shape:
+            return channel
+        found = np.zeros(given.shape)
+        found[:, used] = channel
+        return found
+
+    best, last = _nearest(values, ties, lambda channel: audit(whole(channel)), MAX_NOISE)
     largest = values.max(axis=0)
     if values.size <= SMALL_CHANNEL_ENTRIES and ((largest >= SMALL_CHANNEL_MAX_NOISE) & (largest < MAX_NOISE)).any():
-        other, _ = _nearest(values, ties, lambda channel: audit(channel, used), SMALL_CHANNEL_MAX_NOISE)
+        other, _ = _nearest(values, ties, lambda channel: audit(whole(channel)), SMALL_CHANNEL_MAX_NOISE)
         best = min((one for one in (best, other) if one is not None), key=lambda one: one.moved, default=None)
     if best is None:
         return None, last
-    channel = best.channel
-    if channel.shape != given.shape:
-        channel = np.zeros(given.shape)
-        channel[:, used] = best.channel
+    channel = whole(best.channel)
     return Rounded(channel, best.audit, largest_move(channel, normalized)), last
 
 
@@ -89,7 +94,7 @@ def largest_move(channel: Float, given: Float) -> float:
 
 
 def _nearest(
-    values: Float, ties: Ties | None, decide: Callable[[Float], Audit], threshold: float
+    values: Float, ties: Ties | None, decide: ChannelAudit, threshold: float
 ) -> tuple[Rounded | None, Audit | None]:
     """Return the nearest rounding that passes the audit, and the last audit; columns below ``threshold`` become 0."""
     best: Rounded | None = None

@@ -62,18 +62,18 @@ def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) 
     scaled = array * float(total)
     whole = np.floor(scaled)
     masses, remainder = whole.astype(np.int64), scaled - whole
-    if not remainder.any() and (masses.sum(axis=1) == total).all():
+    missing = total - masses.sum(axis=1)
+    if not missing.any() and not remainder.any():
         return masses
-    remainder += ((total - masses.sum(axis=1)) - remainder.sum(axis=1))[:, None] * (array / sums[:, None])
+    remainder += (missing - remainder.sum(axis=1))[:, None] * (array / sums[:, None])
     shift = np.floor(remainder)
     remainder -= shift
     masses = np.maximum(masses + shift.astype(np.int64), 0)
 
     positive = array > 0  # zeros are ranked last, after every positive entry, so they are never raised
     order = np.argsort(np.where(positive, -remainder, 1.0), axis=1, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(array.shape[1]), order.shape), axis=1)
-    masses += rank < np.clip(total - masses.sum(axis=1), 0, positive.sum(axis=1))[:, None]
+    count = np.clip(total - masses.sum(axis=1), 0, positive.sum(axis=1))[:, None]
+    masses[np.arange(len(masses))[:, None], order] += np.arange(array.shape[1]) < count
     # Float rounding of the remainders can leave a unit too much or too little; the largest mass absorbs it.
     masses[np.arange(len(masses)), masses.argmax(axis=1)] += total - masses.sum(axis=1)
     return masses

@@ -21,6 +21,7 @@ from ldpopt.errors import LdpoptError, SolverOptionError
 from ldpopt.foundation.plugins import at_address
 from ldpopt.processes.child import Child, EndedError, LateError
 from ldpopt.solvers.program import LinearProgram
+from ldpopt.solvers.refinement import in_floats
 from ldpopt.solvers.solver import Arrays, Outcome, Solver, Status, check_outcome, require_solver
 
 # Seconds after the time limit at which a solver is killed; it may stop by itself before, with a better answer
@@ -230,10 +231,7 @@ def in_costs(outcome: Outcome, exponent: int) -> Outcome:
     """Multiply the multipliers of a program with unit costs by ``2**exponent``; the point is the same."""
     if not exponent:
         return outcome
-    largest = np.finfo(float).max  # any multipliers prove a bound; infinite ones prove none
+    both = outcome.row_duals, outcome.column_duals
     with np.errstate(over="ignore"):
-        rows, columns = (
-            None if duals is None else np.clip(np.ldexp(duals, exponent), -largest, largest)
-            for duals in (outcome.row_duals, outcome.column_duals)
-        )
+        rows, columns = (None if duals is None else in_floats(np.ldexp(duals, exponent)) for duals in both)
     return replace(outcome, row_duals=rows, column_duals=columns)

@@ -185,10 +185,11 @@ def _outcome(highs: highspy.Highs, scale: float, cost_scale: float) -> Outcome:
     solution, found = highs.getSolution(), highs.getBasis()
     if not solution.value_valid:
         return Outcome(status, text)
-    point = np.array(solution.col_value) / scale
+    point = np.fromiter(solution.col_value, float) / scale
     if not solution.dual_valid:
         return Outcome(status, text, point)
-    duals, costs = (in_floats(np.longdouble(np.array(v)) / cost_scale) for v in (solution.row_dual, solution.col_dual))
+    with np.errstate(over="ignore"):  # the scale is a power of two
+        duals, costs = (in_floats(np.fromiter(v, float) / cost_scale) for v in (solution.row_dual, solution.col_dual))
     return Outcome(status, text, point, duals, costs, found if found.valid else None)
 
 

@@ -152,8 +152,9 @@ class LinearProgram:
     # By numpy alone: scipy takes as long to import as all else that a small problem needs.
     def activity(self, point: Float) -> Float:
         """Value of each row at a point, in its precision: ``A v``."""
-        terms = np.append(self.value * point[self.index], point.dtype.type(0))
-        return np.where(np.diff(self.start) > 0, np.add.reduceat(terms, self.start[:-1]), point.dtype.type(0))
+        found, used = np.zeros(self.shape[0], point.dtype), self.start[:-1] < self.start[1:]
+        found[used] = np.add.reduceat(self.value * point[self.index], self.start[:-1][used])
+        return found
 
     def adjoint(self, duals: Float) -> Float:
         """Weight of each column under multipliers of the rows, in their precision: ``A^T y``; some rows at a time."""
@@ -254,7 +255,6 @@ class LinearProgram:
 
         columns = plain_names(self.column_names()) if named else [f"x{j}" for j in range(self.shape[1])]
         rows = plain_names(self.row_names()) if named else [f"r{i}" for i in range(self.shape[0])]
-
         problem = pulp.LpProblem("ldpopt", pulp.LpMaximize if self.maximize else pulp.LpMinimize)
         variables = [
             pulp.LpVariable(name, *(None if not np.isfinite(v) else float(v) for v in bounds))

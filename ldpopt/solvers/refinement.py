@@ -16,6 +16,7 @@ from ldpopt.solvers.solver import Outcome, Status
 ROUNDOFF = 1e-14  # residuals up to this, relative to right-hand sides and costs of 1, are not refined
 ACCEPTED_RESIDUAL = 1e-13  # largest residual for which no other answer is tried
 ROUNDS = 3  # largest number of residual programs
+LARGEST = float(np.finfo(float).max)
 TARGET_SIZE = 2.0**8  # size to which a residual is scaled, by a factor of at most 2**40
 
 
@@ -56,16 +57,15 @@ def refine(
 
 def in_floats(multipliers: Any) -> Float:
     """Round to floats; too large values become the largest float, as any multipliers prove a bound."""
-    largest = np.finfo(float).max
-    return np.asarray(np.clip(multipliers, -largest, largest), float)
+    return np.asarray(np.clip(multipliers, -LARGEST, LARGEST), float)
 
 
 def _refine_one(program: LinearProgram, outcome: Outcome, solve: Callable[[LinearProgram], Outcome]) -> _Point | None:
     """Add the answers of residual programs while the residual decreases; None without an optimum to start from."""
     if outcome.status is not Status.OPTIMAL or outcome.point is None or outcome.row_duals is None:
         return None
-    point = _point_at(program, outcome.point.astype(np.longdouble), outcome.row_duals.astype(np.longdouble))
     unit = float(np.abs(program.objective).max(initial=0.0)) or 1.0
+    point = _point_at(program, outcome.point.astype(np.longdouble), outcome.row_duals.astype(np.longdouble), unit)
     for _ in range(ROUNDS):
         if point.residual <= ROUNDOFF:
             break
@@ -74,28 +74,25 @@ def _refine_one(program: LinearProgram, outcome: Outcome, solve: Callable[[Linea
         if step.status is not Status.OPTIMAL or step.point is None or step.row_duals is None:
             break
         x, y = step.point[: len(point.x)] / bound_scale, step.row_duals / cost_scale
-        better = _point_at(program, point.x + x, point.y + y)
+        better = _point_at(program, point.x + x, point.y + y, unit)
         if better.residual >= point.residual:
             break
         point = better
     return point
 
 
-def _point_at(program: LinearProgram, x: Any, y: Any) -> _Point:
-    """Bounds and costs of columns and row slacks relative to a point, and its residuals."""
+def _point_at(program: LinearProgram, x: Any, y: Any, unit: float) -> _Point:
+    """Bounds and costs of columns and row slacks relative to a point, and its residuals; costs are in units."""
     values = np.concatenate([x, program.activity(x)])
     cost = np.concatenate([program.objective - program.adjoint(y), y])
     lower = (np.concatenate([program.column_lower, program.row_lower]) - values).astype(float)
     upper = (np.concatenate([program.column_upper, program.row_upper]) - values).astype(float)
     primal = max(float(lower.max()), -float(upper.min()), 0.0)
-    unit = float(np.abs(program.objective).max(initial=0.0)) or 1.0
     improving_cost = ((cost if program.maximize else -cost) / unit).astype(float)
     # An improving cost is an error only if a bound leaves room for a step.
-    dual_residuals = (
-        np.max(improving_cost, initial=0.0, where=upper > ROUNDOFF),
-        np.max(-improving_cost, initial=0.0, where=lower < -ROUNDOFF),
-    )
-    return _Point(x, y, cost, lower, upper, primal, float(max(dual_residuals)))
+    up = np.max(improving_cost, initial=0.0, where=upper > ROUNDOFF)
+    down = np.max(-improving_cost, initial=0.0, where=lower < -ROUNDOFF)
+    return _Point(x, y, cost, lower, upper, primal, float(max(up, down)))
 
 
 def _residual_program(program: LinearProgram, point: _Point, bound_scale: float, cost_scale: float) -> LinearProgram:

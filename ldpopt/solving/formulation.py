@@ -205,11 +205,12 @@ def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:
     structure = Structure("compact", _weighted(problem), is_gain, budget.b, budget.beta, ties.delta, ties)
     capped, shared = np.flatnonzero(ties.capped_inputs()), np.flatnonzero(ties.tied_outputs(m))
     q, floors = np.arange(n * m).reshape(n, m), n * m + np.arange(m)
-    sums = np.concatenate([q, np.broadcast_to(floors, (n, m))], axis=1)
-    caps = np.stack(np.broadcast_arrays(q[np.ix_(capped, shared)], floors[shared]), axis=2)
     size = len(capped) * len(shared)
-    index = np.concatenate([sums.reshape(-1), caps.reshape(-1)])
-    value = np.concatenate([np.tile(np.repeat([1.0, structure.b], m), n), np.tile([1.0, -structure.beta], size)])
+    index, value = np.empty(2 * (n * m + size), np.int64), np.empty(2 * (n * m + size))
+    columns = q, floors, q[capped[:, None], shared], floors[shared]
+    for array, parts in ((index, columns), (value, (1.0, structure.b, 1.0, -structure.beta))):
+        sums, caps = array[: 2 * n * m].reshape(n, 2, m), array[2 * n * m :].reshape(len(capped), len(shared), 2)
+        sums[:, 0], sums[:, 1], caps[:, :, 0], caps[:, :, 1] = parts
     start = np.concatenate([np.arange(n) * 2 * m, n * 2 * m + np.arange(size + 1) * 2])
     axes = tuple(inputs[x] for x in capped), tuple(outputs[y] for y in shared)
     weighted = structure.weighted

@@ -1,6 +1,6 @@
 """The gap of a repaired channel: an answer is called optimal only if its own multipliers prove a small gap.
 
-The gap is that of the certificate, by the same computation in integers.
+The gap is that of the certificate, in integers; up to `POLISHED_GAP`, where only this matters, by a looser bound.
 
 A small problem with a gap is solved again (`polish`), as often happens for worst cases: rounding and repair cost each
 input a little, and a worst case has the value of the input that lost most. First worst-case rows are raised by those
@@ -58,13 +58,16 @@ def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
     if raw.repaired is None or duals is None or point is None or (len(duals), len(point)) != raw.program.shape:
         return None  # also if the multipliers are those of another program
     multipliers = raw.multipliers or read_multipliers(problem, raw.program, duals)
-    try:
-        best = bound(problem, multipliers)
-    except CertificateError:
-        return None
-    achieved = achieved_by(problem, raw.repaired.mechanism)
-    distance = best - achieved if problem.utility.sense == "gain" else achieved - best
-    return relative_gap(problem, multipliers, best, distance)
+    achieved, gap = achieved_by(problem, raw.repaired.mechanism), np.inf
+    for coarse in (True, False) if raw.program.is_plain_compact else (False,):
+        try:
+            best = bound(problem, multipliers, coarse=coarse)
+        except CertificateError:
+            return None
+        distance = best - achieved if problem.utility.sense == "gain" else achieved - best
+        if (gap := relative_gap(problem, multipliers, best, distance)) <= POLISHED_GAP:
+            break
+    return gap
 
 
 def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolution:

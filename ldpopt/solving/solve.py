@@ -119,7 +119,7 @@ def _finished(raw: RawSolution, step_notes: list[str], task: Task, solver: str |
         step_notes.append(f"the executor was not used: it is for metrics of at least {LEAST_INPUTS} inputs")
     if solver == "auto" and not task.options and task.gap is None and not task.deadline.is_over:
         raw = _failed_as_limit(polish(raw, task, POLISHING_METHODS))
-    solution = replace(_solution(problem, raw, (*_notes(problem), *step_notes)), steps=tuple(step_notes))
+    solution = _solution(problem, raw, tuple(step_notes))
     if solution.status is Status.INFEASIBLE:
         solution = replace(solution, conflict=_conflict(problem, solver, task.deadline))
     if raw.repaired is None or raw.channel is None:
@@ -200,7 +200,7 @@ def _failed_as_limit(raw: RawSolution) -> RawSolution:
     return replace(raw, outcome=replace(raw.outcome, status=Status.LIMIT))
 
 
-def _solution(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Solution:
+def _solution(problem: Problem, raw: RawSolution, steps: tuple[str, ...]) -> Solution:
     """A solution without a mechanism, whose duals are named by blocks of rows and columns."""
     program, outcome = raw.program, raw.outcome
     form, tried, outputs = program.structure.form, program.structure.shape[1], len(problem.outputs)
@@ -212,9 +212,10 @@ def _solution(problem: Problem, raw: RawSolution, notes: tuple[str, ...]) -> Sol
         0.0,
         {} if outcome.row_duals is None else program_blocks(program, outcome.row_duals),
         {} if outcome.column_duals is None else {s.name: outcome.column_duals[s.slice] for s in program.columns},
-        notes,
+        (*_notes(problem), *steps),
         program,
         outcome,
+        steps=steps,
         multipliers=raw.multipliers,
     )
 

@@ -1,6 +1,7 @@
 """Levels of a graph, an order of its vertices in which every output's matrix is block tridiagonal; and its factors."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -58,17 +59,17 @@ class Levels:
         """The arrays that loops in C need."""
         return (self.start, self.low, self.high, self.inner, self.cross)
 
-    @property
+    @cached_property
     def sizes(self) -> Int:
         """Number of vertices of each level."""
         return np.diff(self.start)
 
-    @property
+    @cached_property
     def numbers(self) -> int:
         """Number of floats of one output's pivot blocks."""
         return int((self.sizes**2).sum())
 
-    @property
+    @cached_property
     def sum_numbers(self) -> int:
         """Number of floats of a sum of inverses: the lower half of a matrix, level by level."""
         return int(((len(self.order) - self.start[:-1]) * self.sizes).sum())
@@ -117,9 +118,7 @@ class LevelFactors:
         in_threads(lambda one: work(*one), list(zip(parts, totals, strict=True)))
         total = totals.sum(axis=0)  # in the order of the parts, so the same on any number of cores
         plain = levels.unpacked(total[0], total[0])
-        if len(total) == 1:
-            return cls(levels, off, workspace, (plain,))
-        rest = levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3])
+        rest = (levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3])) if len(total) > 1 else ()
         return cls(levels, off, workspace, (plain, *rest))
 
     def solve(self, right: Float) -> Float:
