@@ -1,5 +1,6 @@
 """The command init: a model file to begin with."""
 
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -28,4 +29,4 @@ def init(
         raise typer.BadParameter(f"--answers {answers!r} needs two or more different answers, with commas between")
     path = write_new(file, template(title, inputs, epsilon, estimate=estimate))
     command = "design" if estimate else "solve"
-    show(f"{path}: edit it, then `ldpopt {command} {path}`", {"file": str(path), "answers": inputs}, json)
+    show(f"{path}: edit it, then `ldpopt {command} {quote(str(path))}`", {"file": str(path), "answers": inputs}, json)

@@ -1,6 +1,7 @@
 """The commands on surveys: init, check, solve, plan, report, form, collect, privatize and others."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -40,7 +41,7 @@ def init(
     from ldpopt.surveys.statement import template
 
     path = write_new(file, template())
-    show(f"{path}: edit it, then `ldpopt survey solve {path}`", {"file": str(path)}, json)
+    show(f"{path}: edit it, then `ldpopt survey solve {quote(str(path))}`", {"file": str(path)}, json)
 
 
 def solve(

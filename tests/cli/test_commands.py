@@ -8,6 +8,7 @@ import math
 import os
 import time
 from pathlib import Path
+from shlex import quote
 
 import pyarrow.parquet as parquet
 import pytest
@@ -391,9 +392,10 @@ def test_plain_values_are_json() -> None:
 
 @pytest.mark.parametrize(("options", "command"), [((), "solve"), (("--estimate",), "design")])
 def test_a_new_model_is_solved_as_it_is(tmp_path: Path, options: tuple[str, ...], command: str) -> None:
-    path = tmp_path / "mine.toml"
+    path = tmp_path / "my model.toml"
     answers = 'yes, no, "rather # not"'
-    assert f"ldpopt {command}" in cli_output("init", path, "--answers", answers, "--epsilon", "log(3)", *options)
+    shown = cli_output("init", path, "--answers", answers, "--epsilon", "log(3)", *options)
+    assert f"`ldpopt {command} {quote(str(path))}`" in shown.replace("\n", "")
     assert "certified" in cli_output(command, path)
     text = path.read_text()
     assert max(map(len, text.splitlines())) < 160
