@@ -171,7 +171,7 @@ def measured(name: str, folder: str, before: Path | None, runs: int) -> list[str
     limit = f"{bare[0]}: {least:.2g} ({now / least:.2g} times)" if least else "-"
     return [
         name,
-        "" if before is None else f"{seconds[before]:.3g}",
+        "-" if before is None else f"{seconds[before]:.3g}",
         f"{now:.3g}",
         f"{100 * imports:.0f} %",
         f"{max(each['memory'] for each in found[HERE.parent]):.0f}",
@@ -218,7 +218,7 @@ def write_page(page: Path, rows: dict[str, str]) -> None:
 
 NOTES = """
 CPU seconds of the whole process with its imports, threads and children: medians of three runs in turn, after a
-first one; jobs of more than 10 s run once. "Imports" is the
+first one; jobs of more than 10 s run once. "Before" is another checkout, if one is measured in turn. "Imports" is the
 share of the profile within imports. The limit is what would remain if this library did nothing but call the method, or
 run the code that the cell names; the number in brackets is the job's time over it. Functions are ranked by their own
 time, without those that they call.
