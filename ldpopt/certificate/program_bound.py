@@ -72,7 +72,7 @@ class Multipliers:
 
 
 def bound(problem: Problem, multipliers: Multipliers, *, coarse: bool = False) -> Fraction:
-    """Bound the value of every private channel, from above for a gain; ``coarse`` is faster, and looser by 1e-13."""
+    """Bound the value of every private channel, from above for a gain; if ``coarse``, by costs rounded to 52 bits."""
     # O(n m) integer operations, plus one for each non-zero of the rows with a multiplier. Proofs: docs, "Certificates".
     sign, utility = 1 if problem.utility.sense == "gain" else -1, problem.utility.matrix
     # If the utility does not depend on the report, the gap may have no scale: no rounding error may be added to it.
