@@ -113,7 +113,7 @@ CASES = [
     ("city", 1000, 1.0, "city", "distance", 5e-2),
     ("city", 1000, 1.0, "city", "distance", 1e-2),
     ("city", 2000, 1.0, "city", "distance", 5e-2),
-    ("city", 5000, 1.0, "city", "distance", 5e-2),
+    *(("city", n, 1.0, "city", "distance", 5e-2) for n in (5000, 10_000)),
 ]
 
 

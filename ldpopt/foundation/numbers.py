@@ -240,13 +240,20 @@ def require_room(values: Any, what: str) -> None:
 SMALLER = "use a smaller alphabet, or a closed form (closed_forms.top_k never builds the matrix)"
 
 
+MEMORY_SHARE = 0.8  # largest share of this machine's memory that an object may take
+
+
+def memory() -> int:
+    """The bytes of this machine's memory."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # pragma: no cover - no such call on this platform
+        return 16 * 2**30
+
+
 def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
     """Refuse an object that would not fit into this machine's memory, before it is built."""
-    try:
-        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # pragma: no cover - no such call on this platform
-        physical = 16 * 2**30
-    if n_bytes > 0.8 * physical:
+    if n_bytes > MEMORY_SHARE * (physical := memory()):
         needed, there = (f"{size / 2**30:.3g} GiB" for size in (n_bytes, physical))
         raise StatementError(f"{what} would take {needed} of memory; this machine has {there}", do=do)
 

@@ -53,6 +53,7 @@ class _Lengths(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("start", "neighbor", "loss", "table", "rough", "place")),
+        ("unit", ctypes.c_double),
         *((name, ctypes.c_int64) for name in ("inputs", "rough_columns", "is_metric")),
     )
 
@@ -65,7 +66,8 @@ class Lengths:
     neighbor: NDArray[np.int32]
     loss: NDArray[np.float64]
     table: NDArray[np.float64]  # (n, n) or (0, 0): infinite without a tie
-    rough: NDArray[np.float32]  # the same in single precision
+    rough: NDArray[np.uint16]  # the same in units, rounded down to at most `MOST_UNITS`
+    unit: float
     is_metric: bool  # whether all pairs are tied, and each tie is a shortest chain
 
     @property
@@ -79,12 +81,25 @@ class Lengths:
         sizes: dict[Any, Any] = {}
         arrays = self.start, self.neighbor, self.loss, self.table, self.rough, np.arange(len(self.table))
         values = [one.converted(value, sizes)[0] for one, value in zip(LENGTHS, arrays, strict=True)]
-        found = _Lengths(*values, len(self.table), len(self.rough), self.is_metric)
+        found = _Lengths(*values, self.unit, len(self.table), len(self.rough), self.is_metric)
         found.place_array = arrays[-1]  # kept as long as the pointer
         return found
 
 
-KINDS: dict[str, tuple[np.dtype[Any], ...]] = {kind: (np.dtype(kind),) for kind in ("f8", "f4", "i8", "i4", "i1", "b1")}
+MOST_UNITS = 16000  # largest loss in units, as in pivots.c
+ROWS = 500  # rows of a table that are rounded at once
+
+
+def in_units(table: NDArray[np.float64]) -> tuple[NDArray[np.uint16], float]:
+    """Losses in units, rounded down, so that the largest finite one is `MOST_UNITS`; and the unit."""
+    rough = np.empty(table.shape, np.uint16)
+    unit = float(np.max(table, where=np.isfinite(table), initial=0.0)) / MOST_UNITS or 1.0
+    for begin in range(0, len(table), ROWS):
+        rough[begin : begin + ROWS] = np.minimum(table[begin : begin + ROWS] / unit, MOST_UNITS)
+    return rough, unit
+
+
+KINDS: dict[str, tuple[np.dtype[Any], ...]] = {kind: (np.dtype(kind),) for kind in ("f8", "u2", "i8", "i4", "i1", "b1")}
 KINDS["node"] = np.dtype(np.int16), np.dtype(np.int32)
 NO_BYTES = ctypes.c_char * 0
 
@@ -181,7 +196,7 @@ class Loop:
 
 # Losses along ties, as a structure
 LENGTHS = _arguments(
-    "start i8[_rows]; neighbor i4[_ties]; loss f8[_ties]; table f8[_inputs, _inputs]; rough f4[_inputs, _inputs]; "
+    "start i8[_rows]; neighbor i4[_ties]; loss f8[_ties]; table f8[_inputs, _inputs]; rough u2[_inputs, _inputs]; "
     "place i8[_inputs]"
 )
 
@@ -211,7 +226,7 @@ improve_trees = Loop(
     f"improve_trees: {WRITTEN}; costs f8[_m, n]; sums f8[n]; lengths lengths; most i8; is_best b1[_m]!"
 )
 improve_views = Loop(
-    f"improve_views: {WRITTEN}; costs f8[_m, n]; sums f8[n]; table f8[n, n]; rough f4[n, n]; order i8[n]; "
+    f"improve_views: {WRITTEN}; costs f8[_m, n]; sums f8[n]; table f8[n, n]; rough u2[n, n]; unit f8; order i8[n]; "
     "above i8[n]; fall f8[n]; views b1[_m, n]!; enough f8[_m]; price f8[_m]!"
 )
 write_extended_rays = Loop(f"write_extended_rays: {READ}; table f8[n, n]; views b1[_m, n]; rays f8[some, n]!")

@@ -7,8 +7,9 @@
 #include "trees.h"
 
 static const double TOLERANCE = 1e-13;   /* cost of a subtree, as a share of its size, that counts as zero */
-static const double SINGLE_ERROR = 1e-6; /* upper bound of the relative error of a sum in single precision */
 enum { BLOCK = 64 };                     /* entries of a row that are compared at once, if one of the row is near */
+/* Largest loss in units; the largest height that is compared, and that of nodes that are not. Their sums fit 16 bits. */
+enum { MOST_UNITS = 16000, HIGHEST = 3 * MOST_UNITS, NO_HEIGHT = HIGHEST + 1 };
 
 /* The tie that stops a subtree: how far the subtree moves, the node of the subtree, and the one outside. */
 typedef struct {
@@ -33,10 +34,19 @@ static inline void keep_nearest(double slack, int32_t node, int32_t outside, Tre
 }
 
 /* Whether losses + height has an entry of at most most between two positions. */
-WIDE static int has_near(const float *losses, const float *height, int64_t begin, int64_t end, float most) {
-    uint32_t hits = 0;
-    for (int64_t z = begin; z < end; z++) hits += losses[z] + height[z] <= most;
-    return hits != 0;
+WIDE static int has_near(const uint16_t *losses, const uint16_t *height, int64_t begin, int64_t end, uint16_t most) {
+    uint16_t least = UINT16_MAX;
+    for (int64_t z = begin; z < end; z++) {
+        uint16_t sum = (uint16_t)(losses[z] + height[z]);
+        least = sum < least ? sum : least;
+    }
+    return least <= most;
+}
+
+/* A height in units from the lowest one on, rounded down, or up by less than 1 in all. */
+static inline uint16_t units_of(double height, double extent, double per_unit) {
+    float units = (float)((height + extent) * per_unit);
+    return (uint16_t)(int32_t)(units < HIGHEST ? units : HIGHEST);
 }
 
 /* Choose the nodes inside and outside of a moving subtree whose ties may stop it, for a metric.
@@ -44,9 +54,10 @@ WIDE static int has_near(const float *losses, const float *height, int64_t begin
    Let u exceed v by their whole tie. If both move up, a node that stops v stops u at least as soon. If both stay and
    others move up, v stops each node at least as soon as u does. So only nodes matter that are the lower one (for the
    second case: the higher one) at no tie of the tree. The smaller one of the two sets is listed in few; the logarithms of
-   the other one, times the returned direction, are written to rough. Returns the size of few, and the direction: sign if
+   the other one, times the returned direction, are written to rough, in units. Returns the size of few, and the direction: sign if
    few moves, -sign if it stays. */
-WIDE static int64_t border(int sign, int64_t count, Tree *tree, int *way) {
+WIDE static int64_t border(int sign, int64_t count, double unit, Tree *tree, int *way) {
+    double extent = tree->extent, per_unit = 1 / unit;
     int64_t n = tree->n, inner = 0, outer = 0;
     const int8_t *inside = tree->inside;
     const int32_t *mine = sign < 0 ? tree->higher : tree->lower, *theirs = sign < 0 ? tree->lower : tree->higher;
@@ -57,7 +68,7 @@ WIDE static int64_t border(int sign, int64_t count, Tree *tree, int *way) {
     for (int64_t x = 0; x < n; x++) outer += (theirs[x] == 0) & !inside[x];
     if (inner <= outer) {
         for (int64_t x = 0; x < n; x++)
-            tree->rough[x] = (inside[x] | (theirs[x] != 0)) ? INFINITY : (float)(sign * tree->log[x]);
+            tree->rough[x] = inside[x] | (theirs[x] != 0) ? NO_HEIGHT : units_of(sign * tree->log[x], extent, per_unit);
         *way = sign;
         return inner;
     }
@@ -65,39 +76,41 @@ WIDE static int64_t border(int sign, int64_t count, Tree *tree, int *way) {
     for (int32_t x = 0; x < n; x++) {
         tree->few[smaller(outer, n - 1)] = x;
         outer += (theirs[x] == 0) & !inside[x];
-        tree->rough[x] = (inside[x] & (mine[x] == 0)) ? (float)(-sign * tree->log[x]) : INFINITY;
+        tree->rough[x] = inside[x] & (mine[x] == 0) ? units_of(-sign * tree->log[x], extent, per_unit) : NO_HEIGHT;
     }
     *way = -sign;
     return outer;
 }
 
-/* A sum in single precision above which the slack of a tie is larger than the best one for certain. */
-static float at_most(double best, double own, double extent) {
-    return (float)(best + own + SINGLE_ERROR * (fabs(best + own) + extent));
+/* A sum in units above which the slack of a tie is larger than the best one for certain. */
+static uint16_t at_most(double best, double own, double extent, double unit) {
+    double units = (best + own + extent) / unit + 2; /* more than the rounding errors of both terms */
+    return (uint16_t)(units < 0 ? 0 : units < HIGHEST ? units : HIGHEST + MOST_UNITS);
 }
 
-/* How far the first nodes of order can move, with a table of losses. Rows are compared in single precision first, to
-   leave out ties with larger slacks. */
+/* How far the first nodes of order can move, with a table of losses. Rows are compared in units first, to leave out ties
+   with larger slacks. */
 static Stop stop_in_table(int sign, int64_t count, Tree *tree, const Lengths *lengths) {
     int way;
-    int64_t n = tree->n, size = border(sign, count, tree, &way);
-    const float *height = tree->rough;
+    int64_t n = tree->n, size = border(sign, count, lengths->unit, tree, &way);
+    const uint16_t *height = tree->rough;
     Stop best = {INFINITY, -1, -1, 0};
     for (int64_t at = 0; at < size; at++) {
         int32_t v = tree->few[at];
         const double *row = lengths->table + lengths->place[v] * lengths->inputs;
-        const float *losses = lengths->rough + v * lengths->rough_columns;
+        const uint16_t *losses = lengths->rough + v * lengths->rough_columns;
         double own = way * tree->log[v];
-        float most = at_most(best.step, own, tree->extent);
+        uint16_t most = at_most(best.step, own, tree->extent, lengths->unit);
         if (!has_near(losses, height, 0, n, most)) continue;
         for (int64_t begin = 0; begin < n; begin += BLOCK) {
             int64_t end = smaller(begin + BLOCK, n);
             if (!has_near(losses, height, begin, end, most)) continue;
             for (int32_t z = (int32_t)begin; z < end; z++) {
-                if (losses[z] + height[z] > most || height[z] == INFINITY) continue;
-                keep_nearest(row[lengths->place[z]] + way * tree->log[z] - own, v, z, tree, &best);
+                if (losses[z] + height[z] > most || height[z] == NO_HEIGHT) continue;
+                double slack = row[lengths->place[z]] + way * tree->log[z] - own;
+                if (slack < INFINITY) keep_nearest(slack, v, z, tree, &best);
             }
-            most = at_most(best.step, own, tree->extent);
+            most = at_most(best.step, own, tree->extent, lengths->unit);
         }
     }
     if (way != sign) {
@@ -147,7 +160,7 @@ static void move(int64_t count, double change, Tree *tree) {
         tree->entries[x] *= factor;
         tree->cost[x] *= factor;
         tree->size[x] *= factor;
-        tree->extent = fmax(tree->extent, fabs(tree->log[x]));
+        if (fabs(tree->log[x]) > tree->extent) tree->extent = fabs(tree->log[x]);
     }
 }
 

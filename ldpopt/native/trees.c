@@ -3,7 +3,7 @@
 #include "trees.h"
 
 int new_tree(int64_t n, Tree *tree) {
-    size_t each = 6 * sizeof(double) + sizeof(float) + 8 * sizeof(int32_t) + 2;
+    size_t each = 6 * sizeof(double) + 8 * sizeof(int32_t) + sizeof(uint16_t) + 2;
     char *memory = calloc((size_t)(n ? n : 1), each);
     if (!memory) return 0;
     *tree = (Tree){.n = n, .log = (double *)memory, .draw = 1};
@@ -12,8 +12,7 @@ int new_tree(int64_t n, Tree *tree) {
     tree->cost = tree->own + n;
     tree->size = tree->cost + n;
     tree->height = tree->size + n;
-    tree->rough = (float *)(tree->height + n);
-    tree->parent = (int32_t *)(tree->rough + n);
+    tree->parent = (int32_t *)(tree->height + n);
     tree->first = tree->parent + n;
     tree->after = tree->first + n;
     tree->before = tree->after + n;
@@ -21,7 +20,8 @@ int new_tree(int64_t n, Tree *tree) {
     tree->lower = tree->order + n;
     tree->higher = tree->lower + n;
     tree->few = tree->higher + n;
-    tree->side = (int8_t *)(tree->few + n);
+    tree->rough = (uint16_t *)(tree->few + n);
+    tree->side = (int8_t *)(tree->rough + n);
     tree->inside = tree->side + n;
     return 1;
 }

@@ -10,8 +10,9 @@ typedef struct {
     const int32_t *neighbor;
     const double *loss;
     const double *table;   /* (inputs, inputs): infinite without a tie */
-    const float *rough;    /* losses between nodes, in single precision, in rows of this length */
+    const uint16_t *rough; /* losses between nodes in units, rounded down to at most MOST_UNITS, in rows of this length */
     const int64_t *place;  /* position of each node in the table */
+    double unit;
     int64_t inputs;        /* 0: compressed rows are used */
     int64_t rough_columns;
     int64_t is_metric;     /* whether all pairs are tied, and each tie is a shortest chain */
@@ -28,7 +29,7 @@ typedef struct {
     double *cost;
     double *size;
     double *height;  /* cost that a subtree does not pass to its parent */
-    float *rough;    /* logarithms that a pivot compares, in single precision */
+    uint16_t *rough; /* logarithms that a pivot compares, in units */
     int32_t *parent;
     int32_t *first;  /* first child, or -1 */
     int32_t *after;  /* next child of the same parent, or -1 */

@@ -30,7 +30,7 @@ typedef struct {
     double *g;           /* (n,): costs after all handovers */
     double *ray, *error; /* (n,) */
     int8_t *side_of;     /* (n,): the side of each handover */
-    float *part;         /* (capacity, capacity): losses between the seen inputs */
+    uint16_t *part;      /* (capacity, capacity): losses between the seen inputs, in units */
     int64_t capacity;
 } View;
 
@@ -40,7 +40,7 @@ static int new_view(int64_t n, View *view) {
     size_t each = 2 * sizeof(int64_t) + sizeof(Wrong) + 3 * sizeof(double) + 1;
     view->node = malloc((size_t)n * each);
     view->capacity = smaller(FIRST_SEEN, n);
-    view->part = malloc((size_t)(view->capacity * view->capacity) * sizeof(float));
+    view->part = malloc((size_t)(view->capacity * view->capacity) * sizeof *view->part);
     if (!view->node || !view->part) {
         free(view->node), free(view->part), free_tree(&view->tree);
         return 0;
@@ -96,7 +96,8 @@ static double write_errors(const Handover *to, View *view) {
         view->error[x] = 0;
         if (view->is_seen[x]) continue;
         double fall = g[x] >= 0 ? to->fall[x] : 1 / to->fall[x];
-        view->error[x] = fmax(g[x] * (ray[x] - fall * ray[to->above[x]]), 0);
+        double slack = g[x] * (ray[x] - fall * ray[to->above[x]]);
+        view->error[x] = slack > 0 ? slack : 0;
         total += view->error[x];
     }
     return total;
@@ -104,11 +105,11 @@ static double write_errors(const Handover *to, View *view) {
 
 /* Write the losses between all seen inputs to part, if those between the first known ones are there already; into more
    memory if they need more. Returns whether there was enough. */
-static int write_losses(int64_t known, const float *losses, View *view) {
+static int write_losses(int64_t known, const uint16_t *losses, View *view) {
     int64_t count = view->count, old = view->capacity;
     if (count > old) {
         int64_t size = smaller(2 * count, view->n);
-        float *larger = malloc((size_t)(size * size) * sizeof *larger);
+        uint16_t *larger = malloc((size_t)(size * size) * sizeof *larger);
         if (!larger) return 0;
         for (int64_t a = 0; a < known; a++)
             memcpy(larger + a * size, view->part + a * old, (size_t)known * sizeof *larger);
@@ -117,7 +118,7 @@ static int write_losses(int64_t known, const float *losses, View *view) {
     }
     int64_t size = view->capacity;
     for (int64_t a = known; a < count; a++) {
-        const float *row = losses + view->node[a] * view->n;
+        const uint16_t *row = losses + view->node[a] * view->n;
         for (int64_t b = 0; b < count; b++) view->part[a * size + b] = row[view->node[b]];
     }
     for (int64_t begin = 0; begin < known; begin += TILE) /* few rows at a time, which stay in the processor's cache */
@@ -141,9 +142,9 @@ static int64_t holder(int64_t x, int64_t count, const double *table, const View 
 /* See the inputs that cause most of the error, too, as leaves of the tree. */
 static void see_more(double total, const double *table, View *view) {
     int64_t size = view->count, candidates = 0;
-    double left = (1 - ADDED_SHARE) * total;
+    double left = (1 - ADDED_SHARE) * total, least = left / (double)view->n; /* all smaller errors together may be left */
     for (int32_t x = 0; x < view->n; x++)
-        if (view->error[x] > 0) view->found[candidates++] = (Wrong){view->error[x], x};
+        if (view->error[x] > least) view->found[candidates++] = (Wrong){view->error[x], x};
     qsort(view->found, (size_t)candidates, sizeof *view->found, by_gain);
     candidates = smaller(candidates, larger(size, LEAST_ADDED));
     for (int64_t k = 0; k < candidates && total > left; k++) {
@@ -173,8 +174,8 @@ static double root_cost(const Tree *tree) {
 /* The best tree of one output, with a growing view, until the proved price reaches enough. Returns the number of pivots,
    or NO_MEMORY; writes the price of the ray. */
 static int64_t improve_view(int64_t root, const double *costs, const double *sums, void *parent, int64_t bytes,
-                            int8_t *side, const double *table, const float *rough, const Handover *to, double enough,
-                            double *price, View *view) {
+                            int8_t *side, const double *table, const uint16_t *rough, double unit, const Handover *to,
+                            double enough, double *price, View *view) {
     Tree *tree = &view->tree;
     number_seen(view);
     for (int64_t k = 0; k < view->count; k++) {
@@ -188,7 +189,7 @@ static int64_t improve_view(int64_t root, const double *costs, const double *sum
         known = tree->n = view->count;
         tree->root = (int32_t)view->place[root];
         Lengths lengths = {.table = table, .rough = view->part, .place = view->node, .inputs = view->n,
-                           .rough_columns = view->capacity, .is_metric = 1};
+                           .unit = unit, .rough_columns = view->capacity, .is_metric = 1};
         build(tree, &lengths);
         tree->draw = 1 + root;
         hand_over(costs, sums, to, view);
@@ -222,7 +223,8 @@ static int64_t improve_view(int64_t root, const double *costs, const double *sum
    of pivots. */
 EXPORT int64_t improve_views(int64_t some, int64_t n, const int64_t *outputs, const int64_t *roots, void *parents,
                              int64_t bytes, int8_t *sides, const double *costs, const double *sums, const double *table,
-                             const float *rough, const int64_t *order, const int64_t *above, const double *fall,
+                             const uint16_t *rough, double unit, const int64_t *order, const int64_t *above,
+                             const double *fall,
                              uint8_t *views, const double *enough, double *price) {
     Handover to = {order, above, fall};
     View view;
@@ -232,7 +234,7 @@ EXPORT int64_t improve_views(int64_t some, int64_t n, const int64_t *outputs, co
         int64_t y = outputs[k];
         view.is_seen = views + y * n;
         int64_t pivots = improve_view(roots[y], costs + y * n, sums, nodes_from(parents, bytes, y * n), bytes,
-                                      sides + y * n, table, rough, &to, enough[y], price + y, &view);
+                                      sides + y * n, table, rough, unit, &to, enough[y], price + y, &view);
         if (pivots < 0) {
             total = NO_MEMORY;
             break;

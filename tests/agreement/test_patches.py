@@ -9,11 +9,12 @@ from scipy.sparse import csr_array
 
 import ldpopt as lo
 from builders import cases
+from cities import synthetic_city
+from ldpopt.errors import StatementError
 from ldpopt.foundation.deadline import NO_LIMIT
 from ldpopt.solvers import Status
-from ldpopt.solving.methods.rays import method, patches
+from ldpopt.solving.methods.rays import coarse, generation, method, patches
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.feasibility import cover, cover_sparse
 from ldpopt.solving.methods.rays.generation import Generation
 from ldpopt.solving.methods.rays.method import _normalized
 from ldpopt.solving.problem_form import ProblemForm
@@ -49,23 +50,29 @@ def test_cores_divide_the_inputs_and_margins_have_all_near_ones(n, seed, margin)
         assert one.inputs.tolist() == sorted(x for x, length in far.items() if length <= margin)
 
 
-@cases(30)
-@given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 10**6))
-def test_a_cover_of_some_entries_is_the_cover_without_the_others(m, n, seed):
-    rng = np.random.default_rng(seed)
-    rays = np.where(rng.random((m, n)) < 0.5, 0.0, rng.random((m, n)))
-    rays[np.arange(m), rng.integers(0, n, m)] = 1.0
-    need, weights = rng.random(m) + 1e-3, rng.random(n) + 1e-3
-    row, column = np.nonzero(rays)
-    assert cover_sparse(need, (row, column, rays[row, column]), weights) == pytest.approx(cover(need, rays, weights))
-
-
 def test_memory_is_estimated_for_the_sizes_that_patches_alone_solve(monkeypatch):
-    assert method.WHOLE == patches.WHOLE
+    assert method.WHOLE == patches.WHOLE == coarse.LARGE
     monkeypatch.setattr(method, "WHOLE", 99)
-    assert method._bytes(ProblemForm.of(grid(10, 1.0, 0))) == method.PATCHES_BYTES * 100**2
+    assert method._bytes(ProblemForm.of(grid(10, 1.0, 0))) == method.START_BYTES * 100**2
     monkeypatch.setattr(method, "WHOLE", 100)
     assert method._bytes(ProblemForm.of(grid(10, 1.0, 0))) == method.ENTRY_BYTES * 100**2
+
+
+def test_without_memory_for_rounds_the_channel_of_the_start_is_given(monkeypatch):
+    problem, there = synthetic_city(90, rng=2).problem(1.0), 300 * 90**2
+    for module, name, value in (
+        (generation, "VIEW_INPUTS", 20),
+        (method, "WHOLE", 80),
+        (method, "memory", lambda: there),
+    ):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr("ldpopt.foundation.numbers.memory", lambda: there)
+    answer = lo.solve(problem, gap=0.05, limits=RAYS)
+    assert answer.status is Status.LIMIT
+    assert "memory" in answer.raw_status
+    assert 0.05 < lo.certify(answer).relative_gap < 0.6
+    with pytest.raises(StatementError, match="rounds of 90 inputs"):
+        lo.solve(problem, gap=1e-6, limits=RAYS)
 
 
 @pytest.mark.parametrize(("epsilon", "loss"), [(2.0, "distance"), (1.5, "identity"), (2.5, "distance")])

@@ -27,15 +27,24 @@ def random_cone(n, seed, kind):
     if kind == "holes":
         is_far = rng.random((n, n)) < 0.3
         distance[(is_far | is_far.T) & (np.abs(np.subtract.outer(range(n), range(n))) > 1)] = 0.0
-    first, second = np.nonzero(distance)
-    return Cone(n, first, second, distance[first, second])
+    return Cone.of_table(np.where(distance > 0, distance, np.inf))
+
+
+def loss_table(cone):
+    """Losses of all pairs, (n, n), infinite without a tie."""
+    if len(cone.table):
+        return cone.table
+    loss = np.full((cone.n, cone.n), np.inf)
+    loss[cone.first, cone.second] = cone.loss
+    return loss
 
 
 def least_cost(costs, root, cone):
     """Least cost of a column of the cone whose entry at the root is 1."""
-    rows = np.zeros((len(cone.first), cone.n))
-    rows[np.arange(len(rows)), cone.first] = np.exp(-cone.loss)
-    rows[np.arange(len(rows)), cone.second] = -1.0
+    first, second = np.nonzero(np.isfinite(loss_table(cone)))
+    rows = np.zeros((len(first), cone.n))
+    rows[np.arange(len(rows)), first] = np.exp(-cone.losses(first, second))
+    rows[np.arange(len(rows)), second] = -1.0
     bounds = [(1.0, 1.0) if x == root else (0.0, None) for x in range(cone.n)]
     return linprog(costs, A_ub=rows, b_ub=np.zeros(len(rows)), bounds=bounds, method="highs").fun
 
@@ -57,8 +66,7 @@ def test_pivots_lead_to_the_best_ray_of_tight_ties(n, seed, kind, most):
     else:
         pivots = improve_trees(outputs, *trees.forest, costs, sums, cone.lengths, most, is_best)
     assert is_best.all() or pivots >= most
-    loss = np.full((n, n), np.inf)
-    loss[cone.first, cone.second] = cone.loss
+    loss = loss_table(cone)
     rays, prices = trees.rays(outputs), trees.prices(costs, sums)
     assert prices.total == pytest.approx(rays.sum(axis=1))
     remaining = costs - sums
@@ -86,26 +94,14 @@ def test_all_nodes_are_compared_if_ties_are_missing():
     distance[0, 1] = distance[1, 0] = np.inf
     np.fill_diagonal(distance, 0)
     first, second = np.nonzero((distance > 0) & np.isfinite(distance))
-    cone = Cone(12, first, second, distance[first, second])
-    assert len(cone.lengths.table)
+    cone = Cone.of_table(np.where(distance > 0, distance, np.inf))
+    assert cone.pairs == len(first)
     assert not cone.is_metric
     trees = Trees(cone, np.arange(12))
     assert trees.improve(rng.standard_normal((12, 12)), np.zeros(12)).all()
     rays = trees.rays(np.arange(12))
     ratio = rays[:, first] / rays[:, second]
     assert (ratio >= np.exp(-distance[first, second]) * (1 - 1e-9)).all()
-
-
-def test_prices_of_some_outputs_are_those_of_all():
-    rng = np.random.default_rng(1)
-    privacy = lo.MetricDP.of_points(1.0, rng.normal(0, 2, (30, 2)))
-    trees = Trees(Cone.of(privacy.ties(range(30))), np.arange(30))
-    costs, some = rng.standard_normal((30, 30)), np.array([2, 3, 17])
-    whole, part = trees.prices(costs, np.zeros(30)), trees.prices(costs, np.zeros(30), some)
-    assert part.least[some] == pytest.approx(whole.least[some])
-    assert part.total[some] == pytest.approx(whole.total[some])
-    assert not np.delete(part.least, some).any()
-    assert (part.share >= whole.share).all()
 
 
 @pytest.mark.parametrize(("metric", "is_whole"), [("euclidean", True), ("manhattan", False)])
@@ -116,5 +112,6 @@ def test_implied_pairs_are_tied_if_losses_are_in_a_table(metric, is_whole):
     assert len(ties.first) < 64 * 63
     cone = Cone.of(ties, lambda: privacy.definition(range(64)))
     assert cone.is_metric == is_whole
-    assert len(cone.loss) == (64 * 63 if is_whole else len(ties.first))
-    assert cone.loss == pytest.approx(0.5 * privacy.matrix(range(64))[cone.first, cone.second])
+    assert cone.pairs == (64 * 63 if is_whole else len(ties.first))
+    first, second = np.nonzero(np.isfinite(loss_table(cone)))
+    assert cone.losses(first, second) == pytest.approx(0.5 * privacy.matrix(range(64))[first, second])

@@ -16,7 +16,7 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.native import improve_trees
 from ldpopt.privacy import Ties
 from ldpopt.solvers import Status
-from ldpopt.solving.methods.rays.coarse import coarse_start
+from ldpopt.solving.methods.rays.coarse import start_from_coarse
 from ldpopt.solving.methods.rays.cone import Cone
 from ldpopt.solving.methods.rays.generation import UNPROVED_SHARE, Generation, Scale, is_closed
 from ldpopt.solving.methods.rays.method import _normalized
@@ -287,9 +287,10 @@ def test_a_coarse_start_gives_private_rays_and_a_valid_bound(monkeypatch, epsilo
     problem = city.problem(epsilon)
     cone, (costs, _, scale) = Cone.of(problem.ties()), _normalized(problem)
     roots = np.arange(90)
-    work = coarse_start(cone, costs, roots, scale, Deadline())
+    work = Generation(cone, costs, roots, scale)
+    start_from_coarse(work, 1e-3, Deadline())
     loss = epsilon * np.asarray(problem.privacy.distance)
-    assert len(work.initial_rays) > 2 * 90
+    assert len(work.initial_rays) > 60
     assert (work.initial_rays[:, :, None] >= np.exp(-loss) * work.initial_rays[:, None, :] * (1 - 1e-9)).all()
     rays = work.trees.rays(np.arange(90))
     assert rays[np.arange(90), roots] == pytest.approx(1.0)

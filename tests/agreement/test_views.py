@@ -46,7 +46,7 @@ def test_views_bound_the_exact_price_on_both_sides(n, seed, epsilon, gap, covers
     for _ in range(2):  # the second time from the trees found first
         price = views.improve(costs, zero, gap)
         proved = trees.prices(costs, zero)
-        rays = trees.rays(everything) if views.seen.all() else views.rays(everything)
+        rays = trees.rays(everything) if views.seen.all() else views.rays()
         slack = 1e-9 * (np.abs(costs) * rays).sum(axis=1)
         assert (proved.least <= least + slack).all()
         assert ((costs * rays).sum(axis=1) >= least - slack).all()

@@ -9,7 +9,7 @@ import pytest
 
 from ldpopt import native
 from ldpopt.errors import LdpoptError
-from ldpopt.native import Lengths, add_adjoint, kernel_tree, raise_to_products, write_rays
+from ldpopt.native import MOST_UNITS, Lengths, add_adjoint, in_units, kernel_tree, raise_to_products, write_rays
 
 
 @pytest.fixture
@@ -91,10 +91,22 @@ def test_nodes_have_two_or_four_bytes(kind):
 
 def test_losses_of_other_inputs_are_refused():
     rows = np.zeros(5, np.int64), np.zeros(0, np.int32), np.zeros(0)
-    lengths = Lengths(*rows, np.zeros((0, 0)), np.zeros((0, 0), np.float32), False)
+    lengths = Lengths(*rows, np.zeros((0, 0)), np.zeros((0, 0), np.uint16), 1.0, False)
     one, sides = np.zeros(1, np.int64), np.zeros((1, 3), np.int8)
     with pytest.raises(ValueError, match="4 nodes, not 3"):
         write_rays(one, one, np.zeros((1, 3), np.int16), sides, lengths, np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("most", [1e-300, 0.7, 1e6])
+def test_losses_in_units_are_rounded_down(most):
+    table = np.random.default_rng(0).random((7, 7)) * most
+    table[0, 1] = table[2, 2] = np.inf
+    rough, unit = in_units(table)
+    finite = np.isfinite(table)
+    assert (rough[finite] * unit <= table[finite] * (1 + 1e-12)).all()
+    assert (rough[finite] * unit >= table[finite] - 1.001 * unit).all()
+    assert rough.max() == MOST_UNITS == rough[0, 1]
+    assert in_units(np.full((2, 2), np.inf))[1] > 0
 
 
 def test_threads_run_loops_at_the_same_time():

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ldpopt.errors import LdpoptError, StatementError
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int, short_repr
-from ldpopt.native import improve_views
+from ldpopt.native import improve_views, in_units
 from ldpopt.privacy.ties import Mask
 
 LEAST_INPUTS = 600  # number of inputs from which pricing takes long enough to send it to a cluster
@@ -40,9 +40,9 @@ class SharedData:
     handover: Handover
 
     @cached_property
-    def rough(self) -> NDArray[np.float32]:
-        """The table in single precision, computed by each worker."""
-        return self.table.astype(np.float32)
+    def rough(self) -> tuple[NDArray[np.uint16], float]:
+        """The table in units, computed by each worker."""
+        return in_units(self.table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +110,6 @@ def _improved(data: SharedData, block: Block, sums: Float, enough: Float, until:
     roots, costs = data.roots[block.outputs], data.costs[block.outputs]
     for part in np.array_split(rows, max(1, len(rows) // AT_ONCE)):
         if time.time() < until:
-            losses = data.table, data.rough, *data.handover
+            losses = data.table, *data.rough, *data.handover
             pivots += improve_views(part, roots, parent, side, costs, sums, *losses, seen, enough, price)
     return Block(block.outputs, parent, side, seen, price, pivots)

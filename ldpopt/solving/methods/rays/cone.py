@@ -1,7 +1,7 @@
 r"""The cone of private columns: ``p[x] >= exp(-loss) p[x']`` for every tied pair in both directions; its kernels."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads
-from ldpopt.native import Lengths, is_shortest, kernel_tree
+from ldpopt.native import Lengths, in_units, is_shortest, kernel_tree
 from ldpopt.privacy import Ties
 
 # Share of all pairs that are tied from which losses are stored in a table, which is faster to read than lists
@@ -27,9 +27,10 @@ class Cone:
     """Tied pairs with their privacy losses."""
 
     n: int  # number of inputs
-    first: Int  # ordered pairs, sorted; each with its reverse
+    first: Int  # ordered pairs, sorted; each with its reverse; none if there is a table
     second: Int
     loss: Float  # epsilon d of each pair, in nats
+    table: Float = field(default_factory=lambda: np.empty((0, 0)))  # losses of all pairs, infinite without a tie
 
     @classmethod
     def of(cls, ties: Ties, definition: Callable[[], Ties | None] | None = None) -> "Cone":
@@ -38,35 +39,37 @@ class Cone:
         if definition is not None and TABLE_SHARE * ties.n**2 <= len(first) < ties.n * (ties.n - 1):
             return cls.of(definition() or ties)
         loss = float(ties.budget) * (np.ones(len(first)) if ties.distance is None else ties.distance)
-        keys = first * ties.n + second
-        if (keys[1:] >= keys[:-1]).all():
-            return cls(ties.n, first, second, loss)
-        order = np.argsort(keys, kind="stable")
+        if len(first) >= TABLE_SHARE * ties.n**2:
+            table = np.full((ties.n, ties.n), np.inf)
+            table[first, second] = loss
+            return cls.of_table(table)
+        order = np.argsort(first * ties.n + second, kind="stable")
         return cls(ties.n, first[order], second[order], loss[order])
+
+    @classmethod
+    def of_table(cls, table: Float) -> "Cone":
+        """The cone of a table of losses, (n, n), infinite without a tie."""
+        none = np.zeros(0, np.int64)
+        return cls(len(table), none, none, np.zeros(0), table)
+
+    @property
+    def pairs(self) -> int:
+        """Number of ordered pairs that are tied."""
+        return int(np.isfinite(self.table).sum()) if len(self.table) else len(self.first)
 
     @cached_property
     def lengths(self) -> Lengths:
         """The losses in the form that loops in C use."""
-        table = self._table
-        start = np.searchsorted(self.first, np.arange(self.n + 1))  # where the pairs of each first input start
-        neighbor, loss = self.second.astype(np.int32), self.loss
-        if len(table):
-            start, neighbor, loss = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0)
-        return Lengths(start, neighbor, loss, table, table.astype(np.float32), self.is_metric)
-
-    @cached_property
-    def _table(self) -> Float:
-        """Losses of all pairs, infinite without a tie; empty if few pairs are tied."""
-        if len(self.first) < TABLE_SHARE * self.n**2:
-            return np.empty((0, 0))
-        table = np.full((self.n, self.n), np.inf)
-        table[self.first, self.second] = self.loss
-        return table
+        (rough, unit), neighbor = in_units(self.table), self.second.astype(np.int32)
+        start = np.zeros(1, np.int64)
+        if not len(self.table):
+            start = np.searchsorted(self.first, np.arange(self.n + 1))  # where the pairs of each first input start
+        return Lengths(start, neighbor, self.loss, self.table, rough, unit, self.is_metric)
 
     def losses(self, first: Int, second: Int) -> Float:
         """Losses of some pairs, which are tied or in the table."""
-        if len(self._table):
-            return np.asarray(self._table[first, second])
+        if len(self.table):
+            return np.asarray(self.table[first, second])
         wanted = first.astype(np.int64) * self.n + second
         return np.asarray(self.loss[np.searchsorted(self.first * self.n + self.second, wanted)])
 
@@ -75,7 +78,10 @@ class Cone:
         # These chains are the tight ties of the root's kernel column exp(-loss from the root).
         if self.has_shortest_ties:
             return self._kernels_from_table(roots, deadline)
-        graph = csr_array((self.loss, (self.first, self.second)), shape=(self.n, self.n))
+        if len(self.table):
+            graph = csr_array(np.where(np.isinf(self.table), 0.0, self.table))
+        else:
+            graph = csr_array((self.loss, (self.first, self.second)), shape=(self.n, self.n))
         parents = self.no_parents(len(roots))
         depth, size = 0.0, max(1, BLOCK // self.n)
         for begin in range(0, len(roots), size):
@@ -94,7 +100,7 @@ class Cone:
     def has_shortest_ties(self) -> bool:
         """Whether there is a table whose ties are shortest chains, as in a metric; checked for `CHECKED` inputs."""
         # If this is wrong for other inputs, their kernels are not in the cone; the repair corrects that at a cost.
-        if not len(table := self._table):
+        if not len(table := self.table):
             return False
 
         def work(root: int) -> bool:
@@ -107,7 +113,7 @@ class Cone:
     @cached_property
     def is_metric(self) -> bool:
         """Whether all pairs are tied, and each tie is a shortest chain."""
-        table = self._table
+        table = self.table
         return len(table) > 0 and int(np.isinf(table).sum()) == self.n and self.has_shortest_ties
 
     def _kernels_from_table(self, roots: Int, deadline: Deadline) -> tuple[float, NDArray[Any]]:
@@ -116,6 +122,6 @@ class Cone:
         depth = 0.0
         for root, parent in zip(roots.tolist(), parents, strict=True):
             deadline.check("looking for shortest chains of ties")
-            kernel_tree(root, self._table, parent, reached)
+            kernel_tree(root, self.table, parent, reached)
             depth = max(depth, float(reached.max()))
         return depth, parents

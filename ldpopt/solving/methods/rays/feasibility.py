@@ -5,42 +5,36 @@ import numpy as np
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import max_product
-from ldpopt.solving.methods.rays.master import Groups
+from ldpopt.solving.methods.rays.trees import Trees
 
 COVERING_PASSES = 12  # number of times that a point of the covering program is scaled
+NEAR = 1e-3  # smallest entry of a ray, relative to its root's, at whose input a multiplier is lowered
+RAYS_AT_ONCE = 500
 # Largest number of rounds of balancing, and of those that change all columns at once; later ones change parts
 ROUNDS, WHOLE_ROUNDS = 12, 6
 SMALL_ERROR = 0.02  # error of the rows' sums from which on columns are changed in parts
 PARTS, PART_COLUMNS = 8, 40  # largest number of parts of the columns, and smallest number of columns of a part
 MAX_FACTOR = 2.0  # largest intended factor of an entry in one round
 MAX_ERROR = 1e-9  # error of the rows' sums at which to stop
-# Seconds on two cores per column and pair of inputs, estimated high; a round takes two products
-PRODUCT_SECONDS = 2e-10
 
 Entries = tuple[Int, Int, Float]
 
 
-def cover(need: Float, rays: Float, weights: Float, groups: Groups | None = None) -> Float:
+def cover(trees: Trees, need: Float, weights: Float) -> Float:
     """Reductions of the multipliers, (n,), that raise the price of every ray, (m, n), by what it needs, (m,)."""
-    if not (lacking := need > 0).any():
+    if not len(lacking := np.flatnonzero(need > 0)):
         return np.zeros_like(weights)
-    need, parts, total = need[lacking], rays[lacking] * weights, weights
-    if groups is not None:
-        parts, total = groups.summed_rows(parts), groups.summed(weights)
-    near = np.sqrt(parts / total)  # reductions are made where a ray is large
-    near /= near.max(axis=1, keepdims=True)
-    lift = (near * (need / parts.sum(axis=1))[:, None]).max(axis=0)
-    best, least = lift, np.inf
-    for _ in range(COVERING_PASSES):
-        met = need / (parts @ lift)
-        lift = lift * met.max()
-        if (value := float(total @ lift)) < least:
-            best, least = lift, value
-        lift = lift * (near * (met / met.max())[:, None]).max(axis=0)
-    return np.asarray(weights * (best if groups is None else best[groups.number]))
+    need, parts = need[lacking], []
+    for begin in range(0, len(lacking), RAYS_AT_ONCE):
+        rays = trees.rays(lacking[begin : begin + RAYS_AT_ONCE])
+        row, column = np.nonzero(rays >= NEAR)
+        parts.append((begin + row, column, rays[row, column]))
+    row, column, value = (np.concatenate(part) for part in zip(*parts, strict=True))
+    with np.errstate(all="ignore"):  # an output without costs cannot be covered, and is not used
+        return cover_entries(need, (row, column, value), weights)
 
 
-def cover_sparse(need: Float, rays: Entries, weights: Float) -> Float:
+def cover_entries(need: Float, rays: Entries, weights: Float) -> Float:
     """The same for positive needs, and for rays of which only some entries count: their rows, columns and values."""
     row, column, value = rays
     part, near = value * weights[column], np.sqrt(value)
@@ -82,11 +76,6 @@ def balanced(columns: Float, table: Float, deadline: Deadline) -> Float:
             some *= factor[:, None]  # a copy, near which elements of the cone are found
             columns[:, part] = np.sqrt(max_product(kernel, some)) / np.sqrt(max_product(kernel, 1 / some))
     return _with_missing_mass(columns, table)
-
-
-def balancing_seconds(n: int, columns: int) -> float:
-    """How long balancing takes, about."""
-    return 2 * ROUNDS * PRODUCT_SECONDS * n**2 * columns
 
 
 def _with_missing_mass(columns: Float, table: Float) -> Float:

@@ -1,7 +1,6 @@
 """Column generation over rays: the master's multipliers price every output, whose best ray is added (docs, "Rays")."""
 
 import logging
-import time
 from dataclasses import dataclass
 from math import inf
 
@@ -12,8 +11,8 @@ from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import few_threads
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.feasibility import cover
-from ldpopt.solving.methods.rays.master import Groups, Master, cheapest
+from ldpopt.solving.methods.rays.feasibility import balanced, cover
+from ldpopt.solving.methods.rays.master import Master, cheapest
 from ldpopt.solving.methods.rays.trees import Prices, TreeMultipliers, Trees
 from ldpopt.solving.methods.rays.views import Views
 
@@ -31,6 +30,8 @@ MAX_START_ROUNDS = 5  # rounds after which other multipliers are priced, even if
 MASTER_GAP, MAX_MASTER_GAP = 0.1, 0.3  # gap of the master, as a share of the gap of the rays; and its largest value
 MASTER_SHRINK = 0.3  # factor of the master's gap if no output has a new ray
 SLOW_GAP = 1e-2  # gap below which slow rays are continued, because they will soon close it
+# Shares of the initial multipliers that are proved if time is over before all outputs were priced
+LOWER_SHARES = (0.7, 0.55, 0.45, 0.35, 0.25, 0.15)
 PROOFS = 3  # number of attempts to prove a bound at multipliers that were lowered by a covering
 MIN_EXPECTED_GAP = 0.02  # smallest expected gap, as a share of the value, before there is a bound
 VIEW_INPUTS = 150  # number of inputs from which outputs are priced by views, if all inputs are tied as in a metric
@@ -83,12 +84,8 @@ class Generation:
         self.incumbent: Master | None = None  # the master with the best channel so far
         self.stitched: Float | None = None  # (n, m): a channel of patches, which is the best as long as no master is
         self.first_master: Master | None = None  # a master of the rays of patches
-        self.groups: Groups | None = None  # if rows are those of groups, and no bound is expected from all inputs
         self.uses_covering = False
-        self.outputs, self.expected_value = np.arange(len(roots)), 0.0  # the outputs that are priced
-        self.relaxed: Master | None = None  # with groups: the best master, and its value
-        self.relaxed_value = inf
-        self.weights = costs.mean(axis=0) + 1e-300  # of the inputs, in groups and coverings
+        self.weights = costs.mean(axis=0) + 1e-300  # of the inputs, in coverings
         self.views: Views | None = None
         if cone.n >= VIEW_INPUTS and cone.is_metric:
             self.views = Views(self.trees, costs.mean(axis=0))
@@ -96,33 +93,43 @@ class Generation:
         self.master_gap = MASTER_GAP
         self.rounds = self.stalled = 0
         self.log_level = logging.INFO  # of each round
-        self.price_seconds = 0.0
         self.initial_rays = np.empty((0, cone.n))
 
     def start_from(self, rays: Float, sums: Float) -> None:
         """Start from some rays, (k, n), and multipliers, (n,)."""
-        self.initial_rays = np.concatenate([self._kernel_columns(), rays / rays.max(axis=1, keepdims=True)])
+        self.initial_rays = rays / rays.max(axis=1, keepdims=True)
         self.center, self.share = sums, 1.0
+
+    def extend(self, columns: Float, deadline: Deadline) -> None:
+        """Make a channel from columns of the cone, (n, k), whose sums are about 1, and prove a bound at the center."""
+        assert self.views is not None
+        expected, self.uses_covering = float(self.center.sum()), True
+        channel = Master.of_columns(balanced(columns, self.trees.cone.lengths.table, deadline), self.costs)
+        if channel.value < self.value:
+            self.value, self.incumbent = channel.value, channel
+        self.views.expect_covering(self.weights)
+        distance = max(self.value - expected, MIN_EXPECTED_GAP * self.value)
+        self.views.improve(self.costs, self.center, distance, deadline)
+        prices = self.trees.prices(self.costs, self.center)
+        self._prove(self.center + self._shift(prices), deadline)
+        if not self.bound > 0:
+            self._prove_less()
+        if self.proof is not None:
+            self.center, self.center_value, self.share = self.proof[0], self.bound, LATER_SHARE
+
+    def _prove_less(self) -> None:
+        """Prove a bound at lower multipliers without pivots, because time was over before all outputs were priced."""
+        trees, self.trees = self.trees, self.trees.copy()
+        for share in LOWER_SHARES:
+            sums = share * self.center
+            self.trees.reset_to_stars(self.costs, sums)
+            self.keep_proof(sums, self.trees.prices(self.costs, sums))
+        self.trees = trees
 
     @property
     def gap(self) -> float:
-        """Relative gap so far; with groups that of their relaxation."""
-        bound = self._current_bound
-        return self.scale.relative_gap(self.best_value - bound, bound)
-
-    @property
-    def prices_all(self) -> bool:
-        """Whether all outputs are priced; otherwise no bound is proved."""
-        return len(self.outputs) == len(self.roots)
-
-    @property
-    def best_value(self) -> float:
-        """Smallest value so far; with groups that of their relaxation."""
-        return self.value if self.groups is None else min(self.value, self.relaxed_value)
-
-    @property
-    def _current_bound(self) -> float:
-        return self.bound if self.prices_all else self.center_value
+        """Relative gap so far."""
+        return self.scale.relative_gap(self.value - self.bound, self.bound)
 
     def run(self, gap: float, deadline: Deadline = NO_LIMIT, max_pivots: float = inf) -> RaysResult:
         """Do rounds until the gap is reached, nothing improves, time is over, or rays are slow after these pivots."""
@@ -131,18 +138,23 @@ class Generation:
 
     def run_within(self, gap: float, deadline: Deadline = NO_LIMIT, max_pivots: float = inf) -> RaysResult:
         """The same, where BLAS has few threads already."""
-        if self.stitched is not None and is_closed(self.gap, gap):
-            return self._result("gap")
-        is_late = self.stitched is not None and deadline.is_over  # even a first master would take time and memory
-        return self._result("time" if is_late else self._run(gap, deadline, max_pivots))
+        if self.has_gap(gap):
+            return self.result("gap")
+        is_late = self.has_channel and deadline.is_over  # even a first master would take time and memory
+        return self.result("time" if is_late else self._run(gap, deadline, max_pivots))
+
+    @property
+    def has_channel(self) -> bool:
+        """Whether there is a channel, from rounds or from a start."""
+        return self.stitched is not None or self.incumbent is not None
+
+    def has_gap(self, gap: float) -> bool:
+        """Whether there is a channel with this gap."""
+        return self.has_channel and is_closed(self.gap, gap)
 
     def _run(self, gap: float, deadline: Deadline, max_pivots: float) -> str:
         """Do rounds from the first master on; return why they ended."""
-        return self._run_rounds(self._first_master(), gap, deadline, max_pivots)
-
-    def _run_rounds(self, master: Master, gap: float, deadline: Deadline, max_pivots: float) -> str:
-        """Do rounds from this master on; return why they ended."""
-        ending = ""
+        master, ending = self._first_master(), ""
         while not ending and not deadline.is_over:
             master = self._round(master, gap, deadline)
             self.rounds += 1
@@ -160,44 +172,29 @@ class Generation:
 
     def _round(self, master: Master, gap: float, deadline: Deadline) -> Master:
         """Solve the master, price all outputs, and add their rays."""
-        before = self.best_value, self.bound
+        before = self.value, self.bound
         master = self._solved(master, max(min(self.master_gap * self.gap, MAX_MASTER_GAP), 0.1 * gap), deadline)
-        if master.is_feasible:
-            self._keep(master)
-        sums = master.sums
+        if master.is_feasible and master.value < self.value:
+            self.value, self.incumbent = master.value, master
+        sums = master.at.sums
         priced = (1 - self.share) * sums + self.share * self.center
         found, is_exact = self._best_rays(priced, deadline)
-        prices = self.trees.prices(self.costs, priced, self.outputs)
+        prices = self.trees.prices(self.costs, priced)
         shift = self._shift(prices)
         new, cost, rays = self._new_rays(sums, found)
         rises = is_exact and self._bound_rises(prices, sums)
         self._update_bound(priced, prices, shift, deadline, is_exact=is_exact)
         self._adapt(rises, bool(len(new)))
-        self.stalled = 0 if len(new) or (self.best_value, self.bound) != before else self.stalled + 1
+        self.stalled = 0 if len(new) or (self.value, self.bound) != before else self.stalled + 1
         return master.extended(rays.T, cost, new, self.center) if len(new) else master
-
-    def _keep(self, master: Master) -> None:
-        """Keep a feasible master if it is the best one."""
-        if master.groups is not None and master.value < self.relaxed_value:
-            self.relaxed_value, self.relaxed = master.value, master
-        elif master.groups is None and master.value < self.value:
-            self.value, self.incumbent = master.value, master
 
     def _best_rays(self, priced: Float, deadline: Deadline) -> tuple[Float, bool]:
         """Improve all trees for these multipliers; return the rays, and whether they are nearly the best."""
         if self.views is not None:
-            began = time.perf_counter()
-            self.views.improve(self.costs, priced, self._remaining_gap(), deadline, self.outputs)
-            self.price_seconds = max(self.price_seconds, (time.perf_counter() - began) / len(self.outputs))
-            return self.views.rays(self.outputs), not deadline.is_over
+            self.views.improve(self.costs, priced, max(self.value - self.bound, 0.0), deadline)
+            return self.views.rays(), not deadline.is_over
         is_best = self.trees.improve(self.costs, priced, deadline)
-        return self.trees.rays(self.outputs), bool(is_best.all())
-
-    def _remaining_gap(self) -> float:
-        """Distance of value and bound; before there is a bound, its expected value."""
-        if (bound := self._current_bound) > 0:
-            return max(self.best_value - bound, 0.0)
-        return max(self.best_value - self.expected_value, MIN_EXPECTED_GAP * self.best_value)
+        return self.trees.rays(np.arange(len(self.roots))), bool(is_best.all())
 
     def _new_rays(self, sums: Float, rays: Float) -> tuple[Int, Float, Float]:
         """Outputs, costs and entries of the rays with negative prices at the master's multipliers."""
@@ -214,26 +211,23 @@ class Generation:
         found = master.solved(gap, floor, deadline)
         if found.is_feasible or deadline.is_over or self.stalled < STALLED_MASTER:
             return found
-        return Master.start(found.rays, found.cost, found.output, found.groups).solved(gap, floor, deadline)
+        return Master.start(found.rays, found.cost, found.output).solved(gap, floor, deadline)
 
     def _shift(self, prices: Prices) -> Float:
         """A change of the multipliers, (n,), that makes negative prices about 0."""
         if not self.uses_covering:
             return np.full(len(self.center), min(0.0, float((prices.least / prices.total).min())))
-        need = np.maximum(-prices.least[self.outputs], 0.0)
-        with np.errstate(all="ignore"):  # an output without costs cannot be covered, and is not used
-            return -cover(need, self.trees.rays(self.outputs), self.weights, self.groups)
+        return -cover(self.trees, np.maximum(-prices.least, 0.0), self.weights)
 
     def _update_bound(self, priced: Float, prices: Prices, shift: Float, deadline: Deadline, *, is_exact: bool) -> None:
         """Update bound and center from the prices at ``priced``; the center only if they are nearly exact."""
-        bound = self.keep_proof(priced, prices) if self.prices_all else 0.0
+        bound = self.keep_proof(priced, prices)
         shifted = float((priced + shift).sum()) if is_exact else -inf
-        if self.prices_all and shifted > max(bound, self.bound):
+        if shifted > max(bound, self.bound):
             self._prove(priced + shift, deadline)
-        sparse = bound if self.groups is None else -inf  # changes of few inputs are no multipliers of groups
-        if max(sparse, shifted) > self.center_value:
-            self.center_value = max(sparse, shifted)
-            self.center = priced + (prices.share if sparse >= shifted else shift)
+        if max(bound, shifted) > self.center_value:
+            self.center_value = max(bound, shifted)
+            self.center = priced + (prices.share if bound >= shifted else shift)
 
     def keep_proof(self, sums: Float, prices: Prices) -> float:
         """The bound that the prices of all outputs at ``sums`` prove; keep its proof if it is the best so far."""
@@ -249,7 +243,7 @@ class Generation:
             wrong = np.flatnonzero(prices.least < 0)
             if self.views is None or not self.uses_covering or not len(wrong) or deadline.is_over:
                 break
-            self.views.improve(self.costs, sums, self._remaining_gap(), deadline, wrong)
+            self.views.improve(self.costs, sums, max(self.value - self.bound, 0.0), deadline, wrong)
             sums = sums + self._shift(self.trees.prices(self.costs, sums))
 
     def _adapt(self, rises: bool, has_new: bool) -> None:
@@ -267,7 +261,7 @@ class Generation:
 
     def _bound_rises(self, prices: Prices, sums: Float) -> bool:
         """Whether the bound rises towards ``sums``: its supergradient is 1 less the rays in use, one per root."""
-        order = self.outputs[np.argsort(-prices.least[self.outputs], kind="stable")]
+        order = np.argsort(-prices.least, kind="stable")
         used = np.full(len(self.center), -1)
         used[self.roots[order]] = order
         used = used[used >= 0]
@@ -275,20 +269,28 @@ class Generation:
         return bool(step.sum() - (self.trees.rays(used) @ step).sum() > 0)
 
     def _first_master(self) -> Master:
-        """A master of the initial rays, or of kernel columns."""
+        """A master of kernel columns and the initial rays; from the best channel on, if there is one."""
         if self.first_master is not None:
             return self.first_master
-        rays = self.initial_rays if len(self.initial_rays) else self._kernel_columns()
-        return Master.of_rays(rays, self.costs, self.groups)
+        rays = np.concatenate([self._kernel_columns(), self.initial_rays])
+        if self.incumbent is None:
+            return Master.of_rays(rays, self.costs)
+        output, cost = cheapest(self.costs, rays)
+        return self.incumbent.restarted(self.center).extended(rays.T, cost, output, self.center)
 
     def _kernel_columns(self) -> Float:
-        """Kernel columns and those of the exponential mechanism, as rows; only before the first pivot."""
-        kernels = self.trees.rays(np.arange(len(self.roots)))
+        """Kernel columns and those of the exponential mechanism, as rows; without views before the first pivot only."""
+        if self.views is None:
+            kernels = self.trees.rays(np.arange(len(self.roots)))
+        else:
+            kernels = np.exp(-self.views.table[self.roots])
+            kernels[np.arange(len(self.roots)), self.roots] = 1.0  # the table has no loss of an input to itself
         half = np.sqrt(kernels)
         columns = half / half.sum(axis=0)  # private, as entries and sums each change by exp(loss / 2) at most
         return np.concatenate([kernels, columns])
 
-    def _result(self, ending: str) -> RaysResult:
+    def result(self, ending: str) -> RaysResult:
+        """The best channel so far, and the multipliers of the best bound."""
         m, n = self.costs.shape
         if self.incumbent is None and self.stitched is not None:
             channel = self.stitched
@@ -302,6 +304,6 @@ class Generation:
             sums, pairs = np.zeros(n), TreeMultipliers(self.trees.cone, none, none, none, np.zeros(0))
         else:
             sums, trees = self.proof
-            spare = UNPROVED_SHARE * min(self.best_value - self.bound, self.bound)
+            spare = UNPROVED_SHARE * min(self.value - self.bound, self.bound)
             pairs = trees.multipliers(self.costs, sums, spare / n)
         return RaysResult(channel, sums, pairs, self.gap, self.rounds, ending)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
-from scipy.sparse import csr_array
 
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float, Int
@@ -27,36 +26,6 @@ STEP_SECONDS = 5e-11  # seconds of an iteration per ray and pair of rows; no ite
 MAX_SHARE = 0.99  # largest weight of feasible multipliers in the start of the next master
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Groups of nearby inputs, whose weighted row sums are 1 on average only: a relaxation with fewer rows."""
-
-    number: Int  # (n,): the group of every input; none is empty
-    weight: Float  # (n,): weight of every input in its group
-
-    @classmethod
-    def of(cls, number: Int, weights: Float) -> Groups:
-        """Groups with weights in proportion to some positive numbers."""
-        return cls(number, weights / np.bincount(number, weights)[number])
-
-    def averages(self, rays: Float) -> Float:
-        """Average entries of each group, shape (groups, k), of rays that are columns."""
-        return np.asarray(csr_array((self.weight, (self.number, np.arange(len(self.number))))) @ rays)
-
-    def distributed(self, sums: Float) -> Float:
-        """Multipliers of all inputs, shape (n,), from those of the groups."""
-        return np.asarray(self.weight * sums[self.number])
-
-    def summed(self, sums: Float) -> Float:
-        """Multipliers of the groups from those of all inputs: the inverse of `distributed`."""
-        return np.asarray(np.bincount(self.number, sums), float)
-
-    def summed_rows(self, rows: Float) -> Float:
-        """Sums of each row's entries over each group, shape (rows, groups)."""
-        n = len(self.number)
-        return np.asarray((csr_array((np.ones(n), (self.number, np.arange(n)))) @ rows.T).T)
-
-
 @dataclass(frozen=True)
 class MasterPoint(Point):
     """Weights of the rays, multipliers of the row sums, and reduced costs of the rays."""
@@ -73,21 +42,21 @@ class MasterPoint(Point):
 class MasterSystem(NewtonSystem[MasterPoint]):
     """The normal equations of one iteration, factored."""
 
-    def __init__(self, rows: Float, cost: Float, at: MasterPoint) -> None:
-        self.rows, self.at = rows, at
+    def __init__(self, rays: Float, cost: Float, at: MasterPoint) -> None:
+        self.rays, self.at = rays, at
         self.scale = at.weights / at.reduced
-        self.primal = 1 - rows @ at.weights
-        self.dual = cost - at.sums @ rows - at.reduced
-        self.factor = Factor(dsyrk(1.0, (rows * np.sqrt(self.scale)).T, trans=1, lower=1))
+        self.primal = 1 - rays @ at.weights
+        self.dual = cost - at.sums @ rays - at.reduced
+        self.factor = Factor(dsyrk(1.0, (rays * np.sqrt(self.scale)).T, trans=1, lower=1))
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> MasterPoint:
         """Newton step towards products changed by ``aims``."""
         part = self.scale * self.dual - aims[0] / self.at.reduced
-        sums = self.factor.solve(self.primal + self.rows @ part)
-        weights = self.scale * (sums @ self.rows) - part
+        sums = self.factor.solve(self.primal + self.rays @ part)
+        weights = self.scale * (sums @ self.rays) - part
         if refine:
-            more = self.factor.solve(self.primal - self.rows @ weights)
-            sums, weights = sums + more, weights + self.scale * (more @ self.rows)
+            more = self.factor.solve(self.primal - self.rays @ weights)
+            sums, weights = sums + more, weights + self.scale * (more @ self.rays)
         return MasterPoint(weights, sums, (aims[0] - self.at.reduced * weights) / self.at.weights)
 
 
@@ -99,27 +68,24 @@ class Master:
     cost: Float  # (k,)
     output: Int  # (k,): the output of each ray
     at: MasterPoint
-    groups: Groups | None  # None: every input has a row
-    rows: Float  # (g, k): the rays, or their averages over the groups
 
     @classmethod
-    def start(cls, rays: Float, cost: Float, output: Int, groups: Groups | None = None) -> Master:
+    def start(cls, rays: Float, cost: Float, output: Int) -> Master:
         """A master at a point with multipliers below all costs."""
-        rows = rays if groups is None else groups.averages(rays)
-        price = cost / rows.sum(axis=0)
-        sums = np.full(len(rows), price.min() - (float(np.abs(price).mean()) or 1.0))
-        weights = np.full(len(cost), 1 / float(rows.sum(axis=1).mean()))
-        return cls(rays, cost, output, MasterPoint(weights, sums, cost - sums @ rows), groups, rows)
+        price = cost / rays.sum(axis=0)
+        sums = np.full(len(rays), price.min() - (float(np.abs(price).mean()) or 1.0))
+        weights = np.full(len(cost), 1 / float(rays.sum(axis=1).mean()))
+        return cls(rays, cost, output, MasterPoint(weights, sums, cost - sums @ rays))
 
     @classmethod
-    def of_rays(cls, rays: Float, costs: Float, groups: Groups | None) -> Master:
+    def of_rays(cls, rays: Float, costs: Float) -> Master:
         """A master of rays (k, n), each for the output with the smallest cost, and of the best constant columns."""
         output, cost = cheapest(costs, rays)
         total = costs.sum(axis=1)
         constant = np.argsort(total, kind="stable")[:CONSTANTS]
         rays = np.concatenate([rays, np.ones((len(constant), rays.shape[1]))])
         cost, output = np.concatenate([cost, total[constant]]), np.concatenate([output, constant])
-        return cls.start(rays.T.copy(), cost, output, groups)
+        return cls.start(rays.T.copy(), cost, output)
 
     @classmethod
     def of_columns(cls, columns: Float, costs: Float) -> Master:
@@ -128,31 +94,12 @@ class Master:
         columns, weights = columns[:, weights > 0], weights[weights > 0]
         rays = columns / weights
         output, cost = cheapest(costs, np.ascontiguousarray(rays.T))
-        return cls(rays, cost, output, MasterPoint(weights, np.zeros(len(rays)), cost), None, rays)
+        return cls(rays, cost, output, MasterPoint(weights, np.zeros(len(rays)), cost))
 
-    def restarted(self, sums: Float, groups: Groups | None) -> Master:
-        """The same rays and weights, with other multipliers of all inputs and other groups."""
-        rows = self.rays if groups is None else groups.averages(self.rays)
-        sums = sums if groups is None else groups.summed(sums)
-        reduced = np.maximum(self.cost - sums @ rows, LEAST_SLACK)
-        return Master(self.rays, self.cost, self.output, MasterPoint(self.at.weights, sums, reduced), groups, rows)
-
-    @staticmethod
-    def seconds(rows: int, steps: int) -> float:
-        """How long some steps take with this many rows and the usual number of rays, about."""
-        return steps * STEP_SECONDS * FEW_KEPT * rows**3
-
-    def columns(self, share: float) -> Float:
-        """The largest columns, shape (n, k), whose entries sum to a share of all entries."""
-        total = self.at.weights * self.rays.sum(axis=0)
-        order = np.argsort(-total)
-        used = order[: 1 + np.searchsorted(np.cumsum(total[order]), share * total.sum())]
-        return np.asarray(self.rays[:, used] * self.at.weights[used])
-
-    @property
-    def sums(self) -> Float:
-        """Multipliers of all inputs."""
-        return self.at.sums if self.groups is None else self.groups.distributed(self.at.sums)
+    def restarted(self, sums: Float) -> Master:
+        """The same rays and weights, with other multipliers."""
+        reduced = np.maximum(self.cost - sums @ self.rays, LEAST_SLACK)
+        return replace(self, at=MasterPoint(self.at.weights, sums, reduced))
 
     @property
     def value(self) -> float:
@@ -162,15 +109,15 @@ class Master:
     @property
     def is_feasible(self) -> bool:
         """Whether the rows sum to 1, up to rounding."""
-        return float(np.abs(1 - self.rows @ self.at.weights).max()) <= MAX_RESIDUAL
+        return float(np.abs(1 - self.rays @ self.at.weights).max()) <= MAX_RESIDUAL
 
     def solved(self, gap: float, floor: float, deadline: Deadline) -> Master:
         """Improve the point to a relative gap, relative to at least ``floor``."""
 
         def measure(at: MasterPoint) -> tuple[float, float]:
-            error = np.abs(1 - self.rows @ at.weights)
+            error = np.abs(1 - self.rays @ at.weights)
             value, bound = float(self.cost @ at.weights), float(at.sums.sum())
-            wrong = float(np.maximum(at.sums @ self.rows - self.cost, 0.0) @ at.weights + error @ np.abs(at.sums))
+            wrong = float(np.maximum(at.sums @ self.rays - self.cost, 0.0) @ at.weights + error @ np.abs(at.sums))
             distance = abs(value - bound) + wrong + float(error.sum())
             if not math.isfinite(distance):
                 return math.inf, math.inf
@@ -179,11 +126,11 @@ class Master:
         found = follow_path(
             self.at,
             measure,
-            lambda at: MasterSystem(self.rows, self.cost, at),
+            lambda at: MasterSystem(self.rays, self.cost, at),
             gap=gap,
             steps=STEPS,
-            stalled_steps=STALLED_STEPS if self.is_feasible or self.groups is not None else STALLED_START_STEPS,
-            deadline=deadline.before(STEP_SECONDS * self.rows.size * len(self.rows)),
+            stalled_steps=STALLED_STEPS if self.is_feasible else STALLED_START_STEPS,
+            deadline=deadline.before(STEP_SECONDS * self.rays.size * len(self.rays)),
         )
         return replace(self, at=found.point)
 
@@ -196,38 +143,39 @@ class Master:
     def extended(self, rays: Float, cost: Float, output: Int, inner: Float) -> Master:
         """Add rays, (n, k), and move the multipliers towards feasible ones ``inner``, (n,), until they are feasible."""
         mean = self.at.products / len(self.cost)
-        wider, added = self._pruned(), rays
-        if self.groups is not None:
-            added, inner = self.groups.averages(rays), self.groups.summed(inner)
-        whole = np.concatenate([wider.rays, rays], axis=1)
-        rows = whole if self.groups is None else np.concatenate([wider.rows, added], axis=1)
+        wider = self._pruned()
+        rays = np.concatenate([wider.rays, rays], axis=1)
         cost = np.concatenate([wider.cost, cost])
-        reduced, feasible = cost - wider.at.sums @ rows, cost - inner @ rows
+        reduced, feasible = cost - wider.at.sums @ rays, cost - inner @ rays
         least = max(MIN_SLACK * float(np.abs(reduced).mean()), LEAST_SLACK)
         low = np.flatnonzero(reduced < least)
         lack, room = least - reduced[low], feasible[low] - reduced[low]
         share = MAX_SHARE if (lack >= MAX_SHARE * room).any() else float((lack / room).max(initial=0.0))
         sums = (1 - share) * wider.at.sums + share * inner
-        reduced = np.maximum(cost - sums @ rows, 0.01 * least)
+        reduced = np.maximum(cost - sums @ rays, 0.01 * least)
         weights = np.append(wider.at.weights, np.zeros(len(cost) - len(wider.cost)))
-        weights = np.maximum(weights, np.minimum(mean / reduced, 0.01 / float(rows.sum(axis=0).mean())))
+        weights = np.maximum(weights, np.minimum(mean / reduced, 0.01 / float(rays.sum(axis=0).mean())))
         point = MasterPoint(weights, sums, reduced)
-        return Master(whole, cost, np.append(wider.output, output), point, self.groups, rows)
+        return Master(rays, cost, np.append(wider.output, output), point)
 
     def _pruned(self) -> Master:
         """Drop the rays that are least likely to be used, if there are too many."""
-        n, k = self.rows.shape
+        n, k = self.rays.shape
         full, kept = (FULL, KEPT) if n < LARGE else (FEW_FULL, FEW_KEPT)
         if k <= full * n:
             return self
         return self.restricted(np.sort(np.argsort(self.at.reduced / self.at.weights)[: int(kept * n)]))
 
+    def largest(self, share: float) -> Master:
+        """The master of the largest columns, whose entries sum to a share of all entries."""
+        total = self.at.weights * self.rays.sum(axis=0)
+        order = np.argsort(-total)
+        return self.restricted(order[: 1 + np.searchsorted(np.cumsum(total[order]), share * total.sum())])
+
     def restricted(self, keep: Any) -> Master:
         """The master of some rays, with positions or a mask."""
         at = MasterPoint(self.at.weights[keep], self.at.sums, self.at.reduced[keep])
-        rays = np.ascontiguousarray(self.rays[:, keep])
-        rows = rays if self.groups is None else np.ascontiguousarray(self.rows[:, keep])
-        return Master(rays, self.cost[keep], self.output[keep], at, self.groups, rows)
+        return Master(np.ascontiguousarray(self.rays[:, keep]), self.cost[keep], self.output[keep], at)
 
 
 def cheapest(costs: Float, rays: Float) -> tuple[Int, Float]:

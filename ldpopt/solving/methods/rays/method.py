@@ -13,7 +13,7 @@ from ldpopt.auditing.exact_matrices import ULPS
 from ldpopt.certificate.program_bound import Multipliers, PairRows
 from ldpopt.errors import NotRepresentableError
 from ldpopt.foundation.deadline import Deadline
-from ldpopt.foundation.numbers import Float, require_memory
+from ldpopt.foundation.numbers import MEMORY_SHARE, Float, memory, require_memory
 from ldpopt.foundation.threads import cores
 from ldpopt.problem.problem import Problem
 from ldpopt.solvers import Outcome, Status
@@ -32,15 +32,17 @@ STAKE_SHARE = 100  # the gap is relative to at least the range of values divided
 MAX_LOSS = 600.0  # largest privacy loss between two inputs; beyond it ratios of a ray's entries overflow
 # Seconds after the last round: per entry (rows), and per pair and output (repair, audit; on two cores half of it)
 ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 2e-9
-# Memory per entry of the channel, including the certificate (measured with a grid of 900 inputs); with patches alone
-ENTRY_BYTES, PATCHES_BYTES = 500.0, 170.0
-WHOLE = 3000  # number of inputs of a graph beyond which patches alone are solved
+# Memory per entry of the channel, including the certificate (measured with a grid of 900 inputs); without rounds of all
+# inputs (measured with 10 000 inputs)
+ENTRY_BYTES, START_BYTES = 500.0, 130.0
+WHOLE = 3000  # number of inputs beyond which patches or an extended channel are expected to suffice
 UNLISTED = 9e6  # number of entries above which the program of an answer has no privacy rows, which take most memory
+START_SHARE = 0.15  # share of the outputs, and of this time, that an extended channel uses, about
 # Seconds from which the slowness of a busy machine is measured, and its largest value
 MIN_MEASURED, MAX_SLOWNESS = 0.2, 4.0
 # Reasons to stop, in words
 ENDINGS = {"gap": "the gap is reached", "stalled": "the gap does not shrink any more"}
-ENDINGS |= {"slow": "slow", "time": "time limit"}
+ENDINGS |= {"slow": "slow", "time": "time limit", "memory": "rounds of all inputs need more memory"}
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,9 @@ class Rays(Method):
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
         """Generate rays; the answer always has a private channel and its gap."""
-        from ldpopt.solving.methods.rays.coarse import coarse_start
+        from ldpopt.solving.methods.rays.coarse import start_from_coarse
         from ldpopt.solving.methods.rays.cone import Cone
+        from ldpopt.solving.methods.rays.generation import Generation
         from ldpopt.solving.methods.rays.patches import start_from_patches
 
         if task.form.ties is None:
@@ -87,23 +90,28 @@ class Rays(Method):
         # For every output, the input with the largest gain from it, compared with that input's best output.
         roots = (gain - gain.max(axis=1, keepdims=True)).argmax(axis=0)
         del gain
-        work = coarse_start(cone, costs, roots, scale, task.deadline, client=task.executor)
+        gap = GAP if task.gap is None else task.gap
+        work = Generation(cone, costs, roots, scale, task.deadline)
         if not work.trees.depth < MAX_LOSS:
             what = f"two inputs have a privacy loss of {work.trees.depth:.6g} nats; rays resolve up to {MAX_LOSS:g}"
             raise NotRepresentableError(what, do='use solver="highs"')
-        gap = GAP if task.gap is None else task.gap
+        start_from_coarse(work, gap, _before_repair(task.deadline, task.form, START_SHARE), task.executor)
         start_from_patches(work, gap, task.deadline)
         has_successor = task.form.fits_graph_interior(task.limits)
-        max_pivots = task.limits.rays_pivots * len(cone.first) if has_successor else inf
+        max_pivots = task.limits.rays_pivots * cone.pairs if has_successor else inf
         seconds, processor_seconds = time.perf_counter() - began[0], time.process_time() - began[1]
         # Elapsed seconds per second of processor time, on a busy machine; 1 if the time is too short to measure.
         slowness = 1.0 if seconds < MIN_MEASURED else min(max(seconds / processor_seconds, 1.0), MAX_SLOWNESS)
         until = _before_repair(task.deadline, task.form, slowness)
-        if work.stitched is None:
+        if not work.has_channel:
             until.check("leaving time for repair and audit")
-        found = work.run(gap, until, max_pivots)
+        needed = ENTRY_BYTES * task.form.entries if task.form.n > WHOLE and not work.has_gap(gap) else 0.0
+        if not work.has_channel:
+            require_memory(needed, f"rounds of {task.form.n} inputs and {task.form.m} outputs")
+        is_small = needed <= MEMORY_SHARE * memory()
+        found = work.run(gap, until, max_pivots) if is_small else work.result("memory")
         is_optimal = found.ending == "gap" or found.gap <= ACCEPTED_GAP
-        status = Status.OPTIMAL if is_optimal else Status.LIMIT if found.ending == "time" else Status.FAILED
+        status = Status.OPTIMAL if is_optimal else Status.LIMIT if found.ending in ("time", "memory") else Status.FAILED
         message = f"{found.rounds} rounds, gap {found.gap:.1e}, {ENDINGS[found.ending]}"
         used_executor = work.views is not None and work.views.cluster is not None
         del work, costs  # large arrays
@@ -139,18 +147,17 @@ def _unlisted_answer(problem: Problem, found: RaysResult, sums: Float, unit: flo
 
 
 def _bytes(form: ProblemForm) -> float:
-    """Memory for a problem, about; with patches alone if fewer than a tenth of all pairs are tied."""
-    has_few_ties = 0 < 5 * form.pair_nonzeros < form.n * form.entries
-    return (PATCHES_BYTES if form.n > WHOLE and has_few_ties else ENTRY_BYTES) * form.entries
+    """Memory for a problem, about."""
+    return (START_BYTES if form.n > WHOLE else ENTRY_BYTES) * form.entries
 
 
-def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float) -> Deadline:
-    """An earlier deadline, which leaves time for the rows, the repair and the audit."""
+def _before_repair(deadline: Deadline, form: ProblemForm, factor: float) -> Deadline:
+    """An earlier deadline, which leaves time for the rows, the repair and the audit, times a factor."""
     ties = form.ties
     is_graph = ties is None or ties.distance is None or bool((ties.distance == 1).all())
     pairs = form.n**2 if not is_graph or ties is None or ties.first is None else len(ties.first)
     shared = PAIR_SECONDS * pairs * form.m / min(cores(), 2)
-    return deadline.before(slowness * (ENTRY_SECONDS * form.entries + shared))
+    return deadline.before(factor * (ENTRY_SECONDS * form.entries + shared))
 
 
 def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:

@@ -15,7 +15,7 @@ from ldpopt.foundation.threads import few_threads, in_threads
 from ldpopt.native import raise_columns
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.feasibility import cover_sparse
+from ldpopt.solving.methods.rays.feasibility import cover
 from ldpopt.solving.methods.rays.generation import Generation, Scale
 from ldpopt.solving.methods.rays.master import Master
 
@@ -29,8 +29,6 @@ PATCH_SHARE = 0.25  # gap of a patch, as a share of the gap of the start
 FURTHER = 0.3  # factor of the gap of the start if a larger one was reached
 TIME_SHARE = 0.7  # largest share of the remaining time for the patches
 PROOFS = 4  # number of times that multipliers are lowered where prices are negative
-NEAR = 1e-3  # smallest entry of a ray, relative to its root's, at whose input a multiplier is lowered
-RAYS_AT_ONCE = 500
 # Balancing: largest number of rounds, number of columns that are changed together, power of the sums' reciprocals, and
 # error of the sums at which to stop, as a share of the gap
 ROUNDS, COLUMNS, POWER, ERROR_SHARE = 40, 64, 1.5, 3e-4
@@ -157,7 +155,7 @@ class _Stitched:
         for part in np.array_split(np.arange(len(output)), 1 + len(output) // COLUMNS):
             rays[:, part] = self._raised(rays[:, part])
         cost = np.einsum("kx,xk->k", self.work.costs[output], rays)
-        start = Master.of_columns(self.channel, self.work.costs).restarted(self.work.center, None)
+        start = Master.of_columns(self.channel, self.work.costs).restarted(self.work.center)
         return start.extended(rays, cost, output, self.work.center)
 
     def prove(self, deadline: Deadline) -> None:
@@ -170,19 +168,9 @@ class _Stitched:
             prices, before = work.trees.prices(work.costs, sums), work.bound
             if work.keep_proof(sums, prices) > before:
                 work.center, work.center_value = sums + prices.share, work.bound
-            if not len(lacking := np.flatnonzero(prices.least < 0)):
+            if not (prices.least < 0).any():
                 return
-            sums = sums - self._lowered(lacking, -prices.least[lacking])
-
-    def _lowered(self, outputs: Int, need: Float) -> Float:
-        """Reductions, (n,), that raise each output's price by what it needs, if its ray stays the best."""
-        parts = []
-        for begin in range(0, len(outputs), RAYS_AT_ONCE):
-            rays = self.work.trees.rays(outputs[begin : begin + RAYS_AT_ONCE])
-            row, column = np.nonzero(rays >= NEAR)
-            parts.append((begin + row, column, rays[row, column]))
-        row, column, value = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return cover_sparse(need, (row, column, value), self.work.weights)
+            sums = sums - cover(work.trees, np.maximum(-prices.least, 0.0), work.weights)
 
     def balance(self, error: float, deadline: Deadline) -> None:
         """Change the columns until all rows sum to 1: rows are scaled, and columns raised into the cone, in turns."""

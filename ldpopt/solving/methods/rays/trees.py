@@ -96,8 +96,8 @@ class Trees:
         self.pivots += sum(in_threads(work, self.chunks))
         return is_best
 
-    def prices(self, costs: Float, priced: Float, outputs: Int | None = None) -> Prices:
-        """Prices of outputs (default: all) at the multipliers ``priced``; their trees need not be optimal."""
+    def prices(self, costs: Float, priced: Float) -> Prices:
+        """Prices of all outputs at the multipliers ``priced``; their trees need not be optimal."""
         found = np.zeros((2, len(self.roots)))
 
         def work(outputs: Int) -> Float:
@@ -105,7 +105,7 @@ class Trees:
             price_trees(outputs, *self.forest, costs, priced, self.cone.lengths, share, found)
             return share
 
-        share = np.min(in_threads(work, self.chunks if outputs is None else self.parts(outputs)), axis=0)
+        share = np.min(in_threads(work, self.chunks), axis=0)
         return Prices(share, *found)
 
     def multipliers(self, costs: Float, sums: Float, spare: float = 0.0) -> TreeMultipliers:

@@ -54,7 +54,8 @@ class Views:
         def work(part: Int) -> int:
             if deadline.is_over:
                 return 0
-            arrays = costs, sums, self.table, trees.cone.lengths.rough, *self.handover
+            lengths = trees.cone.lengths
+            arrays = costs, sums, self.table, lengths.rough, lengths.unit, *self.handover
             return improve_views(part, *trees.forest, *arrays, self.seen, enough, price)
 
         trees.pivots += sum(in_threads(work, chunks))
@@ -78,16 +79,15 @@ class Views:
             trees.pivots += block.pivots
         return price
 
-    def rays(self, outputs: Int) -> Float:
-        """Rays of some outputs, shape (len(outputs), n)."""
-        trees = self.trees
-        rays = np.empty((len(outputs), trees.cone.n))
+    def rays(self) -> Float:
+        """Rays of all outputs, shape (m, n)."""
+        trees, count = self.trees, len(self.trees.roots)
+        rays = np.empty((count, trees.cone.n))
 
         def work(part: Int) -> None:
-            write_extended_rays(outputs[part], *trees.forest, self.table, self.seen, rays[part[0] : part[-1] + 1])
+            write_extended_rays(part, *trees.forest, self.table, self.seen, rays[part[0] : part[-1] + 1])
 
-        if len(outputs):
-            in_threads(work, np.array_split(np.arange(len(outputs)), 1 + len(outputs) // 20))
+        in_threads(work, np.array_split(np.arange(count), 1 + count // 20))
         return rays
 
 
