@@ -34,7 +34,6 @@ class HereClient:
 @pytest.fixture
 def small_is_large(monkeypatch):
     monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
-    monkeypatch.setattr(coarse, "MANY", 60)
     monkeypatch.setattr(coarse, "LEAST_INPUTS", 60)
 
 

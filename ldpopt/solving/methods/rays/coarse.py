@@ -22,6 +22,7 @@ COARSE_GAP = 0.02  # relative gap to which this problem is solved
 # which costs less, and is done again with all aims multiplied by `FURTHER` if that was not enough
 NEAR, NEAR_LARGE, MOST = 2.0, 3.0, 2 / 3
 LARGE, FURTHER = 3000, 0.6
+ROUGH = 10  # then prices are proved as for this multiple of the gap; the bound loses a quarter of what is not proved
 EXTENDED_GAP = 0.35  # gap of a coarse channel that is extended, as a share of the gap
 USED = 0.99  # share of all entries of a coarse channel that its extended columns have
 TIME_SHARE = 0.5  # largest share of the remaining time for the coarse problem
@@ -42,7 +43,7 @@ def start_from_coarse(work: Generation, gap: float, deadline: Deadline, client: 
         columns = _solve_coarse(work, chosen, far, coarse_gap, deadline, client)
         if not is_near or columns is None:
             return
-        work.extend(columns, deadline)
+        work.extend(columns, ROUGH * gap if is_large else 0.0, deadline)
         LOG.info("rays: extended channel, gap %.2e", work.gap)
         if work.has_gap(gap) or not is_large or deadline.is_over:
             return

@@ -33,7 +33,6 @@ SLOW_GAP = 1e-2  # gap below which slow rays are continued, because they will so
 # Shares of the initial multipliers that are proved if time is over before all outputs were priced
 LOWER_SHARES = (0.7, 0.55, 0.45, 0.35, 0.25, 0.15)
 PROOFS = 3  # number of attempts to prove a bound at multipliers that were lowered by a covering
-MIN_EXPECTED_GAP = 0.02  # smallest expected gap, as a share of the value, before there is a bound
 VIEW_INPUTS = 150  # number of inputs from which outputs are priced by views, if all inputs are tied as in a metric
 
 
@@ -100,15 +99,18 @@ class Generation:
         self.initial_rays = rays / rays.max(axis=1, keepdims=True)
         self.center, self.share = sums, 1.0
 
-    def extend(self, columns: Float, deadline: Deadline) -> None:
-        """Make a channel from columns of the cone, (n, k), whose sums are about 1, and prove a bound at the center."""
+    def extend(self, columns: Float, gap: float, deadline: Deadline) -> None:
+        """Make a channel from columns of the cone, (n, k), whose sums are about 1, and prove a bound at the center.
+
+        Prices are proved as for this relative gap, or as for the expected one if that is larger.
+        """
         assert self.views is not None
-        expected, self.uses_covering = float(self.center.sum()), True
+        self.uses_covering = True
         channel = Master.of_columns(balanced(columns, self.trees.cone.lengths.table, deadline), self.costs)
         if channel.value < self.value:
             self.value, self.incumbent = channel.value, channel
         self.views.expect_covering(self.weights)
-        distance = max(self.value - expected, MIN_EXPECTED_GAP * self.value)
+        distance = max(self.value - float(self.center.sum()), gap * self.value)
         self.views.improve(self.costs, self.center, distance, deadline)
         prices = self.trees.prices(self.costs, self.center)
         self._prove(self.center + self._shift(prices), deadline)
