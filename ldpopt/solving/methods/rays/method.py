@@ -33,11 +33,11 @@ MAX_LOSS = 600.0  # largest privacy loss between two inputs; beyond it ratios of
 # Seconds after the last round: per entry (rows), and per pair and output (repair, audit; on two cores half of it)
 ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 2e-9
 # Memory per entry of the channel, including the certificate (measured with a grid of 900 inputs); without rounds of all
-# inputs (measured with 10 000 inputs)
-ENTRY_BYTES, START_BYTES = 500.0, 130.0
+# inputs (measured with a city of 3001)
+ENTRY_BYTES, START_BYTES = 500.0, 180.0
 WHOLE = 3000  # number of inputs beyond which patches or an extended channel are expected to suffice
 UNLISTED = 9e6  # number of entries above which the program of an answer has no privacy rows, which take most memory
-START_SHARE = 0.15  # share of the outputs, and of this time, that an extended channel uses, about
+START_SHARE = 0.15  # share of the outputs that an extended channel uses, about
 # Seconds from which the slowness of a busy machine is measured, and its largest value
 MIN_MEASURED, MAX_SLOWNESS = 0.2, 4.0
 # Reasons to stop, in words
@@ -95,7 +95,7 @@ class Rays(Method):
         if not work.trees.depth < MAX_LOSS:
             what = f"two inputs have a privacy loss of {work.trees.depth:.6g} nats; rays resolve up to {MAX_LOSS:g}"
             raise NotRepresentableError(what, do='use solver="highs"')
-        start_from_coarse(work, gap, _before_repair(task.deadline, task.form, START_SHARE), task.executor)
+        start_from_coarse(work, gap, _before_repair(task.deadline, task.form, 1.0, START_SHARE), task.executor)
         start_from_patches(work, gap, task.deadline)
         has_successor = task.form.fits_graph_interior(task.limits)
         max_pivots = task.limits.rays_pivots * cone.pairs if has_successor else inf
@@ -151,13 +151,14 @@ def _bytes(form: ProblemForm) -> float:
     return (START_BYTES if form.n > WHOLE else ENTRY_BYTES) * form.entries
 
 
-def _before_repair(deadline: Deadline, form: ProblemForm, factor: float) -> Deadline:
-    """An earlier deadline, which leaves time for the rows, the repair and the audit, times a factor."""
+def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float, used: float = 1.0) -> Deadline:
+    """An earlier deadline, which leaves time for the rows, the repair and the audit, with this share of the outputs."""
     ties = form.ties
     is_graph = ties is None or ties.distance is None or bool((ties.distance == 1).all())
     pairs = form.n**2 if not is_graph or ties is None or ties.first is None else len(ties.first)
-    shared = PAIR_SECONDS * pairs * form.m / min(cores(), 2)
-    return deadline.before(factor * (ENTRY_SECONDS * form.entries + shared))
+    shared = PAIR_SECONDS * pairs * used * form.m / min(cores(), 2)
+    entries = form.entries if form.entries <= UNLISTED else used * form.entries
+    return deadline.before(slowness * (ENTRY_SECONDS * entries + shared))
 
 
 def _normalized(problem: Problem) -> tuple[Float, Float, Scale]:
