@@ -86,14 +86,14 @@ class Lengths:
         return found
 
 
-MOST_UNITS = 16000  # largest loss in units, as in pivots.c
+MOST_UNITS, LEAST_UNIT = 16000, 1e-300  # largest loss in units, as in pivots.c; 1 / unit does not overflow
 ROWS = 500  # rows of a table that are rounded at once
 
 
 def in_units(table: NDArray[np.float64]) -> tuple[NDArray[np.uint16], float]:
-    """Losses in units, rounded down, so that the largest finite one is `MOST_UNITS`; and the unit."""
+    """Losses in units, rounded down, of which the largest finite one has at most `MOST_UNITS`; and the unit."""
     rough = np.empty(table.shape, np.uint16)
-    unit = float(np.max(table, where=np.isfinite(table), initial=0.0)) / MOST_UNITS or 1.0
+    unit = max(float(np.max(table, where=np.isfinite(table), initial=0.0)) / MOST_UNITS, LEAST_UNIT)
     for begin in range(0, len(table), ROWS):
         rough[begin : begin + ROWS] = np.minimum(table[begin : begin + ROWS] / unit, MOST_UNITS)
     return rough, unit

@@ -54,8 +54,8 @@ static inline uint16_t units_of(double height, double extent, double per_unit) {
    Let u exceed v by their whole tie. If both move up, a node that stops v stops u at least as soon. If both stay and
    others move up, v stops each node at least as soon as u does. So only nodes matter that are the lower one (for the
    second case: the higher one) at no tie of the tree. The smaller one of the two sets is listed in few; the logarithms of
-   the other one, times the returned direction, are written to rough, in units. Returns the size of few, and the direction: sign if
-   few moves, -sign if it stays. */
+   the other one, times the returned direction, are written to rough, in units. Returns the size of few, and the
+   direction: sign if few moves, -sign if it stays. */
 WIDE static int64_t border(int sign, int64_t count, double unit, Tree *tree, int *way) {
     double extent = tree->extent, per_unit = 1 / unit;
     int64_t n = tree->n, inner = 0, outer = 0;

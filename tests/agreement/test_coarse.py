@@ -111,6 +111,16 @@ def test_an_extended_channel_and_its_bound_enclose_the_optimum(monkeypatch, epsi
     assert lo.certify(answer).relative_gap <= 0.3
 
 
+@pytest.mark.parametrize("gap", [0.1, None])
+def test_one_output_costs_nothing_and_needs_one_chosen_input(monkeypatch, gap):
+    monkeypatch.setattr(generation, "VIEW_INPUTS", 20)
+    city = synthetic_city(90, rng=2)
+    problem = lo.Problem(city.prior, lo.Utility(np.zeros((90, 1)), "loss"), city.problem(1.0).privacy)
+    answer = lo.solve(problem, gap=gap, limits=lo.Limits(rays_entries=0))
+    assert answer.solver.startswith("rays")
+    assert lo.certify(answer).gap == 0
+
+
 def test_large_problems_are_extended_again_if_the_gap_is_not_reached(monkeypatch):
     _, cone, costs, scale = city_of_views(monkeypatch, 120, 1)
     monkeypatch.setattr(coarse, "LARGE", 20)

@@ -290,6 +290,7 @@ def test_a_coarse_start_gives_private_rays_and_a_valid_bound(monkeypatch, epsilo
     work = Generation(cone, costs, roots, scale)
     start_from_coarse(work, 1e-3, Deadline())
     loss = epsilon * np.asarray(problem.privacy.distance)
+    assert work._first_master().rays.shape[1] > 2 * 90  # kernel columns, and the rays of the coarse problem
     assert len(work.initial_rays) > 20
     assert (work.initial_rays[:, :, None] >= np.exp(-loss) * work.initial_rays[:, None, :] * (1 - 1e-9)).all()
     rays = work.trees.rays(np.arange(90))

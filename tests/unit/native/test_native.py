@@ -97,7 +97,7 @@ def test_losses_of_other_inputs_are_refused():
         write_rays(one, one, np.zeros((1, 3), np.int16), sides, lengths, np.zeros((1, 3)))
 
 
-@pytest.mark.parametrize("most", [1e-300, 0.7, 1e6])
+@pytest.mark.parametrize("most", [1e-320, 1e-300, 0.7, 1e6])
 def test_losses_in_units_are_rounded_down(most):
     table = np.random.default_rng(0).random((7, 7)) * most
     table[0, 1] = table[2, 2] = np.inf
@@ -106,6 +106,7 @@ def test_losses_in_units_are_rounded_down(most):
     assert (rough[finite] * unit <= table[finite] * (1 + 1e-12)).all()
     assert (rough[finite] * unit >= table[finite] - 1.001 * unit).all()
     assert rough.max() == MOST_UNITS == rough[0, 1]
+    assert np.isfinite(1 / unit)
     assert in_units(np.full((2, 2), np.inf))[1] > 0
 
 

@@ -57,12 +57,14 @@ def _spread_inputs(cone: Cone, weight: Float, near_enough: float) -> tuple[Int, 
     far: list[Float] = []
     parent, near, factor = cone.no_parents(1)[0], np.full(cone.n, 1e300), weight**COST_POWER
     following = int(weight.argmax())
-    while not (is_near := bool(weight @ near <= near_enough * weight.sum())) and len(chosen) < MOST * cone.n:
+    is_near = False  # at least one is chosen, also if nothing costs anything
+    while not is_near and len(chosen) < MOST * cone.n:
         chosen.append(following)
         far.append(np.empty(cone.n))
         kernel_tree(following, cone.lengths.table, parent, far[-1])
         near = np.minimum(near, far[-1])
         following = int((near * factor).argmax())
+        is_near = bool(weight @ near <= near_enough * weight.sum())
     count = len(chosen) if is_near else cone.n // COARSENING
     order = np.argsort(chosen[:count])
     return np.array(chosen)[order], np.array([far[k] for k in order]), is_near
