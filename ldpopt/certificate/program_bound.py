@@ -9,6 +9,7 @@ built again, from the statement and a rational enclosure of ``e**-epsilon``: the
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -168,10 +169,10 @@ def _ratios(problem: Problem, pairs: PairRows) -> tuple[Integers, float]:
 
 def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
     """Distance of the pair of each row; raises if the statement does not imply a row."""
-    what = f"{problem.privacy!r}"
-    distance = np.zeros((ties.n, ties.n))
-    distance[ties.pairs()] = 1.0 if ties.distance is None else ties.distance
-    chosen = distance[pairs.first, pairs.second]
+    what, table, chosen = f"{problem.privacy!r}", ties.table, np.empty(len(pairs.value))
+    for begin in range(0, len(chosen), BLOCK):
+        part = slice(begin, begin + BLOCK)
+        chosen[part] = table[pairs.first[part], pairs.second[part]]
     if (chosen <= 0).any():
         k = int(np.argmax(chosen <= 0))
         names = problem.inputs[pairs.first[k]], problem.inputs[pairs.second[k]]
@@ -184,7 +185,7 @@ def _tied_distances(problem: Problem, ties: Ties, pairs: PairRows) -> Float:
     if owned.any():
         name = problem.outputs[pairs.y[int(np.argmax(owned))]]
         raise CertificateError(f"{what} has no rows for output {name!r}, but a multiplier for one", do=MULTIPLIERS)
-    return np.asarray(chosen)
+    return chosen
 
 
 def _ratio(epsilon: Budget, distance: float) -> int:
@@ -230,16 +231,21 @@ def pairs_bound(weights: Float, utility: Float, pairs: PairRows, budget: Budget,
     """Upper bound on the value of every private channel, and its fractional bits; ``distance`` is one for each row."""
     # The multiplier v of a row lowers the cost of its first input by v e**(-epsilon d), and raises that of the second
     # by v. The bound is the sum of the inputs' largest costs, in 64-bit integers: costs rounded up, decreases down.
-    (n, m), sums = utility.shape, np.bincount(pairs.y, pairs.value[pairs.row], utility.shape[1])
-    bits = BITS - int(np.frexp(np.abs(weights).max() * np.abs(utility).max() + sums.max())[1])
-    order, size = np.argsort(pairs.y, kind="stable"), max(1, BLOCK // n)
-    starts = np.searchsorted(pairs.y, np.arange(0, m + size, size), sorter=order)
+    (n, m), y, rows = utility.shape, pairs.y, pairs.row
+    if (y[1:] < y[:-1]).any():
+        order = np.argsort(y, kind="stable")
+        y, rows = y[order], rows[order]
+    size = max(1, BLOCK // n)
+    starts = np.searchsorted(y, np.arange(0, m + size, size))
+    parts = [slice(start, stop) for start, stop in pairwise(starts)]
+    most = max(float(np.bincount(y[part], pairs.value[rows[part]]).max(initial=0.0)) for part in parts)
+    bits = BITS - int(np.frexp(np.abs(weights).max() * np.abs(utility).max() + most)[1])
     best = np.full(n, np.iinfo(np.int64).min)
-    for begin, start, stop in zip(range(0, m, size), starts[:-1], starts[1:], strict=True):
+    for begin, part in zip(range(0, m, size), parts, strict=True):
         # The next float is above the product that was rounded; a power of two rounds nothing.
         costs = np.nextafter(weights[:, None] * utility[:, begin : begin + size], np.inf)
         whole = np.ceil(np.ldexp(costs, bits)).astype(np.int64)
-        at, row = pairs.y[order[start:stop]] - begin, pairs.row[order[start:stop]]
+        at, row = y[part] - begin, rows[part]
         value = np.rint(np.ldexp(pairs.value[row], bits))
         less = np.floor(value * exponential_below(budget.rounded_up * distance[row]))
         np.subtract.at(whole, (pairs.first[row], at), less.astype(np.int64))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -178,14 +179,12 @@ class _Cone:
     ties: Ties
     # A number (entry-wise delta), or (n, n, m): the share of an event-wise delta, in proportion to the excesses
     slack: Any
-    ratio: Float
     room_ratio: float
 
     @classmethod
     def of_ties(cls, ties: Ties, slack: Any = None) -> "_Cone":
-        nearest = 1.0 if ties.distance is None else float(ties.distance.min(initial=np.inf))
-        room_ratio = float(np.expm1(min(float(ties.budget) * nearest, 600.0))) * (1 - 1e-9)
-        return cls(ties, ties.delta if slack is None else slack, ties.ratio(up=True), room_ratio)
+        room_ratio = float(np.expm1(min(float(ties.budget) * ties.distance_range[0], 600.0))) * (1 - 1e-9)
+        return cls(ties, ties.delta if slack is None else slack, room_ratio)
 
     @classmethod
     def of(cls, ties: Ties, values: Float) -> "_Cone":
@@ -198,6 +197,16 @@ class _Cone:
             share = np.where(total > ties.delta, over * (ties.delta / total), over)
         return cls.of_ties(ties, share)
 
+    @cached_property
+    def ratio(self) -> Float:
+        """The ratio of each pair."""
+        return self.ties.ratio(up=True)
+
+    @cached_property
+    def ratio_table(self) -> Float:
+        """The ratio of each pair, shape (n, n)."""
+        return self.ties.ratio_table(up=True)
+
     @property
     def is_uniform(self) -> bool:
         """Whether the slack is one number."""
@@ -206,14 +215,19 @@ class _Cone:
     def raised(self, values: Float, total: float = 0.0) -> Float:
         """Return the least array above ``values`` in the cone, of floats, or of integers if rows sum to ``total``."""
         round_up = np.ceil if total else np.asarray
-        ratio = self.ratio * (1 + 2.0**-51 if total else 1.0)
+        factor = 1 + 2.0**-51 if total else 1.0  # for the rounding of a product
         slack = self._integer_slack(total, values.shape[1]) if total else self.slack
         if len(values) == 1:
             return values
         if self.ties.is_compact and self.is_uniform:
-            floor = round_up((values[self.ties.capped_inputs()].max(axis=0, initial=0.0) - slack) * ratio)
+            floor = round_up(
+                (values[self.ties.capped_inputs()].max(axis=0, initial=0.0) - slack) * (self.ratio * factor)
+            )
             return np.asarray(np.maximum(values, floor * self.ties.tied_outputs(values.shape[1])))
-        return raised(values, self.ties, ratio, slack, is_whole=bool(total))
+        entries, is_dense = self.ties.number * values.shape[1], self.ties.number >= DENSE_SHARE * self.ties.n**2
+        if self.is_uniform and not slack and is_dense and entries >= PRODUCT_ENTRIES:
+            return raised_by_products(values, self.ties, self.ratio_table, factor, is_whole=bool(total))
+        return raised(values, self.ties, self.ratio * factor, slack, is_whole=bool(total))
 
     def _integer_slack(self, total: float, m: int) -> Any:
         """Return the slack in units of the grid; rounded up, which keeps zeros, if enough of delta is left."""
@@ -277,13 +291,9 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
     ``slack`` is one number or (n, n, m); O(pairs x m) a sweep, usually two to four.
     """
     first, second = ties.pairs()
-    is_number = np.ndim(slack) == 0
-    is_large = len(first) * values.shape[1] >= PRODUCT_ENTRIES and len(first) >= DENSE_SHARE * ties.n**2
-    if is_number and is_large and not slack:
-        return _by_products(values, ties, ratio, is_whole=is_whole)
     ratio, by_target = np.broadcast_to(ratio, first.shape), np.argsort(second, kind="stable")
     ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
-    if is_number:
+    if np.ndim(slack) == 0:
         partner, factor = first[by_target].astype(np.int32), ratio[by_target]
         fixed = (ends, partner, factor, float(slack), is_whole)
         return _by_columns(values, ties, COLUMNS, lambda block: raise_columns(block, *fixed))
@@ -315,12 +325,9 @@ def _by_columns(values: Float, ties: Ties, count: int, raise_in_place: Callable[
     return found
 
 
-def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> Float:
-    """Raise some columns at a time, without slack: each row to its largest product with a row of ratios."""
+def raised_by_products(values: Float, ties: Ties, table: Float, factor: float, *, is_whole: bool) -> Float:
+    """The same without slack, some columns at a time, for a table of ratios, (n, n), times a factor."""
     n = ties.n
-    table = np.zeros((n, n))
-    first, second = ties.pairs()
-    table[second, first] = ratio
 
     def work(block: Float) -> None:
         order = list(range(0, n, ROWS))
@@ -328,7 +335,7 @@ def _by_products(values: Float, ties: Ties, ratio: Float, *, is_whole: bool) -> 
             before = block.copy()
             for start in order:
                 rows = slice(start, start + ROWS)
-                raise_to_products(table[rows], block, block[rows])
+                raise_to_products(factor * table[rows], block, block[rows])
                 if is_whole:
                     np.ceil(block[rows], out=block[rows])
             order.reverse()

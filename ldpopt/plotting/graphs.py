@@ -75,9 +75,10 @@ def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
         return polytope(privacy, ax)
     ties = privacy.definition(inputs)
     assert ties is not None
-    budgets = np.full((ties.n, ties.n), np.nan)
-    budgets[ties.pairs()] = float(ties.budget) * (1.0 if ties.distance is None else ties.distance)
-    ax = heat_map(budgets, inputs, inputs, "largest log ratio (nats)", ax)
+    distance = ties.table
+    ax = heat_map(
+        np.where(distance > 0, float(ties.budget) * distance, np.nan), inputs, inputs, "largest log ratio (nats)", ax
+    )
     labels: dict[str, Any] = {"xlabel": "than under this answer $x'$", "ylabel": "a report is likelier under $x$"}
     return finish(ax, name_privacy(privacy), **labels)
 

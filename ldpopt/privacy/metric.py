@@ -18,9 +18,9 @@ from ldpopt.foundation.labelled import Labelled, Labels, distinct_labels, read_l
 from ldpopt.foundation.labels import Names, label_numbers
 from ldpopt.foundation.numbers import Float, frozen, real_array, short_repr
 from ldpopt.privacy.notion import TiedNotion, shape_of
-from ldpopt.privacy.places import METRICS, network_distances, point_distances, unimplied_pairs
+from ldpopt.privacy.places import METRICS, implied_pairs, network_distances, point_distances
 from ldpopt.privacy.plain import MisstatedError, Table, plain_budget, required
-from ldpopt.privacy.ties import Ties
+from ldpopt.privacy.ties import TableTies, Ties
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -166,7 +166,10 @@ class MetricDP(TiedNotion):
     def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
         """Pairs that no chain of shorter pairs implies."""
         distance = self.matrix(inputs)
-        first, second = unimplied_pairs(distance, deadline)
+        is_implied = implied_pairs(distance, deadline)
+        if np.count_nonzero(is_implied) == len(distance):  # the diagonal alone
+            return TableTies(self.epsilon, distance)
+        first, second = np.nonzero(~is_implied)
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
 
     def ratios(self, inputs: Names | None = None) -> Float:
@@ -178,9 +181,7 @@ class MetricDP(TiedNotion):
 
     def definition(self, inputs: Names, outputs: Names | None = None) -> Ties:
         """All pairs of inputs."""
-        distance = self.matrix(inputs)
-        first, second = np.nonzero(distance > 0)
-        return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
+        return TableTies(self.epsilon, self.matrix(inputs))
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:

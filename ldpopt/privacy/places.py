@@ -14,6 +14,7 @@ from ldpopt.foundation.numbers import Float, Int, real_array, short_repr
 from ldpopt.foundation.threads import in_threads
 from ldpopt.native import count_implied, mark_implied
 from ldpopt.privacy.graph_layers import require_undirected
+from ldpopt.privacy.ties import Mask
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -156,8 +157,8 @@ def _name(names: Labels | None, x: int) -> str:
     return f"input {x}" if names is None else repr(names[x])
 
 
-def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int, Int]:
-    """Ordered pairs at a positive distance, shape (n, n), that no chain through a third input implies.
+def implied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> Mask:
+    """Mask, (n, n), of the ordered pairs that a chain through a third input implies, and of the diagonal.
 
     A pair ``(x, k)`` is implied if ``d(x, z) + d(z, k) <= d(x, k)`` for some other ``z``, as exact numbers; both parts
     are shorter, so all implied pairs may be dropped at once. From `SAMPLED_INPUTS` inputs on all pairs are kept if
@@ -182,8 +183,7 @@ def unimplied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> tuple[Int
     else:
         for begin in blocks:
             mark_block(begin)
-    first, second = np.nonzero(~is_implied)
-    return first, second
+    return is_implied
 
 
 def _seldom_implied(through: Float, deadline: Deadline) -> bool:

@@ -1,6 +1,7 @@
 r"""Ties: pairs of inputs whose rows a notion compares, their distances, and the outputs that are compared."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,33 @@ class Ties:
         return self.first is None
 
     @property
+    def number(self) -> int:
+        """Number of listed pairs; 0 if `first` and `second` are None."""
+        return 0 if self.first is None else len(self.first)
+
+    @property
+    def has_all_pairs(self) -> bool:
+        """Whether all ordered pairs are listed, and in order: then no pairs need be sorted."""
+        if self.first is None or self.second is None or self.number != self.n * (self.n - 1):
+            return False
+        keys = self.first * self.n + self.second
+        return bool((keys[1:] > keys[:-1]).all())
+
+    @property
+    def distance_range(self) -> tuple[float, float]:
+        """Smallest and largest distance."""
+        if self.distance is None or not len(self.distance):
+            return 1.0, 1.0
+        return float(self.distance.min()), float(self.distance.max())
+
+    @property
+    def table(self) -> Float:
+        """Distance of each ordered pair, shape (n, n); 0 without a tie."""
+        found = np.zeros((self.n, self.n))
+        found[self.pairs()] = 1.0 if self.distance is None else self.distance
+        return found
+
+    @property
     def is_complete(self) -> bool:
         """Whether all pairs of inputs are tied, at the same distance and for every output."""
         return self.first is None and self.capped is None and self.owner is None
@@ -126,7 +154,17 @@ class Ties:
         if self.distance is None:
             b = self.budget.b
             return np.array(np.nextafter(b, 1.0) if up and self.budget > 0 else b)
-        exponent = float(self.budget) * self.distance
+        return self._ratio(self.distance, up)
+
+    def ratio_table(self, *, up: bool) -> Float:
+        """The same, as a table of shape (n, n), at ``[x', x]`` for the pair ``(x, x')``; 0 without a tie."""
+        found = np.zeros((self.n, self.n))
+        found[self.pairs()[::-1]] = self.ratio(up=up)
+        return found
+
+    def _ratio(self, distance: Float, up: bool) -> Float:
+        """The ratio at some distances."""
+        exponent = float(self.budget) * distance
         slack = (4 + exponent) * ULPS
         return np.minimum(np.exp(-exponent) * (1 + slack if up else 1 - slack), 1.0)
 
@@ -171,6 +209,67 @@ class Ties:
         value = np.tile([b, -1.0], len(row))
         upper = np.full(size, np.nextafter(b * self.delta, 1.0) if self.delta else 0.0)
         return RowBlock("privacy", np.repeat(row, 2), x, np.repeat(y, 2), value, np.full(size, -np.inf), upper)
+
+
+class TableTies(Ties):
+    """Ties of all pairs of inputs, at the distances of a table, (n, n); their lists are three times as large."""
+
+    is_compact = is_complete = False
+    has_all_pairs = True
+
+    def __new__(cls, *_: Any, **fields: Any) -> Any:
+        """Plain ties if fields are given, as by `dataclasses.replace`."""
+        return Ties(**fields) if fields else super().__new__(cls)
+
+    def __init__(self, budget: Budget, table: Float) -> None:
+        fixed: dict[str, Any] = {"delta": 0.0, "is_shared": False, "capped": None, "owner": None}
+        vars(self).update(budget=budget, n=len(table), _table=table, **fixed)
+
+    @property
+    def table(self) -> Float:
+        """Distance of each ordered pair, shape (n, n)."""
+        found: Float = vars(self)["_table"]
+        return found
+
+    @cached_property
+    def first(self) -> Int:
+        """First inputs of the pairs."""
+        return np.repeat(np.arange(self.n), self.n - 1)
+
+    @cached_property
+    def second(self) -> Int:
+        """Second inputs of the pairs."""
+        return np.nonzero(~np.eye(self.n, dtype=bool))[1]
+
+    @cached_property
+    def distance(self) -> Float:
+        """Distances of the pairs."""
+        return self.table[~np.eye(self.n, dtype=bool)]
+
+    @property
+    def is_mutual(self) -> bool:
+        """Whether distances are symmetric."""
+        return bool((self.table == self.table.T).all())
+
+    @property
+    def number(self) -> int:
+        """Number of pairs."""
+        return self.n * (self.n - 1)
+
+    @cached_property
+    def distance_range(self) -> tuple[float, float]:
+        """Smallest and largest distance."""
+        if self.n == 1:
+            return 1.0, 1.0
+        return min(float(np.delete(row, x).min()) for x, row in enumerate(self.table)), float(self.table.max())
+
+    def ratio_table(self, *, up: bool) -> Float:
+        """The ratio of each pair, a row at a time."""
+        found = np.empty_like(self.table)
+        for x, row in enumerate(self.table.T):
+            found[x] = self._ratio(row, up)
+        np.fill_diagonal(found, 0.0)
+        return found
 
 
 def _unfit(what: str) -> StatementError:

@@ -120,7 +120,7 @@ class ChannelProgram(LinearProgram):
 
 def _with_form(ties: Ties, form: str) -> Ties:
     """The ties as a form writes them: as pairs, or without a common delta of all outputs."""
-    if form == "pairwise" and ties.owner is None:
+    if form == "pairwise" and ties.is_compact and ties.owner is None:
         first, second = ties.pairs()
         return replace(ties, first=first, second=second, capped=None)
     return replace(ties, is_shared=False) if form == "relaxation" else ties

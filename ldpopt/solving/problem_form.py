@@ -58,7 +58,7 @@ class ProblemForm:
     @property
     def pair_nonzeros(self) -> float:
         """Number of non-zeros of the privacy rows, of which there is one per tied pair and output."""
-        return 0.0 if self.ties is None or self.ties.first is None else 2.0 * len(self.ties.first) * self.m
+        return 0.0 if self.ties is None else 2.0 * self.ties.number * self.m
 
     @property
     def default_form(self) -> Form:
@@ -79,24 +79,18 @@ class ProblemForm:
     @cached_property
     def is_mutual(self) -> bool:
         """Whether every tie has its reverse and every input has a tie, as for graphs and metrics."""
-        if self.ties is None or self.ties.delta or self.ties.first is None or self.ties.second is None:
-            return False  # ties without pairs have a compact program
+        if self.ties is None or self.ties.delta or self.ties.is_compact:
+            return False
         if self._ties_all_pairs:
             return self.n > 1
-        first, second = self.ties.first, self.ties.second
+        first, second = self.ties.pairs()
         forward, reverse = _distinct(first * self.n + second), _distinct(second * self.n + first)
         return bool(np.array_equal(forward, reverse)) and bool(np.bincount(first, minlength=self.n).all())
 
     @cached_property
     def _ties_all_pairs(self) -> bool:
         """Whether all ordered pairs are tied, and listed in order: then no pairs need be sorted."""
-        if self.ties is None or self.ties.first is None or self.ties.second is None:
-            return False
-        first, second = self.ties.first, self.ties.second
-        if len(first) != self.n * (self.n - 1):
-            return False
-        keys = first * self.n + second
-        return bool((keys[1:] > keys[:-1]).all()) and not bool((first == second).any())
+        return self.ties is not None and self.ties.has_all_pairs
 
     def fits_graph_interior(self, limits: Limits) -> bool:
         """Whether the interior point by outputs has an interior that floats resolve, and memory for its factors."""
@@ -107,7 +101,7 @@ class ProblemForm:
     @property
     def _tie_numbers(self) -> float:
         """Floats that the interior point by outputs stores for ties alone."""
-        return TIE_ARRAYS * float(0 if self.ties is None or self.ties.first is None else len(self.ties.first)) * self.m
+        return TIE_ARRAYS * float(0 if self.ties is None else self.ties.number) * self.m
 
     def has_interior(self, limits: Limits) -> bool:
         """Whether ties are mutual and hold for every output, with losses that are not too small or large for floats."""
@@ -120,24 +114,23 @@ class ProblemForm:
         """Floats that the interior point by outputs stores: factors level by level, and arrays of ties."""
         from ldpopt.solving.interior.levels import Levels
 
-        if self.ties is None or self.ties.first is None or self.ties.second is None:
+        if self.ties is None or self.ties.is_compact:
             return inf
-        return self.m * Levels.of(self.n, self.ties.first, self.ties.second).numbers + self._tie_numbers
+        return self.m * Levels.of(self.n, *self.ties.pairs()).numbers + self._tie_numbers
 
     @cached_property
     def is_connected(self) -> bool:
         """Whether ties are mutual, with the same distance both ways, and connect all inputs."""
         if not self.is_mutual or self.ties is None or self.ties.owner is not None or self.ties.capped is not None:
             return False
+        if self._ties_all_pairs:
+            distance = self.ties.table
+            return bool((distance == distance.T).all())
         from scipy.sparse import csr_array  # imported here because the import is slow and most problems do not need it
         from scipy.sparse.csgraph import connected_components
 
         first, second = self.ties.pairs()
         distance = np.ones(len(first)) if self.ties.distance is None else self.ties.distance
-        if self._ties_all_pairs:
-            square = np.zeros((self.n, self.n))
-            square[~np.eye(self.n, dtype=bool)] = distance
-            return bool((square == square.T).all())
         forward, reverse = np.argsort(first * self.n + second), np.argsort(second * self.n + first)
         graph = csr_array((distance, (first, second)), shape=(self.n, self.n))
         is_alike = len(_distinct(first * self.n + second)) == len(first)
@@ -149,8 +142,8 @@ class ProblemForm:
         """Smallest and largest privacy loss along a tie, in nats."""
         if self.ties is None:
             return 0.0, 0.0
-        distance = np.ones(1) if self.ties.distance is None or not len(self.ties.distance) else self.ties.distance
-        return float(self.ties.budget) * float(distance.min()), float(self.ties.budget) * float(distance.max())
+        least, most = self.ties.distance_range
+        return float(self.ties.budget) * least, float(self.ties.budget) * most
 
 
 def _distinct(keys: Int) -> Int:

@@ -205,7 +205,7 @@ def test_balanced_columns_are_a_channel_in_the_cone(n, dimension, count, seed):
     rng = np.random.default_rng(seed)
     table = losses_of_points(n, dimension, rng)
     columns = elements(table, count, rng) / count
-    found = balanced(columns / columns.sum(axis=1).mean(), table, Deadline())
+    found = balanced(columns / columns.sum(axis=1).mean(), table, 1e-6, Deadline())
     assert found.shape == (n, count + 1)
     assert (found >= 0).all()
     assert found.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
@@ -224,14 +224,14 @@ def test_a_channel_is_balanced_already(n, count, seed):
     wave = 0.4 * part / part.max()  # one column and its complement: small beside the constant ones
     channel = np.column_stack([columns * (1 - 0.2), 0.05 + 0.01 * wave, 0.55 - 0.01 * wave])
     assert channel.sum(axis=1) == pytest.approx(1.0)
-    assert balanced(channel, table, Deadline())[:, :-1] == pytest.approx(channel, abs=1e-9)
+    assert balanced(channel, table, 1e-6, Deadline())[:, :-1] == pytest.approx(channel, abs=1e-9)
 
 
 def test_without_time_one_column_fills_the_rows():
     rng = np.random.default_rng(5)
     table = losses_of_points(12, 2, rng)
     columns = elements(table, 9, rng)
-    found = balanced(columns / columns.sum(axis=1).max(), table, Deadline(0.0))
+    found = balanced(columns / columns.sum(axis=1).max(), table, 1e-6, Deadline(0.0))
     assert found.sum(axis=1) == pytest.approx(1.0)
     assert is_in_cone(found, table)
 

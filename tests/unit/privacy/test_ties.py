@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ldpopt as lo
 from ldpopt.errors import StatementError
 from ldpopt.foundation.budget import Budget
 from ldpopt.privacy import Ties
+from ldpopt.privacy.ties import TableTies
 
 EPSILONS = [0.0, 1e-12, 0.1, 1.0, "log(3)", f"log({7 - Fraction(1, 10**90)})", 30.0, 700.0]
 DISTANCES = np.array([2.0**-20, 0.1, 1.0, 1.7, 3.0, 40.0])
@@ -126,3 +129,32 @@ def test_ties_take_lists_and_plain_numbers():
     ties = Ties(1.0, 3, [0, 1], [1, 0], [1, 1])
     assert ties.budget == Budget(1.0)
     assert ties.rows(2).violation(np.full((3, 2), 0.5)).max() == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_ties_of_a_table_are_those_of_its_lists(n):
+    table = np.random.default_rng(n).uniform(1.0, 2.0, (n, n))
+    np.fill_diagonal(table, 0.0)
+    some = TableTies(Budget(0.7), table)
+    same = replace(some, delta=0.0)
+    assert type(same) is Ties
+    for name in ("first", "second", "distance", "table"):
+        assert np.array_equal(getattr(some, name), getattr(same, name))
+    for name in ("n", "number", "distance_range", "is_compact", "is_complete", "is_mutual", "has_all_pairs"):
+        assert getattr(some, name) == getattr(same, name), name
+    for up in (True, False):
+        assert np.array_equal(some.ratio(up=up), same.ratio(up=up))
+        assert np.array_equal(some.ratio_table(up=up), same.ratio_table(up=up))
+    channel = np.random.default_rng(0).dirichlet(np.ones(3), n)
+    assert np.array_equal(some.rows(3).violation(channel), same.rows(3).violation(channel))
+    assert np.array_equal(pickle.loads(pickle.dumps(some)).table, table)
+    assert replace(some, delta=0.5).delta == 0.5
+
+
+def test_a_large_metric_has_no_lists_of_pairs():
+    notion = lo.MetricDP.of_points(1.0, np.random.default_rng(0).random((160, 2)))
+    ties = notion.ties(range(160))
+    assert ties.table is notion.distance
+    problem = lo.Problem(np.full(160, 1 / 160), lo.Utility(notion.distance, "loss"), notion)
+    lo.certify(lo.solve(problem, gap=5e-2, limits=lo.Limits(graph_numbers=1.0)))
+    assert not {"first", "second", "distance"} & set(vars(problem.ties()))

@@ -43,7 +43,7 @@ def start_from_coarse(work: Generation, gap: float, deadline: Deadline, client: 
         columns = _solve_coarse(work, chosen, far, coarse_gap, deadline, client)
         if not is_near or columns is None:
             return
-        work.extend(columns, ROUGH * gap if is_large else 0.0, deadline)
+        work.extend(columns, gap, deadline, rough=ROUGH if is_large else 0.0)
         LOG.info("rays: extended channel, gap %.2e", work.gap)
         if work.has_gap(gap) or not is_large or deadline.is_over:
             return

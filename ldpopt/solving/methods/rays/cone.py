@@ -35,14 +35,14 @@ class Cone:
     @classmethod
     def of(cls, ties: Ties, definition: Callable[[], Ties | None] | None = None) -> "Cone":
         """Read the pairs of mutual ties; those of the definition if a table is used, where implied pairs help."""
-        first, second = ties.pairs()
-        if definition is not None and TABLE_SHARE * ties.n**2 <= len(first) < ties.n * (ties.n - 1):
+        if definition is not None and TABLE_SHARE * ties.n**2 <= ties.number < ties.n * (ties.n - 1):
             return cls.of(definition() or ties)
-        loss = float(ties.budget) * (np.ones(len(first)) if ties.distance is None else ties.distance)
-        if len(first) >= TABLE_SHARE * ties.n**2:
-            table = np.full((ties.n, ties.n), np.inf)
-            table[first, second] = loss
+        if ties.number >= TABLE_SHARE * ties.n**2:
+            table = float(ties.budget) * ties.table
+            table[table == 0] = np.inf
             return cls.of_table(table)
+        first, second = ties.pairs()
+        loss = float(ties.budget) * (np.ones(len(first)) if ties.distance is None else ties.distance)
         order = np.argsort(first * ties.n + second, kind="stable")
         return cls(ties.n, first[order], second[order], loss[order])
 

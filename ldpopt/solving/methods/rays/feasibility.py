@@ -15,7 +15,7 @@ ROUNDS, WHOLE_ROUNDS = 12, 6
 SMALL_ERROR = 0.02  # error of the rows' sums from which on columns are changed in parts
 PARTS, PART_COLUMNS = 8, 40  # largest number of parts of the columns, and smallest number of columns of a part
 MAX_FACTOR = 2.0  # largest intended factor of an entry in one round
-MAX_ERROR = 1e-9  # error of the rows' sums at which to stop
+ERROR_SHARE = 3e-4  # error of the rows' sums at which to stop, as a share of the gap
 
 Entries = tuple[Int, Int, Float]
 
@@ -59,8 +59,11 @@ def cover_entries(need: Float, rays: Entries, weights: Float) -> Float:
     return np.asarray(weights * best)
 
 
-def balanced(columns: Float, table: Float, deadline: Deadline) -> Float:
-    """A private channel, (n, k + 1), from columns of a cone, (n, k), which change little; ``table`` are the losses."""
+def balanced(columns: Float, table: Float, gap: float, deadline: Deadline) -> Float:
+    """A private channel, (n, k + 1), from columns of a cone, (n, k), which change little; ``table`` are the losses.
+
+    Its value is lost up to a small share of the relative gap, because rows' sums that are nearly 1 are accepted.
+    """
     kernel = np.exp(-table)
     np.fill_diagonal(kernel, 1.0)
     columns, source = columns.copy(), np.random.default_rng(0)
@@ -70,7 +73,7 @@ def balanced(columns: Float, table: Float, deadline: Deadline) -> Float:
         order = source.permutation(columns.shape[1])
         for part in np.array_split(order, 1 if is_whole else parts):
             lacking, some = 1 - columns.sum(axis=1), columns[:, part]
-            if deadline.is_over or np.abs(lacking).max() <= MAX_ERROR:
+            if deadline.is_over or np.abs(lacking).max() <= ERROR_SHARE * gap:
                 return _with_missing_mass(columns, table)
             factor = np.clip(1 + lacking / some.sum(axis=1), 1 / MAX_FACTOR, MAX_FACTOR)
             some *= factor[:, None]  # a copy, near which elements of the cone are found

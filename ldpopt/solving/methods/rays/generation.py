@@ -99,21 +99,21 @@ class Generation:
         self.initial_rays = rays / rays.max(axis=1, keepdims=True)
         self.center, self.share = sums, 1.0
 
-    def extend(self, columns: Float, gap: float, deadline: Deadline) -> None:
+    def extend(self, columns: Float, gap: float, deadline: Deadline, *, rough: float = 0.0) -> None:
         """Make a channel from columns of the cone, (n, k), whose sums are about 1, and prove a bound at the center.
 
-        Prices are proved as for this relative gap, or as for the expected one if that is larger.
+        Prices are proved as for the expected gap, or as for ``rough`` times this one if that is larger.
         """
         assert self.views is not None
         self.uses_covering = True
-        channel = Master.of_columns(balanced(columns, self.trees.cone.lengths.table, deadline), self.costs)
+        channel = Master.of_columns(balanced(columns, self.trees.cone.lengths.table, gap, deadline), self.costs)
         if channel.value < self.value:
             self.value, self.incumbent = channel.value, channel
         self.views.expect_covering(self.weights)
-        distance = max(self.value - float(self.center.sum()), gap * self.value)
+        distance = max(self.value - float(self.center.sum()), rough * gap * self.value)
         self.views.improve(self.costs, self.center, distance, deadline)
         prices = self.trees.prices(self.costs, self.center)
-        self._prove(self.center + self._shift(prices), deadline)
+        self._prove(self.center + self._shift(prices), deadline, gap)
         if not self.bound > 0:
             self._prove_less()
         if self.proof is not None:
@@ -237,13 +237,16 @@ class Generation:
             self.bound, self.proof = bound, (sums, self.trees.copy())
         return bound
 
-    def _prove(self, sums: Float, deadline: Deadline) -> None:
-        """Prove a bound at multipliers with few negative prices, by the same trees, which are improved if necessary."""
+    def _prove(self, sums: Float, deadline: Deadline, gap: float = 0.0) -> None:
+        """Prove a bound at multipliers with few negative prices, by the same trees, which are improved if necessary.
+
+        The trees are not improved if this relative gap is reached.
+        """
         for _ in range(PROOFS):
             prices = self.trees.prices(self.costs, sums)
             self.keep_proof(sums, prices)
             wrong = np.flatnonzero(prices.least < 0)
-            if self.views is None or not self.uses_covering or not len(wrong) or deadline.is_over:
+            if self.views is None or not self.uses_covering or not len(wrong) or deadline.is_over or self.has_gap(gap):
                 break
             self.views.improve(self.costs, sums, max(self.value - self.bound, 0.0), deadline, wrong)
             sums = sums + self._shift(self.trees.prices(self.costs, sums))

@@ -34,7 +34,7 @@ MAX_LOSS = 600.0  # largest privacy loss between two inputs; beyond it ratios of
 ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 2e-9
 # Memory per entry of the channel, including the certificate (measured with a grid of 900 inputs); without rounds of all
 # inputs (measured with a city of 3001)
-ENTRY_BYTES, START_BYTES = 500.0, 180.0
+ENTRY_BYTES, START_BYTES = 500.0, 128.0
 WHOLE = 3000  # number of inputs beyond which patches or an extended channel are expected to suffice
 UNLISTED = 9e6  # number of entries above which the program of an answer has no privacy rows, which take most memory
 START_SHARE = 0.15  # share of the outputs that an extended channel uses, about
@@ -138,7 +138,8 @@ def _unlisted_answer(problem: Problem, found: RaysResult, sums: Float, unit: flo
     """An answer whose program has row sums only: privacy rows and reduced costs are not written out."""
     pairs = found.pairs
     rows: Any = np.arange(len(pairs.value), dtype=np.int32)
-    listed = PairRows(pairs.first, pairs.second, rows, pairs.output, unit * pairs.value)
+    pairs.value[:] *= unit  # in place, as there are many
+    listed = PairRows(pairs.first, pairs.second, rows, pairs.output, pairs.value)
     duals = sums if problem.utility.sense == "gain" else -sums
     outcome = replace(outcome, point=found.channel.reshape(-1), row_duals=duals)
     program, multipliers = row_sums(problem), Multipliers("pairwise", None, None, listed, ())
@@ -154,8 +155,7 @@ def _bytes(form: ProblemForm) -> float:
 def _before_repair(deadline: Deadline, form: ProblemForm, slowness: float, used: float = 1.0) -> Deadline:
     """An earlier deadline, which leaves time for the rows, the repair and the audit, with this share of the outputs."""
     ties = form.ties
-    is_graph = ties is None or ties.distance is None or bool((ties.distance == 1).all())
-    pairs = form.n**2 if not is_graph or ties is None or ties.first is None else len(ties.first)
+    pairs = form.n**2 if ties is None or ties.distance_range != (1.0, 1.0) or ties.is_compact else ties.number
     shared = PAIR_SECONDS * pairs * used * form.m / min(cores(), 2)
     entries = form.entries if form.entries <= UNLISTED else used * form.entries
     return deadline.before(slowness * (ENTRY_SECONDS * entries + shared))

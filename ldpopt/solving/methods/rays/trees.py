@@ -110,19 +110,20 @@ class Trees:
 
     def multipliers(self, costs: Float, sums: Float, spare: float = 0.0) -> TreeMultipliers:
         """Multipliers of the trees' ties that prove each output's price less ``spare``, or a price of 0."""
-        node, value = np.empty(self.cone.n, np.int64), np.empty(self.cone.n)
-        parts, counts = [], []  # in small integers, as there may be a multiplier for nearly every entry
+        n, begin, node = self.cone.n, 0, np.empty(self.cone.n, np.int64)
+        # In small integers, as there may be a multiplier for nearly every entry; memory that is not used takes no room.
+        ends: Any = np.empty((3, self.parent.size), np.int32)
+        (first, second, output), value = ends, np.empty(self.parent.size)
         for y, root in enumerate(self.roots):
-            parent, side = self.parent[y], self.side[y]
-            count = write_multipliers(root, parent, side, costs[y] - sums, self.cone.lengths, spare, node, value)
-            chosen = node[:count].astype(np.int32)
-            above, is_held_below = parent[chosen].astype(np.int32), side[chosen] < 0
-            first, second = np.where(is_held_below, above, chosen), np.where(is_held_below, chosen, above)
-            parts.append((first, second, value[:count].copy()))
-            counts.append(count)
-        first, second, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-        outputs: Any = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-        return TreeMultipliers(self.cone, first, second, outputs, values)
+            parent, side, left, room = self.parent[y], self.side[y], costs[y] - sums, value[begin : begin + n]
+            count = write_multipliers(root, parent, side, left, self.cone.lengths, spare, node, room)
+            part, chosen = slice(begin, begin + count), node[:count]
+            is_held_below = side[chosen] < 0
+            first[part] = np.where(is_held_below, parent[chosen], chosen)
+            second[part] = np.where(is_held_below, chosen, parent[chosen])
+            output[part] = y
+            begin += count
+        return TreeMultipliers(self.cone, first[:begin], second[:begin], output[:begin], value[:begin])
 
     @property
     def chunks(self) -> list[Int]:
