@@ -218,6 +218,7 @@ price_trees = Loop(
     "price_trees: outputs i8[some]; roots i8[m]; parents node[m, n]; sides i1[m, n]; costs f8[m, n]; priced f8[n]; "
     "lengths lengths; share f8[n]!; found f8[_two, m]!"
 )
+hang_from_root = Loop(f"hang_from_root: {WRITTEN}; costs f8[_m, n]; sums f8[n]; lengths lengths")
 write_multipliers = Loop(
     "write_multipliers: root i8; parent node[n]; side i1[n]; costs f8[n]; lengths lengths; spare f8; node i8[n]!; "
     "value f8[n]!"

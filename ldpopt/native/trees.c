@@ -153,6 +153,30 @@ EXPORT int64_t price_trees(int64_t some, int64_t m, int64_t n, const int64_t *ou
     return 0;
 }
 
+/* Hang the subtrees whose positive costs do not pass to their parents at costs - sums from the root, which they are tied
+   to in a metric: the root's price gets these costs, counted with the smallest entries. */
+EXPORT int64_t hang_from_root(int64_t some, int64_t n, const int64_t *outputs, const int64_t *roots, void *parents,
+                              int64_t bytes, int8_t *sides, const double *costs, const double *sums,
+                              const Lengths *lengths) {
+    Tree tree;
+    if (!new_tree(n, &tree)) return NO_MEMORY;
+    for (int64_t k = 0; k < some; k++) {
+        int64_t y = outputs[k], root = roots[y];
+        void *parent = nodes_from(parents, bytes, y * n);
+        load_tree(root, parent, bytes, sides + y * n, &tree);
+        build(&tree, lengths);
+        for (int64_t x = 0; x < n; x++) tree.own[x] = costs[y * n + x] - sums[x];
+        pass_costs_up(&tree);
+        for (int64_t x = 0; x < n; x++)
+            if (x != root && tree.height[x] > 0) {
+                set_node(parent, bytes, x, (int32_t)root);
+                sides[y * n + x] = -1;
+            }
+    }
+    free_tree(&tree);
+    return 0;
+}
+
 /* Lower the costs that subtrees pass to their parents, as far as the proof of the price permits. */
 static void lower_multipliers(Tree *tree, double spare) {
     /* The root can spare spare and a positive price, any other node what its parent can spare and its own remainder. */

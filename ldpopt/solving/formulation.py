@@ -194,7 +194,7 @@ def _ties_of(problem: Problem, form: ProgramForm) -> Ties | None:
 
 
 def _n_pairs(ties: Ties) -> float:
-    return float(np.count_nonzero(ties.capped_inputs()) * (ties.n - 1) if ties.first is None else len(ties.first))
+    return float(np.count_nonzero(ties.capped_inputs()) * (ties.n - 1) if ties.is_compact else ties.number)
 
 
 def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:

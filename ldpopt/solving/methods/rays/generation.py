@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -215,11 +216,13 @@ class Generation:
             return found
         return Master.start(found.rays, found.cost, found.output).solved(gap, floor, deadline)
 
-    def _shift(self, prices: Prices) -> Float:
-        """A change of the multipliers, (n,), that makes negative prices about 0."""
+    def _shift(self, prices: Prices, outputs: Any = slice(None)) -> Float:
+        """A change of the multipliers, (n,), that makes negative prices of some outputs about 0."""
         if not self.uses_covering:
             return np.full(len(self.center), min(0.0, float((prices.least / prices.total).min())))
-        return -cover(self.trees, np.maximum(-prices.least, 0.0), self.weights)
+        need = np.zeros(len(self.roots))
+        need[outputs] = np.maximum(-prices.least[outputs], 0.0)
+        return -cover(self.trees, need, self.weights)
 
     def _update_bound(self, priced: Float, prices: Prices, shift: Float, deadline: Deadline, *, is_exact: bool) -> None:
         """Update bound and center from the prices at ``priced``; the center only if they are nearly exact."""
@@ -240,16 +243,32 @@ class Generation:
     def _prove(self, sums: Float, deadline: Deadline, gap: float = 0.0) -> None:
         """Prove a bound at multipliers with few negative prices, by the same trees, which are improved if necessary.
 
-        The trees are not improved if this relative gap is reached.
+        The trees are not improved if this relative gap can be reached without.
         """
         for _ in range(PROOFS):
             prices = self.trees.prices(self.costs, sums)
             self.keep_proof(sums, prices)
             wrong = np.flatnonzero(prices.least < 0)
-            if self.views is None or not self.uses_covering or not len(wrong) or deadline.is_over or self.has_gap(gap):
+            if self.views is None or not self.uses_covering or not len(wrong) or deadline.is_over:
+                break
+            wrong = self._prove_by_hanging(sums, wrong)
+            if not len(wrong) or self.has_gap(gap):
                 break
             self.views.improve(self.costs, sums, max(self.value - self.bound, 0.0), deadline, wrong)
-            sums = sums + self._shift(self.trees.prices(self.costs, sums))
+            sums = sums + self._shift(self.trees.prices(self.costs, sums), wrong)
+
+    def _prove_by_hanging(self, sums: Float, wrong: Int) -> Int:
+        """Prove a bound by trees of which parts hang from the roots; return the outputs that still have wrong prices."""
+        trees, self.trees, left = self.trees, self.trees.copy(), []
+        for _ in range(PROOFS):
+            self.trees.hang_from_roots(self.costs, sums, wrong)
+            prices = self.trees.prices(self.costs, sums)
+            self.keep_proof(sums, prices)
+            wrong = np.flatnonzero(prices.least < 0)
+            left.append(wrong)
+            sums = sums + self._shift(prices, wrong)
+        self.trees = trees  # whose rays are in the cone, as pivots require
+        return left[0]
 
     def _adapt(self, rises: bool, has_new: bool) -> None:
         """Choose the share of the center in the next prices, and the accuracy of the next master."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ldpopt.foundation.deadline import NO_LIMIT, Deadline
 from ldpopt.foundation.numbers import Float, Int
 from ldpopt.foundation.threads import in_threads
-from ldpopt.native import improve_trees, price_trees, write_multipliers, write_rays
+from ldpopt.native import hang_from_root, improve_trees, price_trees, write_multipliers, write_rays
 from ldpopt.privacy.ties import Mask
 from ldpopt.solving.methods.rays.cone import Cone
 
@@ -81,6 +81,11 @@ class Trees:
         self.parent[:] = self.roots[:, None]
         self.side[:] = np.where(costs < sums, 1, -1)
         self.side[np.arange(len(self.roots)), self.roots] = 0
+
+    def hang_from_roots(self, costs: Float, sums: Float, outputs: Int) -> None:
+        """Raise the proved prices of some outputs in a metric, whose trees are the best for higher multipliers."""
+        # What a subtree cannot pass to its parent any more passes to the root, so that fewer trees need pivots.
+        in_threads(lambda some: hang_from_root(some, *self.forest, costs, sums, self.cone.lengths), self.parts(outputs))
 
     def improve(self, costs: Float, sums: Float, deadline: Deadline = NO_LIMIT) -> Mask:
         """Pivot until every ray is the best for its output's ``costs - sums``; return which rays are, shape (m,)."""
