@@ -23,6 +23,15 @@ def random_points(n, seed, epsilon):
     return epsilon * np.asarray(notion.distance), cone, rng.standard_normal((n, n)) + 0.3
 
 
+def left_by_multipliers(trees, costs, sums):
+    """What the multipliers of trees leave of ``costs - sums``, (m, n), and the sum of the absolute terms."""
+    found, left, moved = trees.multipliers(costs, sums), costs - sums, np.abs(costs - sums)
+    for end, sign, value in ((found.first, 1, np.exp(-found.loss) * found.value), (found.second, -1, found.value)):
+        np.add.at(left, (found.output, end), sign * value)
+        np.add.at(moved, (found.output, end), value)
+    return left, moved
+
+
 @cases(25)
 @given(
     st.integers(4, 40),
@@ -61,13 +70,47 @@ def test_views_bound_the_exact_price_on_both_sides(n, seed, epsilon, gap, covers
         assert (is_proved | (np.abs((costs * rays).sum(axis=1) - price) <= 1e3 * slack)).all()
     assert views.seen.sum() >= begun
     # The multipliers leave at least the shares of every output's costs.
-    found, left = trees.multipliers(costs, zero), costs.copy()
-    np.add.at(left, (found.output, found.first), np.exp(-found.loss) * found.value)
-    np.subtract.at(left, (found.output, found.second), found.value)
-    moved = np.abs(costs)
-    np.add.at(moved, (found.output, found.first), np.exp(-found.loss) * found.value)
-    np.add.at(moved, (found.output, found.second), found.value)
+    left, moved = left_by_multipliers(trees, costs, zero)
     assert (left >= proved.share - 1e-9 * moved).all()
+
+
+def hung_plainly(root, parent, side, left, loss):
+    """A tree whose subtrees hang from the root if their positive costs do not pass to their parents."""
+    depth, (parent, side), cost = np.zeros(len(parent)), (parent.copy(), side.copy()), left.copy()
+    for x in range(len(parent)):
+        above = x
+        while above != root:
+            above, depth[x] = parent[above], depth[x] + 1
+    for x in np.argsort(-depth, kind="stable")[:-1]:
+        if cost[x] * side[x] <= 0:
+            cost[parent[x]] += cost[x] * np.exp(side[x] * loss[x, parent[x]])
+        elif cost[x] > 0:
+            parent[x], side[x] = root, -1
+    return parent, side
+
+
+@cases(25)
+@given(st.integers(2, 30), st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 3.0]))
+def test_costs_that_parents_do_not_take_any_more_raise_the_roots_price(n, seed, epsilon):
+    loss, cone, costs = random_points(n, seed, epsilon)
+    rng, roots = np.random.default_rng(seed), np.arange(n)
+    sums = -rng.random(n) * (rng.random(n) < 0.5)  # lower than those for which the trees are the best
+    trees, exact = Trees(cone, roots), Trees(cone, roots)
+    trees.improve(costs, np.zeros(n))
+    exact.improve(costs, sums)
+    before, some = trees.prices(costs, sums), np.flatnonzero(rng.random(n) < 0.7)
+    tops, sides = trees.parent.copy(), trees.side.copy()
+    trees.hang_from_roots(costs, sums, some)
+    for y in roots:
+        plain = hung_plainly(y, tops[y], sides[y], costs[y] - sums, loss) if y in some else (tops[y], sides[y])
+        assert (trees.parent[y] == plain[0]).all()
+        assert (trees.side[y] == plain[1]).all()
+    rays = np.maximum(trees.rays(roots), exact.rays(roots))
+    after, slack = trees.prices(costs, sums), 1e-9 * (np.abs(costs - sums) * rays).sum(axis=1)
+    assert (after.least >= before.least - slack).all()
+    assert (after.least <= exact.prices(costs, sums).least + slack).all()
+    left, moved = left_by_multipliers(trees, costs, sums)
+    assert (left >= after.share - 1e-9 * moved).all()
 
 
 @cases(20)

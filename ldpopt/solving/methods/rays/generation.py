@@ -258,7 +258,7 @@ class Generation:
             sums = sums + self._shift(self.trees.prices(self.costs, sums), wrong)
 
     def _prove_by_hanging(self, sums: Float, wrong: Int) -> Int:
-        """Prove a bound by trees of which parts hang from the roots; return the outputs that still have wrong prices."""
+        """Prove a bound by trees of which parts hang from the roots; return outputs whose prices stay negative."""
         trees, self.trees, left = self.trees, self.trees.copy(), []
         for _ in range(PROOFS):
             self.trees.hang_from_roots(self.costs, sums, wrong)
