@@ -266,6 +266,8 @@ class Generation:
             self.keep_proof(sums, prices)
             wrong = np.flatnonzero(prices.least < 0)
             left.append(wrong)
+            if not len(wrong):
+                break
             sums = sums + self._shift(prices, wrong)
         self.trees = trees  # whose rays are in the cone, as pivots require
         return left[0]
