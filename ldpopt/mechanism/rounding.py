@@ -204,7 +204,7 @@ class _Cone:
 
     @cached_property
     def ratio_table(self) -> Float:
-        """The ratio of each pair, shape (n, n)."""
+        """The ratio of each pair, shape (n, n), at ``[x', x]``."""
         return self.ties.ratio_table(up=True)
 
     @property
@@ -226,7 +226,7 @@ class _Cone:
             return np.asarray(np.maximum(values, floor * self.ties.tied_outputs(values.shape[1])))
         entries, is_dense = self.ties.number * values.shape[1], self.ties.number >= DENSE_SHARE * self.ties.n**2
         if self.is_uniform and not slack and is_dense and entries >= PRODUCT_ENTRIES:
-            return raised_by_products(values, self.ties, self.ratio_table, factor, is_whole=bool(total))
+            return _by_products(values, self.ties, self.ratio_table, factor, is_whole=bool(total))
         return raised(values, self.ties, self.ratio * factor, slack, is_whole=bool(total))
 
     def _integer_slack(self, total: float, m: int) -> Any:
@@ -325,8 +325,8 @@ def _by_columns(values: Float, ties: Ties, count: int, raise_in_place: Callable[
     return found
 
 
-def raised_by_products(values: Float, ties: Ties, table: Float, factor: float, *, is_whole: bool) -> Float:
-    """The same without slack, some columns at a time, for a table of ratios, (n, n), times a factor."""
+def _by_products(values: Float, ties: Ties, table: Float, factor: float, *, is_whole: bool) -> Float:
+    """What `raised` returns without slack, some columns at a time; ``factor * table``, (n, n), are the ratios."""
     n = ties.n
 
     def work(block: Float) -> None:

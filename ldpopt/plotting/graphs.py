@@ -75,10 +75,8 @@ def notion(privacy: Notion, ax: Axes | None = None) -> Axes:
         return polytope(privacy, ax)
     ties = privacy.definition(inputs)
     assert ties is not None
-    distance = ties.table
-    ax = heat_map(
-        np.where(distance > 0, float(ties.budget) * distance, np.nan), inputs, inputs, "largest log ratio (nats)", ax
-    )
+    budgets = np.where(ties.table > 0, float(ties.budget) * ties.table, np.nan)
+    ax = heat_map(budgets, inputs, inputs, "largest log ratio (nats)", ax)
     labels: dict[str, Any] = {"xlabel": "than under this answer $x'$", "ylabel": "a report is likelier under $x$"}
     return finish(ax, name_privacy(privacy), **labels)
 

@@ -157,7 +157,7 @@ class Ties:
         return self._ratio(self.distance, up)
 
     def ratio_table(self, *, up: bool) -> Float:
-        """The same, as a table of shape (n, n), at ``[x', x]`` for the pair ``(x, x')``; 0 without a tie."""
+        """The ratios as a table, shape (n, n): that of the pair ``(x, x')`` at ``[x', x]``; 0 without a tie."""
         found = np.zeros((self.n, self.n))
         found[self.pairs()[::-1]] = self.ratio(up=up)
         return found
@@ -212,7 +212,7 @@ class Ties:
 
 
 class TableTies(Ties):
-    """Ties of all pairs of inputs, at the distances of a table, (n, n); their lists are three times as large."""
+    """Ties of all pairs at the distances of a table, (n, n); lists of pairs, three times as large, are made if read."""
 
     is_compact = is_complete = False
     has_all_pairs = True
@@ -264,7 +264,7 @@ class TableTies(Ties):
         return min(float(np.delete(row, x).min()) for x, row in enumerate(self.table)), float(self.table.max())
 
     def ratio_table(self, *, up: bool) -> Float:
-        """The ratio of each pair, a row at a time."""
+        """The ratios as a table, computed a row at a time."""
         found = np.empty_like(self.table)
         for x, row in enumerate(self.table.T):
             found[x] = self._ratio(row, up)

@@ -33,7 +33,7 @@ MAX_LOSS = 600.0  # largest privacy loss between two inputs; beyond it ratios of
 # Seconds after the last round: per entry (rows), and per pair and output (repair, audit; on two cores half of it)
 ENTRY_SECONDS, PAIR_SECONDS = 2e-6, 2e-9
 # Memory per entry of the channel, including the certificate (measured with a grid of 900 inputs); without rounds of all
-# inputs (measured with a city of 3001)
+# inputs (124 measured with a city of 10 000)
 ENTRY_BYTES, START_BYTES = 500.0, 128.0
 WHOLE = 3000  # number of inputs beyond which patches or an extended channel are expected to suffice
 UNLISTED = 9e6  # number of entries above which the program of an answer has no privacy rows, which take most memory

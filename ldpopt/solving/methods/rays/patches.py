@@ -15,7 +15,7 @@ from ldpopt.foundation.threads import few_threads, in_threads
 from ldpopt.native import raise_columns
 from ldpopt.solving.log import LOG
 from ldpopt.solving.methods.rays.cone import Cone
-from ldpopt.solving.methods.rays.feasibility import cover
+from ldpopt.solving.methods.rays.feasibility import ERROR_SHARE, cover
 from ldpopt.solving.methods.rays.generation import Generation, Scale
 from ldpopt.solving.methods.rays.master import Master
 
@@ -29,9 +29,8 @@ PATCH_SHARE = 0.25  # gap of a patch, as a share of the gap of the start
 FURTHER = 0.3  # factor of the gap of the start if a larger one was reached
 TIME_SHARE = 0.7  # largest share of the remaining time for the patches
 PROOFS = 4  # number of times that multipliers are lowered where prices are negative
-# Balancing: largest number of rounds, number of columns that are changed together, power of the sums' reciprocals, and
-# error of the sums at which to stop, as a share of the gap
-ROUNDS, COLUMNS, POWER, ERROR_SHARE = 40, 64, 1.5, 3e-4
+# Balancing: largest number of rounds, number of columns that are changed together, power of the sums' reciprocals
+ROUNDS, COLUMNS, POWER = 40, 64, 1.5
 
 
 @dataclass(frozen=True, eq=False)
