@@ -1,6 +1,7 @@
 """ldpopt: state a problem, get the provably best private mechanism.
 
-`__init__.pyi` is the list of public names; each is imported when it is first used, so that start-up is fast.
+`__init__.pyi` is the list of public names; each is imported when it is first used, so that start-up
+is fast.
 """
 
 import lazy_loader

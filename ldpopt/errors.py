@@ -13,7 +13,8 @@ _SHOWS_VALUES: ContextVar[bool] = ContextVar("shows_values", default=False)
 
 @contextmanager
 def showing_values(shows: bool = True) -> Iterator[None]:
-    """Let messages quote the answers of people within a block; outside they name row, column and known labels only.
+    """Let messages quote the answers of people within a block; outside they name row, column and
+    known labels only.
 
     Parameters
     ----------
@@ -78,11 +79,17 @@ class LdpoptError(Exception):
 
 def _shorten(text: str) -> str:
     """Text without its middle if it is long: labels and names may have any length."""
-    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS // 2]} ... {text[-MAX_CHARACTERS // 2 :]}"
+    return (
+        text
+        if len(text) <= MAX_CHARACTERS
+        else f"{text[: MAX_CHARACTERS // 2]} ... {text[-MAX_CHARACTERS // 2 :]}"
+    )
 
 
 class StatementError(LdpoptError, ValueError):
-    """The problem is ill posed: a prior that sums to 0.97, an unknown letter, a negative epsilon."""
+    """The problem is ill posed: a prior that sums to 0.97, an unknown letter, a negative
+    epsilon.
+    """
 
 
 class ModelFileError(StatementError):
@@ -90,7 +97,9 @@ class ModelFileError(StatementError):
 
 
 class SolverNotFoundError(LdpoptError, LookupError):
-    """No solver of that name is installed; the message names the installed ones, and the extra to install."""
+    """No solver of that name is installed; the message names the installed ones, and the extra to
+    install.
+    """
 
 
 class SolverOptionError(LdpoptError, ValueError):
