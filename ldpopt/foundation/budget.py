@@ -1,4 +1,6 @@
-r"""Privacy budgets: ``epsilon`` in nats with its exact value, and rational enclosures of ``e**epsilon``."""
+r"""Privacy budgets: ``epsilon`` in nats with its exact value, and rational enclosures of
+``e**epsilon``.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,12 @@ from ldpopt.errors import StatementError
 from ldpopt.foundation.numbers import short_repr
 
 BITS = 192  # significant bits kept in an enclosure of ``e**epsilon``
-# Largest accepted budget in nats: ``e**10000`` still has an exact enclosure; larger budgets give no privacy
+# Largest accepted budget in nats: ``e**10000`` still has an exact enclosure; larger budgets give no
+# privacy
 LARGEST = 10_000.0
 MAX_NATS = 1e8  # largest multiple of a budget whose exponential is computed; it takes 20 megabytes
-# Python rounds decimals correctly, their exponentials and logarithms too; the tests compare with another library
+# Python rounds decimals correctly, their exponentials and logarithms too; the tests compare with
+# another library
 DECIMALS = Context(prec=90, Emax=MAX_EMAX, Emin=MIN_EMIN)
 LOG_2 = DECIMALS.ln(Decimal(2))
 ERROR = Decimal("1e-9")  # in units of the last bit that is kept, far above the error of 90 digits
@@ -31,8 +35,9 @@ class Budget(float):
     Parameters
     ----------
     epsilon : float, int, Fraction or str
-        Nats, ``0 <= epsilon <= 10000``. A number is read exactly as it is stored; decimal text such as ``"0.1"``
-        is read as that decimal; ``"log(7/2)"`` makes :math:`e^{\epsilon}` the exact rational 7/2.
+        Nats, ``0 <= epsilon <= 10000``. A number is read exactly as it is stored; decimal text such
+        as ``"0.1"`` is read as that decimal; ``"log(7/2)"`` makes :math:`e^{\epsilon}` the exact
+        rational 7/2.
 
     Raises
     ------
@@ -57,7 +62,8 @@ class Budget(float):
         if isinstance(epsilon, Budget):
             return epsilon
         nats, ratio = _parse(epsilon)
-        self = super().__new__(cls, log_of(ratio) if ratio is not None else float(nats))  # type: ignore[arg-type]
+        number = log_of(ratio) if ratio is not None else float(nats)  # type: ignore[arg-type]
+        self = super().__new__(cls, number)
         self.nats, self.ratio = nats, ratio
         self.text = epsilon.strip() if isinstance(epsilon, str) else repr(float(self))
         return self
@@ -66,7 +72,9 @@ class Budget(float):
     def positive(cls, epsilon: float | str | Fraction) -> Budget:
         """Read a budget that must be positive, since reports have to depend on the answer."""
         if not (budget := cls(epsilon)) > 0:
-            raise StatementError("at epsilon = 0 reports do not depend on the answer", do="give epsilon > 0")
+            raise StatementError(
+                "at epsilon = 0 reports do not depend on the answer", do="give epsilon > 0"
+            )
         return budget
 
     def __repr__(self) -> str:
@@ -75,12 +83,15 @@ class Budget(float):
 
     def __reduce__(self) -> tuple[type[Budget], tuple[str | Fraction]]:
         """Pickle by the exact value."""
-        return Budget, (self.text if self.ratio is not None else self.nats,)  # type: ignore[return-value]
+        written = self.text if self.ratio is not None else self.nats
+        return Budget, (written,)  # type: ignore[return-value]
 
     def enclosure(self, multiple: Fraction | int = 1) -> tuple[Fraction, Fraction]:
-        r"""Rationals ``low <= exp(multiple * epsilon) <= high``, equal if the value is a known rational.
+        r"""Rationals ``low <= exp(multiple * epsilon) <= high``, equal if the value is a known
+        rational.
 
-        The multiple, such as a hop count or a distance, is not negative; ``high / low - 1 < 2**-180``.
+        The multiple, such as a hop count or a distance, is not negative; ``high / low - 1 <
+        2**-180``.
         """
         if multiple == 1:
             return self._own_enclosure
@@ -106,7 +117,9 @@ class Budget(float):
 
     @property
     def lower_nats(self) -> Fraction:
-        """The budget in nats: exact, or for a rational ``exp(epsilon)`` a lower bound within ``2**-180``."""
+        """The budget in nats: exact, or for a rational ``exp(epsilon)`` a lower bound within
+        ``2**-180``.
+        """
         return Fraction(self.nats or 0) if self.ratio is None else log_enclosure(self.ratio)[0]
 
     @cached_property
@@ -116,7 +129,9 @@ class Budget(float):
 
     @cached_property
     def b(self) -> float:
-        r""":math:`e^{-\epsilon}`, rounded down (so that ``b P[x, y] <= P[x', y]`` excludes no private channel)."""
+        r""":math:`e^{-\epsilon}`, rounded down (so that ``b P[x, y] <= P[x', y]`` excludes no
+        private channel).
+        """
         return round_down(1 / self.enclosure()[1])
 
     @cached_property
@@ -176,7 +191,10 @@ def _require_range(epsilon: object, nats: Fraction | float) -> None:
 def _fraction(value: float | str | Fraction, epsilon: object) -> Fraction:
     if isinstance(value, float) and not math.isfinite(value):
         if value > 0:
-            why = "is infinite: without a bound on privacy the best mechanism reports the answer itself"
+            why = (
+                "is infinite: without a bound on privacy the best mechanism reports the "
+                "answer itself"
+            )
             raise _refusal(epsilon, why)
         raise _refusal(epsilon, "is not a finite number")
     if isinstance(value, str) and ("e" in value.lower() and len(value.lower().split("e")[-1]) > 4):
@@ -195,23 +213,29 @@ def _refusal(epsilon: object, why: str) -> StatementError:
 
 
 def log_of(ratio: Fraction) -> float:
-    """Natural logarithm of a rational >= 1, correct to a few ulps: screening in floats relies on it."""
+    """Natural logarithm of a rational >= 1, correct to a few ulps: screening in floats relies on
+    it.
+    """
     if ratio < 2:
         return math.log1p(float(ratio - 1))
-    shift = max(0, ratio.numerator.bit_length() - ratio.denominator.bit_length() - 1000)  # beyond the floats
+    # beyond the floats
+    shift = max(0, ratio.numerator.bit_length() - ratio.denominator.bit_length() - 1000)
     return math.log(ratio / (1 << shift)) + shift * math.log(2)
 
 
 @lru_cache(maxsize=65536)
 def _exp_enclosure(x: Fraction) -> tuple[Fraction, Fraction]:
-    """``2**k exp(x - k log 2)`` for ``x >= 0``: the exponential, from 1 to 2, rounded outward to `BITS` bits."""
+    """``2**k exp(x - k log 2)`` for ``x >= 0``: the exponential, from 1 to 2, rounded outward to
+    `BITS` bits.
+    """
     if x == 0:
         return Fraction(1), Fraction(1)
     with localcontext(DECIMALS):
         nats = Decimal(x.numerator) / Decimal(x.denominator)
         k = int(nats / LOG_2)
         power = (nats - k * LOG_2).exp() * 2 ** (BITS - 1)
-        low, high = math.floor(power - ERROR), math.ceil(power + ERROR)
+        low = math.floor(power - ERROR)
+        high = math.ceil(power + ERROR)
     if k == 0:
         low = max(low, 1 << (BITS - 1))
     return Fraction(low << k, 1 << (BITS - 1)), Fraction(high << k, 1 << (BITS - 1))
@@ -225,5 +249,6 @@ def log_enclosure(ratio: Fraction) -> tuple[Fraction, Fraction]:
         return excess - excess * excess / 2, excess
     with localcontext(DECIMALS):
         log = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln() * 2 ** (BITS + 32)
-        low, high = math.floor(log - ERROR), math.ceil(log + ERROR)
+        low = math.floor(log - ERROR)
+        high = math.ceil(log + ERROR)
     return Fraction(low, 1 << (BITS + 32)), Fraction(high, 1 << (BITS + 32))

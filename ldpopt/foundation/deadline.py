@@ -4,11 +4,14 @@ import math
 import time
 from dataclasses import dataclass
 
-MIN_SECONDS_LEFT = 1e-3  # smallest number of seconds that `Deadline.left` returns: solvers refuse a limit of zero
+# smallest number of seconds that `Deadline.left` returns: solvers refuse a limit of zero
+MIN_SECONDS_LEFT = 1e-3
 
 
 class OutOfTimeError(Exception):
-    """The deadline is over. `solve` catches this error and returns ``Status.LIMIT``; users never see it."""
+    """The deadline is over. `solve` catches this error and returns ``Status.LIMIT``; users never
+    see it.
+    """
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,11 @@ class Deadline:
     @property
     def left(self) -> float | None:
         """Seconds left, at least a thousandth; None without a limit."""
-        return None if self.moment == math.inf else max(self.moment - time.perf_counter(), MIN_SECONDS_LEFT)
+        return (
+            None
+            if self.moment == math.inf
+            else max(self.moment - time.perf_counter(), MIN_SECONDS_LEFT)
+        )
 
     def share(self, part: float) -> "Deadline":
         """Deadline after a part of the seconds that are left."""

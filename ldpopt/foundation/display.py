@@ -28,7 +28,9 @@ WORD_WIDTH = 12  # smallest width of a column of words that is folded
 
 @dataclass(frozen=True)
 class Table:
-    """A table. The first column and columns of words are left-aligned and folded in text; the others hold numbers."""
+    """A table. The first column and columns of words are left-aligned and folded in text; the
+    others hold numbers.
+    """
 
     headings: Sequence[str]  # one for each column
     # cells: floats are rounded to ``digits`` significant digits, None and nan become dashes
@@ -49,23 +51,37 @@ class Table:
         cells = [[printable(shown(cell, self.digits)) for cell in row] for row in self.rows]
         widths = [max(map(cell_len, column)) for column in zip(self.headings, *cells, strict=True)]
         if self.cut:
-            widths[-1] = max(WORD_WIDTH, min(widths[-1], width - sum(widths[:-1]) - 2 * len(widths)))
+            widths[-1] = max(
+                WORD_WIDTH, min(widths[-1], width - sum(widths[:-1]) - 2 * len(widths))
+            )
             for row in cells:
-                row[-1] = set_cell_size(row[-1], widths[-1] - 3) + "..." if cell_len(row[-1]) > widths[-1] else row[-1]
+                row[-1] = (
+                    set_cell_size(row[-1], widths[-1] - 3) + "..."
+                    if cell_len(row[-1]) > widths[-1]
+                    else row[-1]
+                )
         paddings = ((1, 1), (0, 1), (0, 0))
         needed = [sum(widths) + (left + right + 1) * (len(widths) - 1) for left, right in paddings]
-        left, right = next((pad for pad, room in zip(paddings, needed, strict=True) if room <= width), paddings[-1])
+        left, right = next(
+            (pad for pad, room in zip(paddings, needed, strict=True) if room <= width), paddings[-1]
+        )
         if needed[-1] > width and self.narrow is not None:
             return self.narrow.text(width)
-        is_folded = [not place or heading in self.words for place, heading in enumerate(self.headings)]
-        numbers = sum(w + left + right + 1 for w, folds in zip(widths, is_folded, strict=True) if not folds)
+        is_folded = [
+            not place or heading in self.words for place, heading in enumerate(self.headings)
+        ]
+        numbers = sum(
+            w + left + right + 1 for w, folds in zip(widths, is_folded, strict=True) if not folds
+        )
         # Words need some room; a terminal that is too narrow for that breaks the lines itself.
         room = max(width, numbers + WORD_WIDTH * sum(is_folded))
         console = Console(file=StringIO(), width=room, markup=False, highlight=False, emoji=False)
         style = box.SIMPLE_HEAD if can_print_unicode() else box.ASCII2
         grid = Grid(box=style, show_edge=False, pad_edge=False, padding=(0, right, 0, left))
         for heading, folds in zip(self.headings, is_folded, strict=True):
-            grid.add_column(heading, justify="left" if folds else "right", no_wrap=not folds, overflow="fold")
+            grid.add_column(
+                heading, justify="left" if folds else "right", no_wrap=not folds, overflow="fold"
+            )
         for row in cells:
             grid.add_row(*row)
         with console.capture() as text:
@@ -75,7 +91,11 @@ class Table:
 
     def html(self) -> str:
         """Title, headings and the first rows."""
-        more = f" (the first {MAX_ROWS} of {len(self.rows):,} rows)" if len(self.rows) > MAX_ROWS else ""
+        more = (
+            f" (the first {MAX_ROWS} of {len(self.rows):,} rows)"
+            if len(self.rows) > MAX_ROWS
+            else ""
+        )
         head = "".join(f"<th>{escape(heading)}</th>" for heading in self.headings)
         body = "".join(_html_row(row, self.digits) for row in self.rows[:MAX_ROWS])
         return f"<table><caption>{escape(self.title + more)}</caption><tr>{head}</tr>{body}</table>"
@@ -95,11 +115,18 @@ class Facts:
     def text(self, width: int | None = None) -> str:
         """Lines of at most ``width`` characters; default: the width of the terminal."""
         width = screen_width() if width is None else width
-        indent = max([NAME_WIDTH, *[len(part[0]) + 1 for part in self.parts if isinstance(part, tuple)]]) + 1
+        indent = (
+            max([NAME_WIDTH, *[len(part[0]) + 1 for part in self.parts if isinstance(part, tuple)]])
+            + 1
+        )
         lines = [folded(self.title, width)] if self.title else []
         before: Part | None = None
         for part in self.parts:
-            if before is not None and not isinstance(part, str) and Table in (type(before), type(part)):
+            if (
+                before is not None
+                and not isinstance(part, str)
+                and Table in (type(before), type(part))
+            ):
                 lines.append("")
             if isinstance(part, tuple):
                 lines.append(folded(f"{part[0] + ':':<{indent}}{shown(part[1])}", width, indent))
@@ -116,7 +143,9 @@ class Facts:
             if kind is tuple:
                 found.append(f"<table>{''.join(map(_html_row, parts))}</table>")
             else:
-                found += [part.html() if kind is Table else f"<p>{escape(part)}</p>" for part in parts]
+                found += [
+                    part.html() if kind is Table else f"<p>{escape(part)}</p>" for part in parts
+                ]
         return "".join(found)
 
 
@@ -132,7 +161,9 @@ class HasFacts(ABC):
         return self.facts().text()
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the picture that suits the object, on axes or on new ones, and return them; see `ldpopt.plot`."""
+        """Draw the picture that suits the object, on axes or on new ones, and return them; see
+        `ldpopt.plot`.
+        """
         import ldpopt
 
         return ldpopt.plot(self, ax, **options)
@@ -147,12 +178,15 @@ def shown(value: Any, digits: int = 6) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.{digits}g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else text_of(value)
+    return (
+        f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else text_of(value)
+    )
 
 
 def privacy_text(privacy: Any) -> str:
     """Name and budget of a privacy notion, such as ``PureLDP(1.0)``."""
-    delta, epsilon = getattr(privacy, "delta", 0.0), getattr(privacy, "epsilon", None)
+    delta = getattr(privacy, "delta", 0.0)
+    epsilon = getattr(privacy, "epsilon", None)
     budget = "" if epsilon is None else f"({epsilon!r}{f', {delta:g}' if delta else ''})"
     return printable(f"{type(privacy).__name__}{budget}")
 
@@ -170,12 +204,16 @@ def printable(text: str) -> str:
 
 def folded(text: str, width: int, indent: int = 4) -> str:
     """Text in lines of at most ``width`` characters; all but the first are indented."""
-    fold = textwrap.TextWrapper(width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    fold = textwrap.TextWrapper(
+        width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
     return fold.fill(printable(text))
 
 
 def filled(folder: Path, page: str = "page", /, **values: Any) -> str:
-    """A template ``*.html.j2`` of a folder as HTML: values are escaped, and an unknown name is an error."""
+    """A template ``*.html.j2`` of a folder as HTML: values are escaped, and an unknown name is an
+    error.
+    """
     import jinja2
 
     environment = jinja2.Environment(

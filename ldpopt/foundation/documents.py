@@ -16,12 +16,17 @@ from ldpopt.foundation.numbers import Float, Int, short_repr
 _RATIONAL = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 _HEX = re.compile(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,4}")
 # Advice for a value of a file that ldpopt cannot have written
-UNCHANGED = "use the file as ldpopt wrote it: this one was changed, cut off, or is of another kind; write it again"
+UNCHANGED = (
+    "use the file as ldpopt wrote it: this one was changed, cut off, or is of another "
+    "kind; write it again"
+)
 
 
 @contextmanager
 def reading_json(path: str | os.PathLike[str], content: str, do: str) -> Iterator[None]:
-    """Turn every error while a JSON file is read into one that names the file; ``content`` is such as "a mechanism"."""
+    """Turn every error while a JSON file is read into one that names the file; ``content`` is such
+    as "a mechanism".
+    """
     require_path(path)
     where = os.fspath(path)
     try:
@@ -46,17 +51,24 @@ class Entry:
 
     def error(self, what: str, do: str = UNCHANGED) -> ModelFileError:
         """An error that names the file and the key."""
-        return ModelFileError(what, where=f"{self.path}: {self.key}" if self.key else self.path, do=do)
+        return ModelFileError(
+            what, where=f"{self.path}: {self.key}" if self.key else self.path, do=do
+        )
 
     def table(self, *keys: str) -> "dict[str, Entry]":
         """Read an object that has these keys and no other."""
         if not isinstance(self.value, dict):
             raise self.error(f"{self._shown()} should be an object with the keys {', '.join(keys)}")
-        missing, unknown = [k for k in keys if k not in self.value], [k for k in self.value if k not in keys]
+        missing = [k for k in keys if k not in self.value]
+        unknown = [k for k in self.value if k not in keys]
         if missing or unknown:
-            what = f"the key {missing[0]!r} is missing" if missing else f"unknown key {unknown[0]!r}"
+            what = (
+                f"the key {missing[0]!r} is missing" if missing else f"unknown key {unknown[0]!r}"
+            )
             raise self.error(what, f"give exactly these keys: {', '.join(keys)}")
-        return {key: Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip(".")) for key in keys}
+        return {
+            key: Entry(self.value[key], self.path, f"{self.key}.{key}".lstrip(".")) for key in keys
+        }
 
     def part(self, key: str) -> "Entry":
         """Read one value of an object that may have others."""
@@ -67,13 +79,17 @@ class Entry:
     def list(self, size: int | None = None) -> "Sequence[Entry]":
         """Read a list, of the given size if there is one."""
         if not isinstance(self.value, list) or size not in (None, len(self.value)):
-            raise self.error(f"{self._shown()} should be a list{'' if size is None else f' of {size}'}")
+            raise self.error(
+                f"{self._shown()} should be a list{'' if size is None else f' of {size}'}"
+            )
         return [Entry(value, self.path, f"{self.key}[{i}]") for i, value in enumerate(self.value)]
 
     def text(self, *choices: str) -> str:
         """Read text, one of the choices if there are any."""
         if not isinstance(self.value, str) or (choices and self.value not in choices):
-            raise self.error(f"{self._shown()} should be {' or '.join(map(repr, choices)) or 'text'}")
+            raise self.error(
+                f"{self._shown()} should be {' or '.join(map(repr, choices)) or 'text'}"
+            )
         return self.value
 
     def whole(self, stop: int) -> int:
@@ -91,7 +107,12 @@ class Entry:
     def numbers(self, *shape: int) -> Float:
         """Read a vector or matrix of finite numbers."""
         plain = self.value
-        if len(shape) == 1 and isinstance(plain, list) and len(plain) == shape[0] and set(map(type, plain)) == {float}:
+        if (
+            len(shape) == 1
+            and isinstance(plain, list)
+            and len(plain) == shape[0]
+            and set(map(type, plain)) == {float}
+        ):
             found = np.array(plain)
             if np.isfinite(found).all():
                 return found
@@ -131,7 +152,9 @@ class Entry:
         """Read a finite float written as ``"0x1.8p-1"``."""
         text = self.text()
         if not _HEX.fullmatch(text) or not -1100 <= int(text.split("p")[1]) < 1024:
-            raise self.error(f"{self._shown()} should be a finite number in hexadecimal, such as '0x1.8p-1'")
+            raise self.error(
+                f"{self._shown()} should be a finite number in hexadecimal, such as '0x1.8p-1'"
+            )
         return float.fromhex(text)
 
     def labels(self) -> Sequence[Hashable]:
@@ -145,11 +168,17 @@ class Entry:
             elif isinstance(row.value, float):
                 found.append(row.number())
             else:
-                raise row.error(f"the label {row._shown()} is neither text nor a number nor a list of them")
+                raise row.error(
+                    f"the label {row._shown()} is neither text nor a number nor a list of them"
+                )
         return found
 
     def _shown(self) -> str:
-        text = repr(self.value) if isinstance(self.value, (str, int, float)) else type(self.value).__name__
+        text = (
+            repr(self.value)
+            if isinstance(self.value, (str, int, float))
+            else type(self.value).__name__
+        )
         return text if len(text) <= 60 else f"{text[:56]} ..."
 
 
@@ -164,5 +193,7 @@ def plain_labels(labels: Sequence[Hashable]) -> list[Any]:
             found.append(value)
         else:
             what = f"label {short_repr(label)} is neither text nor a number nor a tuple of them"
-            raise StatementError(f"{what}: it cannot be written as JSON", do="give labels of these kinds")
+            raise StatementError(
+                f"{what}: it cannot be written as JSON", do="give labels of these kinds"
+            )
     return found

@@ -28,7 +28,8 @@ class Field:
 
     def trace(self, exponents: Int, size: int) -> Int:
         """Trace of powers of the generator down to the subfield of ``size`` elements."""
-        total, power = np.zeros((len(exponents), self.e), np.int64), 1
+        total = np.zeros((len(exponents), self.e), np.int64)
+        power = 1
         for _ in range(round(np.log(self.p**self.e) / np.log(size))):
             total += self.powers[exponents * power % len(self.powers)]
             power = power * size % len(self.powers)
@@ -49,7 +50,9 @@ def field(q: int) -> Field | None:
 
 
 def _powers(tail: Int, p: int, q: int) -> Int | None:
-    """Powers of ``a`` with ``a**e`` the vector ``tail``; None unless they are all elements but zero."""
+    """Powers of ``a`` with ``a**e`` the vector ``tail``; None unless they are all elements but
+    zero.
+    """
     e = len(tail)
     if not tail[0]:
         return None  # multiples of the polynomial a have no constant term: a is not invertible

@@ -16,39 +16,58 @@ from ldpopt.errors import ModelFileError
 from ldpopt.foundation.numbers import short_repr
 
 FilePath = str | os.PathLike[str]
-_SUFFIX = ".ldpopt-part"  # suffix of the hidden temporary file beside a file that is written; a killed writer leaves it
+# suffix of the hidden temporary file beside a file that is written; a killed writer leaves it
+_SUFFIX = ".ldpopt-part"
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], *, binary: bool = False, new: bool = False) -> Iterator[IO[Any]]:
-    """Open a file that is replaced atomically when the block ends; a device or pipe is written directly."""
+def replacing(
+    path: str | os.PathLike[str], *, binary: bool = False, new: bool = False
+) -> Iterator[IO[Any]]:
+    """Open a file that is replaced atomically when the block ends; a device or pipe is written
+    directly.
+    """
     # A new file must not exist yet (else FileExistsError), and only its owner may read it.
     require_path(path)
     if new and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(path))
     target = Path(os.fsdecode(os.path.realpath(path)))
     if target.is_dir():
-        raise ModelFileError("cannot write the file: it is a folder", where=os.fspath(path), do="name a file")
+        raise ModelFileError(
+            "cannot write the file: it is a folder", where=os.fspath(path), do="name a file"
+        )
     options: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     mode = "wb" if binary else "w"
-    passed, do = (BrokenPipeError, FileExistsError), "check the folder and its permissions"
+    passed = (BrokenPipeError, FileExistsError)
+    do = "check the folder and its permissions"
     with file_errors("cannot write the file", path, do, passed):
         is_special = target.exists() and not stat.S_ISREG(target.stat().st_mode)
-        with target.open(mode, **options) if is_special else _temporary(target, mode, options, new) as stream:
+        with (
+            target.open(mode, **options)
+            if is_special
+            else _temporary(target, mode, options, new) as stream
+        ):
             yield stream
 
 
 @contextmanager
 def file_errors(
-    what: str, path: str | os.PathLike[str], do: str = "check the path", passed: tuple[type[OSError], ...] = ()
+    what: str,
+    path: str | os.PathLike[str],
+    do: str = "check the path",
+    passed: tuple[type[OSError], ...] = (),
 ) -> Iterator[None]:
-    """Raise errors of the operating system as a ModelFileError, but those that are to be passed as they are."""
+    """Raise errors of the operating system as a ModelFileError, but those that are to be passed as
+    they are.
+    """
     try:
         yield
     except passed:
         raise
     except OSError as error:
-        raise ModelFileError(f"{what}: {error.strerror or error}", where=os.fspath(path), do=do) from None
+        raise ModelFileError(
+            f"{what}: {error.strerror or error}", where=os.fspath(path), do=do
+        ) from None
 
 
 @contextmanager
@@ -98,17 +117,25 @@ def require_path(path: Any) -> None:
 
 
 def readable(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file to read; a named pipe is an OSError, since reading it may never end."""
+    """Return the path of a file to read; a named pipe is an OSError, since reading it may never
+    end.
+    """
     # /dev/stdin and a shell's <(command) are allowed.
     require_path(path)
     real = os.path.realpath(path)
-    if stat.S_ISFIFO(os.stat(path).st_mode) and os.path.exists(real) and not real.startswith(("/dev/", "/proc/")):
+    if (
+        stat.S_ISFIFO(os.stat(path).st_mode)
+        and os.path.exists(real)
+        and not real.startswith(("/dev/", "/proc/"))
+    ):
         raise OSError(errno.EINVAL, "it is a named pipe", os.fspath(path))
     return Path(path)
 
 
 def beginning(path: str | os.PathLike[str], size: int) -> str:
-    """Return the first characters of a plain file; empty for anything else: a named pipe would wait for its writer."""
+    """Return the first characters of a plain file; empty for anything else: a named pipe would wait
+    for its writer.
+    """
     try:
         if not os.path.isfile(path):
             return ""
@@ -119,15 +146,21 @@ def beginning(path: str | os.PathLike[str], size: int) -> str:
 
 
 def strict_object(path: str | os.PathLike[str], largest: int) -> dict[str, Any]:
-    """Read an object as `strict_json` does; a file with anything else is a ValueError, which does not quote it."""
+    """Read an object as `strict_json` does; a file with anything else is a ValueError, which does
+    not quote it.
+    """
     if not isinstance(found := strict_json(path, largest), dict):
-        kind = {"list": "a list", "str": "a text", "NoneType": "null"}.get(type(found).__name__, "a number")
+        kind = {"list": "a list", "str": "a text", "NoneType": "null"}.get(
+            type(found).__name__, "a number"
+        )
         raise ValueError(f"the file holds {kind}, not an object with keys")
     return found
 
 
 def strict_json(path: str | os.PathLike[str], largest: int) -> Any:
-    """Read JSON without duplicate keys, nan or infinity, of at most ``largest`` bytes; other files are a ValueError."""
+    """Read JSON without duplicate keys, nan or infinity, of at most ``largest`` bytes; other files
+    are a ValueError.
+    """
     with readable(path).open("rb") as stream:
         raw = stream.read(largest + 1)
     if len(raw) > largest:
@@ -136,12 +169,17 @@ def strict_json(path: str | os.PathLike[str], largest: int) -> Any:
 
 
 def parse_strictly(raw: bytes) -> Any:
-    """Parse JSON in UTF-8 without duplicate keys, nan or infinity; anything else is a ValueError."""
+    """Parse JSON in UTF-8 without duplicate keys, nan or infinity; anything else is a
+    ValueError.
+    """
     try:
-        return json.loads(raw.decode("utf-8-sig"), parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
+        return json.loads(
+            raw.decode("utf-8-sig"), parse_constant=_no_constant, object_pairs_hook=_no_duplicates
+        )
     except RecursionError:
         why = "the JSON is nested too deep"
-    except ValueError as error:  # not chained: some kinds hold the whole text, which may be a key or a table of answers
+    except ValueError as error:
+        # Not chained: some kinds hold the whole text, which may be a key or a table of answers.
         why = str(error)
     raise ValueError(why)
 
@@ -164,12 +202,17 @@ def write_csv(
     path: str | os.PathLike[str] | None = None,
     header: Sequence[str] | None = None,
 ) -> str:
-    """Return records as CSV with exact floats, nan as an empty field; with a path, also write it atomically."""
-    rows, stream = list(records), io.StringIO()
+    """Return records as CSV with exact floats, nan as an empty field; with a path, also write it
+    atomically.
+    """
+    rows = list(records)
+    stream = io.StringIO()
     writer = csv.DictWriter(stream, header or list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({k: "" if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()})
+        writer.writerow(
+            {k: "" if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}
+        )
     if path is not None:
         with replacing(path) as file:
             file.write(stream.getvalue())

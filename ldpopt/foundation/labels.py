@@ -17,13 +17,20 @@ Names = Sequence[Hashable]  # labels in their order
 
 # A number as text, as in tables and model files
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
-MIN_SIMILARITY = 0.65  # smallest ratio of `difflib` at which a known name is suggested for an unknown one
+# smallest ratio of `difflib` at which a known name is suggested for an unknown one
+MIN_SIMILARITY = 0.65
 
 
 def check_labels(
-    given: Sequence[Hashable] | None, size: int | None, kind: str, error: Refusal = MechanismError, where: str = ""
+    given: Sequence[Hashable] | None,
+    size: int | None,
+    kind: str,
+    error: Refusal = MechanismError,
+    where: str = "",
 ) -> tuple[Hashable, ...]:
-    """Labels of an alphabet, distinct and ``size`` of them (None: any number); default: 0, 1, 2, ..."""
+    """Labels of an alphabet, distinct and ``size`` of them (None: any number); default: 0, 1, 2,
+    ...
+    """
     if given is None:
         return tuple(range(size or 0))
     _require_labels(given, kind, error, where)
@@ -32,14 +39,20 @@ def check_labels(
         do = f"give one label for each {kind}"
         raise error(f"{len(names)} {kind} labels for {size} {kind}s", where=where, do=do)
     if len(set(names)) < len(names) and (duplicate := first_duplicate(names)) is not None:
-        raise error(f"duplicate {kind} label {short_repr(duplicate[0])}", where=where, do="give each label once")
+        raise error(
+            f"duplicate {kind} label {short_repr(duplicate[0])}",
+            where=where,
+            do="give each label once",
+        )
     return names
 
 
 def _require_labels(given: Any, kind: str, error: Refusal, where: str) -> None:
     """Require a sequence of hashable labels; a set has no order."""
     do = "pass a list of labels"
-    is_list = hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
+    is_list = (
+        hasattr(given, "__iter__") and hasattr(given, "__len__") and getattr(given, "ndim", 1) == 1
+    )
     if isinstance(given, (bytes, set, frozenset)) or not is_list:
         raise error(f"a {type(given).__name__} is not a list of {kind} labels", where=where, do=do)
     require_room(given, f"list of {kind} labels")
@@ -50,9 +63,13 @@ def _require_labels(given: Any, kind: str, error: Refusal, where: str) -> None:
         try:
             hash(label)
         except (TypeError, ValueError):
-            raise error(f"{name} is not hashable", where=where, do="use texts, numbers or tuples of them") from None
+            raise error(
+                f"{name} is not hashable", where=where, do="use texts, numbers or tuples of them"
+            ) from None
         if not _equals_itself(label):
-            raise error(f"{name} is not equal to itself, as nan", where=where, do="use a text in its place")
+            raise error(
+                f"{name} is not equal to itself, as nan", where=where, do="use a text in its place"
+            )
 
 
 def _equals_itself(label: Hashable) -> bool:
@@ -74,21 +91,30 @@ def first_duplicate(names: Sequence[Hashable]) -> tuple[Hashable] | None:
 
 def codes(x: Any, alphabet: Sequence[Hashable], kind: str) -> NDArray[np.int64]:
     """Positions of labels in their alphabet."""
-    # The letters of a text and the names of a mapping or frame are not labels, and a set has no order.
-    if isinstance(x, (str, bytes, Mapping, set, frozenset)) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) != 1:
+    # The letters of a text and the names of a mapping or frame are not labels, and a set has no
+    # order.
+    if (
+        isinstance(x, (str, bytes, Mapping, set, frozenset))
+        or not hasattr(x, "__len__")
+        or getattr(x, "ndim", 1) != 1
+    ):
         what = f"{kind}s are a vector of labels, not a {type(x).__name__}{quoted(x)}"
         raise StatementError(what, do="pass a list, also for a single one")
     if tuple(alphabet) == tuple(range(len(alphabet))):  # numbers from 0 are their own positions
         array = any_array(x, f"list of {kind}s")
         is_whole_numbers = array.dtype.kind in "iu" and array.ndim == 1
-        if is_whole_numbers and (not array.size or (array.min() >= 0 and array.max() < len(alphabet))):
+        if is_whole_numbers and (
+            not array.size or (array.min() >= 0 and array.max() < len(alphabet))
+        ):
             return array.astype(np.int64, copy=False)
     values = x.tolist() if hasattr(x, "tolist") else list(x)
     position = {label: index for index, label in enumerate(alphabet)}
     try:
         return np.fromiter(map(position.__getitem__, values), np.int64, len(values))
     except (KeyError, TypeError, ValueError):
-        index = next((index for index, value in enumerate(values) if not is_among(value, position)), None)
+        index = next(
+            (index for index, value in enumerate(values) if not is_among(value, position)), None
+        )
         if index is None:
             raise
     # Raised outside the block, since the error of the look-up contains the answer.
@@ -99,22 +125,41 @@ def read_positions(x: Any, size: int, kind: str) -> NDArray[np.int64]:
     """Read a vector of whole numbers from 0 to ``size - 1``, which are their own positions."""
     array = any_array(x, f"list of {kind}s")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise StatementError(f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list")
+        raise StatementError(
+            f"{kind}s of shape {array.shape} are not a vector of whole numbers", do="pass a list"
+        )
     if len(wrong := np.flatnonzero((array < 0) | (array >= size))):
         what = f"the {kind}{quoted(int(array[wrong[0]]))} is not in 0 .. {size - 1}"
-        raise StatementError(what, where=f"entry {wrong[0]}", do=f"correct the entry, or state more than {size} labels")
+        raise StatementError(
+            what,
+            where=f"entry {wrong[0]}",
+            do=f"correct the entry, or state more than {size} labels",
+        )
     return array.astype(np.int64, copy=False)
 
 
 def no_label(value: Any, alphabet: Iterable[Hashable], kind: str, where: str) -> StatementError:
-    """Error for an answer or report that is not in an alphabet; it is quoted only if messages may quote answers."""
+    """Error for an answer or report that is not in an alphabet; it is quoted only if messages may
+    quote answers.
+    """
     if value is None or (isinstance(value, float) and value != value):
         do = f"leave missing {kind}s out, or give them a label of their own"
         return StatementError(f"1 {kind} is missing", where=where, do=do)
-    do = nearest(value, alphabet) if shows_values() else f"correct it, or name another column; {known_names(alphabet)}"
-    kinds, own = sorted({type(name).__name__ for name in alphabet}), type(value).__name__
-    types = "" if own in kinds else f": the entry is of type {own}, the labels are of type {' and '.join(kinds)}"
-    return StatementError(f"unknown {kind}{quoted(value)}: not a label of the mechanism{types}", where=where, do=do)
+    do = (
+        nearest(value, alphabet)
+        if shows_values()
+        else f"correct it, or name another column; {known_names(alphabet)}"
+    )
+    kinds = sorted({type(name).__name__ for name in alphabet})
+    own = type(value).__name__
+    types = (
+        ""
+        if own in kinds
+        else f": the entry is of type {own}, the labels are of type {' and '.join(kinds)}"
+    )
+    return StatementError(
+        f"unknown {kind}{quoted(value)}: not a label of the mechanism{types}", where=where, do=do
+    )
 
 
 def plain_label(label: Hashable) -> str | int | float:
@@ -146,14 +191,17 @@ def label_array(names: Sequence[Hashable]) -> NDArray[Any]:
 
 
 def label_numbers(names: Iterable[Any]) -> list[Any] | None:
-    """Numbers of labels that are numbers, also as text, ``["1", 2.5] -> [1.0, 2.5]``; None if a label is not a number.
+    """Numbers of labels that are numbers, also as text, ``["1", 2.5] -> [1.0, 2.5]``; None if a
+    label is not a number.
 
     Truth values are 0 and 1; time spans are not numbers. Whole numbers may be beyond floats.
     """
     found = []
     for name in names:
         is_text = isinstance(name, str) and NUMBER.fullmatch(name) is not None
-        is_number = isinstance(name, (int, float, np.integer, np.floating)) and not isinstance(name, np.timedelta64)
+        is_number = isinstance(name, (int, float, np.integer, np.floating)) and not isinstance(
+            name, np.timedelta64
+        )
         if not (is_text or is_number):
             return None
         found.append(float(name) if is_text else +name)
@@ -167,7 +215,9 @@ def listed(names: Sequence[Hashable]) -> str:
 
 
 def nearest(name: Any, known: Iterable[Any]) -> str:
-    """Suggest the nearest of the known names, and list them: ``did you mean 'epsilon'? known: epsilon, delta``."""
+    """Suggest the nearest of the known names, and list them: ``did you mean 'epsilon'? known:
+    epsilon, delta``.
+    """
     names = [_as_text(one) for one in islice(known, 1000)]
     return f"{suggestion(name, names)}{known_names(names)}"
 
@@ -179,8 +229,12 @@ def known_names(known: Iterable[Any]) -> str:
 
 
 def suggestion(name: Any, known: Iterable[Any]) -> str:
-    """Question for the known name that differs by case or by a few letters; empty if there is none."""
-    by_case = {one.casefold(): one for one in reversed([_as_text(one) for one in islice(known, 1000)])}
+    """Question for the known name that differs by case or by a few letters; empty if there is
+    none.
+    """
+    by_case = {
+        one.casefold(): one for one in reversed([_as_text(one) for one in islice(known, 1000)])
+    }
     near = difflib.get_close_matches(_as_text(name).strip().casefold(), by_case, 1, MIN_SIMILARITY)
     return f"did you mean {by_case[near[0]]!r}? " if near else ""
 

@@ -23,13 +23,16 @@ NON_NUMBER_TYPES = (
     *(np.datetime64, np.timedelta64, type(None), type(np.ma.masked)),
 )
 MAX_AXES = 32  # lists within lists that are looked through for an entry that is no number
-MAX_BITS = 5000  # largest number of bits of a denominator; products of two such numbers are still fast
+# largest number of bits of a denominator; products of two such numbers are still fast
+MAX_BITS = 5000
 
 BLOCK = 1 << 20  # number of entries of a matrix that are computed at once
 
 
 def real_array(values: ArrayLike, what: str) -> Float:
-    """Copy into a float64 array; refuse ragged and masked arrays, and entries that are not numbers."""
+    """Copy into a float64 array; refuse ragged and masked arrays, and entries that are not
+    numbers.
+    """
     require_room(values, what)
     if (array := _floats(values)) is None:
         what = f"the {what} is not a rectangular array of real numbers"
@@ -39,14 +42,16 @@ def real_array(values: ArrayLike, what: str) -> Float:
 
 
 def _misfit(values: Any, place: tuple[int, ...]) -> str:
-    """Describe the first entry that is not a number, or the first row of another length; never the entry itself."""
+    """Describe the first entry that is not a number, or the first row of another length; never the
+    entry itself.
+    """
     here = f"entry {', '.join(map(str, place))}" if place else "all of it"
     if isinstance(values, np.ndarray):
         values = values.tolist()
     if not isinstance(values, (list, tuple)):
-        is_number = isinstance(values, (int, float, Fraction, Decimal, np.number)) and not isinstance(
-            values, NON_NUMBER_TYPES
-        )
+        is_number = isinstance(
+            values, (int, float, Fraction, Decimal, np.number)
+        ) and not isinstance(values, NON_NUMBER_TYPES)
         return "" if is_number else f"{here} is of type {type(values).__name__}"
     if len(place) > MAX_AXES:
         return "lists in lists without an end"
@@ -72,7 +77,9 @@ def percentage(text: str) -> float | None:
 
 
 def _floats(values: Any) -> Float | None:
-    """New array, or None if it cannot be made: an error of numpy may quote an answer, so none is raised."""
+    """New array, or None if it cannot be made: an error of numpy may quote an answer, so none is
+    raised.
+    """
     try:
         if contains_non_numbers(values) or contains_non_numbers(array := np.asarray(values)):
             return None
@@ -83,7 +90,9 @@ def _floats(values: Any) -> Float | None:
 
 
 def any_array(values: Any, what: str) -> NDArray[Any]:
-    """Convert to an array of any type; a ragged or masked argument gives an array of dimension 0."""
+    """Convert to an array of any type; a ragged or masked argument gives an array of dimension
+    0.
+    """
     require_room(values, what)
     try:
         with warnings.catch_warnings(action="ignore"):  # of a masked entry, which becomes nan
@@ -93,7 +102,9 @@ def any_array(values: Any, what: str) -> NDArray[Any]:
     return np.array(None) if np.ma.is_masked(values) else array
 
 
-def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.inf, *, do: str = "") -> float:
+def real_number(
+    value: Any, what: str, low: float = -np.inf, high: float = np.inf, *, do: str = ""
+) -> float:
     """Read a number in a range as a float; nan, text and truth values are refused."""
     try:
         plain = value[()] if isinstance(value, np.ndarray) else value
@@ -102,7 +113,11 @@ def real_number(value: Any, what: str, low: float = -np.inf, high: float = np.in
         number = float("nan")
     if not low <= number <= high:
         limits = "is not a number" if np.isnan(number) else f"is not in [{low:g}, {high:g}]"
-        do = do or (f"give a number from {low:g} to {high:g}" if low > -np.inf or high < np.inf else "give a number")
+        do = do or (
+            f"give a number from {low:g} to {high:g}"
+            if low > -np.inf or high < np.inf
+            else "give a number"
+        )
         raise StatementError(f"{what} = {short_repr(value)} {limits}", do=do)
     return number
 
@@ -125,7 +140,9 @@ def summed(values: Float, axis: int | None = None) -> Any:
 
 
 def row_blocks(array: NDArray[Any]) -> list[slice]:
-    """Slices of the rows of a matrix with about `BLOCK` entries each, for which little other memory is needed."""
+    """Slices of the rows of a matrix with about `BLOCK` entries each, for which little other memory
+    is needed.
+    """
     size = max(1, BLOCK // max(1, array.shape[1]))
     return [slice(begin, begin + size) for begin in range(0, len(array), size)]
 
@@ -133,7 +150,9 @@ def row_blocks(array: NDArray[Any]) -> list[slice]:
 def normalized(weights: Float) -> Float:
     """Finite weights divided by their sum, also if it overflows."""
     if not weights.any():
-        raise StatementError("the weights sum to 0 and cannot be normalized", do="give at least one positive weight")
+        raise StatementError(
+            "the weights sum to 0 and cannot be normalized", do="give at least one positive weight"
+        )
     # Scaling by a power of two is exact.
     weights = np.ldexp(weights, -np.frexp(weights.max())[1])
     return np.asarray(weights / weights.sum())
@@ -159,10 +178,15 @@ def rational(value: Any, what: str, kind: str, low: int, high: float = math.inf)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         number = None
     if number is None or not low <= number <= high:
-        raise StatementError(f"{what} = {short_repr(value)} is not a {kind}", do=f"give a number from {low} to {high}")
+        raise StatementError(
+            f"{what} = {short_repr(value)} is not a {kind}",
+            do=f"give a number from {low} to {high}",
+        )
     if number.denominator.bit_length() > MAX_BITS:
         bits = number.denominator.bit_length()
-        raise StatementError(f"{what} has a denominator of {bits} bits", do=f"give at most {MAX_BITS} bits")
+        raise StatementError(
+            f"{what} has a denominator of {bits} bits", do=f"give at most {MAX_BITS} bits"
+        )
     return number
 
 
@@ -171,14 +195,22 @@ def whole_number(value: Any, what: str, least: int = 0, most: int = sys.maxsize)
     if is_whole(value, least, most):
         return int(value)
     wrong = (
-        "not a whole number" if not is_whole(value) else f"less than {least}" if value < least else f"more than {most}"
+        "not a whole number"
+        if not is_whole(value)
+        else f"less than {least}"
+        if value < least
+        else f"more than {most}"
     )
     limits = f", at least {least}" if most == sys.maxsize else f" from {least} to {most}"
-    raise StatementError(f"{what} = {short_repr(value)} is {wrong}", do=f"give a whole number{limits}")
+    raise StatementError(
+        f"{what} = {short_repr(value)} is {wrong}", do=f"give a whole number{limits}"
+    )
 
 
 def is_whole(value: Any, least: int | None = None, most: int | None = None) -> bool:
-    """Whether the value is an integer in a range; truth values, time spans and floats such as 2.0 are not."""
+    """Whether the value is an integer in a range; truth values, time spans and floats such as 2.0
+    are not.
+    """
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, NON_NUMBER_TYPES)
     return bool(whole and (least is None or value >= least) and (most is None or value <= most))
 
@@ -187,7 +219,9 @@ def contains_non_numbers(values: Any) -> bool:
     """Whether nested lists and arrays contain text, truth values, masked entries or the like."""
     if isinstance(values, np.ndarray):
         is_wrong = values.dtype.kind not in "iufO" or np.ma.is_masked(values)
-        return is_wrong or (values.dtype == object and contains_non_numbers(values.reshape(-1).tolist()))
+        return is_wrong or (
+            values.dtype == object and contains_non_numbers(values.reshape(-1).tolist())
+        )
     if not isinstance(values, (list, tuple)):
         return False
     kinds = set(map(type, values))
@@ -206,7 +240,9 @@ def short_repr(value: Any) -> str:
 
 
 def quoted(value: Any) -> str:
-    """The answer of a person after a space, for a message; empty unless messages may quote answers."""
+    """The answer of a person after a space, for a message; empty unless messages may quote
+    answers.
+    """
     return f" {short_repr(value)}" if shows_values() else ""
 
 
@@ -214,13 +250,17 @@ def require_kind(value: Any, kind: type | tuple[type, ...], where: str, do: str 
     """Refuse an object of another type."""
     if not isinstance(value, kind):
         name = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
-        raise StatementError(f"{where} takes a {name}, not a {type(value).__name__}", do=do or f"pass a {name}")
+        raise StatementError(
+            f"{where} takes a {name}, not a {type(value).__name__}", do=do or f"pass a {name}"
+        )
 
 
 def require_choice(value: Any, choices: Iterable[str], what: str) -> None:
     """Refuse a value that is not one of some words."""
     if not isinstance(value, str) or value not in choices:
-        raise StatementError(f"{what} = {short_repr(value)} is unknown", do=f"use {' or '.join(map(repr, choices))}")
+        raise StatementError(
+            f"{what} = {short_repr(value)} is unknown", do=f"use {' or '.join(map(repr, choices))}"
+        )
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -230,9 +270,12 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def require_room(values: Any, what: str) -> None:
-    """Refuse a range that would not fit into memory as a list; other objects are in memory already."""
+    """Refuse a range that would not fit into memory as a list; other objects are in memory
+    already.
+    """
     if isinstance(values, range):
-        size = min((values.stop - values.start) // values.step + 1, sys.maxsize)  # len() has the same limit
+        # len() has the same limit
+        size = min((values.stop - values.start) // values.step + 1, sys.maxsize)
         require_memory(100.0 * size, f"the {what}")
 
 
@@ -247,7 +290,11 @@ def memory() -> int:
     """The bytes of this machine's memory."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # pragma: no cover - no such call on this platform
+    except (
+        AttributeError,
+        ValueError,
+        OSError,
+    ):  # pragma: no cover - no such call on this platform
         return 16 * 2**30
 
 
@@ -255,12 +302,16 @@ def require_memory(n_bytes: float, what: str, do: str = SMALLER) -> None:
     """Refuse an object that would not fit into this machine's memory, before it is built."""
     if n_bytes > MEMORY_SHARE * (physical := memory()):
         needed, there = (f"{size / 2**30:.3g} GiB" for size in (n_bytes, physical))
-        raise StatementError(f"{what} would take {needed} of memory; this machine has {there}", do=do)
+        raise StatementError(
+            f"{what} would take {needed} of memory; this machine has {there}", do=do
+        )
 
 
 def read_size(size: int) -> int:
     """Read the number of draws."""
     if not is_whole(size, 0, sys.maxsize):
-        raise StatementError(f"size = {short_repr(size)} is not a number of draws", do="give a whole number >= 0")
+        raise StatementError(
+            f"size = {short_repr(size)} is not a number of draws", do="give a whole number >= 0"
+        )
     require_memory(64.0 * size, f"{size:.3g} draws")
     return int(size)

@@ -1,4 +1,6 @@
-"""Packages that are not always installed, imported at first use: a missing one is an error that names its extra."""
+"""Packages that are not always installed, imported at first use: a missing one is an error that
+names its extra.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

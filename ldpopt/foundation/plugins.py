@@ -1,4 +1,6 @@
-"""Classes by name: those that packages of ldpopt register, and the entry points of installed packages."""
+"""Classes by name: those that packages of ldpopt register, and the entry points of installed
+packages.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _REGISTERED: dict[str, dict[str, str]] = {}
 
 
 def register(group: str, name: str, address: str) -> None:
-    """Offer the class at ``module:class`` under a name; its module is imported when it is needed."""
+    """Offer the class at ``module:class`` under a name; its module is imported when it is
+    needed.
+    """
     _REGISTERED.setdefault(group, {})[name] = address
 
 
@@ -22,7 +26,9 @@ def registered(group: str) -> dict[str, str]:
 
 
 def plug_ins(group: str) -> dict[str, Any]:
-    """Entry points of installed packages by name; reads the metadata of every installed package, which takes long."""
+    """Entry points of installed packages by name; reads the metadata of every installed package,
+    which takes long.
+    """
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=group)}

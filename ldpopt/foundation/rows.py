@@ -26,8 +26,8 @@ class RowBlock:
     lower, upper : float arrays, shape (rows,)
         Two-sided bounds, infinite if there is none.
     inputs, outputs : tuple of hashable, or None
-        Labels of the positions ``x`` and ``y`` of a block that was given with labels; a `Problem` puts them into the
-        order of its alphabets. None: the positions are those of the problem.
+        Labels of the positions ``x`` and ``y`` of a block that was given with labels; a `Problem`
+        puts them into the order of its alphabets. None: the positions are those of the problem.
     """
 
     name: str
@@ -42,8 +42,11 @@ class RowBlock:
 
     @classmethod
     def of_pairs(cls, name: str, first: Int, second: Int, y: Int, ratio: Float) -> RowBlock:
-        """Rows ``ratio P[first, y] - P[second, y] <= 0``, in small integers, each in the order of its inputs."""
-        size, swapped = len(first), np.asarray(first > second)[:, None]
+        """Rows ``ratio P[first, y] - P[second, y] <= 0``, in small integers, each in the order of
+        its inputs.
+        """
+        size = len(first)
+        swapped = np.asarray(first > second)[:, None]
         ends = np.stack([first, second], axis=1).astype(np.int32)
         coefficient = np.stack([ratio, np.full(size, -1.0)], axis=1)
         return cls(
@@ -60,24 +63,41 @@ class RowBlock:
         return len(self.lower)
 
     def fault(self, n: int, m: int) -> str:
-        """What is wrong with the rows for a channel of shape (n, m), in words; empty if nothing is."""
+        """What is wrong with the rows for a channel of shape (n, m), in words; empty if nothing
+        is.
+        """
         parts = (self.row, self.x, self.y, self.coefficient)
-        if len({np.shape(part) for part in parts}) > 1 or np.shape(self.lower) != np.shape(self.upper):
+        if len({np.shape(part) for part in parts}) > 1 or np.shape(self.lower) != np.shape(
+            self.upper
+        ):
             return "its arrays differ in length"
-        for kind, array, size in (("row", self.row, len(self)), ("input", self.x, n), ("output", self.y, m)):
+        for kind, array, size in (
+            ("row", self.row, len(self)),
+            ("input", self.x, n),
+            ("output", self.y, m),
+        ):
             if np.asarray(array).dtype.kind not in "iu":
                 return f"its {kind}s are not integers"
             ends = (np.min(array), np.max(array)) if len(array) else (0, -1)
             if ends[0] < 0 or ends[1] >= size:
-                return f"it refers to {kind} {ends[0] if ends[0] < 0 else ends[1]}, and there are {size} {kind}s"
+                return (
+                    f"it refers to {kind} {ends[0] if ends[0] < 0 else ends[1]}, and there are "
+                    f"{size} {kind}s"
+                )
         if (np.diff(self.row) < 0).any():
             return "its row numbers decrease"
-        if not np.isfinite(self.coefficient).all() or np.isnan(self.lower).any() or np.isnan(self.upper).any():
+        if (
+            not np.isfinite(self.coefficient).all()
+            or np.isnan(self.lower).any()
+            or np.isnan(self.upper).any()
+        ):
             return "a coefficient is not finite, or a bound is nan"
         return ""
 
     def to(self, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> RowBlock:
-        """Move labelled positions into the order of two alphabets; rows are sorted by their first entry."""
+        """Move labelled positions into the order of two alphabets; rows are sorted by their first
+        entry.
+        """
         if self.inputs is None and self.outputs is None:
             return self
         what = f"constraint {self.name!r}"
@@ -88,12 +108,17 @@ class RowBlock:
         sequence = np.argsort(head, kind="stable")
         row = np.argsort(sequence)[self.row]
         order = np.lexsort((y, x, row))
-        lower, upper = self.lower[sequence], self.upper[sequence]
-        return RowBlock(self.name, row[order], x[order], y[order], self.coefficient[order], lower, upper)
+        lower = self.lower[sequence]
+        upper = self.upper[sequence]
+        return RowBlock(
+            self.name, row[order], x[order], y[order], self.coefficient[order], lower, upper
+        )
 
     def activity(self, channel: Float) -> Float:
         """Evaluate the left-hand sides at a channel, shape (rows,)."""
-        total: Float = np.bincount(self.row, self.coefficient * channel[self.x, self.y], len(self)).astype(float)
+        total: Float = np.bincount(
+            self.row, self.coefficient * channel[self.x, self.y], len(self)
+        ).astype(float)
         return total
 
     def violation(self, channel: Float) -> Float:
@@ -102,7 +127,9 @@ class RowBlock:
         return np.maximum(np.maximum(self.lower - value, value - self.upper), 0.0)
 
 
-def _moved(position: Int, labels: Labels | None, alphabet: Sequence[Hashable], what: str, kind: str) -> Int:
+def _moved(
+    position: Int, labels: Labels | None, alphabet: Sequence[Hashable], what: str, kind: str
+) -> Int:
     """Positions of entries in the order of the alphabet."""
     if labels is None:
         return position

@@ -18,14 +18,21 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 ROWS = 64  # number of rows of a product that a thread computes at a time
-MAX_PARTS = 8  # largest number of parts into which rows are split; a sum over all rows is kept for each of them
-PART_OPERATIONS = 2e6  # smallest number of operations of a part, a millisecond or two: less does not pay for a thread
-THREADED = 1500  # smallest order of a matrix for which all cores are used (``python benchmarks/designs.py threads``)
+# largest number of parts into which rows are split; a sum over all rows is kept for each of them
+MAX_PARTS = 8
+# smallest number of operations of a part, a millisecond or two: less does not pay for a thread
+PART_OPERATIONS = 2e6
+# smallest order of a matrix for which all cores are used (``python benchmarks/designs.py threads``)
+THREADED = 1500
 
 
 def cores() -> int:
-    """Number of cores that this process may use; the variable ``OMP_NUM_THREADS`` may allow fewer."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Number of cores that this process may use; the variable ``OMP_NUM_THREADS`` may allow
+    fewer.
+    """
+    allowed = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(allowed, int(limit)) if limit.isdigit() and int(limit) else allowed
 
@@ -39,30 +46,46 @@ def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Re
 
 
 def parts_of(rows: int, operations: float) -> list[slice]:
-    """Split rows of so many operations each into slices for threads; the slices do not depend on the machine."""
+    """Split rows of so many operations each into slices for threads; the slices do not depend on
+    the machine.
+    """
     count = max(1, min(MAX_PARTS, rows, int(rows * operations / PART_OPERATIONS)))
     return [slice(a, b) for a, b in pairwise([rows * k // count for k in range(count + 1)])]
 
 
-def over_rows(loop: Callable[..., object], fixed: Sequence[Any], arrays: Sequence[Any], operations: float) -> None:
+def over_rows(
+    loop: Callable[..., object], fixed: Sequence[Any], arrays: Sequence[Any], operations: float
+) -> None:
     """Call a loop in C with parts of the arrays' rows, of so many operations each, on all cores."""
-    in_threads(lambda part: loop(*fixed, *(array[part] for array in arrays)), parts_of(len(arrays[0]), operations))
+    in_threads(
+        lambda part: loop(*fixed, *(array[part] for array in arrays)),
+        parts_of(len(arrays[0]), operations),
+    )
 
 
 def few_threads(order: int) -> Any:
-    """Context manager that limits BLAS to one thread for matrices of a lower order than `THREADED`."""
-    # Threads of OpenBLAS wait for each other by spinning, which can make small matrices seventeen times slower.
-    return _libraries("scipy.linalg" in sys.modules).limit(limits=1 if order < THREADED else None, user_api="blas")
+    """Context manager that limits BLAS to one thread for matrices of a lower order than
+    `THREADED`.
+    """
+    # Threads of OpenBLAS wait for each other by spinning, which can make small matrices seventeen
+    # times slower.
+    return _libraries("scipy.linalg" in sys.modules).limit(
+        limits=1 if order < THREADED else None, user_api="blas"
+    )
 
 
 @cache
 def _libraries(with_scipy: bool) -> ThreadpoolController:
-    """Loaded linear algebra libraries, of which scipy has its own; finding them takes milliseconds."""
+    """Loaded linear algebra libraries, of which scipy has its own; finding them takes
+    milliseconds.
+    """
     return ThreadpoolController()
 
 
 def max_product(left: Float, right: Float) -> Float:
-    r"""Largest terms :math:`\max_k a_{ik} b_{kj}` of the product of two matrices, at least 0; nan does not count."""
+    r"""Largest terms :math:`\max_k a_{ik} b_{kj}` of the product of two matrices, at least 0; nan
+    does not count.
+    """
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     found = np.zeros((len(left), right.shape[1]))
 
