@@ -1,7 +1,9 @@
-"""Loops in C over numpy arrays: one table of their arguments, which are checked before a pointer is passed.
+"""Loops in C over numpy arrays: one table of their arguments, which are checked before a pointer is
+passed.
 
-The functions are those of the C files beside this one; they release the interpreter's lock. ``pip install -e .`` builds
-their library, and ``python hatch_build.py`` builds it again after a change of the C files.
+The functions are those of the C files beside this one; they release the interpreter's lock. ``pip
+install -e .`` builds their library, and ``python hatch_build.py`` builds it again after a change of
+the C files.
 """
 
 from __future__ import annotations
@@ -25,15 +27,22 @@ REBUILD = "run pip install -e . in the folder of the repository, or python hatch
 
 @cache
 def library() -> ctypes.CDLL:
-    """The library of all loops; an error if it is missing, or was built from other sources than those beside it."""
+    """The library of all loops; an error if it is missing, or was built from other sources than
+    those beside it.
+    """
     try:
         found = ctypes.CDLL(str(LIBRARY))
     except OSError as error:
         what = f"the library of the loops in C is missing: {error}"
         raise LdpoptError(what, where=str(LIBRARY), do=REBUILD) from None
     sources = sorted(LIBRARY.parent.glob("*.[ch]"))
-    if sources and found.sources() != crc32(b"".join(path.read_bytes() for path in sources)) & 0x7FFFFFFF:
-        raise LdpoptError("the C files have changed since their library was built", where=str(LIBRARY), do=REBUILD)
+    if (
+        sources
+        and found.sources() != crc32(b"".join(path.read_bytes() for path in sources)) & 0x7FFFFFFF
+    ):
+        raise LdpoptError(
+            "the C files have changed since their library was built", where=str(LIBRARY), do=REBUILD
+        )
     return found
 
 
@@ -42,9 +51,12 @@ def matrix_product() -> int:
     """Address of BLAS's product of matrices, for the loops that use it."""
     from scipy.linalg import cython_blas
 
-    capsule, python = cython_blas.__pyx_capi__["dgemm"], ctypes.pythonapi
+    capsule = cython_blas.__pyx_capi__["dgemm"]
+    python = ctypes.pythonapi
     name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", python))
-    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", python))
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", python)
+    )
     return int(pointer(capsule, name(capsule)))
 
 
@@ -52,7 +64,10 @@ class _Lengths(ctypes.Structure):
     """The C structure of `Lengths`."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("start", "neighbor", "loss", "table", "rough", "place")),
+        *(
+            (name, ctypes.c_void_p)
+            for name in ("start", "neighbor", "loss", "table", "rough", "place")
+        ),
         ("unit", ctypes.c_double),
         *((name, ctypes.c_int64) for name in ("inputs", "rough_columns", "is_metric")),
     )
@@ -60,7 +75,9 @@ class _Lengths(ctypes.Structure):
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """Losses along ties, either as compressed rows or in a table of all pairs of inputs; the other one is empty."""
+    """Losses along ties, either as compressed rows or in a table of all pairs of inputs; the other
+    one is empty.
+    """
 
     start: NDArray[np.int64]  # compressed rows, with neighbors in ascending order
     neighbor: NDArray[np.int32]
@@ -79,19 +96,31 @@ class Lengths:
     def structure(self) -> Any:
         """The C structure with pointers to these arrays."""
         sizes: dict[Any, Any] = {}
-        arrays = self.start, self.neighbor, self.loss, self.table, self.rough, np.arange(len(self.table))
-        values = [one.converted(value, sizes)[0] for one, value in zip(LENGTHS, arrays, strict=True)]
+        arrays = (
+            self.start,
+            self.neighbor,
+            self.loss,
+            self.table,
+            self.rough,
+            np.arange(len(self.table)),
+        )
+        values = [
+            one.converted(value, sizes)[0] for one, value in zip(LENGTHS, arrays, strict=True)
+        ]
         found = _Lengths(*values, self.unit, len(self.table), len(self.rough), self.is_metric)
         found.place_array = arrays[-1]  # kept as long as the pointer
         return found
 
 
-MOST_UNITS, LEAST_UNIT = 16000, 1e-300  # largest loss in units, as in pivots.c; 1 / unit does not overflow
+# largest loss in units, as in pivots.c; 1 / unit does not overflow
+MOST_UNITS, LEAST_UNIT = 16000, 1e-300
 ROWS = 500  # rows of a table that are rounded at once
 
 
 def in_units(table: NDArray[np.float64]) -> tuple[NDArray[np.uint16], float]:
-    """Losses in units, rounded down, of which the largest finite one has at most `MOST_UNITS`; and the unit."""
+    """Losses in units, rounded down, of which the largest finite one has at most `MOST_UNITS`; and
+    the unit.
+    """
     rough = np.empty(table.shape, np.uint16)
     unit = max(float(np.max(table, where=np.isfinite(table), initial=0.0)) / MOST_UNITS, LEAST_UNIT)
     for begin in range(0, len(table), ROWS):
@@ -99,7 +128,9 @@ def in_units(table: NDArray[np.float64]) -> tuple[NDArray[np.uint16], float]:
     return rough, unit
 
 
-KINDS: dict[str, tuple[np.dtype[Any], ...]] = {kind: (np.dtype(kind),) for kind in ("f8", "u2", "i8", "i4", "i1", "b1")}
+KINDS: dict[str, tuple[np.dtype[Any], ...]] = {
+    kind: (np.dtype(kind),) for kind in ("f8", "u2", "i8", "i4", "i1", "b1")
+}
 KINDS["node"] = np.dtype(np.int16), np.dtype(np.int32)
 NO_BYTES = ctypes.c_char * 0
 
@@ -110,7 +141,8 @@ class Argument:
 
     name: str
     kind: str  # a key of KINDS; "i8", "f8" without sizes: a number; "lengths"; "address"
-    shape: tuple[str, ...] | None  # names of sizes, with +1 where there is one more; None: not an array
+    # names of sizes, with +1 where there is one more; None: not an array
+    shape: tuple[str, ...] | None
     is_written: bool
 
     @classmethod
@@ -123,13 +155,17 @@ class Argument:
 
     @property
     def types(self) -> tuple[Any, ...]:
-        """C types of the values that are passed for it; for an array of nodes also the number of bytes of a node."""
+        """C types of the values that are passed for it; for an array of nodes also the number of
+        bytes of a node.
+        """
         if self.shape is not None:
             return (ctypes.c_void_p, ctypes.c_int64) if self.kind == "node" else (ctypes.c_void_p,)
         return ({"f8": ctypes.c_double, "i8": ctypes.c_int64}.get(self.kind, ctypes.c_void_p),)
 
     def converted(self, value: Any, sizes: dict[Any, Any]) -> tuple[Any, ...]:
-        """What is passed for a value; an array is compared with the sizes, to which those of new names are added."""
+        """What is passed for a value; an array is compared with the sizes, to which those of new
+        names are added.
+        """
         if self.shape is None:
             if self.kind != "lengths":
                 return (value,)
@@ -137,20 +173,30 @@ class Argument:
                 raise ValueError(f"losses between {value.nodes} nodes, not {sizes['n']}")
             return (ctypes.addressof(value.structure),)
         if not isinstance(value, np.ndarray) or value.dtype not in KINDS[self.kind]:
-            raise TypeError(f"{self.name} has the type {getattr(value, 'dtype', type(value))}, not {self.kind}")
+            raise TypeError(
+                f"{self.name} has the type {getattr(value, 'dtype', type(value))}, not {self.kind}"
+            )
         flags, shape, is_writeable = value.flags, value.shape, value.flags.writeable
         if not (flags.c_contiguous and flags.aligned and (is_writeable or not self.is_written)):
-            raise ValueError(f"{self.name} is not contiguous, not aligned, or read-only although the loop writes to it")
+            raise ValueError(
+                f"{self.name} is not contiguous, not aligned, or read-only although the loop "
+                "writes to it"
+            )
         if sizes.get(self.shape) != shape:  # the shape of an earlier array with the same names
             wanted = []
             for size, length in zip(self.shape, shape, strict=False):
                 name, _, more = size.partition("+")
                 wanted.append(sizes.setdefault(name, length - int(more or 0)) + int(more or 0))
             if shape != tuple(wanted) or len(self.shape) != value.ndim:
-                raise ValueError(f"{self.name} has the shape {shape}, not {wanted} = [{', '.join(self.shape)}]")
+                raise ValueError(
+                    f"{self.name} has the shape {shape}, not {wanted} = [{', '.join(self.shape)}]"
+                )
             sizes[self.shape] = shape
-        array: Any = value  # a buffer takes a quarter of the time of ``ctypes.data``, but must be writeable
-        pointer = ctypes.addressof(NO_BYTES.from_buffer(array)) if is_writeable else array.ctypes.data
+        # a buffer takes a quarter of the time of ``ctypes.data``, but must be writeable
+        array: Any = value
+        pointer = (
+            ctypes.addressof(NO_BYTES.from_buffer(array)) if is_writeable else array.ctypes.data
+        )
         return (pointer, value.itemsize) if self.kind == "node" else (pointer,)
 
 
@@ -168,7 +214,9 @@ class Loop:
     def __init__(self, text: str) -> None:
         self.name, _, arguments = text.partition(": ")
         self.arguments = _arguments(arguments)
-        sizes = dict.fromkeys(size.partition("+")[0] for one in self.arguments for size in one.shape or ())
+        sizes = dict.fromkeys(
+            size.partition("+")[0] for one in self.arguments for size in one.shape or ()
+        )
         self.sizes = [size for size in sizes if not size.startswith("_")]  # those that are passed
 
     def __repr__(self) -> str:
@@ -178,13 +226,16 @@ class Loop:
     def _function(self) -> Any:
         """The function of the library, with the types of its results and arguments."""
         function = getattr(library(), self.name)
-        function.argtypes = [ctypes.c_int64 for _ in self.sizes] + [t for one in self.arguments for t in one.types]
+        function.argtypes = [ctypes.c_int64 for _ in self.sizes] + [
+            t for one in self.arguments for t in one.types
+        ]
         function.restype = ctypes.c_int64
         return function
 
     def __call__(self, *values: Any) -> int:
         """Check the arguments and run the loop; its result is not negative."""
-        function, sizes = self._function, dict[Any, Any]()
+        function = self._function
+        sizes = dict[Any, Any]()
         passed: list[Any] = []
         for argument, value in zip(self.arguments, values, strict=True):
             passed += argument.converted(value, sizes)
@@ -196,14 +247,18 @@ class Loop:
 
 # Losses along ties, as a structure
 LENGTHS = _arguments(
-    "start i8[_rows]; neighbor i4[_ties]; loss f8[_ties]; table f8[_inputs, _inputs]; rough u2[_inputs, _inputs]; "
+    "start i8[_rows]; neighbor i4[_ties]; loss f8[_ties]; table f8[_inputs, _inputs]; rough "
+    "u2[_inputs, _inputs]; "
     "place i8[_inputs]"
 )
 
 # products.c, columns.c, chains.c
-raise_to_products = Loop("raise_to_products: left f8[rows, terms]; right f8[terms, columns]; found f8[rows, columns]!")
+raise_to_products = Loop(
+    "raise_to_products: left f8[rows, terms]; right f8[terms, columns]; found f8[rows, columns]!"
+)
 raise_columns = Loop(
-    "raise_columns: block f8[n, few]!; ends i8[n+1]; partner i4[_ties]; ratio f8[_ties]; room f8; is_whole i8"
+    "raise_columns: block f8[n, few]!; ends i8[n+1]; partner i4[_ties]; ratio f8[_ties]; room "
+    "f8; is_whole i8"
 )
 count_implied = Loop("count_implied: distance f8[n, n]; x i8")
 mark_implied = Loop("mark_implied: distance f8[n, n]; begin i8; stop i8; found b1[n, n]!")
@@ -215,29 +270,36 @@ READ = "outputs i8[some]; roots i8[_m]; parents node[_m, n]; sides i1[_m, n]"
 WRITTEN = "outputs i8[some]; roots i8[_m]; parents node[_m, n]!; sides i1[_m, n]!"
 write_rays = Loop(f"write_rays: {READ}; lengths lengths; rays f8[some, n]!")
 price_trees = Loop(
-    "price_trees: outputs i8[some]; roots i8[m]; parents node[m, n]; sides i1[m, n]; costs f8[m, n]; priced f8[n]; "
+    "price_trees: outputs i8[some]; roots i8[m]; parents node[m, n]; sides i1[m, n]; costs f8[m, "
+    "n]; priced f8[n]; "
     "lengths lengths; share f8[n]!; found f8[_two, m]!"
 )
 hang_from_root = Loop(f"hang_from_root: {WRITTEN}; costs f8[_m, n]; sums f8[n]; lengths lengths")
 write_multipliers = Loop(
-    "write_multipliers: root i8; parent node[n]; side i1[n]; costs f8[n]; lengths lengths; spare f8; node i8[n]!; "
+    "write_multipliers: root i8; parent node[n]; side i1[n]; costs f8[n]; lengths lengths; spare "
+    "f8; node i8[n]!; "
     "value f8[n]!"
 )
 improve_trees = Loop(
-    f"improve_trees: {WRITTEN}; costs f8[_m, n]; sums f8[n]; lengths lengths; most i8; is_best b1[_m]!"
+    f"improve_trees: {WRITTEN}; costs f8[_m, n]; sums f8[n]; lengths lengths; most i8; "
+    "is_best b1[_m]!"
 )
 improve_views = Loop(
-    f"improve_views: {WRITTEN}; costs f8[_m, n]; sums f8[n]; table f8[n, n]; rough u2[n, n]; unit f8; order i8[n]; "
+    f"improve_views: {WRITTEN}; costs f8[_m, n]; sums f8[n]; table f8[n, n]; rough u2[n, n]; unit "
+    "f8; order i8[n]; "
     "above i8[n]; fall f8[n]; views b1[_m, n]!; enough f8[_m]; price f8[_m]!"
 )
-write_extended_rays = Loop(f"write_extended_rays: {READ}; table f8[n, n]; views b1[_m, n]; rays f8[some, n]!")
+write_extended_rays = Loop(
+    f"write_extended_rays: {READ}; table f8[n, n]; views b1[_m, n]; rays f8[some, n]!"
+)
 
 # ties.c: loops over the ties of every output
 PAIRS = "first i8[pairs]; second i8[pairs]; ratio f8[pairs]"
 POINT = "at f8[m, n]; t f8[m, pairs]; ties f8[m, pairs]; aim f8[m, pairs]; p f8[m, n]"
 add_adjoint = Loop(f"add_adjoint: {PAIRS}; ties f8[m, pairs]; found f8[m, n]!")
 add_weights = Loop(
-    "add_weights: ratio f8[pairs]; pair_edge i8[pairs]; t f8[m, pairs]; ties f8[m, pairs]; off f8[m, edges]!"
+    "add_weights: ratio f8[pairs]; pair_edge i8[pairs]; t f8[m, pairs]; ties f8[m, pairs]; off "
+    "f8[m, edges]!"
 )
 add_multiplier_steps = Loop(f"add_multiplier_steps: {PAIRS}; {POINT}; found f8[m, n]!")
 write_steps = Loop(f"write_steps: {PAIRS}; {POINT}; t_step f8[m, pairs]!; ties_step f8[m, pairs]!")
@@ -245,11 +307,13 @@ write_steps = Loop(f"write_steps: {PAIRS}; {POINT}; t_step f8[m, pairs]!; ties_s
 # levels.c
 LEVELS = "start i8[count+1]; low i8[edges]; high i8[edges]; inner i8[count+1]; cross i8[count+1]"
 factor = Loop(
-    f"factor: matrix_product address; {LEVELS}; scale f8[m, n]; excess f8[m, n]!; off f8[m, edges]; "
+    f"factor: matrix_product address; {LEVELS}; scale f8[m, n]; excess f8[m, n]!; off "
+    "f8[m, edges]; "
     "blocks f8[m, numbers]!; gain f8[m, n]; total f8[sums, sum_numbers]!"
 )
 solve_levels = Loop(
-    f"solve_levels: {LEVELS}; off f8[m, edges]; blocks f8[m, numbers]; right f8[m, n]!; found f8[m, n]!"
+    f"solve_levels: {LEVELS}; off f8[m, edges]; blocks f8[m, numbers]; right f8[m, n]!; "
+    "found f8[m, n]!"
 )
 
 # sets.c
