@@ -18,7 +18,8 @@ from ldpopt.foundation.numbers import short_repr
 Verdict = Literal["certified", "violated", "undecided"]
 Witness = tuple[Any, Any, Any]  # two inputs, and an output or an event
 Worst = tuple[float, Witness | None]  # the largest number of all pairs, and what attains it
-BLOCK = 1 << 17  # number of entries that are compared at once; a megabyte of floats stays near the processor
+# number of entries that are compared at once; a megabyte of floats stays near the processor
+BLOCK = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -28,15 +29,16 @@ class Audit(HasFacts):
     Attributes
     ----------
     epsilon : float
-        Smallest budget in nats at which the channel keeps the claim's delta (0 without a claim), rounded up;
-        ``inf`` if none exists.
+        Smallest budget in nats at which the channel keeps the claim's delta (0 without a claim),
+        rounded up; ``inf`` if none exists.
     delta : float
         Smallest delta at the claim's epsilon (0 without a claim), rounded up.
     witness : tuple or None
-        ``(x, x', y)`` that attains it: labels, or positions for a plain array; ``y`` is a tuple of outputs (an event)
-        for event-wise claims; None if all rows are equal.
+        ``(x, x', y)`` that attains it: labels, or positions for a plain array; ``y`` is a tuple of
+        outputs (an event) for event-wise claims; None if all rows are equal.
     verdict : {"certified", "violated", "undecided"}
-        Whether the claim holds for the real ``e**epsilon``. Without a claim: whether any finite epsilon holds.
+        Whether the claim holds for the real ``e**epsilon``. Without a claim: whether any finite
+        epsilon holds.
     """
 
     epsilon: float
@@ -49,30 +51,48 @@ class Audit(HasFacts):
     def __post_init__(self) -> None:
         """Refuse other numbers and verdicts, for audits of plug-ins."""
         if self.verdict not in get_args(Verdict) or not (self.epsilon >= 0 and self.delta >= 0):
-            what = f"not an audit: epsilon {self.epsilon}, delta {self.delta}, verdict {short_repr(self.verdict)}"
-            raise StatementError(what, do=f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}")
+            what = (
+                f"not an audit: epsilon {self.epsilon}, delta {self.delta}, verdict "
+                f"{short_repr(self.verdict)}"
+            )
+            raise StatementError(
+                what, do=f"give numbers >= 0, and one of {', '.join(get_args(Verdict))}"
+            )
 
     def facts(self) -> Facts:
         """The claim, the verdict, the numbers and the witness."""
         witness = "none: all rows are equal"
         if self.witness is not None:
             x, other, y = self.witness
-            event = ", ".join(map(label, y[:8])) + (", ..." if len(y) > 8 else "") if isinstance(y, tuple) else label(y)
+            event = (
+                ", ".join(map(label, y[:8])) + (", ..." if len(y) > 8 else "")
+                if isinstance(y, tuple)
+                else label(y)
+            )
             witness = f"answers {label(x)} and {label(other)}, report {event}"
-        rows = [("claim", f"{self.claim or 'none'}: {self.verdict}"), ("smallest epsilon", f"{self.epsilon:.12g}")]
-        return Facts("Audit", [*rows, ("smallest delta", f"{self.delta:.12g}"), ("witness", witness)])
+        rows = [
+            ("claim", f"{self.claim or 'none'}: {self.verdict}"),
+            ("smallest epsilon", f"{self.epsilon:.12g}"),
+        ]
+        return Facts(
+            "Audit", [*rows, ("smallest delta", f"{self.delta:.12g}"), ("witness", witness)]
+        )
 
     def numbers_text(self, digits: int = 9) -> str:
         """Epsilon, delta and verdict on one line."""
         return f"epsilon {self.epsilon:.{digits}g}, delta {self.delta:.{digits}g}: {self.verdict}"
 
     def delta_at(self, epsilon: float | str) -> float:
-        r"""Hockey-stick divergence :math:`\max_{x,x'} \sum_y (P(y|x) - e^{\epsilon} P(y|x'))^+`, rounded up."""
+        r"""Hockey-stick divergence :math:`\max_{x,x'} \sum_y (P(y|x) - e^{\epsilon} P(y|x'))^+`,
+        rounded up.
+        """
         return self.curve(Budget(epsilon))
 
 
 def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Verdict]:
-    """Epsilon, rounded up, of the exact largest ratio of two probabilities; and the verdict on the budget."""
+    """Epsilon, rounded up, of the exact largest ratio of two probabilities; and the verdict on the
+    budget.
+    """
     low, high = budget.enclosure()
     verdict: Verdict = "certified" if ratio <= low else "violated" if ratio > high else "undecided"
     if not isinstance(ratio, Fraction):
@@ -81,8 +101,12 @@ def verdict_of_ratio(ratio: Fraction | float, budget: Budget) -> tuple[float, Ve
     return min(epsilon, budget.rounded_up) if verdict == "certified" else epsilon, verdict
 
 
-def audit_by_odds(odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: Witness) -> Audit:
-    """Audit of a randomizer whose largest ratio ``odds`` of two probabilities of a report is known exactly."""
+def audit_by_odds(
+    odds: Fraction, epsilon: Budget, delta: Callable[[Fraction], Fraction], witness: Witness
+) -> Audit:
+    """Audit of a randomizer whose largest ratio ``odds`` of two probabilities of a report is known
+    exactly.
+    """
     least, verdict = verdict_of_ratio(odds, epsilon)
 
     def curve(at: Budget) -> float:
@@ -105,10 +129,15 @@ class Pairs(NamedTuple):
         return len(self.first)
 
     def by_first(self, m: int) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-        """Yield an input, some inputs that it is tied to and their distances, in parts for channels of m outputs."""
+        """Yield an input, some inputs that it is tied to and their distances, in parts for channels
+        of m outputs.
+        """
         order = np.argsort(self.first, kind="stable")
-        first, second, distance = self.first[order], self.second[order], self.distance[order]
-        starts, size = np.flatnonzero(np.diff(first, prepend=-1)), max(1, BLOCK // m)
+        first = self.first[order]
+        second = self.second[order]
+        distance = self.distance[order]
+        starts = np.flatnonzero(np.diff(first, prepend=-1))
+        size = max(1, BLOCK // m)
         for start, stop in pairwise([*starts.tolist(), len(first)]):
             for low in range(start, stop, size):
                 part = slice(low, min(low + size, stop))
@@ -116,7 +145,9 @@ class Pairs(NamedTuple):
 
 
 class PairsOfTable(NamedTuple):
-    """All ordered pairs at a positive distance; the table of 5000 inputs takes 200 megabytes, a list of pairs 600."""
+    """All ordered pairs at a positive distance; the table of 5000 inputs takes 200 megabytes, a
+    list of pairs 600.
+    """
 
     table: NDArray[np.float64]
 

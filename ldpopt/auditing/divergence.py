@@ -1,7 +1,7 @@
 r"""Divergences of rows, rounded up: the true privacy of a channel, computed from its numbers alone.
 
-A float is a rational, so every channel is audited as exact numbers. The audit shares no code with the constraint rows
-of privacy notions: it is an independent check.
+A float is a rational, so every channel is audited as exact numbers. The audit shares no code with
+the constraint rows of privacy notions: it is an independent check.
 """
 
 import math
@@ -21,25 +21,33 @@ from ldpopt.foundation.numbers import Float, Int, short_repr
 
 __all__ = ["Audit", "Verdict", "approximate_divergence", "audit", "hockey_stick", "max_divergence"]
 Event = tuple[int, ...]  # positions of outputs
-Excess = tuple[Fraction, tuple[int, int, Event] | None]  # the largest excess, and the pair of inputs that attains it
+# the largest excess, and the pair of inputs that attains it
+Excess = tuple[Fraction, tuple[int, int, Event] | None]
 Decide = Callable[[Budget], Verdict]
 RowExcess = tuple[int, Int, Float]  # an input, others, and its approximate excess over each of them
-# Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts stay exact
+# Entries times inputs above which a reported delta is an upper bound within about 1e-12; verdicts
+# stay exact
 MAX_EXACT_DELTA_WORK = 500_000
 
 
-def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs | None = None, claim: str = "") -> Audit:
-    r"""Smallest epsilon with ``P[x, y] <= exp(epsilon d(x, x')) P[x', y]`` for tied inputs and all outputs.
+def max_divergence(
+    channel: Any, budget: Budget | None = None, pairs: AnyPairs | None = None, claim: str = ""
+) -> Audit:
+    r"""Smallest epsilon with ``P[x, y] <= exp(epsilon d(x, x')) P[x', y]`` for tied inputs and all
+    outputs.
 
     .. math:: \epsilon(P) = \max_{x, x', y} \frac{1}{d(x, x')} \ln \frac{P(y \mid x)}{P(y \mid x')}
 
-    A mechanism or array, shape (n, m), is read exactly. ``pairs`` are the tied inputs; default: all ordered pairs at
-    distance 1. The verdict on a claimed budget is decided in integers against a rational enclosure of ``e**epsilon``.
-    O(n m) for all pairs, O(number of pairs x m) otherwise; many pairs take a tenth of a nanosecond for each output.
+    A mechanism or array, shape (n, m), is read exactly. ``pairs`` are the tied inputs; default: all
+    ordered pairs at distance 1. The verdict on a claimed budget is decided in integers against a
+    rational enclosure of ``e**epsilon``. O(n m) for all pairs, O(number of pairs x m) otherwise;
+    many pairs take a tenth of a nanosecond for each output.
     """
     matrix = exact(channel)
     ratios = None if pairs is None else row_ratios(matrix, pairs)
-    worst = least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs, ratios)
+    worst = (
+        least_epsilon_all(matrix) if pairs is None else least_epsilon_pairs(matrix, pairs, ratios)
+    )
 
     def decide(at: Budget, known: Float | None = None) -> Verdict:
         return decide_all(matrix, at) if pairs is None else decide_pairs(matrix, at, pairs, known)
@@ -47,7 +55,15 @@ def max_divergence(channel: Any, budget: Budget | None = None, pairs: AnyPairs |
     if budget is None:
         verdict: Verdict = "certified" if math.isfinite(worst[0]) else "violated"
         return pure_audit(matrix, worst, decide, pairs, None, verdict, claim or "pure")
-    return pure_audit(matrix, worst, decide, pairs, budget, decide(budget, ratios), claim or f"epsilon = {budget!r}")
+    return pure_audit(
+        matrix,
+        worst,
+        decide,
+        pairs,
+        budget,
+        decide(budget, ratios),
+        claim or f"epsilon = {budget!r}",
+    )
 
 
 def pure_audit(
@@ -59,12 +75,15 @@ def pure_audit(
     verdict: Verdict,
     claim: str,
 ) -> Audit:
-    """Audit of a pure claim, from the least epsilon with its witness, the verdict, and the decision at any budget."""
+    """Audit of a pure claim, from the least epsilon with its witness, the verdict, and the decision
+    at any budget.
+    """
 
     def curve(at: Budget) -> float:
         return 0.0 if decide(at) == "certified" else hockey_stick(matrix, at, pairs)[0]
 
-    epsilon, delta = worst[0], 0.0
+    epsilon = worst[0]
+    delta = 0.0
     if budget is not None and verdict == "certified":
         epsilon = min(epsilon, budget.rounded_up)
     elif budget is not None:
@@ -73,11 +92,13 @@ def pure_audit(
 
 
 def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str) -> Audit:
-    """Audit of ``P_x(S) <= e**epsilon P_x'(S) + delta`` for every event, or for every single output.
+    """Audit of ``P_x(S) <= e**epsilon P_x'(S) + delta`` for every event, or for every single
+    output.
 
-    The ``form`` is ``"event"`` (the true notion), or ``"entry"`` (Zhou, Lu and Wu 2019, eq. (20)). A mechanism or array
-    of shape (n, m), and delta, are read exactly. The audit has the smallest delta at the claimed epsilon, and the
-    smallest epsilon at the claimed delta. Event-wise O(n^2 m) per pass, entry-wise O(n m).
+    The ``form`` is ``"event"`` (the true notion), or ``"entry"`` (Zhou, Lu and Wu 2019, eq. (20)).
+    A mechanism or array of shape (n, m), and delta, are read exactly. The audit has the smallest
+    delta at the claimed epsilon, and the smallest epsilon at the claimed delta. Event-wise O(n^2 m)
+    per pass, entry-wise O(n m).
     """
     matrix = exact(channel)
     low, high = budget.enclosure()
@@ -98,7 +119,9 @@ def approximate_divergence(channel: Any, budget: Budget, delta: float, form: str
 
 
 def hockey_stick(matrix: Exact, budget: Budget, pairs: AnyPairs | None = None) -> Worst:
-    """Worst excess over all (or the given) ordered pairs, rounded up, and the pair and event that attain it."""
+    """Worst excess over all (or the given) ordered pairs, rounded up, and the pair and event that
+    attain it.
+    """
     fast = matrix.floats.size * len(matrix.floats) > MAX_EXACT_DELTA_WORK
     return _rounded_up(matrix, *_worst_event(matrix, budget.enclosure()[0], pairs, fast=fast))
 
@@ -108,42 +131,65 @@ def _rounded_up(matrix: Exact, excess: Fraction, where: tuple[int, int, Event] |
     if where is None:
         return 0.0, None
     x, k, event = where
-    return round_up(excess), (matrix.inputs[x], matrix.inputs[k], tuple(matrix.outputs[y] for y in event))
+    return round_up(excess), (
+        matrix.inputs[x],
+        matrix.inputs[k],
+        tuple(matrix.outputs[y] for y in event),
+    )
 
 
 def least_epsilon_all(matrix: Exact, rows: Int | None = None) -> Worst:
-    """Smallest pure epsilon over all pairs (or those from some rows): only the extremes of each column matter."""
+    """Smallest pure epsilon over all pairs (or those from some rows): only the extremes of each
+    column matter.
+    """
     entries = matrix.whole
-    top, bottom = entries.argmax(axis=0), entries.argmin(axis=0)
+    top = entries.argmax(axis=0)
+    bottom = entries.argmin(axis=0)
     if rows is not None:
         top = rows[entries[rows].argmax(axis=0)]
-    best, where = Fraction(1), None
+    best = Fraction(1)
+    where = None
     for y in range(entries.shape[1]):
-        high, low = int(entries[top[y], y]), int(entries[bottom[y], y])
+        high = int(entries[top[y], y])
+        low = int(entries[bottom[y], y])
         if high <= low:
             continue
         witness = (matrix.inputs[top[y]], matrix.inputs[bottom[y]], matrix.outputs[y])
         if low == 0:
             return math.inf, witness
         if high * best.denominator > best.numerator * low:
-            best, where = Fraction(high, low), witness
+            best = Fraction(high, low)
+            where = witness
     return round_up(log_enclosure(best)[1]), where
 
 
 def decide_all(matrix: Exact, budget: Budget, rows: Int | None = None) -> Verdict:
-    """Decide a pure claim for all pairs (or those from some rows) by the extremes of each column."""
+    """Decide a pure claim for all pairs (or those from some rows) by the extremes of each
+    column.
+    """
     low, high = budget.enclosure()
     over = matrix.whole if rows is None else matrix.whole[rows]
-    largest, smallest = (extreme.astype(object) for extreme in (over.max(axis=0), matrix.whole.min(axis=0)))
-    if all(u * low.denominator <= low.numerator * v for u, v in zip(largest, smallest, strict=True)):
+    largest, smallest = (
+        extreme.astype(object) for extreme in (over.max(axis=0), matrix.whole.min(axis=0))
+    )
+    if all(
+        u * low.denominator <= low.numerator * v for u, v in zip(largest, smallest, strict=True)
+    ):
         return "certified"
-    violated = any(u * high.denominator > high.numerator * v for u, v in zip(largest, smallest, strict=True))
+    violated = any(
+        u * high.denominator > high.numerator * v for u, v in zip(largest, smallest, strict=True)
+    )
     return "violated" if violated else "undecided"
 
 
-def _worst_event(matrix: Exact, ratio: Fraction, pairs: AnyPairs | None = None, *, fast: bool = False) -> Excess:
-    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+``, and the pair and event that attain it."""
-    # If fast, an upper bound within about 1e-13: only one of the pairs that are equal in floats is compared.
+def _worst_event(
+    matrix: Exact, ratio: Fraction, pairs: AnyPairs | None = None, *, fast: bool = False
+) -> Excess:
+    """Exact maximum of ``sum_y (P[x,y] - ratio P[x',y])^+``, and the pair and event that attain
+    it.
+    """
+    # If fast, an upper bound within about 1e-13: only one of the pairs that are equal in floats is
+    # compared.
     margin = matrix.shape[1] * ULPS
     near = _near_worst_pairs(_float_excess(matrix.floats, ratio, pairs), margin)
     slack = Fraction(0)
@@ -152,31 +198,42 @@ def _worst_event(matrix: Exact, ratio: Fraction, pairs: AnyPairs | None = None, 
     compared: dict[int, list[int]] = {}
     for _, x, k in near:
         compared.setdefault(x, []).append(k)
-    worst, where = Fraction(0), None
+    worst = Fraction(0)
+    where = None
     for x, others in compared.items():
         excess, k, event = _row_excess(matrix, ratio, x, np.array(others))
         if excess > worst:
-            worst, where = excess, (x, k, event)
+            worst = excess
+            where = (x, k, event)
     return worst + slack, where
 
 
 def _near_worst_pairs(rows: Iterable[RowExcess], margin: float) -> list[tuple[float, int, int]]:
     """Pairs ``(excess, x, x')`` within ``margin`` of the largest approximate excess."""
-    best, found = 0.0, []
+    best = 0.0
+    found = []
     for x, others, excess in rows:
         best = max(best, float(excess.max(initial=0.0)))
-        found += [(float(excess[k]), x, int(others[k])) for k in np.flatnonzero(excess >= best - margin)]
+        found += [
+            (float(excess[k]), x, int(others[k])) for k in np.flatnonzero(excess >= best - margin)
+        ]
     return [entry for entry in found if entry[0] >= best - margin]
 
 
 def _worst_entry(matrix: Exact, ratio: Fraction) -> Excess:
-    """Exact maximum of ``P[x,y] - ratio P[x',y]`` over all pairs, found from the extremes of each column."""
-    top, bottom = matrix.whole.argmax(axis=0).tolist(), matrix.whole.argmin(axis=0).tolist()
+    """Exact maximum of ``P[x,y] - ratio P[x',y]`` over all pairs, found from the extremes of each
+    column.
+    """
+    top = matrix.whole.argmax(axis=0).tolist()
+    bottom = matrix.whole.argmin(axis=0).tolist()
     worst, where = 0, None
     for y, (x, k) in enumerate(zip(top, bottom, strict=True)):
-        excess = int(matrix.whole[x, y]) * ratio.denominator - int(matrix.whole[k, y]) * ratio.numerator
+        excess = (
+            int(matrix.whole[x, y]) * ratio.denominator - int(matrix.whole[k, y]) * ratio.numerator
+        )
         if excess > worst and x != k:
-            worst, where = excess, (x, k, (y,))
+            worst = excess
+            where = (x, k, (y,))
     return Fraction(worst, matrix.denominator * ratio.denominator), where
 
 
@@ -185,7 +242,11 @@ def _float_excess(floats: Float, ratio: Fraction, pairs: AnyPairs | None) -> Ite
     scaled = floats * float(min(ratio, Fraction(10**300)))
     everyone = np.arange(len(floats))
     every = ((x, np.delete(everyone, x)) for x in everyone.tolist())
-    tied = every if pairs is None else ((x, others) for x, others, _ in pairs.by_first(floats.shape[1]))
+    tied = (
+        every
+        if pairs is None
+        else ((x, others) for x, others, _ in pairs.by_first(floats.shape[1]))
+    )
     for x, others in tied:
         yield x, others, np.maximum(floats[x] - scaled[others], 0).sum(axis=1)
 
@@ -199,8 +260,12 @@ def _row_excess(matrix: Exact, ratio: Fraction, x: int, others: Int) -> tuple[Fr
     return Fraction(int(totals[at]), matrix.denominator * ratio.denominator), int(others[at]), event
 
 
-def _least_epsilon(matrix: Exact, delta: Fraction, worst_excess: Callable[[Exact, Fraction], Excess]) -> float:
-    """Smallest epsilon at a given delta, by Newton steps in rationals on the convex excess of the worst pair."""
+def _least_epsilon(
+    matrix: Exact, delta: Fraction, worst_excess: Callable[[Exact, Fraction], Excess]
+) -> float:
+    """Smallest epsilon at a given delta, by Newton steps in rationals on the convex excess of the
+    worst pair.
+    """
     ratio = Fraction(1)
     for _ in range(1000):
         excess, where = worst_excess(matrix, ratio)
@@ -250,5 +315,7 @@ def audit(channel: Any, privacy: Any = None) -> Audit:
     found = privacy.audit(channel)
     if not isinstance(found, Audit):
         what = f"{type(privacy).__name__}.audit() returned {short_repr(found)}, not an Audit"
-        raise StatementError(what, do="correct the notion; ldpopt.testing.check_notion tests all of its methods")
+        raise StatementError(
+            what, do="correct the notion; ldpopt.testing.check_notion tests all of its methods"
+        )
     return found

@@ -11,18 +11,27 @@ from numpy.typing import NDArray
 
 from ldpopt.errors import MechanismError, StatementError
 from ldpopt.foundation.labelled import take_labels
-from ldpopt.foundation.numbers import contains_non_numbers, real_array, require_room, row_blocks, summed
+from ldpopt.foundation.numbers import (
+    contains_non_numbers,
+    real_array,
+    require_room,
+    row_blocks,
+    summed,
+)
 
 ULPS = 2.0**-50  # relative slack of screening in floats; entries within it are decided in integers
-ROW_SUM_TOLERANCE = 1e-9  # largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1
+# largest distance of a user's row sum from 1; the sampled masses always sum to exactly 1
+ROW_SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class Exact:
-    """A channel as integers over one denominator, with labels; outputs of probability 0 are left out.
+    """A channel as integers over one denominator, with labels; outputs of probability 0 are left
+    out.
 
-    ``whole`` has int64 or Python integers, ``entries`` always Python integers, both (n, m). ``floats`` are the same
-    numbers rounded to nearest, for screening only; ``is_rounded`` is False if they are known to be equal.
+    ``whole`` has int64 or Python integers, ``entries`` always Python integers, both (n, m).
+    ``floats`` are the same numbers rounded to nearest, for screening only; ``is_rounded`` is False
+    if they are known to be equal.
     """
 
     whole: NDArray[Any]
@@ -67,9 +76,11 @@ def _masses(mechanism: Any) -> Exact:
     """Integer masses of a mechanism."""
     used = mechanism.counts.any(axis=0)
     counts = mechanism.counts if used.all() else mechanism.counts[:, used]
-    names, denominator = tuple(mechanism.outputs[y] for y in np.flatnonzero(used)), mechanism.denominator
+    names = tuple(mechanism.outputs[y] for y in np.flatnonzero(used))
+    denominator = mechanism.denominator
     is_rounded = denominator > 2**53 or bool(denominator & (denominator - 1))
-    floats = vars(mechanism).get("channel")  # shared if it has the same numbers, as a large one takes much memory
+    # shared if it has the same numbers, as a large one takes much memory
+    floats = vars(mechanism).get("channel")
     if floats is None or not used.all() or not _is_quotient(floats, counts, float(denominator)):
         floats = counts / float(denominator)
     return Exact(counts, denominator, floats, mechanism.inputs, names, is_rounded)
@@ -77,7 +88,9 @@ def _masses(mechanism: Any) -> Exact:
 
 def _is_quotient(floats: NDArray[np.float64], counts: NDArray[Any], denominator: float) -> bool:
     """Whether floats equal counts divided by the denominator, bit by bit."""
-    return all(np.array_equal(floats[rows], counts[rows] / denominator) for rows in row_blocks(counts))
+    return all(
+        np.array_equal(floats[rows], counts[rows] / denominator) for rows in row_blocks(counts)
+    )
 
 
 def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
@@ -89,7 +102,9 @@ def _real_matrix(channel: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
         array = np.asarray(channel)
     except ValueError:
         what = "the channel is not a rectangular array of real numbers"
-        raise MechanismError(what, do="give rows of one length, of floats, integers or Fractions") from None
+        raise MechanismError(
+            what, do="give rows of one length, of floats, integers or Fractions"
+        ) from None
     try:
         return array, real_array(array, "channel")
     except StatementError as error:
@@ -109,7 +124,9 @@ def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TO
     is_probability = (array >= 0) & (array < np.inf)
     if not is_probability.all():
         x, y = map(int, np.argwhere(~is_probability)[0])
-        raise MechanismError(f"P[{x}, {y}] = {array[x, y]} is not a probability", do="give numbers from 0 to 1")
+        raise MechanismError(
+            f"P[{x}, {y}] = {array[x, y]} is not a probability", do="give numbers from 0 to 1"
+        )
     sums = summed(array, axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > tolerance:
@@ -118,7 +135,9 @@ def require_stochastic(array: NDArray[np.float64], tolerance: float = ROW_SUM_TO
 
 
 def _dyadics(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:
-    """Integers over a power of two, for floats read exactly; of int64 if they have at most 62 bits."""
+    """Integers over a power of two, for floats read exactly; of int64 if they have at most 62
+    bits.
+    """
     mantissa, exponent = np.frexp(floats)
     lowest = int(exponent[floats != 0].min(initial=1)) - 53
     shift = np.where(floats == 0, 0, exponent - 53 - lowest).astype(np.int64)

@@ -1,4 +1,6 @@
-r"""Divergence of some rows from all rows: the true one-sided or utility-optimized privacy of a channel."""
+r"""Divergence of some rows from all rows: the true one-sided or utility-optimized privacy of a
+channel.
+"""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
@@ -16,42 +18,70 @@ from ldpopt.foundation.budget import Budget, round_up
 
 
 def one_sided_divergence(
-    channel: Any, budget: Budget, over: Sequence[int] | None = None, owners: Mapping[Hashable, int] | None = None
+    channel: Any,
+    budget: Budget,
+    over: Sequence[int] | None = None,
+    owners: Mapping[Hashable, int] | None = None,
 ) -> Audit:
-    r"""Audit of ``P[x, y] <= e**epsilon P[x', y]`` for the inputs ``x`` in ``over`` and all ``x'``, in O(n m).
+    r"""Audit of ``P[x, y] <= e**epsilon P[x', y]`` for the inputs ``x`` in ``over`` and all ``x'``,
+    in O(n m).
 
     ``owners`` maps outputs to the only input that may report them; they are not compared.
     """
     matrix, foreign = _without_owned(exact(channel), owners or {})
     rows = range(matrix.shape[0]) if over is None else sorted(over)
-    claim = f"epsilon = {budget!r}" + (f" for {len(rows)} of {matrix.shape[0]} inputs" if over is not None else "")
+    claim = f"epsilon = {budget!r}" + (
+        f" for {len(rows)} of {matrix.shape[0]} inputs" if over is not None else ""
+    )
     if owners is not None:
         claim += f" except for {len(owners)} invertible reports"
     first = np.repeat(np.array(rows, np.int64), matrix.shape[0])
     second = np.tile(np.arange(matrix.shape[0]), len(rows))
-    pairs = Pairs(first[first != second], second[first != second], np.ones(int((first != second).sum())))
+    pairs = Pairs(
+        first[first != second], second[first != second], np.ones(int((first != second).sum()))
+    )
     found = _columns_audit(matrix, budget, np.array(rows, np.int64), pairs, claim)
     if foreign is None:
         return found
     mass, witness = foreign
     delta = min(found.delta + mass, 1.0)
-    return replace(found, epsilon=math.inf, delta=delta, witness=witness, verdict="violated", curve=lambda _: delta)
+    return replace(
+        found,
+        epsilon=math.inf,
+        delta=delta,
+        witness=witness,
+        verdict="violated",
+        curve=lambda _: delta,
+    )
 
 
-def _columns_audit(matrix: Exact, budget: Budget, rows: NDArray[np.int64], pairs: Pairs, claim: str) -> Audit:
-    """Compare the largest entry of some rows with the smallest entry of all rows, column by column."""
+def _columns_audit(
+    matrix: Exact, budget: Budget, rows: NDArray[np.int64], pairs: Pairs, claim: str
+) -> Audit:
+    """Compare the largest entry of some rows with the smallest entry of all rows, column by
+    column.
+    """
     if not len(rows) or not matrix.shape[1]:
         return Audit(0.0, 0.0, None, "certified", claim, lambda _: 0.0)
-    worst, verdict = least_epsilon_all(matrix, rows), decide_all(matrix, budget, rows)
-    return pure_audit(matrix, worst, lambda at: decide_all(matrix, at, rows), pairs, budget, verdict, claim)
+    worst = least_epsilon_all(matrix, rows)
+    verdict = decide_all(matrix, budget, rows)
+    return pure_audit(
+        matrix, worst, lambda at: decide_all(matrix, at, rows), pairs, budget, verdict, claim
+    )
 
 
-def _without_owned(matrix: Exact, owners: Mapping[Hashable, int]) -> tuple[Exact, tuple[float, Witness] | None]:
-    """Leave out the outputs with owners; also return their largest mass at other inputs, with a witness."""
+def _without_owned(
+    matrix: Exact, owners: Mapping[Hashable, int]
+) -> tuple[Exact, tuple[float, Witness] | None]:
+    """Leave out the outputs with owners; also return their largest mass at other inputs, with a
+    witness.
+    """
     owned = [y for y, label in enumerate(matrix.outputs) if label in owners]
     kept = [y for y, label in enumerate(matrix.outputs) if label not in owners]
     names = tuple(matrix.outputs[y] for y in kept)
-    rest = replace(matrix, whole=matrix.whole[:, kept], floats=matrix.floats[:, kept], outputs=names)
+    rest = replace(
+        matrix, whole=matrix.whole[:, kept], floats=matrix.floats[:, kept], outputs=names
+    )
     worst, where = 0, None
     by_input = np.zeros(matrix.shape[0], dtype=object)
     for y in owned:
@@ -60,5 +90,9 @@ def _without_owned(matrix: Exact, owners: Mapping[Hashable, int]) -> tuple[Exact
             if x != owner:
                 by_input[x] += int(matrix.whole[x, y])
                 if by_input[x] > worst:
-                    worst, where = by_input[x], (matrix.inputs[x], matrix.inputs[owner], matrix.outputs[y])
-    return rest, None if where is None else (round_up(Fraction(int(worst), matrix.denominator)), where)
+                    worst = by_input[x]
+                    where = (matrix.inputs[x], matrix.inputs[owner], matrix.outputs[y])
+    return rest, None if where is None else (
+        round_up(Fraction(int(worst), matrix.denominator)),
+        where,
+    )

@@ -10,16 +10,25 @@ from numpy.typing import NDArray
 
 from ldpopt.auditing.audits import AnyPairs, Verdict, Worst
 from ldpopt.auditing.exact_matrices import ULPS, Exact
-from ldpopt.auditing.row_ratios import MIN_ENTRIES, SMALLEST, factors_above, pairs_near_bound, pairs_near_worst
+from ldpopt.auditing.row_ratios import (
+    MIN_ENTRIES,
+    SMALLEST,
+    factors_above,
+    pairs_near_bound,
+    pairs_near_worst,
+)
 from ldpopt.foundation.budget import Budget, log_enclosure, round_up
 from ldpopt.foundation.numbers import Float
 
-# Largest number of entries near the worst that are compared in rationals; with more, epsilon is rounded up more
+# Largest number of entries near the worst that are compared in rationals; with more, epsilon is
+# rounded up more
 MAX_CANDIDATES = 64
 
 
 class _Candidate(NamedTuple):
-    """An entry whose privacy loss per unit of distance may be the worst; it is at most ``upper``."""
+    """An entry whose privacy loss per unit of distance may be the worst; it is at most
+    ``upper``.
+    """
 
     upper: float
     x: int
@@ -29,12 +38,16 @@ class _Candidate(NamedTuple):
 
 
 def least_epsilon_pairs(matrix: Exact, pairs: AnyPairs, ratios: Float | None = None) -> Worst:
-    """Smallest epsilon over weighted pairs, rounded up, and its witness: floats select candidates, rationals decide."""
-    # The relative error of a loss in floats is at most 4 ULPS, plus ULPS nats if the entries were rounded. If there are
-    # too many candidates, the result is their largest upper bound. Known ratios of the rows exclude most pairs.
+    """Smallest epsilon over weighted pairs, rounded up, and its witness: floats select candidates,
+    rationals decide.
+    """
+    # The relative error of a loss in floats is at most 4 ULPS, plus ULPS nats if the entries were
+    # rounded. If there are too many candidates, the result is their largest upper bound. Known
+    # ratios of the rows exclude most pairs.
     if _lost_bits(matrix).any():
         return _least_epsilon_of_rationals(matrix, pairs)
-    rounding, at_most = ULPS if matrix.is_rounded else 0.0, 0.0
+    rounding = ULPS if matrix.is_rounded else 0.0
+    at_most = 0.0
     if ratios is not None and (matrix.whole != matrix.whole[0]).any():
         pairs, at_most = pairs_near_worst(ratios, pairs, rounding, MIN_ENTRIES / matrix.shape[1])
     epsilon, witness = _least_epsilon_of_floats(matrix, pairs, rounding)
@@ -55,7 +68,9 @@ def _least_epsilon_of_floats(matrix: Exact, pairs: AnyPairs, rounding: float) ->
             left_out = max(left_out, float(at_most.max()))
             continue
         for row in np.flatnonzero((at_most >= lower) & (at_most > 0)):
-            found = list(_candidates(matrix, x, int(others[row]), float(distance[row]), lower, rounding))
+            found = list(
+                _candidates(matrix, x, int(others[row]), float(distance[row]), lower, rounding)
+            )
             near += found[:MAX_CANDIDATES]
             left_out = upper if len(found) > MAX_CANDIDATES else left_out
     if not near:
@@ -63,13 +78,17 @@ def _least_epsilon_of_floats(matrix: Exact, pairs: AnyPairs, rounding: float) ->
     witness = (matrix.inputs[near[0].x], matrix.inputs[near[0].k], matrix.outputs[near[0].y])
     if math.isinf(lower) or len(near) >= MAX_CANDIDATES or left_out >= lower:
         return upper, witness
-    exactly = {(Fraction(int(matrix.whole[x, y]), int(matrix.whole[k, y])), d) for _, x, k, y, d in near}
+    exactly = {
+        (Fraction(int(matrix.whole[x, y]), int(matrix.whole[k, y])), d) for _, x, k, y, d in near
+    }
     return max(round_up(log_enclosure(ratio)[1] / Fraction(d)) for ratio, d in exactly), witness
 
 
 def _lost_bits(matrix: Exact) -> NDArray[np.bool_]:
     """Entries whose floats may be wrong by more than a few ulps, since they are too small."""
-    return np.asarray(matrix.is_rounded & (matrix.floats < SMALLEST) & (matrix.whole != 0), dtype=bool)
+    return np.asarray(
+        matrix.is_rounded & (matrix.floats < SMALLEST) & (matrix.whole != 0), dtype=bool
+    )
 
 
 def _least_epsilon_of_rationals(matrix: Exact, pairs: AnyPairs) -> Worst:
@@ -78,7 +97,9 @@ def _least_epsilon_of_rationals(matrix: Exact, pairs: AnyPairs) -> Worst:
     for x, others, distance in pairs.by_first(matrix.shape[1]):
         for k, d in zip(others.tolist(), distance.tolist(), strict=True):
             worst = Fraction(1)
-            for y, (u, v) in enumerate(zip(matrix.whole[x].tolist(), matrix.whole[k].tolist(), strict=True)):
+            for y, (u, v) in enumerate(
+                zip(matrix.whole[x].tolist(), matrix.whole[k].tolist(), strict=True)
+            ):
                 if u * worst.denominator <= worst.numerator * v:
                     continue
                 witness = (matrix.inputs[x], matrix.inputs[k], matrix.outputs[y])
@@ -90,8 +111,12 @@ def _least_epsilon_of_rationals(matrix: Exact, pairs: AnyPairs) -> Worst:
     return best, where
 
 
-def _candidates(matrix: Exact, x: int, k: int, distance: float, lower: float, rounding: float) -> Iterator[_Candidate]:
-    """Entries of a pair of inputs whose loss per unit of distance may be at least ``lower``, and is positive."""
+def _candidates(
+    matrix: Exact, x: int, k: int, distance: float, lower: float, rounding: float
+) -> Iterator[_Candidate]:
+    """Entries of a pair of inputs whose loss per unit of distance may be at least ``lower``, and is
+    positive.
+    """
     loss = _losses(matrix.floats[x], matrix.floats[k])
     at_most = (loss * (1 + 4 * ULPS) + rounding) / distance
     for y in np.flatnonzero((at_most >= lower) & (matrix.whole[x] > matrix.whole[k])):
@@ -109,24 +134,32 @@ def _largest_losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> ND
 
 
 def _losses(over: NDArray[np.float64], under: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Loss of each entry of one row over that of another; minus infinity for an entry 0 of the first row."""
+    """Loss of each entry of one row over that of another; minus infinity for an entry 0 of the
+    first row.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         excess = (over - under) / under
         loss = np.where(np.isinf(excess), np.log(over) - np.log(under), np.log1p(excess))
     return np.where(over == 0, -np.inf, loss)
 
 
-def decide_pairs(matrix: Exact, budget: Budget, pairs: AnyPairs, ratios: Float | None = None) -> Verdict:
+def decide_pairs(
+    matrix: Exact, budget: Budget, pairs: AnyPairs, ratios: Float | None = None
+) -> Verdict:
     """Decide a claim for pairs: screened in floats, then the entries near the bound in integers."""
     verdict: Verdict = "certified"
-    used, is_screened = np.asarray(matrix.whole != 0), not _lost_bits(matrix).any()
+    used = np.asarray(matrix.whole != 0)
+    is_screened = not _lost_bits(matrix).any()
     if ratios is not None:
         pairs = pairs_near_bound(ratios, budget, pairs)
     for x, others, distance in pairs.by_first(matrix.shape[1]):
         factor = factors_above(budget, distance)
-        near = used[x] & ((matrix.floats[others] <= factor[:, None] * matrix.floats[x]) | (not is_screened))
+        near = used[x] & (
+            (matrix.floats[others] <= factor[:, None] * matrix.floats[x]) | (not is_screened)
+        )
         for row in np.flatnonzero(near.any(axis=1)):
-            u, v = matrix.whole[x, near[row]].tolist(), matrix.whole[others[row], near[row]].tolist()
+            u = matrix.whole[x, near[row]].tolist()
+            v = matrix.whole[others[row], near[row]].tolist()
             found = _decide_entries(u, v, budget, float(distance[row]))
             if found == "violated":
                 return found
