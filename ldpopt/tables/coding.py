@@ -1,4 +1,6 @@
-"""Codes of the labels in a column of a table: positions in an alphabet, and codes for missing and unknown entries."""
+"""Codes of the labels in a column of a table: positions in an alphabet, and codes for missing and
+unknown entries.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ MISSING_TEXTS = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"
 
 
 class Coder:
-    """Converts labels in columns, or with ``as_text`` their distinct texts, to codes; ``kind`` is for messages."""
+    """Converts labels in columns, or with ``as_text`` their distinct texts, to codes; ``kind`` is
+    for messages.
+    """
 
     def __init__(self, alphabet: Sequence[Hashable], kind: str, *, as_text: bool = False) -> None:
         texts = list(map(text_of, alphabet))
@@ -32,10 +36,16 @@ class Coder:
         self._texts = {text: code for code, text in enumerate(texts)}
         if as_text and len(self._texts) < len(texts):
             duplicate = next(text for text, count in Counter(texts).items() if count > 1)
-            raise ModelFileError(f"duplicate {kind} label {duplicate!r} as text", do="rename one of them")
+            raise ModelFileError(
+                f"duplicate {kind} label {duplicate!r} as text", do="rename one of them"
+            )
         if len(self._texts) < len(texts):
-            self._texts = {text: self._texts[text] for text, count in Counter(texts).items() if count == 1}
-        self._position: dict[Any, int] = {} if as_text else {label: code for code, label in enumerate(alphabet)}
+            self._texts = {
+                text: self._texts[text] for text, count in Counter(texts).items() if count == 1
+            }
+        self._position: dict[Any, int] = (
+            {} if as_text else {label: code for code, label in enumerate(alphabet)}
+        )
 
     def codes(self, column: optional.pyarrow.Array, where: str, first_row: int = 0) -> Codes:
         """Codes of a column; an error names the first unknown entry."""
@@ -45,7 +55,9 @@ class Coder:
         if not optional.pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         table = np.array([*map(self.code, column.dictionary.to_pylist()), MISSING])
-        found: Codes = table[column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)]
+        found: Codes = table[
+            column.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
+        ]
         if (table == UNKNOWN).any() and (found == UNKNOWN).any():
             row = int(np.argmax(found == UNKNOWN))
             raise self.unknown(column[row].as_py(), f"{where}, row {first_row + row}")
@@ -57,14 +69,19 @@ class Coder:
 
     def code(self, value: Any) -> int:
         """Position of a label, `MISSING` or `UNKNOWN`."""
-        # A whole number that was read as text matches the label with this text, and the other way round.
+        # A whole number that was read as text matches the label with this text, and the other way
+        # round.
         try:
             code = self._position.get(value)
         except (TypeError, ValueError):  # not hashable
             return UNKNOWN
         if code is None:
             # A whole number is a float in a column with missing entries.
-            text = str(int(value)) if type(value) is int or (type(value) is float and value.is_integer()) else value
+            text = (
+                str(int(value))
+                if type(value) is int or (type(value) is float and value.is_integer())
+                else value
+            )
             code = self._texts.get(text) if isinstance(text, str) else None
         if code is None:
             code = MISSING if is_missing(value, self.as_text) else UNKNOWN
@@ -72,16 +89,23 @@ class Coder:
 
 
 def is_missing(value: Any, as_text: bool) -> bool:
-    """Whether an entry means that there is no answer: null, nan, and in text also ``NA`` and similar texts."""
+    """Whether an entry means that there is no answer: null, nan, and in text also ``NA`` and
+    similar texts.
+    """
     is_nan = isinstance(value, float) and math.isnan(value)
-    return value is None or is_nan or (as_text and isinstance(value, str) and value in MISSING_TEXTS)
+    return (
+        value is None or is_nan or (as_text and isinstance(value, str) and value in MISSING_TEXTS)
+    )
 
 
 class MissingAnswers:
     """Counts the missing entries of a column up to the end of the table, for the error message."""
 
     def __init__(self, where: str, kind: str) -> None:
-        self.where, self.kind, self.count, self.first = where, kind, 0, -1
+        self.where = where
+        self.kind = kind
+        self.count = 0
+        self.first = -1
 
     def add(self, codes: Codes, first_row: int) -> None:
         """Count the missing entries of a batch."""
@@ -93,23 +117,39 @@ class MissingAnswers:
     def require_none(self) -> None:
         """Refuse a column with missing entries."""
         if self.count:
-            are, first = (f"{self.kind} is", "") if self.count == 1 else (f"{self.kind}s are", "the first in ")
-            do = (
-                'count them as an answer (--missing-answer LABEL; in a survey missing = "answer"), or leave them out, '
-                'which shows who did not answer (--missing leave_out; in a survey missing = "leave")'
+            are, first = (
+                (f"{self.kind} is", "")
+                if self.count == 1
+                else (f"{self.kind}s are", "the first in ")
             )
-            raise StatementError(f"{self.count:,} {are} missing", where=f"{self.where}, {first}row {self.first}", do=do)
+            do = (
+                'count them as an answer (--missing-answer LABEL; in a survey missing = "answer"), '
+                "or leave them out, "
+                "which shows who did not answer (--missing leave_out; in a survey missing "
+                '= "leave")'
+            )
+            raise StatementError(
+                f"{self.count:,} {are} missing",
+                where=f"{self.where}, {first}row {self.first}",
+                do=do,
+            )
 
 
 def is_text(kind: optional.pyarrow.DataType) -> bool:
     """Whether a column has texts, dictionary-encoded or not."""
     pa = optional.pyarrow
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
+    return bool(
+        pa.types.is_string(plain)
+        or pa.types.is_large_string(plain)
+        or pa.types.is_string_view(plain)
+    )
 
 
 class TextRows:
-    """A table whose columns are all read as texts: CSV, or a database; ``name`` is that of the table in messages."""
+    """A table whose columns are all read as texts: CSV, or a database; ``name`` is that of the
+    table in messages.
+    """
 
     name: str
     columns: list[str]
@@ -120,7 +160,10 @@ class TextRows:
 
     def fields(self, positions: Sequence[int]) -> list[optional.pyarrow.Field]:
         """Names and types of columns."""
-        return [optional.pyarrow.field(self.columns[position], optional.pyarrow.string()) for position in positions]
+        return [
+            optional.pyarrow.field(self.columns[position], optional.pyarrow.string())
+            for position in positions
+        ]
 
 
 def label_column(labels: Sequence[Hashable], as_text: bool = False) -> optional.pyarrow.Array:

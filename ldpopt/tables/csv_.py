@@ -13,17 +13,22 @@ from ldpopt.tables.coding import TextRows
 
 BLOCK = 1 << 22  # bytes per batch
 MAX_HEADER = 1 << 24  # largest number of bytes of the header
-_unfinished = 0  # number of tables that were not read to the end: a thread of pyarrow may still be reading them
+# number of tables that were not read to the end: a thread of pyarrow may still be reading them
+_unfinished = 0
 QUOTE, BREAKS, MARK = b'"', b"\r\n", b"\xef\xbb\xbf"
 
 
 def is_reading() -> bool:
-    """Whether a reader thread of pyarrow may still be running; exiting Python then would crash the process."""
+    """Whether a reader thread of pyarrow may still be running; exiting Python then would crash the
+    process.
+    """
     return _unfinished > 0
 
 
 class CsvRows(TextRows):
-    """A CSV table in a stream of UTF-8: the names of its columns, then its rows in batches of columns of text."""
+    """A CSV table in a stream of UTF-8: the names of its columns, then its rows in batches of
+    columns of text.
+    """
 
     first_row = 2  # number of the first row; the header is row 1
 
@@ -31,7 +36,10 @@ class CsvRows(TextRows):
         self.name = name
         head, rest = _split_header(stream, name)
         try:
-            self.columns, why = next(csv.reader(io.StringIO(head.decode("utf-8"), newline=""), strict=True), []), ""
+            self.columns = next(
+                csv.reader(io.StringIO(head.decode("utf-8"), newline=""), strict=True), []
+            )
+            why = ""
         except (csv.Error, UnicodeDecodeError) as error:
             why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
         if why:
@@ -40,11 +48,16 @@ class CsvRows(TextRows):
             raise ModelFileError("the table is empty", where=name, do="add a header line")
         self._body = _Body(rest, stream)
 
-    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[optional.pyarrow.Array]]:
-        """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""
+    def batches(
+        self, coded: Sequence[int], kept: Sequence[int]
+    ) -> Iterator[list[optional.pyarrow.Array]]:
+        """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones
+        as text.
+        """
         pa, arrow = optional.pyarrow, optional.pyarrow_csv
         global _unfinished
-        names, last = list(map(str, range(len(self.columns)))), 1
+        names = list(map(str, range(len(self.columns))))
+        last = 1
         bad: list[Any] = []
         why = ""
 
@@ -53,15 +66,21 @@ class CsvRows(TextRows):
             return "error"
 
         texts = dict.fromkeys((names[position] for position in kept), pa.string())
-        labels = dict.fromkeys((names[position] for position in coded), pa.dictionary(pa.int32(), pa.string()))
+        labels = dict.fromkeys(
+            (names[position] for position in coded), pa.dictionary(pa.int32(), pa.string())
+        )
         _unfinished += 1
         try:
             reader = arrow.open_csv(
                 pa.PythonFile(self._body, mode="r"),
                 arrow.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names),
-                arrow.ParseOptions(newlines_in_values=True, ignore_empty_lines=False, invalid_row_handler=refuse),
+                arrow.ParseOptions(
+                    newlines_in_values=True, ignore_empty_lines=False, invalid_row_handler=refuse
+                ),
                 arrow.ConvertOptions(
-                    column_types={**texts, **labels}, include_columns=[*labels, *texts], strings_can_be_null=False
+                    column_types={**texts, **labels},
+                    include_columns=[*labels, *texts],
+                    strings_can_be_null=False,
                 ),
             )
             for batch in reader:
@@ -77,7 +96,9 @@ class CsvRows(TextRows):
             raise _no_csv("a quotation mark is not closed", self.name)
 
     def _error(self, why: str, bad: list[Any], last: int) -> ModelFileError:
-        """Error for a table that pyarrow cannot read: its message, its invalid rows, the last row before it."""
+        """Error for a table that pyarrow cannot read: its message, its invalid rows, the last row
+        before it.
+        """
         if bad:
             where = f"{self.name}, row {bad[0].number + 1}"
             what = f"the row has {bad[0].actual_columns} fields, the header {len(self.columns)}"
@@ -88,7 +109,10 @@ class CsvRows(TextRows):
             return ModelFileError(what, where=f"{self.name}, after row {last}", do=do)
         row = why.partition("Row #")[2].partition(":")[0]
         where = f"{self.name}, row {int(row) + 1}" if row.isdigit() else self.name
-        return _no_csv("not UTF-8 text" if "UTF8" in why else why if shows_values() else "it cannot be read", where)
+        return _no_csv(
+            "not UTF-8 text" if "UTF8" in why else why if shows_values() else "it cannot be read",
+            where,
+        )
 
 
 class _Body:
@@ -98,7 +122,8 @@ class _Body:
 
     def __init__(self, rest: bytes, stream: IO[bytes]) -> None:
         self._held, self._stream = rest, stream
-        self.quotes, self.is_empty = rest.count(QUOTE), True
+        self.quotes = rest.count(QUOTE)
+        self.is_empty = True
 
     def read(self, size: int) -> bytes:
         """Read some bytes; none at the end of the stream."""
@@ -106,7 +131,8 @@ class _Body:
             data = self._stream.read(size)
             self.quotes += data.count(QUOTE)
             whole = self._held + data
-            found = whole.rstrip(BREAKS)  # only line breaks are held back; without data, at the end, they are left out
+            # only line breaks are held back; without data, at the end, they are left out
+            found = whole.rstrip(BREAKS)
             self._held = whole[len(found) :] if data else b""
             if found or not data:
                 self.is_empty &= not found
@@ -126,16 +152,24 @@ def _split_header(stream: IO[bytes], name: str) -> tuple[bytes, bytes]:
         more = stream.read(1 << 16)
         head = (head + more).removeprefix(MARK) if not start else head + more
         for at in range(start, len(head)):
-            if head[at] in BREAKS and head.count(QUOTE, 0, at) % 2 == 0 and (at + 1 < len(head) or not more):
+            if (
+                head[at] in BREAKS
+                and head.count(QUOTE, 0, at) % 2 == 0
+                and (at + 1 < len(head) or not more)
+            ):
                 return head[:at], head[at + 1 + (head[at : at + 2] == BREAKS) :]
         if not more:
             return head, b""
         start = max(1, len(head) - 1)
-    raise ModelFileError(f"the header has more than {MAX_HEADER:,} bytes", where=name, do="pass a table with lines")
+    raise ModelFileError(
+        f"the header has more than {MAX_HEADER:,} bytes", where=name, do="pass a table with lines"
+    )
 
 
 def _no_csv(why: str, where: str) -> ModelFileError:
-    return ModelFileError(f"not a CSV table: {why}", where=where, do="save the table as CSV in UTF-8")
+    return ModelFileError(
+        f"not a CSV table: {why}", where=where, do="save the table as CSV in UTF-8"
+    )
 
 
 def as_csv(columns: Sequence[optional.pyarrow.Array]) -> bytes:
@@ -150,7 +184,8 @@ def as_csv(columns: Sequence[optional.pyarrow.Array]) -> bytes:
 
 
 def _by_label(
-    column: optional.pyarrow.Array, write: Callable[[optional.pyarrow.Array], optional.pyarrow.Array]
+    column: optional.pyarrow.Array,
+    write: Callable[[optional.pyarrow.Array], optional.pyarrow.Array],
 ) -> optional.pyarrow.Array:
     """Write a column; in a dictionary-encoded one each label is written only once."""
     pa = optional.pyarrow
@@ -170,13 +205,17 @@ def _glued(*parts: Any, by: str = "") -> optional.pyarrow.Array:
 
 
 def _quoted(column: optional.pyarrow.Array, alone: bool = False) -> optional.pyarrow.Array:
-    """Write a column as fields of CSV; a field that is ``alone`` in its line is quoted if it is empty."""
+    """Write a column as fields of CSV; a field that is ``alone`` in its line is quoted if it is
+    empty.
+    """
     pa, pc = optional.pyarrow, optional.pyarrow_compute
     try:
         text = column.cast(pa.large_string()).fill_null("")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         do = "write .parquet, or leave the column out"
-        raise ModelFileError(f"a column of type {column.type} cannot be written to a CSV table", do=do) from None
+        raise ModelFileError(
+            f"a column of type {column.type} cannot be written to a CSV table", do=do
+        ) from None
     special = pc.match_substring_regex(text, '^$|[",\r\n]' if alone else '[",\r\n]')
     if not pc.any(special).as_py():
         return text

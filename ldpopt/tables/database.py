@@ -1,4 +1,6 @@
-"""Tables of reports in databases, SQLite or PostgreSQL: read in batches, in the order of their random ids."""
+"""Tables of reports in databases, SQLite or PostgreSQL: read in batches, in the order of their
+random ids.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ ADDRESS = re.compile(r"[a-z][a-z0-9]*(\+\w+)?://")
 PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^/]*@")
 KINDS = ("sqlite", "postgresql", "postgresql+psycopg")
 USE = "use sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
-# What SQLite needs to keep what it acknowledged; a writer waits up to 10 s; deleted invitations are overwritten
+# What SQLite needs to keep what it acknowledged; a writer waits up to 10 s; deleted invitations are
+# overwritten
 SETTINGS = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "busy_timeout=10000")
 PRAGMAS = tuple(f"PRAGMA {setting}" for setting in SETTINGS)
 
@@ -46,7 +49,9 @@ def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Eng
         raise ModelFileError(f"reports cannot be kept in {url.drivername}", where=where, do=USE)
     if url.drivername == "sqlite":
         if not url.database or url.database == ":memory:":
-            raise ModelFileError("the address names no file", where=where, do="use sqlite:///reports.db")
+            raise ModelFileError(
+                "the address names no file", where=where, do="use sqlite:///reports.db"
+            )
         if not new and not os.path.isfile(url.database):
             raise ModelFileError("there is no such database", where=where, do="check the path")
     else:
@@ -57,13 +62,17 @@ def open_database(address: str, *, new: bool = False) -> optional.sqlalchemy.Eng
         what = f"a database of PostgreSQL needs {error.name}, which is not installed"
         raise LdpoptError(what, do='pip install "psycopg[binary]"') from None
     if url.drivername == "sqlite":
-        sa.event.listen(engine, "connect", lambda connection, _: [connection.execute(one) for one in PRAGMAS])
+        sa.event.listen(
+            engine, "connect", lambda connection, _: [connection.execute(one) for one in PRAGMAS]
+        )
     return engine
 
 
 @contextmanager
 def database_errors(where: str) -> Iterator[None]:
-    """Raise errors of a database as a ModelFileError of one line, without the values of the statement."""
+    """Raise errors of a database as a ModelFileError of one line, without the values of the
+    statement.
+    """
     try:
         yield
     except optional.sqlalchemy.exc.SQLAlchemyError as error:
@@ -75,7 +84,8 @@ def database_errors(where: str) -> Iterator[None]:
 @contextmanager
 def reading_database(address: str) -> Iterator[DatabaseRows]:
     """Open the reports in a database."""
-    name, engine = without_password(address), open_database(address)
+    name = without_password(address)
+    engine = open_database(address)
     try:
         with database_errors(name):
             rows = DatabaseRows(engine, name)
@@ -92,14 +102,18 @@ def origin_in_database(address: str) -> Any:
         with database_errors(without_password(address)), engine.connect() as connection:
             if not sa.inspect(connection).has_table(ABOUT):
                 return None
-            found = connection.execute(sa.select(sa.column("origin")).select_from(sa.table(ABOUT))).scalar()
+            found = connection.execute(
+                sa.select(sa.column("origin")).select_from(sa.table(ABOUT))
+            ).scalar()
     finally:
         engine.dispose()
     return None if found is None else json.loads(found)
 
 
 class DatabaseRows(TextRows):
-    """The table of reports in a database, in batches that come from one statement: they show it at one moment."""
+    """The table of reports in a database, in batches that come from one statement: they show it at
+    one moment.
+    """
 
     first_row = 1  # number of the first row
 
@@ -111,12 +125,21 @@ class DatabaseRows(TextRows):
             raise ModelFileError(f"the database has no table {REPORTS!r}", where=name, do=do)
         self.columns = [column["name"] for column in known.get_columns(REPORTS)]
 
-    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[optional.pyarrow.Array]]:
-        """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones as text."""
+    def batches(
+        self, coded: Sequence[int], kept: Sequence[int]
+    ) -> Iterator[list[optional.pyarrow.Array]]:
+        """Yield columns by their positions: the coded ones dictionary-encoded, then the kept ones
+        as text.
+        """
         pa, sa = optional.pyarrow, optional.sqlalchemy
         wanted: list[Any] = [sa.column(self.columns[position]) for position in (*coded, *kept)]
         statement = sa.select(*wanted).select_from(sa.table(REPORTS)).order_by(sa.column(ID))
         with database_errors(self.name), self._engine.connect() as connection:
-            for rows in connection.execution_options(yield_per=ROWS).execute(statement).partitions():
+            for rows in (
+                connection.execution_options(yield_per=ROWS).execute(statement).partitions()
+            ):
                 columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
-                yield [*(column.dictionary_encode() for column in columns[: len(coded)]), *columns[len(coded) :]]
+                yield [
+                    *(column.dictionary_encode() for column in columns[: len(coded)]),
+                    *columns[len(coded) :],
+                ]

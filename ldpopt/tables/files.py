@@ -1,4 +1,6 @@
-"""Read and write tables in batches, CSV or Parquet, and read databases; a file is written whole or not at all."""
+"""Read and write tables in batches, CSV or Parquet, and read databases; a file is written whole or
+not at all.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,17 @@ Rows = CsvRows | ParquetRows | DatabaseRows
 Kind = Literal["csv", "parquet"]
 CSV_ENDINGS = ("", ".csv", ".txt")
 PARQUET_MARK = b"PAR1"  # first bytes of a Parquet file
-SPOOL = 1 << 24  # bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file
+# bytes of a table for stdout that are kept in memory; a larger one is collected in a temporary file
+SPOOL = 1 << 24
 
 
 def kind_of(path: str) -> Kind:
     """Kind of a table, by the ending of its file; ``-`` and files without an ending are CSV."""
     ending = Path(path).suffix.lower()
     if ending not in CSV_ENDINGS + PARQUET_ENDINGS:
-        raise ModelFileError(f"a table cannot have the ending {ending!r}", where=path, do="use .csv or .parquet")
+        raise ModelFileError(
+            f"a table cannot have the ending {ending!r}", where=path, do="use .csv or .parquet"
+        )
     return "parquet" if ending in PARQUET_ENDINGS else "csv"
 
 
@@ -46,8 +51,12 @@ def require_other_file(source: str, target: str) -> None:
     if "-" in (source, target):
         return
     is_same = os.path.realpath(source) == os.path.realpath(target)
-    if is_same or (os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target)):
-        raise ModelFileError("the result would replace the file that is read", where=target, do="name another file")
+    if is_same or (
+        os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target)
+    ):
+        raise ModelFileError(
+            "the result would replace the file that is read", where=target, do="name another file"
+        )
 
 
 @contextmanager
@@ -71,13 +80,17 @@ def reading(path: str) -> Iterator[Rows]:
                 stream = stack.enter_context(readable(path).open("rb"))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            raise ModelFileError(f"cannot read the table: {why}", where=path, do="check the path") from None
+            raise ModelFileError(
+                f"cannot read the table: {why}", where=path, do="check the path"
+            ) from None
         if is_sheet:
             yield sheet_rows(stream, path)
             return
         if kind == "csv" and path != "-" and stream.seekable():
             if stream.read(len(PARQUET_MARK)) == PARQUET_MARK:
-                raise ModelFileError("this is a Parquet file", where=path, do="rename the file to .parquet")
+                raise ModelFileError(
+                    "this is a Parquet file", where=path, do="rename the file to .parquet"
+                )
             stream.seek(0)
         yield (CsvRows if kind == "csv" else ParquetRows)(stream, path)
 
@@ -89,18 +102,31 @@ def position_of(rows: Rows, column: str, hint: str = "") -> int:
     if count == 1:
         return known.index(column)
     if count:
-        raise ModelFileError(f"duplicate column {column!r}: {count} of them", where=rows.name, do="rename one of them")
-    separator = next((mark for mark in (";", "\t", "|") if len(known) == 1 and mark in known[0]), "")
+        raise ModelFileError(
+            f"duplicate column {column!r}: {count} of them",
+            where=rows.name,
+            do="rename one of them",
+        )
+    separator = next(
+        (mark for mark in (";", "\t", "|") if len(known) == 1 and mark in known[0]), ""
+    )
     if separator:
         do = f"the header has {separator!r} between names; save the table with commas"
     elif not shows_values() and (
-        len(set(known)) < len(known) or any(not name.strip() or NUMBER.fullmatch(name) for name in known)
+        len(set(known)) < len(known)
+        or any(not name.strip() or NUMBER.fullmatch(name) for name in known)
     ):  # names that look like answers, as in a file without a header line
-        do = "the first line has a number, an empty field or one text twice; if it has answers, add a header line"
+        do = (
+            "the first line has a number, an empty field or one text twice; if it has answers, "
+            "add a header line"
+        )
     else:
         short = [name if len(name) <= 24 else name[:23] + "~" for name in known[:12]]
         names = ", ".join(short) + (", ..." if len(known) > 12 else "")
-        do = f"{hint}{suggestion(column, [name for name in known if len(name) <= 60])}the columns are {names}"
+        do = (
+            f"{hint}{suggestion(column, [name for name in known if len(name) <= 60])}the "
+            f"columns are {names}"
+        )
     raise ModelFileError(f"unknown column {short_repr(column)}", where=rows.name, do=do)
 
 
@@ -109,7 +135,8 @@ def writing(
     path: str, fields: Sequence[optional.pyarrow.Field], origin: dict[str, Any] | None = None
 ) -> Iterator[Callable[[Sequence[optional.pyarrow.Array]], Any]]:
     """Open a table for writing; the context is a function that writes the columns of a batch."""
-    # The file appears when the block ends; - is stdout, as CSV. A CSV file has its origin in a second file beside it.
+    # The file appears when the block ends; - is stdout, as CSV. A CSV file has its origin in a
+    # second file beside it.
     if kind_of(path) == "parquet":
         notes = {} if origin is None else {KEY.decode(): text_of_origin(origin)}
         with _opened(path) as stream, writing_parquet(stream, fields, notes) as write:
@@ -127,7 +154,9 @@ def writing(
 
 
 def copy_reports(source: str, target: str) -> int:
-    """Write the reports of a database to a file, with their origin and without their ids; return their number."""
+    """Write the reports of a database to a file, with their origin and without their ids; return
+    their number.
+    """
     count = 0
     with reading(source) as rows:
         places = [place for place, name in enumerate(rows.columns) if name != ID]

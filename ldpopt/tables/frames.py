@@ -1,4 +1,6 @@
-"""Dataframes of pandas, polars and pyarrow, by narwhals, and of Dask: columns as codes, and codes as labels."""
+"""Dataframes of pandas, polars and pyarrow, by narwhals, and of Dask: columns as codes, and codes
+as labels.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def as_frame(table: Any) -> optional.narwhals.DataFrame[Any]:
         raise StatementError(f"a {type(table).__name__} is not a dataframe", do=do) from None
 
 
-def column_of(frame: optional.narwhals.DataFrame[Any], column: Any) -> optional.narwhals.Series[Any]:
+def column_of(
+    frame: optional.narwhals.DataFrame[Any], column: Any
+) -> optional.narwhals.Series[Any]:
     """Find one column of a dataframe by its name."""
     known = list(frame.columns)
     if known.count(column) != 1:
@@ -34,9 +38,15 @@ def column_of(frame: optional.narwhals.DataFrame[Any], column: Any) -> optional.
 
 
 def as_arrow(values: Any) -> optional.pyarrow.Array | None:
-    """Convert a Series of polars or pandas, or an arrow vector, to an arrow array; None if arrow has no type for it."""
+    """Convert a Series of polars or pandas, or an arrow vector, to an arrow array; None if arrow
+    has no type for it.
+    """
     # None also for a list or numpy array, which has no type of labels.
-    if "pyarrow" not in sys.modules and not hasattr(values, "to_arrow") and not hasattr(values, "to_numpy"):
+    if (
+        "pyarrow" not in sys.modules
+        and not hasattr(values, "to_arrow")
+        and not hasattr(values, "to_numpy")
+    ):
         return None  # neither a series nor an arrow array
     found = values
     if not isinstance(values, (optional.pyarrow.Array, optional.pyarrow.ChunkedArray)):
@@ -77,13 +87,21 @@ def with_labels(
                 values = values.astype(object)
                 values[codes == MISSING] = None
         else:
-            if label_column(labels).type != pa.string() or all(isinstance(label, str) for label in labels):
+            if label_column(labels).type != pa.string() or all(
+                isinstance(label, str) for label in labels
+            ):
                 values = label_column(labels).take(pa.array(codes, mask=codes == MISSING))
             else:
                 do = "use labels of one kind, or a table of pandas"
-                raise StatementError("the reports have labels of several kinds", where=f"column {name!r}", do=do)
+                raise StatementError(
+                    "the reports have labels of several kinds", where=f"column {name!r}", do=do
+                )
             if not frame.implementation.is_pyarrow():
-                values = values.to_numpy(zero_copy_only=False) if not values.null_count else values.to_pylist()
+                values = (
+                    values.to_numpy(zero_copy_only=False)
+                    if not values.null_count
+                    else values.to_pylist()
+                )
         made.append(nw.new_series(name, values, backend=frame.implementation))
     return frame.with_columns(*made).to_native()
 
@@ -98,10 +116,14 @@ def is_partitioned(table: Any) -> bool:
 
 
 def mapped(table: Any, function: Callable[[Any, int], Any], like: Any) -> Any:
-    """Replace each partition lazily by a function of it and its number; index and divisions stay."""
+    """Replace each partition lazily by a function of it and its number; index and divisions
+    stay.
+    """
     import dask.dataframe as dd
 
-    return dd.from_delayed(_called(table, function), meta=like, divisions=table.divisions, verify_meta=False)
+    return dd.from_delayed(
+        _called(table, function), meta=like, divisions=table.divisions, verify_meta=False
+    )
 
 
 def gathered(table: Any, function: Callable[[Any, int], Any]) -> list[Any]:
@@ -112,7 +134,9 @@ def gathered(table: Any, function: Callable[[Any, int], Any]) -> list[Any]:
 
 
 class _Once:
-    """Wrapper of a function, so that Dask sends it once for all partitions and does not take it for a task."""
+    """Wrapper of a function, so that Dask sends it once for all partitions and does not take it for
+    a task.
+    """
 
     def __init__(self, function: Callable[[Any, int], Any]) -> None:
         self.function = function
@@ -123,4 +147,6 @@ def _called(table: Any, function: Callable[[Any, int], Any]) -> list[Any]:
     import dask
 
     shared = dask.delayed(_Once(function), pure=False)
-    return [shared.function(part, number, pure=False) for number, part in enumerate(table.to_delayed())]
+    return [
+        shared.function(part, number, pure=False) for number, part in enumerate(table.to_delayed())
+    ]

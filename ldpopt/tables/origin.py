@@ -1,4 +1,6 @@
-"""The origin of reports, such as mechanism and key: in a Parquet file or a database, or beside a CSV file."""
+"""The origin of reports, such as mechanism and key: in a Parquet file or a database, or beside a
+CSV file.
+"""
 
 import json
 import os
@@ -36,57 +38,85 @@ def read_origin(path: str) -> dict[str, Any] | None:
         return None
     if _is_parquet(path):
         return _of_parquet(path)
-    beside = next((name + BESIDE for name in (path, os.path.realpath(path)) if os.path.isfile(name + BESIDE)), None)
+    beside = next(
+        (name + BESIDE for name in (path, os.path.realpath(path)) if os.path.isfile(name + BESIDE)),
+        None,
+    )
     if beside is None:
         return None
     try:
         found = strict_json(beside, MAX_FILE_BYTES)
     except (OSError, ValueError) as error:
-        raise ModelFileError(f"not the origin of a table: {error}", where=beside, do="remove this file") from None
+        raise ModelFileError(
+            f"not the origin of a table: {error}", where=beside, do="remove this file"
+        ) from None
     return _checked(found, beside)
 
 
 def recorded_missing(path: str, column: str) -> Any:
-    """How missing answers of a column were treated, if they were left out when the reports were drawn; else None."""
+    """How missing answers of a column were treated, if they were left out when the reports were
+    drawn; else None.
+    """
     asked = (read_origin(path) or {"questions": {}})["questions"].get(column, {})
     return "leave_out" if asked.get("missing") == "leave_out" else None
 
 
 def origin_of_table(table: Any) -> dict[str, Any] | None:
-    """The origin of a table of pyarrow, or in the ``attrs`` of one of pandas; None for any other table."""
+    """The origin of a table of pyarrow, or in the ``attrs`` of one of pandas; None for any other
+    table.
+    """
     metadata = getattr(getattr(table, "schema", None), "metadata", None) or {}
     found = metadata.get(KEY) or (getattr(table, "attrs", None) or {}).get(KEY.decode())
     return None if found is None else _parsed(found, "the table")
 
 
 def with_origin(table: Any, origin: Callable[[], dict[str, Any]]) -> Any:
-    """Add the origin to a table of pyarrow, from where it reaches files, or of pandas; others cannot hold one."""
+    """Add the origin to a table of pyarrow, from where it reaches files, or of pandas; others
+    cannot hold one.
+    """
     if isinstance(getattr(table, "attrs", None), dict):
         table.attrs = {**table.attrs, KEY.decode(): text_of_origin(origin())}
     if not hasattr(table, "replace_schema_metadata"):
         return table
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: text_of_origin(origin()).encode()})
+    return table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), KEY: text_of_origin(origin()).encode()}
+    )
 
 
-def require_raw(origin: dict[str, Any] | None, columns: Iterable[Any], known: Iterable[Any], where: str) -> None:
-    """Refuse to privatize columns that are reports by the origin, or may be such columns under a new name."""
+def require_raw(
+    origin: dict[str, Any] | None, columns: Iterable[Any], known: Iterable[Any], where: str
+) -> None:
+    """Refuse to privatize columns that are reports by the origin, or may be such columns under a
+    new name.
+    """
     if origin is None:
         return
     renamed = set(origin["questions"]) - set(map(str, known))
     for column in map(str, columns):
         if column in origin["questions"]:
-            what = f"column {column!r} has reports already; privatizing them again would spoil the estimates"
+            what = (
+                f"column {column!r} has reports already; privatizing them again would spoil "
+                "the estimates"
+            )
         elif renamed and column not in origin.get("unprotected", ()):
             was = ", ".join(map(repr, sorted(renamed)))
-            what = f"column {column!r} may have the reports of {was}, which the table does not have under this name"
+            what = (
+                f"column {column!r} may have the reports of {was}, which the table does not "
+                "have under this name"
+            )
         else:
             continue
-        do = "pass the table of the answers; or pass --again (again=True), and estimate with first.then(second)"
+        do = (
+            "pass the table of the answers; or pass --again (again=True), and estimate with "
+            "first.then(second)"
+        )
         raise ModelFileError(what, where=where, do=do)
 
 
 def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
-    """The origin of a table that was made from a table with an origin; copied columns of reports keep theirs."""
+    """The origin of a table that was made from a table with an origin; copied columns of reports
+    keep theirs.
+    """
     # Reports of reports have the digests of both mechanisms, with + between them.
     if before is None:
         return origin
@@ -94,20 +124,31 @@ def merged(origin: dict[str, Any], before: dict[str, Any] | None) -> dict[str, A
     old = {name: known | entry for name, entry in before["questions"].items()}
     copied = {name: old[name] for name in origin["unprotected"] if name in old}
     drawn = {
-        name: {**entry, "digest": f"{old[name].get('digest')}+{entry['digest']}"} if name in old else entry
+        name: {**entry, "digest": f"{old[name].get('digest')}+{entry['digest']}"}
+        if name in old
+        else entry
         for name, entry in origin["questions"].items()
     }
     spent = [origin["epsilon"], *([before.get("epsilon")] if copied else [])]
     epsilon = None if None in spent else round_up(sum(map(Fraction, spent), Fraction(0)))
     unprotected = [name for name in origin["unprotected"] if name not in copied]
-    return {**origin, "epsilon": epsilon, "questions": {**drawn, **copied}, "unprotected": unprotected}
+    return {
+        **origin,
+        "epsilon": epsilon,
+        "questions": {**drawn, **copied},
+        "unprotected": unprotected,
+    }
 
 
 def lacks_origin(path: str) -> bool:
     """Whether a table, or a file of a folder of Parquet files, has no origin."""
     if path == "-" or not os.path.isdir(path):
         return read_origin(path) is None
-    names = (entry.path for entry in list(os.scandir(path)) if entry.is_file() and not entry.name.startswith("."))
+    names = (
+        entry.path
+        for entry in list(os.scandir(path))
+        if entry.is_file() and not entry.name.startswith(".")
+    )
     return any(read_origin(name) is None for name in names if _is_parquet(name))
 
 
@@ -145,14 +186,22 @@ def _parsed(found: str | bytes, where: str) -> dict[str, Any]:
         data = json.loads(found)
     except ValueError as error:
         do = "restore the table as it was written, or privatize again"
-        raise ModelFileError(f"the origin of the table is damaged: {error}", where=where, do=do) from None
+        raise ModelFileError(
+            f"the origin of the table is damaged: {error}", where=where, do=do
+        ) from None
     return _checked(data, where)
 
 
 def _checked(data: Any, where: str) -> dict[str, Any]:
     """Return the origin if it has the format of this version."""
-    if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("questions"), dict):
+    if (
+        not isinstance(data, dict)
+        or data.get("format") != FORMAT
+        or not isinstance(data.get("questions"), dict)
+    ):
         given = data.get("format") if isinstance(data, dict) else data
         what = f"the origin of the table has another format: {short_repr(given)}, not {FORMAT!r}"
-        raise ModelFileError(what, where=where, do="estimate with the version of ldpopt that privatized")
+        raise ModelFileError(
+            what, where=where, do="estimate with the version of ldpopt that privatized"
+        )
     return data

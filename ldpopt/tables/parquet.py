@@ -40,12 +40,18 @@ class ParquetRows:
         """Names and types of columns."""
         return [self._schema.field(position) for position in positions]
 
-    def batches(self, coded: Sequence[int], kept: Sequence[int]) -> Iterator[list[optional.pyarrow.Array]]:
-        """Yield columns by their positions: first the coded ones, then the kept ones in their own type."""
+    def batches(
+        self, coded: Sequence[int], kept: Sequence[int]
+    ) -> Iterator[list[optional.pyarrow.Array]]:
+        """Yield columns by their positions: first the coded ones, then the kept ones in their own
+        type.
+        """
         names = [self.columns[position] for position in (*coded, *kept)]
         kinds = [None] * len(coded) + [field.type for field in self.fields(kept)]
         try:
-            for batch in self._file.iter_batches(ROWS, columns=list(dict.fromkeys(names)), use_threads=False):
+            for batch in self._file.iter_batches(
+                ROWS, columns=list(dict.fromkeys(names)), use_threads=False
+            ):
                 found = zip([batch.column(name) for name in names], kinds, strict=True)
                 yield [one if kind in (None, one.type) else one.cast(kind) for one, kind in found]
         except (optional.pyarrow.ArrowException, OSError) as error:
@@ -56,12 +62,18 @@ class ParquetRows:
 def writing_parquet(
     stream: IO[bytes], fields: Sequence[optional.pyarrow.Field], notes: Mapping[str, str]
 ) -> Iterator[Callable[[Sequence[optional.pyarrow.Array]], None]]:
-    """Write a Parquet file in groups of rows: the context is a function that takes batches; ``notes`` are metadata."""
-    pa, pq, batches = optional.pyarrow, optional.pyarrow_parquet, list[Any]()
+    """Write a Parquet file in groups of rows: the context is a function that takes batches;
+    ``notes`` are metadata.
+    """
+    pa = optional.pyarrow
+    pq = optional.pyarrow_parquet
+    batches = list[Any]()
     writer: Any = None
 
     def write(columns: Sequence[optional.pyarrow.Array]) -> None:
-        schema = pa.schema([field.with_type(column.type) for field, column in zip(fields, columns, strict=True)])
+        schema = pa.schema(
+            [field.with_type(column.type) for field, column in zip(fields, columns, strict=True)]
+        )
         batches.append(pa.record_batch(list(columns), schema=schema))
         if sum(map(len, batches)) >= GROUP:
             flush()
@@ -69,9 +81,12 @@ def writing_parquet(
     def flush() -> None:
         nonlocal writer
         if writer is None:
-            # Dictionaries are stored as such, but the schema for readers has plain labels, and the notes of the table.
+            # Dictionaries are stored as such, but the schema for readers has plain labels, and the
+            # notes of the table.
             plain = pa.schema(fields, notes)
-            writer = pq.ParquetWriter(stream, batches[0].schema if batches else plain, store_schema=False)
+            writer = pq.ParquetWriter(
+                stream, batches[0].schema if batches else plain, store_schema=False
+            )
             text = base64.b64encode(plain.serialize().to_pybytes()).decode()
             writer.add_key_value_metadata({"ARROW:schema": text, **notes})
         if any(map(len, batches)):
@@ -88,4 +103,6 @@ def writing_parquet(
 
 def _invalid(error: Exception, name: str) -> ModelFileError:
     why = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return ModelFileError(f"not a Parquet table: {why}", where=name, do="save the table as .parquet again, or as .csv")
+    return ModelFileError(
+        f"not a Parquet table: {why}", where=name, do="save the table as .parquet again, or as .csv"
+    )

@@ -1,4 +1,6 @@
-"""Tables of spreadsheets and of other statistics software: Excel, Stata and SPSS, read whole, with value labels."""
+"""Tables of spreadsheets and of other statistics software: Excel, Stata and SPSS, read whole, with
+value labels.
+"""
 
 from __future__ import annotations
 
@@ -15,36 +17,51 @@ ENDINGS = (".xlsx", ".dta", ".sav")
 
 def sheet_rows(stream: IO[bytes], path: str) -> ParquetRows:
     """Rows of a file: the first sheet of a workbook; an entry with a value label is that label."""
-    ending, pandas = Path(path).suffix.lower(), optional.pandas
+    ending = Path(path).suffix.lower()
+    pandas = optional.pandas
     if ending != ".dta":
-        getattr(optional, "openpyxl" if ending == ".xlsx" else "pyreadstat")  # a missing one is named with its extra
-    found, why = io.BytesIO(), ""
+        # a missing one is named with its extra
+        getattr(optional, "openpyxl" if ending == ".xlsx" else "pyreadstat")
+    found = io.BytesIO()
+    why = ""
     try:
         if ending == ".xlsx":
-            # Names and texts as they are: a reader of headers renames duplicates, and reads "007" as 7.
-            cells = pandas.read_excel(stream, header=None, dtype=object, keep_default_na=False, na_values=[""])
+            # Names and texts as they are: a reader of headers renames duplicates, and reads "007"
+            # as 7.
+            cells = pandas.read_excel(
+                stream, header=None, dtype=object, keep_default_na=False, na_values=[""]
+            )
             frame = cells[1:].set_axis(cells[:1].fillna("").astype(str).to_numpy().ravel(), axis=1)
         else:
             frame = pandas.read_stata(stream) if ending == ".dta" else pandas.read_spss(path)
         columns = [_plain(frame.iloc[:, position]) for position in range(frame.shape[1])]
         arrow = optional.pyarrow.table(columns, names=list(map(str, frame.columns)))
         optional.pyarrow_parquet.write_table(arrow, found)
-    except Exception as error:  # readers raise errors of many kinds, whose texts may have entries of the table
+    except (
+        Exception
+    ) as error:  # readers raise errors of many kinds, whose texts may have entries of the table
         why = type(error).__name__
     if why:
-        raise ModelFileError(f"the table cannot be read: {why}", where=path, do="save it again, or as CSV in UTF-8")
+        raise ModelFileError(
+            f"the table cannot be read: {why}", where=path, do="save it again, or as CSV in UTF-8"
+        )
     rows = ParquetRows(found, path)
     rows.first_row = 2 if ending == ".xlsx" else 1
     return rows
 
 
 def _plain(column: Any) -> Any:
-    """A column as arrow has it; numbers beside texts are texts too, the whole ones without a point."""
+    """A column as arrow has it; numbers beside texts are texts too, the whole ones without a
+    point.
+    """
     values = column.astype(object) if str(column.dtype) == "category" else column
     if str(values.dtype) != "object":
         return optional.pyarrow.Array.from_pandas(values)
     given = [None if optional.pandas.isna(value) else value for value in values]
     if any(isinstance(value, str) for value in given):
-        given = [int(value) if isinstance(value, float) and value.is_integer() else value for value in given]
+        given = [
+            int(value) if isinstance(value, float) and value.is_integer() else value
+            for value in given
+        ]
         given = [value if value is None else str(value) for value in given]
     return optional.pyarrow.array(given)
