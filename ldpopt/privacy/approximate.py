@@ -18,13 +18,15 @@ from ldpopt.privacy.notion import SeparableNotion, TiedNotion
 from ldpopt.privacy.ties import Ties, no_rows
 
 MAX_ROWS = 2_000_000
-# Smallest excess of an event that is a violation, for small and for large epsilon; repair removes smaller ones
+# Smallest excess of an event that is a violation, for small and for large epsilon; repair removes
+# smaller ones
 MIN_EXCESS = 1e-14, 1e-13
 
 
 @dataclass(frozen=True)
 class ApproximateLDP(TiedNotion, SeparableNotion):
-    r"""(epsilon, delta)-LDP: :math:`P_x(S) \le e^\epsilon P_{x'}(S) + \delta` for every set ``S`` of reports.
+    r"""(epsilon, delta)-LDP: :math:`P_x(S) \le e^\epsilon P_{x'}(S) + \delta` for every set ``S``
+    of reports.
 
     Parameters
     ----------
@@ -33,9 +35,10 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
     delta : float
         In [0, 1].
     form : {"event", "entry"}
-        ``"event"`` is the definition above. ``"entry"`` requires it for single reports only, as eq. (20) of Zhou, Lu
-        and Wu 2019: with ``m`` outputs it allows an event-wise delta up to ``(m - 1) delta`` and is not closed under
-        post-processing. The two agree for two outputs; default: ``"event"``.
+        ``"event"`` is the definition above. ``"entry"`` requires it for single reports only, as eq.
+        (20) of Zhou, Lu and Wu 2019: with ``m`` outputs it allows an event-wise delta up to ``(m -
+        1) delta`` and is not closed under post-processing. The two agree for two outputs; default:
+        ``"event"``.
 
     Raises
     ------
@@ -53,7 +56,9 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
     delta: float
     form: Literal["event", "entry"] = "event"
 
-    def __init__(self, epsilon: float | str, delta: float, form: Literal["event", "entry"] = "event") -> None:
+    def __init__(
+        self, epsilon: float | str, delta: float, form: Literal["event", "entry"] = "event"
+    ) -> None:
         budget = Budget(epsilon)
         value = real_number(delta, "delta", 0, 1, do="give a probability, usually far below 0.1")
         require_choice(form, ("event", "entry"), "form")
@@ -64,19 +69,29 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         """Whether events are constrained, so that their rows are generated."""
         return self.form == "event" and self.delta > 0
 
-    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
-        """All pairs with slack ``delta`` in every entry: the entry-wise notion, a relaxation of the event-wise one."""
+    def ties(
+        self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
+        """All pairs with slack ``delta`` in every entry: the entry-wise notion, a relaxation of the
+        event-wise one.
+        """
         return Ties(self.epsilon, len(inputs), delta=self.delta, is_shared=self.is_separated)
 
     def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
-        """One row for each ordered pair and output (entry-wise), or for each pair and event (event-wise, if few)."""
+        """One row for each ordered pair and output (entry-wise), or for each pair and event
+        (event-wise, if few).
+        """
         ties = self.ties(inputs)
         if not self.is_separated:
             return ties.rows(n_outputs)
         first, second = ties.pairs()
         if len(first) * 2.0**n_outputs > MAX_ROWS:
             raise no_rows("event-wise privacy", len(first) * 2.0**n_outputs)
-        events = list(chain.from_iterable(combinations(range(n_outputs), size) for size in range(1, n_outputs)))
+        events = list(
+            chain.from_iterable(
+                combinations(range(n_outputs), size) for size in range(1, n_outputs)
+            )
+        )
         member = np.zeros((len(events), n_outputs), bool)
         for row, event in enumerate(events):
             member[row, list(event)] = True
@@ -84,9 +99,11 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         return ties.rows_of_events(first[pair], second[pair], np.tile(member, (len(first), 1)))
 
     def separate(self, channel: Float, inputs: Names) -> RowBlock | None:
-        r"""Most violated event of every ordered pair, :math:`S = \{y : P(x,y) > e^\epsilon P(x',y)\}`; None if none is.
+        r"""Most violated event of every ordered pair, :math:`S = \{y : P(x,y) > e^\epsilon
+        P(x',y)\}`; None if none is.
 
-        The separation is exact, so that adding these rows leads to the event-wise optimum; it takes O(n^2 m).
+        The separation is exact, so that adding these rows leads to the event-wise optimum; it takes
+        O(n^2 m).
         """
         if not self.is_separated:
             return None
@@ -95,11 +112,14 @@ class ApproximateLDP(TiedNotion, SeparableNotion):
         ratio = float(min(self.epsilon.enclosure()[0], Fraction(10**300)))
         for x in range(len(inputs)):
             excess_by_output = channel[x] - ratio * channel
-            worse = np.flatnonzero(np.maximum(excess_by_output, 0).sum(axis=1) > self.delta + min_excess)
+            worse = np.flatnonzero(
+                np.maximum(excess_by_output, 0).sum(axis=1) > self.delta + min_excess
+            )
             found += [(x, int(k), excess_by_output[k] > 0) for k in worse if k != x]
         if not found:
             return None
-        first, second = np.array([f[0] for f in found]), np.array([f[1] for f in found])
+        first = np.array([f[0] for f in found])
+        second = np.array([f[1] for f in found])
         return self.ties(inputs).rows_of_events(first, second, np.array([f[2] for f in found]))
 
     @classmethod

@@ -30,22 +30,26 @@ Parts = Literal["connected", "separate"]
 
 @dataclass(frozen=True)
 class GraphDP(TiedNotion):
-    r"""Neighbors are hard to tell apart: :math:`P(x, y) \le e^\epsilon P(x', y)` along every edge ``x ~ x'``.
+    r"""Neighbors are hard to tell apart: :math:`P(x, y) \le e^\epsilon P(x', y)` along every edge
+    ``x ~ x'``.
 
     Parameters
     ----------
     epsilon : float or str
-        Nats in [0, 10000], or ``"log(p/q)"``; inputs at hop distance ``r`` are protected at ``r epsilon``.
+        Nats in [0, 10000], or ``"log(p/q)"``; inputs at hop distance ``r`` are protected at ``r
+        epsilon``.
     graph : networkx.Graph
         Nodes are the inputs' labels; undirected.
     parts : {"connected", "separate"}
-        ``"connected"`` refuses a graph with several components. ``"separate"`` allows it: inputs are protected only
-        within their component, and reports may reveal the component; default: ``"connected"``.
+        ``"connected"`` refuses a graph with several components. ``"separate"`` allows it: inputs
+        are protected only within their component, and reports may reveal the component; default:
+        ``"connected"``.
 
     Raises
     ------
     StatementError
-        If epsilon is out of range, or the graph is directed, empty, or disconnected without ``parts="separate"``.
+        If epsilon is out of range, or the graph is directed, empty, or disconnected without
+        ``parts="separate"``.
 
     Examples
     --------
@@ -59,7 +63,9 @@ class GraphDP(TiedNotion):
     graph: nx.Graph[Any]
     parts: Parts = "connected"
 
-    def __init__(self, epsilon: float | str, graph: nx.Graph[Any], parts: Parts = "connected") -> None:
+    def __init__(
+        self, epsilon: float | str, graph: nx.Graph[Any], parts: Parts = "connected"
+    ) -> None:
         budget = Budget(epsilon)
         require_undirected(graph)
         require_choice(parts, ("connected", "separate"), "parts")
@@ -68,7 +74,8 @@ class GraphDP(TiedNotion):
         vars(self).update(epsilon=budget, graph=graph, parts=parts)
 
     def __repr__(self) -> str:
-        nodes, edges = self.graph.number_of_nodes(), self.graph.number_of_edges()
+        nodes = self.graph.number_of_nodes()
+        edges = self.graph.number_of_edges()
         parts = ', parts="separate"' if self.parts == "separate" else ""
         return f"GraphDP(epsilon={self.epsilon!r}, graph=<{nodes} nodes, {edges} edges>{parts})"
 
@@ -86,12 +93,22 @@ class GraphDP(TiedNotion):
         found = _components(self.graph) if self.parts == "separate" else []
         if len(found) < 2:
             return ()
-        shown = ", ".join("{" + ", ".join(map(str, part[:6])) + (", ..." * (len(part) > 6)) + "}" for part in found[:6])
+        shown = ", ".join(
+            "{" + ", ".join(map(str, part[:6])) + (", ..." * (len(part) > 6)) + "}"
+            for part in found[:6]
+        )
         more = ", ..." if len(found) > 6 else ""
-        return (f"the neighbor graph has {len(found)} parts, which reports may distinguish: {shown}{more}",)
+        return (
+            f"the neighbor graph has {len(found)} parts, which reports may distinguish: "
+            f"{shown}{more}",
+        )
 
-    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
-        """Both directions of every edge, which imply all other pairs; ties without pairs if the graph is complete."""
+    def ties(
+        self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
+        """Both directions of every edge, which imply all other pairs; ties without pairs if the
+        graph is complete.
+        """
         n = len(inputs)
         first, second = self._edges(inputs)
         if len(first) == n * (n - 1):
@@ -100,11 +117,15 @@ class GraphDP(TiedNotion):
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:
-        """``neighbors`` is a table; certificates have ``edges``, pairs of positions, in its place."""
+        """``neighbors`` is a table; certificates have ``edges``, pairs of positions, in its
+        place.
+        """
         return ("epsilon", "neighbors", "parts", "edges")
 
     def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
-        """State the graph by its family or its edges; an explicit table has the edges as pairs of positions."""
+        """State the graph by its family or its edges; an explicit table has the edges as pairs of
+        positions.
+        """
         parts = {"parts": "separate"} if self.parts == "separate" else {}
         epsilon = {"epsilon": plain.plain_budget(self.epsilon)}
         if not explicit:
@@ -135,13 +156,21 @@ class GraphDP(TiedNotion):
         A plain array is read in the order of the graph's nodes.
         """
         inputs, labelled = shape_of(channel)
-        if not labelled and set(inputs) != set(self.graph.nodes) and len(inputs) == self.graph.number_of_nodes():
+        if (
+            not labelled
+            and set(inputs) != set(self.graph.nodes)
+            and len(inputs) == self.graph.number_of_nodes()
+        ):
             inputs = tuple(self.graph.nodes)
         position = match_labels(list(self.graph.nodes), inputs, "neighbor graph")
-        ends = np.array([(position[u], position[v]) for u, v in self.graph.edges() if u != v], np.int64).reshape(-1, 2)
+        ends = np.array(
+            [(position[u], position[v]) for u, v in self.graph.edges() if u != v], np.int64
+        ).reshape(-1, 2)
         both = np.concatenate([ends, ends[:, ::-1]])
         pairs = Pairs(both[:, 0], both[:, 1], np.ones(len(both)))
-        return max_divergence(channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} along {len(ends)} edges")
+        return max_divergence(
+            channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} along {len(ends)} edges"
+        )
 
     def _edges(self, inputs: Names) -> tuple[Int, Int]:
         position = match_labels(list(self.graph.nodes), inputs, "neighbor graph")
@@ -164,7 +193,8 @@ def _require_connected(graph: nx.Graph[Any]) -> None:
     if len(parts := _components(graph)) > 1:
         one, other = (part[0] for part in parts[:2])
         raise StatementError(
-            f"the neighbor graph falls into {len(parts)} parts: {one!r} and {other!r} would not be protected "
+            f"the neighbor graph falls into {len(parts)} parts: {one!r} and {other!r} would not "
+            "be protected "
             "from each other",
             do='join the parts by edges, or give parts = "separate" if reports may tell them apart',
         )

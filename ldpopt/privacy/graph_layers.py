@@ -29,8 +29,11 @@ def require_undirected(graph: Graph) -> None:
         raise StatementError("the graph is empty", do="add the inputs as nodes")
 
 
-def bfs_partition(graph: Graph, source: Hashable, value: Value | None = None) -> tuple[frozenset[Any], ...]:
-    r"""Layers :math:`I_0, I_1, \ldots` of the nodes, or of their values, at 0, 1, ... steps from a source.
+def bfs_partition(
+    graph: Graph, source: Hashable, value: Value | None = None
+) -> tuple[frozenset[Any], ...]:
+    r"""Layers :math:`I_0, I_1, \ldots` of the nodes, or of their values, at 0, 1, ... steps from a
+    source.
 
     .. math:: I_0(x) = \{f(x)\}, \qquad
               I_t(x) = \bigcup_{x' \sim x} I_{t-1}(x') \setminus (I_0(x) \cup \dots \cup I_{t-1}(x))
@@ -47,8 +50,8 @@ def bfs_partition(graph: Graph, source: Hashable, value: Value | None = None) ->
     Returns
     -------
     tuple of frozenset
-        Disjoint layers. With ``value``, layer t has the values that occur at distance t and at no smaller one; it is
-        empty if there are none. Nodes out of reach are in no layer.
+        Disjoint layers. With ``value``, layer t has the values that occur at distance t and at no
+        smaller one; it is empty if there are none. Nodes out of reach are in no layer.
 
     Raises
     ------
@@ -84,7 +87,9 @@ def bfs_partition(graph: Graph, source: Hashable, value: Value | None = None) ->
 
 
 def steps_from(graph: Graph, sources: Iterable[Hashable]) -> dict[Any, int]:
-    """Return the number of edges from the nearest source to each node in reach, in ascending order."""
+    """Return the number of edges from the nearest source to each node in reach, in ascending
+    order.
+    """
     steps: dict[Any, int] = dict.fromkeys(sources, 0)
     order = list(steps)
     for node in order:

@@ -39,14 +39,15 @@ class MetricDP(TiedNotion):
     epsilon : float or str
         Nats per unit of distance, in [0, 10000], or ``"log(p/q)"``.
     distance : array_like, shape (n, n), or DataFrame or mapping of mappings, or callable
-        Symmetric, zero on the diagonal and in [1e-300, 1e300] elsewhere; a callable takes two labels. If the
-        triangle inequality fails, shortest paths replace the distance, which describes the same channels. As in a
-        model file, also ``"absolute"``, the difference of labels that are numbers, or ``"euclidean"``,
-        ``"manhattan"`` or ``"great_circle"`` between `points`.
+        Symmetric, zero on the diagonal and in [1e-300, 1e300] elsewhere; a callable takes two
+        labels. If the triangle inequality fails, shortest paths replace the distance, which
+        describes the same channels. As in a model file, also ``"absolute"``, the difference of
+        labels that are numbers, or ``"euclidean"``, ``"manhattan"`` or ``"great_circle"`` between
+        `points`.
     inputs : sequence of hashable, optional
-        Labels of the rows and columns; default: those of a DataFrame or mapping. They are aligned with the inputs of a
-        problem or mechanism; without labels the distance is read by position.
-    points : array_like, shape (n,) or (n, d), or DataFrame or mapping label -> coordinates, optional
+        Labels of the rows and columns; default: those of a DataFrame or mapping. They are aligned
+        with the inputs of a problem or mechanism; without labels the distance is read by position.
+    points : array_like, shape (n,) or (n, d), DataFrame or mapping label -> coordinates, optional
         The points between which a named distance is measured, as in `of_points`.
 
     Raises
@@ -79,12 +80,17 @@ class MetricDP(TiedNotion):
         names = None if inputs is None else distinct_labels(inputs, "distance", "input")
         if not callable(distance):
             table = read_distance(distance, names)
-            distance, names = frozen(table.values), table.axes[0]
+            distance = frozen(table.values)
+            names = table.axes[0]
         vars(self).update(epsilon=Budget(epsilon), distance=distance, inputs=names)
 
     @classmethod
     def of_points(
-        cls, epsilon: float | str, points: Any, metric: PointMetric = "euclidean", inputs: Names | None = None
+        cls,
+        epsilon: float | str,
+        points: Any,
+        metric: PointMetric = "euclidean",
+        inputs: Names | None = None,
     ) -> Self:
         """Metric privacy for places with coordinates.
 
@@ -93,14 +99,16 @@ class MetricDP(TiedNotion):
         epsilon, points
             As in the class; the rows of a DataFrame are the points.
         metric : {"euclidean", "manhattan", "great_circle"}
-            The last: kilometers between (latitude, longitude) in degrees or by name; default: ``"euclidean"``.
+            The last: kilometers between (latitude, longitude) in degrees or by name; default:
+            ``"euclidean"``.
         inputs : sequence of hashable, optional
             Labels of the points of an array; default: none, the points are read by position.
 
         Raises
         ------
         StatementError
-            If a coordinate is not finite or out of range, two points coincide or the metric is unknown.
+            If a coordinate is not finite or out of range, two points coincide or the metric is
+            unknown.
 
         Examples
         --------
@@ -112,7 +120,8 @@ class MetricDP(TiedNotion):
 
     @classmethod
     def of_network(cls, epsilon: float | str, graph: nx.Graph[Any], weight: str = "length") -> Self:
-        """Metric privacy for the nodes of a network, with the lengths of shortest paths as distances.
+        """Metric privacy for the nodes of a network, with the lengths of shortest paths as
+        distances.
 
         Parameters
         ----------
@@ -139,7 +148,11 @@ class MetricDP(TiedNotion):
         return cls(epsilon, table.values, table.axes[0])
 
     def __repr__(self) -> str:
-        name = "callable" if callable(self.distance) else f"{len(self.distance)} x {len(self.distance)}"
+        name = (
+            "callable"
+            if callable(self.distance)
+            else f"{len(self.distance)} x {len(self.distance)}"
+        )
         return f"MetricDP(epsilon={self.epsilon!r}, distance=<{name}>)"
 
     def matrix(self, inputs: Names) -> Float:
@@ -157,13 +170,17 @@ class MetricDP(TiedNotion):
             raise StatementError(what, do="give the distances of these inputs")
         if self.inputs is None or self.inputs == tuple(inputs):
             return self.distance
-        return Labelled(self.distance, (self.inputs,) * 2, "distance", ("input",) * 2).to(inputs, inputs)
+        return Labelled(self.distance, (self.inputs,) * 2, "distance", ("input",) * 2).to(
+            inputs, inputs
+        )
 
     def check(self, inputs: Names, outputs: Names) -> None:
         """Refuse a table of another size, and a callable that does not return a metric."""
         self.matrix(inputs)
 
-    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
+    def ties(
+        self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
         """Pairs that no chain of shorter pairs implies."""
         distance = self.matrix(inputs)
         is_implied = implied_pairs(distance, deadline)
@@ -173,7 +190,9 @@ class MetricDP(TiedNotion):
         return Ties(self.epsilon, len(inputs), first, second, distance[first, second])
 
     def ratios(self, inputs: Names | None = None) -> Float:
-        """``exp(epsilon d)`` of the distinct distances d that are not implied, ascending; see `Notion.ratios`."""
+        """``exp(epsilon d)`` of the distinct distances d that are not implied, ascending; see
+        `Notion.ratios`.
+        """
         if inputs is None and self.inputs is None and not callable(self.distance):
             inputs = range(len(self.distance))
         found: Float = super().ratios(inputs)
@@ -194,24 +213,39 @@ class MetricDP(TiedNotion):
 
     @classmethod
     def from_plain(cls, table: Table, inputs: Names) -> Self:
-        """Read a matrix, or distances of values (``"absolute"``) or points (``"euclidean"`` and other names)."""
-        epsilon, distance = required(table, "epsilon"), required(table, "distance")
-        values, points = table.get("values"), table.get("points")
+        """Read a matrix, or distances of values (``"absolute"``) or points (``"euclidean"`` and
+        other names).
+        """
+        epsilon = required(table, "epsilon")
+        distance = required(table, "distance")
+        values = table.get("values")
+        points = table.get("points")
         if not isinstance(distance, str):
             if values is not None or points is not None:
-                raise StatementError("values and points are not used with a distance matrix", do="remove both")
+                raise StatementError(
+                    "values and points are not used with a distance matrix", do="remove both"
+                )
             return cls(epsilon, real_array(distance, "distance matrix"))
         if distance not in NAMES:
             known = ", ".join(map(repr, NAMES))
-            what = f"privacy.distance = {short_repr(distance)}: should be one of {known}, or a matrix"
+            what = (
+                f"privacy.distance = {short_repr(distance)}: should be one of {known}, or a matrix"
+            )
             raise MisstatedError(what, "distance", do="see `Model files` in the documentation")
         if distance == "absolute" and points is not None:
-            raise StatementError("points are for distance = 'euclidean'", do="give values, one number for each input")
+            raise StatementError(
+                "points are for distance = 'euclidean'", do="give values, one number for each input"
+            )
         if distance != "absolute" and (points is None) == (values is None):
             what = f"distance = {distance!r} needs points"
             raise StatementError(what, do="give points = [[x, y], ...], one for each input")
         given = _values_of_inputs(values, inputs) if points is None else points
-        return cls(epsilon, point_distances(given, "euclidean" if distance == "absolute" else distance, inputs).values)
+        return cls(
+            epsilon,
+            point_distances(
+                given, "euclidean" if distance == "absolute" else distance, inputs
+            ).values,
+        )
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
@@ -224,7 +258,9 @@ class MetricDP(TiedNotion):
         if not labelled and self.inputs is not None and len(inputs) == len(self.inputs):
             inputs = self.inputs  # a plain array is read in the order of the distance
         pairs = PairsOfTable(self.matrix(inputs))
-        return max_divergence(channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} per unit of distance")
+        return max_divergence(
+            channel, self.epsilon, pairs, f"epsilon = {self.epsilon!r} per unit of distance"
+        )
 
 
 # Smallest and largest distance; then sums of distances and logarithms divided by them are floats
@@ -232,10 +268,14 @@ DISTANCE_RANGE = 1e-300, 1e300
 
 
 def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
-    """Read a table of distances, in the order of ``inputs`` if they are given, else in that of its rows."""
+    """Read a table of distances, in the order of ``inputs`` if they are given, else in that of its
+    rows.
+    """
     table = read_labelled(distance, "distance", ("input", "input"))
     if (table.axes[0] is None) != (table.axes[-1] is None):
-        raise StatementError("the distance has labels on one side only", do="label rows and columns, or neither")
+        raise StatementError(
+            "the distance has labels on one side only", do="label rows and columns, or neither"
+        )
     names = inputs or table.axes[0]
     matrix = table.to(names, names)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
@@ -243,10 +283,22 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
         raise StatementError(what, do="give one row and one column for each input")
     is_off_diagonal = ~np.eye(len(matrix), dtype=bool)
     checks = (
-        (~np.isfinite(matrix), "is not finite: give separate problems for inputs that are infinitely far apart"),
-        (matrix != matrix.T, "differs from the distance in the other direction: make the two equal"),
-        (~is_off_diagonal & (matrix != 0), "is not 0, but it is the distance of an input from itself"),
-        (is_off_diagonal & (matrix <= 0), "is not positive: merge the two inputs or move them apart"),
+        (
+            ~np.isfinite(matrix),
+            "is not finite: give separate problems for inputs that are infinitely far apart",
+        ),
+        (
+            matrix != matrix.T,
+            "differs from the distance in the other direction: make the two equal",
+        ),
+        (
+            ~is_off_diagonal & (matrix != 0),
+            "is not 0, but it is the distance of an input from itself",
+        ),
+        (
+            is_off_diagonal & (matrix <= 0),
+            "is not positive: merge the two inputs or move them apart",
+        ),
         (
             is_off_diagonal & ((matrix < DISTANCE_RANGE[0]) | (matrix > DISTANCE_RANGE[1])),
             f"is not in {list(DISTANCE_RANGE)}: use another unit",
@@ -255,9 +307,13 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
     for bad, why in checks:
         if bad.any():
             x, k = map(int, np.argwhere(bad)[0])
-            one, two = (short_repr(names[i]) if names is not None and len(names) > i else i for i in (x, k))
+            one, two = (
+                short_repr(names[i]) if names is not None and len(names) > i else i for i in (x, k)
+            )
             what = f"distance[{one}, {two}] = {matrix[x, k]:g} {why}"
-            raise StatementError(what, do="correct the entry, or the function that computes distances")
+            raise StatementError(
+                what, do="correct the entry, or the function that computes distances"
+            )
     if names is not None and len(names) != len(matrix):
         what = f"{len(names)} input labels for a distance of shape {matrix.shape}"
         raise StatementError(what, do="give one label for each row")
@@ -267,8 +323,14 @@ def read_distance(distance: Any, inputs: Labels | None = None) -> Labelled:
 def _named_distance(name: Any, points: Any, inputs: Names | None) -> tuple[Any, Names | None]:
     """Distance of a name, and its labels if it is a table."""
     if name not in NAMES:
-        what = f"unknown distance {short_repr(name)}" if isinstance(name, str) else "points beside a distance"
-        raise StatementError(what, do=f"name one of {', '.join(map(repr, NAMES))}; or pass a matrix, without points")
+        what = (
+            f"unknown distance {short_repr(name)}"
+            if isinstance(name, str)
+            else "points beside a distance"
+        )
+        raise StatementError(
+            what, do=f"name one of {', '.join(map(repr, NAMES))}; or pass a matrix, without points"
+        )
     if points is None and name == "absolute":
         return _difference, inputs
     if points is None:
@@ -281,7 +343,10 @@ def _named_distance(name: Any, points: Any, inputs: Names | None) -> tuple[Any, 
 def _difference(x: Hashable, other: Hashable) -> float:
     """Absolute difference of two labels that are numbers."""
     if (numbers := label_numbers([x, other])) is None:
-        what = f"distance = 'absolute' needs numbers, and {short_repr(x)} or {short_repr(other)} is not a number"
+        what = (
+            f"distance = 'absolute' needs numbers, and {short_repr(x)} or {short_repr(other)} "
+            "is not a number"
+        )
         raise StatementError(what, do="pass points={label: number, ...}")
     return float(abs(numbers[0] - numbers[1]))
 

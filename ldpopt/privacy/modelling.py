@@ -1,8 +1,9 @@
 r"""Privacy as constraints of a model that the user builds, in cvxpy or PuLP.
 
-For ties at distance d: ``P[x, y] <= r**d P[x', y] + delta``, with ``r = exp(epsilon)``. If all inputs are tied alike,
-column minima ``M[y] <= P[x, y]`` replace the pairs: ``P[x, y] <= r M[y] + delta`` has n m rows instead of n (n-1) m. An
-event-wise delta is exact: ``sum_y max(P[x, y] - r P[x', y], 0) <= delta``, the hockey-stick divergence.
+For ties at distance d: ``P[x, y] <= r**d P[x', y] + delta``, with ``r = exp(epsilon)``. If all
+inputs are tied alike, column minima ``M[y] <= P[x, y]`` replace the pairs: ``P[x, y] <= r M[y] +
+delta`` has n m rows instead of n (n-1) m. An event-wise delta is exact: ``sum_y max(P[x, y] - r
+P[x', y], 0) <= delta``, the hockey-stick divergence.
 """
 
 from __future__ import annotations
@@ -27,21 +28,32 @@ LEAST_INPUTS_WITH_MINIMA = 4  # number of inputs from which column minima have f
 
 
 def distinct_ratios(ties: Ties) -> Float:
-    r"""``exp(epsilon d)`` of the distinct distances d of the ties, in ascending order, shape (k,)."""
+    r"""``exp(epsilon d)`` of the distinct distances d of the ties, in ascending order, shape
+    (k,).
+    """
     ratios = _ratios(ties)
     if not np.isfinite(ratios).all():
-        what = f"exp(epsilon d) overflows: epsilon {float(ties.budget):g}, {np.isinf(ratios).sum()} distances too large"
+        what = (
+            f"exp(epsilon d) overflows: epsilon {float(ties.budget):g}, "
+            f"{np.isinf(ratios).sum()} distances too large"
+        )
         raise StatementError(what, do="leave such distant pairs out, or choose a smaller epsilon")
     return ratios
 
 
 def ratio_parameter(ties: Ties) -> Any:
-    """The ratios of the ties as a cvxpy parameter; as fixed numbers if one is infinite as a float."""
+    """The ratios of the ties as a cvxpy parameter; as fixed numbers if one is infinite as a
+    float.
+    """
     import cvxpy as cp
 
     ratios = _ratios(ties)
     values = ratios if ties.distance is not None else ratios[0]
-    return cp.Parameter(np.shape(values), pos=True, name="ratio", value=values) if np.isfinite(values).all() else values
+    return (
+        cp.Parameter(np.shape(values), pos=True, name="ratio", value=values)
+        if np.isfinite(values).all()
+        else values
+    )
 
 
 def _ratios(ties: Ties) -> Float:
@@ -69,9 +81,12 @@ class CvxpyRows:
         self.add(self.cp.sum(self.channel, axis=1) == 1, "row_sum")
 
     def add_ties(self, ties: Ties, ratio: Any) -> None:
-        """Constrain tied rows; ``ratio`` is a scalar or, for ties at k distinct distances, has shape (k,)."""
+        """Constrain tied rows; ``ratio`` is a scalar or, for ties at k distinct distances, has
+        shape (k,).
+        """
         n, m = self.channel.shape
-        tied, zero = np.flatnonzero(ties.tied_outputs(m)), np.nonzero(~ties.allowed(m))
+        tied = np.flatnonzero(ties.tied_outputs(m))
+        zero = np.nonzero(~ties.allowed(m))
         if len(zero[0]):
             self.add(self.channel[zero] == 0, "privacy_zero")
         if not len(tied):
@@ -88,11 +103,15 @@ class CvxpyRows:
         capped = np.flatnonzero(ties.capped_inputs())
         self.add(self.cp.vstack([minima] * ties.n) <= channel, "column_minimum")
         above = channel if len(capped) == ties.n else channel[capped]
-        excess, slack = self._excess(above, self.cp.vstack([minima] * len(capped)), ratio, ties.delta)
+        excess, slack = self._excess(
+            above, self.cp.vstack([minima] * len(capped)), ratio, ties.delta
+        )
         self.add(excess <= slack, "privacy")
 
     def _add_pairs(self, ties: Ties, channel: Any, ratio: Any) -> None:
-        """Rows between the inputs of every pair; of their sum over outputs for an event-wise delta."""
+        """Rows between the inputs of every pair; of their sum over outputs for an event-wise
+        delta.
+        """
         first, second = ties.pairs()
         if ties.distance is not None:
             ratio = ratio[np.searchsorted(np.unique(ties.distance), ties.distance)]
@@ -105,7 +124,9 @@ class CvxpyRows:
         self.add(excess <= slack, "privacy")
 
     def _excess(self, above: Any, below: Any, ratio: Any, delta: float) -> tuple[Any, Any]:
-        """``above - ratio * below`` and delta; both divided by a known ratio: coefficients are at most 1."""
+        """``above - ratio * below`` and delta; both divided by a known ratio: coefficients are at
+        most 1.
+        """
         if hasattr(ratio, "parameters"):
             return above - self.cp.multiply(ratio, below), delta
         small = 1 / np.asarray(ratio)
@@ -115,9 +136,13 @@ class CvxpyRows:
         """Constrain linear rows over the entries."""
         import scipy.sparse as sp
 
-        m, entries = self.channel.shape[1], self.cp.vec(self.channel, order="C")
-        table = sp.csr_array((block.coefficient, (block.row, block.x * m + block.y)), (len(block), entries.size))
-        upper, lower = np.flatnonzero(np.isfinite(block.upper)), np.flatnonzero(np.isfinite(block.lower))
+        m = self.channel.shape[1]
+        entries = self.cp.vec(self.channel, order="C")
+        table = sp.csr_array(
+            (block.coefficient, (block.row, block.x * m + block.y)), (len(block), entries.size)
+        )
+        upper = np.flatnonzero(np.isfinite(block.upper))
+        lower = np.flatnonzero(np.isfinite(block.lower))
         if len(upper):
             self.add(table[upper] @ entries <= block.upper[upper], block.name)
         if len(lower):
@@ -125,11 +150,15 @@ class CvxpyRows:
 
 
 def read_ratio(ratio: Any, ties: Ties | None) -> Any:
-    """Ratio of a model: a number, an array (k,) or a parameter of such a shape; None: ``e**epsilon`` of the notion."""
+    """Ratio of a model: a number, an array (k,) or a parameter of such a shape; None:
+    ``e**epsilon`` of the notion.
+    """
     if ties is None:
         if ratio is None:
             return None
-        raise StatementError("this notion writes fixed rows, which have no ratio", do="leave ratio out")
+        raise StatementError(
+            "this notion writes fixed rows, which have no ratio", do="leave ratio out"
+        )
     own = distinct_ratios(ties)
     k = len(own)
     if ratio is None:
@@ -148,7 +177,9 @@ def read_ratio(ratio: Any, ties: Ties | None) -> Any:
         what = f"ratio has shape {shape}, but this notion has one ratio"
         raise StatementError(what, do="pass a number, or a scalar cp.Parameter")
     if ties.distance is not None and shape != (k,):
-        raise StatementError(f"ratio has shape {shape}, but there are {k} distances", do="see notion.ratios()")
+        raise StatementError(
+            f"ratio has shape {shape}, but there are {k} distances", do="see notion.ratios()"
+        )
     if hasattr(ratio, "value"):
         return ratio
     return _number(ratio) if ties.distance is None else np.array([_number(one) for one in ratio])
@@ -169,9 +200,16 @@ def _number(ratio: Any) -> float:
 def shape_of_channel(channel: Any) -> tuple[int, int]:
     """Shape (n, m) of a cvxpy expression."""
     shape = getattr(channel, "shape", None)
-    if not hasattr(channel, "is_affine") or shape is None or len(shape) != 2 or not channel.is_affine():
+    if (
+        not hasattr(channel, "is_affine")
+        or shape is None
+        or len(shape) != 2
+        or not channel.is_affine()
+    ):
         what = f"{short_repr(channel)} is not an affine cvxpy expression of shape (inputs, outputs)"
-        raise StatementError(what, do="pass cp.Variable((n, m)), or an affine expression of variables")
+        raise StatementError(
+            what, do="pass cp.Variable((n, m)), or an affine expression of variables"
+        )
     n, m = shape
     return n, m
 
@@ -198,16 +236,22 @@ def own_ratios(privacy: Any, inputs: Names | None) -> Float:
     """Ratios of a notion's ties, shape (k,); its own inputs are the default."""
     names = privacy.alphabet if inputs is None else tuple(inputs)
     if (ties := exact_ties(privacy, privacy.ties((0, 1) if names is None else names))) is None:
-        raise StatementError("this notion writes fixed rows, which have no ratio", do="leave ratio out")
+        raise StatementError(
+            "this notion writes fixed rows, which have no ratio", do="leave ratio out"
+        )
     return distinct_ratios(ties)
 
 
 def exact_ties(privacy: Any, ties: Ties | None) -> Ties | None:
-    """The ties of a notion if they define it; None if it has none, or writes further rows than those of its ties."""
+    """The ties of a notion if they define it; None if it has none, or writes further rows than
+    those of its ties.
+    """
     return None if ties is not None and privacy.is_separated and not ties.is_shared else ties
 
 
-def labels_of(privacy: Any, n: int, m: int, inputs: Names | None, outputs: Names | None) -> tuple[Names, Names]:
+def labels_of(
+    privacy: Any, n: int, m: int, inputs: Names | None, outputs: Names | None
+) -> tuple[Names, Names]:
     """Labels of the rows and columns: those given, the notion's own, or positions."""
     if inputs is None:
         inputs = privacy.alphabet if privacy.alphabet is not None else range(n)
@@ -221,12 +265,16 @@ def labels_of(privacy: Any, n: int, m: int, inputs: Names | None, outputs: Names
 
 
 def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any]) -> None:
-    """Add the rows under which ``channel[input, output]`` is a private channel to a model; see `Notion.add_to`."""
+    """Add the rows under which ``channel[input, output]`` is a private channel to a model; see
+    `Notion.add_to`.
+    """
     inputs, outputs = axes_of(channel)
     privacy.check(inputs, outputs)
     ties = exact_ties(privacy, privacy.ties(inputs, outputs))
     if not hasattr(model, "variables"):
-        raise StatementError(f"{short_repr(model)} is not a PuLP model", do='pass pulp.LpProblem("name")')
+        raise StatementError(
+            f"{short_repr(model)} is not a PuLP model", do='pass pulp.LpProblem("name")'
+        )
     rows = PulpRows(model, channel, inputs, outputs)
     rows.add_channel()
     if ties is None:
@@ -236,24 +284,35 @@ def add_to_pulp(privacy: Any, model: pulp.LpProblem, channel: Mapping[Any, Any])
 
 
 def axes_of(channel: Mapping[Any, Any]) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
-    """Inputs and outputs of a mapping (input, output) -> variable, in order of appearance; every pair must be there."""
+    """Inputs and outputs of a mapping (input, output) -> variable, in order of appearance; every
+    pair must be there.
+    """
     is_table = isinstance(channel, Mapping) and len(channel) > 0
     if not is_table or not all(isinstance(key, tuple) and len(key) == 2 for key in channel):
         what = f"P is {short_repr(channel)}, not a mapping (input, output) -> variable"
-        raise StatementError(what, do='pass pulp.LpVariable.dicts("P", [(x, y) for x in inputs for y in outputs])')
-    inputs, outputs = tuple(dict.fromkeys(x for x, _ in channel)), tuple(dict.fromkeys(y for _, y in channel))
+        raise StatementError(
+            what, do='pass pulp.LpVariable.dicts("P", [(x, y) for x in inputs for y in outputs])'
+        )
+    inputs = tuple(dict.fromkeys(x for x, _ in channel))
+    outputs = tuple(dict.fromkeys(y for _, y in channel))
     for x in inputs:
         for y in outputs:
             if (x, y) not in channel:
                 what = f"P has no variable for input {x!r} and output {y!r}"
-                raise StatementError(what, do="give a variable for every pair of an input and an output")
+                raise StatementError(
+                    what, do="give a variable for every pair of an input and an output"
+                )
     return inputs, outputs
 
 
 class PulpRows:
-    """Rows of a PuLP model over the variables of a channel, named by labels as in the library's own programs."""
+    """Rows of a PuLP model over the variables of a channel, named by labels as in the library's own
+    programs.
+    """
 
-    def __init__(self, model: Any, channel: Mapping[Any, Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def __init__(
+        self, model: Any, channel: Mapping[Any, Any], inputs: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
         import pulp
 
         self.pulp, self.model, self.inputs, self.outputs = pulp, model, inputs, outputs
@@ -280,7 +339,8 @@ class PulpRows:
 
     def add_ties(self, ties: Ties, ratio: Float) -> None:
         """Constrain tied rows; ``ratio`` has shape (k,) for ties at k distinct distances."""
-        n, m = len(self.inputs), len(self.outputs)
+        n = len(self.inputs)
+        m = len(self.outputs)
         for x, y in zip(*np.nonzero(~ties.allowed(m)), strict=True):
             self.add(self.channel[x][y] == 0, f"privacy_zero({self.inputs[x]},{self.outputs[y]})")
         tied = np.flatnonzero(ties.tied_outputs(m)).tolist()
@@ -300,14 +360,19 @@ class PulpRows:
         for y in tied:
             minimum = self.variable(f"M({self.outputs[y]})")
             for x, label in enumerate(self.inputs):
-                self.add(minimum <= self.channel[x][y], f"column_minimum({label},{self.outputs[y]})")
+                self.add(
+                    minimum <= self.channel[x][y], f"column_minimum({label},{self.outputs[y]})"
+                )
             for x in capped:
                 name = f"privacy({self.inputs[x]},{self.outputs[y]})"
                 self.add(b * self.channel[x][y] - minimum <= b * ties.delta, name)
 
     def _add_pair(self, ties: Ties, x: int, k: int, b: float, tied: Sequence[int]) -> None:
-        """Rows between two inputs, divided by the ratio; of their sum over outputs for an event-wise delta."""
-        names, excesses = f"{self.inputs[x]},{self.inputs[k]}", []
+        """Rows between two inputs, divided by the ratio; of their sum over outputs for an
+        event-wise delta.
+        """
+        names = f"{self.inputs[x]},{self.inputs[k]}"
+        excesses = []
         for y in tied:
             difference = b * self.channel[x][y] - self.channel[k][y]
             name = f"({names},{self.outputs[y]})"
@@ -333,4 +398,8 @@ class PulpRows:
 
 def _free(name: str, taken: Container[str]) -> str:
     """Return the name, with the next free number if it is taken."""
-    return next(full for full in chain([name], (f"{name}_{number}" for number in count(2))) if full not in taken)
+    return next(
+        full
+        for full in chain([name], (f"{name}_{number}" for number in count(2)))
+        if full not in taken
+    )

@@ -1,4 +1,6 @@
-"""Neighbor relations as networkx graphs: families on given labels, points within a distance, data sets, groups."""
+"""Neighbor relations as networkx graphs: families on given labels, points within a distance, data
+sets, groups.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,34 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import is_labelled
 from ldpopt.foundation.labels import check_labels
-from ldpopt.foundation.numbers import is_whole, real_number, require_memory, require_room, short_repr, whole_number
+from ldpopt.foundation.numbers import (
+    is_whole,
+    real_number,
+    require_memory,
+    require_room,
+    short_repr,
+    whole_number,
+)
 from ldpopt.privacy.graph_layers import bfs_partition, require_undirected
 from ldpopt.privacy.places import distances, read_points, require_metric
 
 if TYPE_CHECKING:
     from ldpopt.privacy.graph_layers import Graph as Graph
 
-__all__ = ["bfs_partition", "cayley", "complete", "cycle", "grid", "histograms", "path", "require_undirected", "within"]
+__all__ = [
+    "bfs_partition",
+    "cayley",
+    "complete",
+    "cycle",
+    "grid",
+    "histograms",
+    "path",
+    "require_undirected",
+    "within",
+]
 
-MOST_CELLS = 100_000  # largest number of nodes of a grid or of histograms: such a graph takes a second to build
+# largest number of nodes of a grid or of histograms: such a graph takes a second to build
+MOST_CELLS = 100_000
 MOST_COUNTS = 500_000  # largest total number of bins over all histograms of a graph
 
 
@@ -148,7 +168,8 @@ def grid(rows: int, columns: int, labels: Iterable[Hashable] | None = None) -> G
 
 
 def histograms(bins: int, most: int, *, replace: bool = False) -> Graph:
-    """Tie histograms that differ by one record: the data sets of the central model, up to the order of records.
+    """Tie histograms that differ by one record: the data sets of the central model, up to the order
+    of records.
 
     Parameters
     ----------
@@ -157,13 +178,14 @@ def histograms(bins: int, most: int, *, replace: bool = False) -> Graph:
     most : int
         Largest number of records, at least 0; with ``replace`` the number of records.
     replace : bool
-        Whether neighbors differ by the kind of one record, in place of a record added or removed; default: ``False``.
+        Whether neighbors differ by the kind of one record, in place of a record added or removed;
+        default: ``False``.
 
     Returns
     -------
     networkx.Graph
-        Nodes are tuples of counts with a sum of at most ``most``: ``C(most + bins, bins)`` of them. With ``replace``
-        the sum is ``most``: ``C(most + bins - 1, most)`` nodes.
+        Nodes are tuples of counts with a sum of at most ``most``: ``C(most + bins, bins)`` of them.
+        With ``replace`` the sum is ``most``: ``C(most + bins - 1, most)`` nodes.
 
     Raises
     ------
@@ -172,8 +194,8 @@ def histograms(bins: int, most: int, *, replace: bool = False) -> Graph:
 
     Notes
     -----
-    A linear query is a ``value`` such as ``lambda h: 3 * h[0] + 5 * h[1]``, that is ``A h`` made hashable; its steps
-    are the columns of A, with ``replace`` the differences of two columns.
+    A linear query is a ``value`` such as ``lambda h: 3 * h[0] + 5 * h[1]``, that is ``A h`` made
+    hashable; its steps are the columns of A, with ``replace`` the differences of two columns.
 
     References
     ----------
@@ -186,24 +208,38 @@ def histograms(bins: int, most: int, *, replace: bool = False) -> Graph:
     """
     bins, most = whole_number(bins, "bins", 1), whole_number(most, "most")
     free = bins - 1 if replace else bins
-    count, few, many = 1, min(free, most), max(free, most)
+    count = 1
+    few = min(free, most)
+    many = max(free, most)
     for k in range(1, few + 1):
         count = count * (many + k) // k  # C(many + k, k)
         if count > MOST_CELLS or count * bins > MOST_COUNTS:
-            what = f"there are too many histograms of {short_repr(bins)} bins and up to {short_repr(most)} records"
-            raise StatementError(what, do="merge bins, or take fewer records: no channel has so many inputs")
+            what = (
+                f"there are too many histograms of {short_repr(bins)} bins and up to "
+                f"{short_repr(most)} records"
+            )
+            raise StatementError(
+                what, do="merge bins, or take fewer records: no channel has so many inputs"
+            )
     if replace:
         # The tables that become equal without one of their records are neighbors of each other.
         shorter = _tables(bins, most - 1) if most else []
-        return _graph_of(_tables(bins, most), (pair for h in shorter for pair in combinations(_one_more(h), 2)))
+        return _graph_of(
+            _tables(bins, most), (pair for h in shorter for pair in combinations(_one_more(h), 2))
+        )
     nodes = [h[:-1] for h in _tables(bins + 1, most)]
     return _graph_of(nodes, ((h, more) for h in nodes if sum(h) < most for more in _one_more(h)))
 
 
 def _tables(bins: int, records: int) -> list[tuple[int, ...]]:
-    """Return all counts with this sum, by stars and bars: a count is the number of stars between two bars."""
+    """Return all counts with this sum, by stars and bars: a count is the number of stars between
+    two bars.
+    """
     end = records + bins - 1
-    return [tuple(b - a - 1 for a, b in pairwise((-1, *bars, end))) for bars in combinations(range(end), bins - 1)]
+    return [
+        tuple(b - a - 1 for a, b in pairwise((-1, *bars, end)))
+        for bars in combinations(range(end), bins - 1)
+    ]
 
 
 def _one_more(h: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -224,7 +260,8 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
     Returns
     -------
     networkx.Graph
-        On the cyclic group every node looks like every other (vertex-transitive); at the ends of a range it does not.
+        On the cyclic group every node looks like every other (vertex-transitive); at the ends of a
+        range it does not.
 
     Raises
     ------
@@ -238,10 +275,13 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
     """
     steps = list(generators)
     if wrong := [step for step in steps if not is_whole(step)]:
-        raise StatementError(f"the generator {short_repr(wrong[0])} is not an integer", do="give whole numbers")
+        raise StatementError(
+            f"the generator {short_repr(wrong[0])} is not an integer", do="give whole numbers"
+        )
     if isinstance(elements, range):
         return _graph_of(
-            _distinct(elements), ((x, x + int(s)) for x in elements for s in steps if s and x + int(s) in elements)
+            _distinct(elements),
+            ((x, x + int(s)) for x in elements for s in steps if s and x + int(s) in elements),
         )
     if not is_whole(elements, 2):
         what = f"{short_repr(elements)} is not a group of integers"
@@ -251,17 +291,20 @@ def cayley(elements: int | range, generators: Iterable[int]) -> Graph:
 
 
 def within(
-    points: Mapping[Any, ArrayLike] | ArrayLike, metric: str | Callable[[Any, Any], float] = "euclidean", r: float = 1.0
+    points: Mapping[Any, ArrayLike] | ArrayLike,
+    metric: str | Callable[[Any, Any], float] = "euclidean",
+    r: float = 1.0,
 ) -> Graph:
     """Connect the points at distance at most ``r``.
 
     Parameters
     ----------
     points : mapping or Series label -> coordinates, DataFrame, or array_like, shape (n,) or (n, d)
-        Points of an array get the labels 0, 1, 2, ...; the points of a DataFrame are its rows, with their labels.
+        Points of an array get the labels 0, 1, 2, ...; the points of a DataFrame are its rows, with
+        their labels.
     metric : {"euclidean", "manhattan", "great_circle"} or callable
-        As in `MetricDP.of_points`. A callable takes two points in the form in which they were passed; default:
-        ``"euclidean"``.
+        As in `MetricDP.of_points`. A callable takes two points in the form in which they were
+        passed; default: ``"euclidean"``.
     r : float
         Radius in the unit of the distance, positive and finite; default: ``1.0``.
 
@@ -273,8 +316,8 @@ def within(
     Raises
     ------
     StatementError
-        If there are no points, the points have different dimensions or are not finite, the radius is not positive,
-        or the metric is unknown.
+        If there are no points, the points have different dimensions or are not finite, the radius
+        is not positive, or the metric is unknown.
 
     Notes
     -----
@@ -292,10 +335,17 @@ def within(
         if not isinstance(points, Mapping) and is_labelled(points):
             coordinates, names = read_points(points)
             points = dict(zip(names or range(len(coordinates)), coordinates, strict=True))
-        given: Any = points if isinstance(points, Mapping) else dict(enumerate(points))  # type: ignore[arg-type]
+        if isinstance(points, Mapping):
+            given: Any = points
+        else:
+            given = dict(enumerate(points))  # type: ignore[arg-type]
         nodes = _distinct(given)
         pairs = ((x, y) for i, x in enumerate(nodes) for y in nodes[:i])
-        near = ((x, y) for x, y in pairs if real_number(metric(given[x], given[y]), "distance") <= radius)
+        near = (
+            (x, y)
+            for x, y in pairs
+            if real_number(metric(given[x], given[y]), "distance") <= radius
+        )
         return _graph_of(nodes, near)
     require_metric(metric)
     coordinates, names = read_points(points, metric)
@@ -308,12 +358,18 @@ def within(
 def _distinct(labels: Iterable[Hashable]) -> tuple[Any, ...]:
     """Labels as a tuple; refuse duplicates, labels that are not hashable, None and nan."""
     require_room(labels, "list of labels")
-    given: Any = tuple(labels) if isinstance(labels, Iterable) and getattr(labels, "ndim", 1) == 1 else labels
+    given: Any = (
+        tuple(labels)
+        if isinstance(labels, Iterable) and getattr(labels, "ndim", 1) == 1
+        else labels
+    )
     names = check_labels(given, None, "input", StatementError)
     if not names:
         raise StatementError("a graph without labels is empty", do="give at least one label")
     if None in names:
-        raise StatementError("None cannot name an input", do="name inputs by numbers, texts or tuples of them")
+        raise StatementError(
+            "None cannot name an input", do="name inputs by numbers, texts or tuples of them"
+        )
     return names
 
 

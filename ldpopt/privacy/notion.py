@@ -16,7 +16,14 @@ from ldpopt.foundation.labelled import positions_of, take_labels
 from ldpopt.foundation.labels import Names, check_labels, nearest
 from ldpopt.foundation.numbers import Float, short_repr
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.privacy.plain import MisstatedError, Table, fields_from_plain, fields_to_plain, is_plain, parameters
+from ldpopt.privacy.plain import (
+    MisstatedError,
+    Table,
+    fields_from_plain,
+    fields_to_plain,
+    is_plain,
+    parameters,
+)
 from ldpopt.privacy.ties import Ties
 
 KINDS: dict[str, type[Notion]] = {}
@@ -26,8 +33,9 @@ KINDS: dict[str, type[Notion]] = {}
 class Notion(ABC):
     """A linear privacy notion, the base class of all notions.
 
-    Derive from `TiedNotion` for the compact program and the exact repair of columns, and from `SeparableNotion` if
-    there are too many rows to write down. A notion with a `kind` has a form in model files and certificates.
+    Derive from `TiedNotion` for the compact program and the exact repair of columns, and from
+    `SeparableNotion` if there are too many rows to write down. A notion with a `kind` has a form in
+    model files and certificates.
     """
 
     kind: ClassVar[str] = ""
@@ -38,7 +46,10 @@ class Notion(ABC):
         if kind := cls.__dict__.get("kind"):
             known = KINDS.setdefault(kind, cls)
             if known.__module__ != cls.__module__:
-                raise TypeError(f"the kind {kind!r} of {cls.__name__} is that of {known.__module__}.{known.__name__}")
+                raise TypeError(
+                    f"the kind {kind!r} of {cls.__name__} is that of "
+                    f"{known.__module__}.{known.__name__}"
+                )
             KINDS[kind] = cls
 
     @abstractmethod
@@ -50,7 +61,9 @@ class Notion(ABC):
         """Compute epsilon and delta from the numbers of the channel, without the code of `rows`."""
 
     def check(self, inputs: Names, outputs: Names) -> None:
-        """Refuse an alphabet that does not fit the notion; must be fast, since every problem calls it."""
+        """Refuse an alphabet that does not fit the notion; must be fast, since every problem calls
+        it.
+        """
         return
 
     def notes(self, inputs: Names) -> tuple[str, ...]:
@@ -59,15 +72,20 @@ class Notion(ABC):
 
     @property
     def alphabet(self) -> tuple[Hashable, ...] | None:
-        """Inputs in the notion's own order, for arrays without labels; None if any inputs are allowed."""
+        """Inputs in the notion's own order, for arrays without labels; None if any inputs are
+        allowed.
+        """
         return None
 
-    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties | None:
+    def ties(
+        self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties | None:
         """Ties of a `TiedNotion`; None for other notions."""
         return None
 
     def definition(self, inputs: Names, outputs: Names | None = None) -> Ties | None:
-        """All ties of the definition at once, including implied ones, against which certificates are checked.
+        """All ties of the definition at once, including implied ones, against which certificates
+        are checked.
 
         The default is `ties`.
         """
@@ -86,23 +104,26 @@ class Notion(ABC):
         inputs: Names | None = None,
         outputs: Names | None = None,
     ) -> list[Any]:
-        r"""Constraints under which a cvxpy expression is a private channel, for a model with any objective.
+        r"""Constraints under which a cvxpy expression is a private channel, for a model with any
+        objective.
 
         Parameters
         ----------
         P : cvxpy expression, shape (n, m)
-            Affine in the variables, such as ``cp.Variable((n, m))``; the constraints also make it row-stochastic.
+            Affine in the variables, such as ``cp.Variable((n, m))``; the constraints also make it
+            row-stochastic.
         ratio : float, array_like or cvxpy Parameter, optional
-            In place of :math:`e^\epsilon`, at least 1; at k distinct distances one number, or an array or parameter of
-            shape (k,) in the order of `ratios`. A parameter can be changed without compiling again. Default: the
-            notion's own.
+            In place of :math:`e^\epsilon`, at least 1; at k distinct distances one number, or an
+            array or parameter of shape (k,) in the order of `ratios`. A parameter can be changed
+            without compiling again. Default: the notion's own.
         inputs, outputs : sequence of hashable, optional
             Labels of rows and columns. Default: those of the notion, else 0, 1, 2, ...
 
         Returns
         -------
         list of cvxpy constraints
-            Labelled ``"nonnegative"``, ``"row_sum"``, ``"column_minimum"``, ``"privacy"`` and ``"privacy_zero"``.
+            Labelled ``"nonnegative"``, ``"row_sum"``, ``"column_minimum"``, ``"privacy"`` and
+            ``"privacy_zero"``.
 
         Examples
         --------
@@ -118,7 +139,9 @@ class Notion(ABC):
         return cvxpy_constraints(self, P, ratio, inputs, outputs)
 
     def ratios(self, inputs: Names | None = None) -> Any:
-        """``exp(epsilon d)`` of the distinct distances d, ascending: values for a parameter of `constraints`."""
+        """``exp(epsilon d)`` of the distinct distances d, ascending: values for a parameter of
+        `constraints`.
+        """
         from ldpopt.privacy.modelling import own_ratios
 
         return own_ratios(self, inputs)
@@ -126,8 +149,8 @@ class Notion(ABC):
     def add_to(self, model: Any, P: Any) -> None:  # noqa: N803
         """Add the rows under which ``P[input, output]`` is a private channel to a PuLP model.
 
-        The mapping ``P`` has a variable for every pair of labels. Rows get names as ``privacy(a,b,y)``; the model gets
-        variables for minima and excesses.
+        The mapping ``P`` has a variable for every pair of labels. Rows get names as
+        ``privacy(a,b,y)``; the model gets variables for minima and excesses.
         """
         from ldpopt.privacy.modelling import add_to_pulp
 
@@ -141,12 +164,14 @@ class Notion(ABC):
     def to_plain(self, inputs: Names, *, explicit: bool = False) -> dict[str, Any]:
         """Keys and values of its table in a file: numbers, text, lists and tables.
 
-        The default is the fields of its dataclass. An ``explicit`` table, for proofs, has numbers in place of names
-        that a reader would have to know, such as the family of a graph.
+        The default is the fields of its dataclass. An ``explicit`` table, for proofs, has numbers
+        in place of names that a reader would have to know, such as the family of a graph.
         """
         if not is_dataclass(self):
             do = "make it a dataclass of plain values, or give it to_plain() and from_plain()"
-            raise StatementError(f"the privacy notion {type(self).__name__} cannot be written to a file", do=do)
+            raise StatementError(
+                f"the privacy notion {type(self).__name__} cannot be written to a file", do=do
+            )
         return fields_to_plain(self)
 
     @classmethod
@@ -157,7 +182,9 @@ class Notion(ABC):
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
-        """A notion of this kind on some inputs, for tests of all kinds; default: from epsilon alone."""
+        """A notion of this kind on some inputs, for tests of all kinds; default: from epsilon
+        alone.
+        """
         return cls.from_plain({"epsilon": epsilon}, inputs)
 
 
@@ -165,8 +192,11 @@ class TiedNotion(Notion):
     """A notion that compares rows of the channel output by output, as given by `ties`."""
 
     @abstractmethod
-    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
-        """Ties that have to be written; implied ones may be left out. Outputs default to the inputs.
+    def ties(
+        self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
+        """Ties that have to be written; implied ones may be left out. Outputs default to the
+        inputs.
 
         Long computations call ``deadline.check(...)`` regularly.
         """
@@ -181,7 +211,9 @@ class TiedNotion(Notion):
 
 
 class SeparableNotion(Notion):
-    """A notion that may have too many rows to write down: rows are generated when a channel violates them."""
+    """A notion that may have too many rows to write down: rows are generated when a channel
+    violates them.
+    """
 
     @property
     def is_separated(self) -> bool:
@@ -194,10 +226,12 @@ class SeparableNotion(Notion):
 
 
 def installed() -> dict[str, type[Notion]]:
-    """Classes of all notions by their kinds: the library's own, and those of packages with an entry point.
+    """Classes of all notions by their kinds: the library's own, and those of packages with an entry
+    point.
 
-    A package names its class, or the module that defines it, in the entry point group ``ldpopt.privacy``. One that
-    cannot be loaded is left out, with a warning: it must not stop the others.
+    A package names its class, or the module that defines it, in the entry point group
+    ``ldpopt.privacy``. One that cannot be loaded is left out, with a warning: it must not stop the
+    others.
     """
     from importlib.metadata import entry_points
 
@@ -205,7 +239,10 @@ def installed() -> dict[str, type[Notion]]:
         try:
             point.load()
         except Exception as error:
-            what = f"the plug-in notion {point.name!r} cannot be loaded: {type(error).__name__}: {error}"
+            what = (
+                f"the plug-in notion {point.name!r} cannot be loaded: "
+                f"{type(error).__name__}: {error}"
+            )
             warnings.warn(what, stacklevel=2)
     return dict(KINDS)
 
@@ -214,7 +251,9 @@ def notion_of(kind: Any) -> type[Notion]:
     """Class of a kind."""
     known = KINDS if isinstance(kind, str) and kind in KINDS else installed()
     if not isinstance(kind, str) or kind not in known:
-        raise MisstatedError(f"unknown privacy notion {short_repr(kind)}", "kind", do=nearest(kind, known))
+        raise MisstatedError(
+            f"unknown privacy notion {short_repr(kind)}", "kind", do=nearest(kind, known)
+        )
     return known[kind]
 
 
@@ -222,12 +261,18 @@ def to_table(privacy: Notion, inputs: Names, *, explicit: bool = False) -> dict[
     """Table of a notion with its kind, for files; see `Notion.to_plain`."""
     name = type(privacy).__name__
     if KINDS.get(privacy.kind) is not type(privacy):
-        do = "give its class a kind of its own, and name it under the entry point group ldpopt.privacy"
+        do = (
+            "give its class a kind of its own, and name it under the entry point group "
+            "ldpopt.privacy"
+        )
         raise StatementError(f"the privacy notion {name} cannot be written to a file", do=do)
     table = privacy.to_plain(inputs, explicit=explicit)
     for key, value in table.items():
         if not is_plain(value):
-            what = f"{name}.to_plain() returned {short_repr(value)} for {key!r}, which no file can hold"
+            what = (
+                f"{name}.to_plain() returned {short_repr(value)} for {key!r}, which no file "
+                "can hold"
+            )
             raise StatementError(what, do="return numbers, text, lists and tables only")
     return {"kind": privacy.kind} | table
 
@@ -235,7 +280,11 @@ def to_table(privacy: Notion, inputs: Names, *, explicit: bool = False) -> dict[
 def from_table(table: Table, inputs: Names) -> Notion:
     """Notion of a table with its kind."""
     notion = notion_of(table.get("kind"))
-    tuples = {label for label in inputs if isinstance(label, tuple)} if not isinstance(inputs, range) else set()
+    tuples = (
+        {label for label in inputs if isinstance(label, tuple)}
+        if not isinstance(inputs, range)
+        else set()
+    )
     given = {key: _with_tuples(value, tuples) for key, value in table.items() if key != "kind"}
     known = notion.keys()
     for key in given:
@@ -247,22 +296,33 @@ def from_table(table: Table, inputs: Names) -> Notion:
         raise
     except Exception as error:
         what = f"{notion.__name__} refused its keys: {type(error).__name__}: {error}"
-        raise StatementError(what, do="correct the values of the keys, or the notion's from_plain()") from error
+        raise StatementError(
+            what, do="correct the values of the keys, or the notion's from_plain()"
+        ) from error
 
 
 def _with_tuples(value: Any, tuples: set[Any]) -> Any:
-    """Nested lists in which labels that are tuples, which JSON and TOML write as lists, are tuples again."""
+    """Nested lists in which labels that are tuples, which JSON and TOML write as lists, are tuples
+    again.
+    """
     if tuples and isinstance(value, dict):
         return {key: _with_tuples(part, tuples) for key, part in value.items()}
     if not tuples or not isinstance(value, list):
         return value
     parts = [_with_tuples(part, tuples) for part in value]
-    return tuple(parts) if all(isinstance(part, Hashable) for part in parts) and tuple(parts) in tuples else parts
+    return (
+        tuple(parts)
+        if all(isinstance(part, Hashable) for part in parts) and tuple(parts) in tuples
+        else parts
+    )
 
 
 def require_notion(privacy: Any) -> None:
     """Refuse an object that is not a privacy notion."""
-    do = f"pass one of {', '.join(kind.__name__ for kind in KINDS.values())}, or a plug-in derived from Notion"
+    do = (
+        f"pass one of {', '.join(kind.__name__ for kind in KINDS.values())}, or a plug-in "
+        "derived from Notion"
+    )
     if privacy is None:
         raise StatementError("the problem has no privacy notion", do=do)
     if not isinstance(privacy, Notion):
@@ -271,7 +331,9 @@ def require_notion(privacy: Any) -> None:
 
 def with_epsilon(privacy: Any, epsilon: Budget) -> Any:
     """The same notion at another budget."""
-    is_budgeted = is_dataclass(privacy) and any(field.name == "epsilon" and field.init for field in fields(privacy))
+    is_budgeted = is_dataclass(privacy) and any(
+        field.name == "epsilon" and field.init for field in fields(privacy)
+    )
     if not is_budgeted or isinstance(privacy, type):
         what = f"{short_repr(privacy)} has no epsilon to sweep"
         raise StatementError(what, do="use a notion that is a dataclass with epsilon")
@@ -285,7 +347,9 @@ def match_labels(labels: Names, inputs: Names, what: str) -> dict[Hashable, int]
 
 
 def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
-    """Inputs of a mechanism or labelled table, or positions in a plain array; and whether they are labels."""
+    """Inputs of a mechanism or labelled table, or positions in a plain array; and whether they are
+    labels.
+    """
     if hasattr(channel, "inputs"):
         return tuple(channel.inputs), True
     channel, (rows, _) = take_labels(channel, "channel")
@@ -299,7 +363,9 @@ def shape_of(channel: Any) -> tuple[tuple[Hashable, ...], bool]:
 
 def read_labels(given: Any, what: str) -> tuple[Hashable, ...]:
     """Read a list of distinct labels of a notion, such as the sensitive inputs."""
-    if isinstance(given, (str, bytes, dict)) or not (hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1):
+    if isinstance(given, (str, bytes, dict)) or not (
+        hasattr(given, "__iter__") and getattr(given, "ndim", 1) == 1
+    ):
         what = f"{what} = {short_repr(given)} is not a list of labels"
         raise StatementError(what, do="pass a list, also for a single label")
     return check_labels(tuple(given), None, what, StatementError)

@@ -17,10 +17,11 @@ from ldpopt.privacy.ties import Ties
 
 @dataclass(frozen=True)
 class OneSided(TiedNotion):
-    r"""No report reveals that an answer is sensitive: :math:`P(x, y) \le e^\epsilon P(x', y)` for sensitive ``x``.
+    r"""No report reveals that an answer is sensitive: :math:`P(x, y) \le e^\epsilon P(x', y)` for
+    sensitive ``x``.
 
-    It holds for every sensitive ``x`` and every other ``x'``. The other answers are not protected: a report may reveal
-    that an answer is *not* sensitive.
+    It holds for every sensitive ``x`` and every other ``x'``. The other answers are not protected:
+    a report may reveal that an answer is *not* sensitive.
 
     Parameters
     ----------
@@ -36,13 +37,14 @@ class OneSided(TiedNotion):
 
     References
     ----------
-    Kotsogiannis, Doudalis, Haney, Machanavajjhala and Mehrotra 2020, "One-sided differential privacy", definition 3.3,
-    for a data set of one record.
+    Kotsogiannis, Doudalis, Haney, Machanavajjhala and Mehrotra 2020, "One-sided differential
+    privacy", definition 3.3, for a data set of one record.
 
     Examples
     --------
     >>> from ldpopt import Problem, solve
-    >>> solve(Problem({"ill": 1, "well": 1}, "identity", OneSided("log(4)", ["ill"]))).mechanism.channel.tolist()
+    >>> problem = Problem({"ill": 1, "well": 1}, "identity", OneSided("log(4)", ["ill"]))
+    >>> solve(problem).mechanism.channel.tolist()
     [[1.0, 0.0], [0.25, 0.75]]
     """
 
@@ -57,7 +59,9 @@ class OneSided(TiedNotion):
         """Refuse a sensitive label that is not an input."""
         require_known(self.sensitive, inputs, "sensitive", "input")
 
-    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
+    def ties(
+        self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
         """Ties from every sensitive input to all others."""
         self.check(inputs, ())
         sensitive = set(self.sensitive)
@@ -70,7 +74,9 @@ class OneSided(TiedNotion):
         return cls(epsilon, inputs[:1])
 
     def audit(self, channel: Any) -> Audit:
-        """Decide the claim from the channel's numbers, exactly; the labels of a plain array are positions."""
+        """Decide the claim from the channel's numbers, exactly; the labels of a plain array are
+        positions.
+        """
         inputs, _ = shape_of(channel)
         require_known(self.sensitive, inputs, "sensitive", "input")
         sensitive = set(self.sensitive)

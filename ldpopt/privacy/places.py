@@ -1,4 +1,6 @@
-"""Distances between points and along the edges of a network; pairs that a chain through a third input implies."""
+"""Distances between points and along the edges of a network; pairs that a chain through a third
+input implies.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,16 @@ if TYPE_CHECKING:
     import networkx as nx
 
 THREADED_INPUTS = 100  # number of inputs from which threads pay
-# Number of inputs whose pairs are tried together, so that each row of distances is read once for all of them
+# Number of inputs whose pairs are tried together, so that each row of distances is read once for
+# all of them
 BLOCK = 16
-# Number of inputs from which a sample is tried first, its size, and the share of implied pairs that may be kept
+# Number of inputs from which a sample is tried first, its size, and the share of implied pairs that
+# may be kept
 SAMPLED_INPUTS, SAMPLE, MAX_IMPLIED_SHARE = 1000, 50, 1e-3
 
 METRICS = ("euclidean", "manhattan", "great_circle")  # names of the distances between coordinates
-GLOBE = {"latitude": 0, "lat": 0, "longitude": 1, "long": 1, "lon": 1, "lng": 1}  # axis of a named coordinate
+# axis of a named coordinate
+GLOBE = {"latitude": 0, "lat": 0, "longitude": 1, "long": 1, "lon": 1, "lng": 1}
 EARTH_RADIUS = 6371.0088  # mean radius of the Earth in kilometers (IUGG)
 
 
@@ -42,10 +47,14 @@ def point_distances(points: Any, metric: str, inputs: Sequence[Hashable] | None 
         what = f"{len(names)} input labels for {len(coordinates)} points"
         raise StatementError(what, do="give one label for each point")
     distance = distances(coordinates, names, metric)
-    x, k = next(iter(np.argwhere((distance == 0) & ~np.eye(len(distance), dtype=bool)).tolist()), (0, 0))
+    x, k = next(
+        iter(np.argwhere((distance == 0) & ~np.eye(len(distance), dtype=bool)).tolist()), (0, 0)
+    )
     if x != k:
         what = f"the points of {_name(names, x)} and {_name(names, k)} coincide"
-        raise StatementError(what, where="the list of points", do="merge the two inputs or move them apart")
+        raise StatementError(
+            what, where="the list of points", do="merge the two inputs or move them apart"
+        )
     return Labelled(distance, (names, names), "distance", ("input", "input"))
 
 
@@ -67,7 +76,11 @@ def distances(coordinates: Float, names: Labels | None, metric: str) -> Float:
             return np.asarray(squareform(pdist(coordinates, "cityblock")))
     # If squares would overflow, a power of two is the unit, which causes no rounding.
     largest = float(np.abs(coordinates).max())
-    unit = 1.0 if 1e-100 < largest < 1e100 or not largest else 2.0 ** min(int(np.frexp(largest)[1]), 1023)
+    unit = (
+        1.0
+        if 1e-100 < largest < 1e100 or not largest
+        else 2.0 ** min(int(np.frexp(largest)[1]), 1023)
+    )
     with np.errstate(over="ignore"):
         return np.asarray(unit * squareform(pdist(coordinates / unit)))
 
@@ -81,12 +94,16 @@ def network_distances(graph: nx.Graph[Any], weight: str) -> Labelled:
     names = distinct_labels(list(graph.nodes), "network", "input")
     first, second, length = _edges(graph, names, weight)
     n = len(names)
-    distance = dijkstra(csr_array((_on_grid(length), (first, second)), shape=(n, n)), directed=False)
+    distance = dijkstra(
+        csr_array((_on_grid(length), (first, second)), shape=(n, n)), directed=False
+    )
     if not np.isfinite(distance).all():
         x, k = map(int, np.argwhere(~np.isfinite(distance))[0])
         what = f"no path of the network joins {names[x]!r} and {names[k]!r}"
         raise StatementError(what, do="join the parts by edges, or give a problem for each part")
-    return Labelled(np.minimum(distance, distance.T), (names, names), "distance", ("input", "input"))
+    return Labelled(
+        np.minimum(distance, distance.T), (names, names), "distance", ("input", "input")
+    )
 
 
 def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, Float]:
@@ -111,24 +128,34 @@ def _edges(graph: nx.Graph[Any], names: Labels, weight: str) -> tuple[Int, Int, 
 
 
 def _on_grid(length: Float) -> Float:
-    """Lengths rounded down so that sums are exact: a pair's distance and a path's length then agree in all bits."""
+    """Lengths rounded down so that sums are exact: a pair's distance and a path's length then agree
+    in all bits.
+    """
     unit = 2.0 ** (int(np.frexp(length.sum())[1]) - 52) if len(length) else 1.0
     return np.asarray(np.maximum(np.floor(length / unit), 1.0) * unit)
 
 
 def read_points(points: Any, metric: str = "euclidean") -> tuple[Float, Labels | None]:
-    """Coordinates as an array of shape (n, d), latitude first on the globe, and the labels of the points."""
+    """Coordinates as an array of shape (n, d), latitude first on the globe, and the labels of the
+    points.
+    """
     given, (names, columns) = take_labels(points, "list of points", ("input", "coordinate"))
     coordinates = real_array(given, "list of points")
     coordinates = coordinates[:, None] if coordinates.ndim == 1 else coordinates
     if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
         what = "the points need finite coordinates, one row per point"
         raise StatementError(what, do="give one row of finite numbers for each point")
-    if metric == "great_circle" and columns is not None and any(isinstance(name, str) for name in columns):
+    if (
+        metric == "great_circle"
+        and columns is not None
+        and any(isinstance(name, str) for name in columns)
+    ):
         axes = [GLOBE.get(str(name).casefold()) for name in columns]
         if axes not in ([0, 1], [1, 0]):
             what = f"the coordinates {short_repr(columns)} are not a latitude and a longitude"
-            raise StatementError(what, do="name them 'latitude' and 'longitude', or pass .to_numpy(), latitude first")
+            raise StatementError(
+                what, do="name them 'latitude' and 'longitude', or pass .to_numpy(), latitude first"
+            )
         coordinates = coordinates[:, [axes.index(0), axes.index(1)]]
     return coordinates, names
 
@@ -140,9 +167,12 @@ def _great_circle(coordinates: Float, names: Labels | None) -> Float:
         raise StatementError(what, do="give latitude, longitude")
     for axis, (kind, limit) in enumerate((("latitude", 90), ("longitude", 360))):
         if len(wrong := np.flatnonzero(np.abs(coordinates[:, axis]) > limit)):
-            value, where = coordinates[wrong[0], axis], f"the point of {_name(names, int(wrong[0]))}"
+            value = coordinates[wrong[0], axis]
+            where = f"the point of {_name(names, int(wrong[0]))}"
             do = "give (latitude, longitude) in degrees"
-            raise StatementError(f"{kind} {value} is not within {limit} degrees of 0", where=where, do=do)
+            raise StatementError(
+                f"{kind} {value} is not within {limit} degrees of 0", where=where, do=do
+            )
     latitude, longitude = np.radians(coordinates).T
     distance = np.empty((len(coordinates),) * 2)
     for x in range(len(coordinates)):
@@ -158,16 +188,18 @@ def _name(names: Labels | None, x: int) -> str:
 
 
 def implied_pairs(distance: Float, deadline: Deadline = NO_LIMIT) -> Mask:
-    """Mask, (n, n), of the ordered pairs that a chain through a third input implies, and of the diagonal.
+    """Mask, (n, n), of the ordered pairs that a chain through a third input implies, and of the
+    diagonal.
 
-    A pair ``(x, k)`` is implied if ``d(x, z) + d(z, k) <= d(x, k)`` for some other ``z``, as exact numbers; both parts
-    are shorter, so all implied pairs may be dropped at once. From `SAMPLED_INPUTS` inputs on all pairs are kept if
-    hardly any pair of a sample is implied.
+    A pair ``(x, k)`` is implied if ``d(x, z) + d(z, k) <= d(x, k)`` for some other ``z``, as exact
+    numbers; both parts are shorter, so all implied pairs may be dropped at once. From
+    `SAMPLED_INPUTS` inputs on all pairs are kept if hardly any pair of a sample is implied.
 
-    At most ``n**3 / 2`` additions, or `SAMPLE` times ``n**2`` if all pairs are kept, in threads from `THREADED_INPUTS`
-    inputs on, and ``n**2`` extra floats.
+    At most ``n**3 / 2`` additions, or `SAMPLE` times ``n**2`` if all pairs are kept, in threads
+    from `THREADED_INPUTS` inputs on, and ``n**2`` extra floats.
     """
-    n, through = len(distance), distance.copy()
+    n = len(distance)
+    through = distance.copy()
     np.fill_diagonal(through, np.inf)  # a third input differs from both
     is_implied = np.eye(n, dtype=bool)
 

@@ -1,4 +1,6 @@
-"""Values and neighbor graphs of a privacy notion as files hold them: numbers, text, lists and tables."""
+"""Values and neighbor graphs of a privacy notion as files hold them: numbers, text, lists and
+tables.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ if TYPE_CHECKING:
 
 Table = Mapping[str, Any]
 
-FAMILIES: dict[str, Callable[[Any], nx.Graph[Any]]] = {"path": path, "cycle": cycle, "complete": complete}
+FAMILIES: dict[str, Callable[[Any], nx.Graph[Any]]] = {
+    "path": path,
+    "cycle": cycle,
+    "complete": complete,
+}
 """Neighbor graphs that a file names; the first family that fits is written."""
 
 KINDS_OF_NEIGHBORS = ("complete", "path", "cycle", "grid", "edges")
@@ -74,7 +80,9 @@ def to_plain(value: Any) -> Any:
 
 def plain_budget(epsilon: Budget) -> float | str:
     """Return a number if the budget is exactly that float, else the text of its exact value."""
-    if epsilon.ratio is not None or Budget(epsilon.text).nats == epsilon.nats != Fraction(float(epsilon)):
+    if epsilon.ratio is not None or Budget(epsilon.text).nats == epsilon.nats != Fraction(
+        float(epsilon)
+    ):
         return epsilon.text
     return float(epsilon) if epsilon.nats == Fraction(float(epsilon)) else str(epsilon.nats)
 
@@ -85,15 +93,21 @@ def is_plain(value: Any) -> bool:
         return all(map(is_plain, value))
     if isinstance(value, dict):
         return all(isinstance(key, str) and is_plain(part) for key, part in value.items())
-    return isinstance(value, (str, bool, int)) or (isinstance(value, float) and bool(np.isfinite(value)))
+    return isinstance(value, (str, bool, int)) or (
+        isinstance(value, float) and bool(np.isfinite(value))
+    )
 
 
 def plain_neighbors(graph: nx.Graph[Any], inputs: Sequence[Hashable]) -> dict[str, Any]:
-    """Table of a graph on the inputs: the name of its family, ``{ kind = "path" }``, else its edges."""
+    """Table of a graph on the inputs: the name of its family, ``{ kind = "path" }``, else its
+    edges.
+    """
     edges = {frozenset(edge) for edge in graph.edges if edge[0] != edge[1]}
     for kind, build in FAMILIES.items():
         # Two labels make no cycle; they are a path.
-        if (kind != "cycle" or len(inputs) > 2) and edges == {frozenset(edge) for edge in build(inputs).edges}:
+        if (kind != "cycle" or len(inputs) > 2) and edges == {
+            frozenset(edge) for edge in build(inputs).edges
+        }:
             return {"kind": kind}
     position = {label: x for x, label in enumerate(inputs)}
     pairs = sorted(tuple(sorted(position[label] for label in edge)) for edge in edges)
@@ -103,20 +117,29 @@ def plain_neighbors(graph: nx.Graph[Any], inputs: Sequence[Hashable]) -> dict[st
 def read_neighbors(table: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
     """Graph of a table ``{ kind = "path" }`` or ``{ edges = [["a", "b"], ...] }``."""
     if not isinstance(table, dict):
-        raise _wrong(f"privacy.neighbors = {short_repr(table)}: should be a table", do='such as { kind = "path" }')
+        raise _wrong(
+            f"privacy.neighbors = {short_repr(table)}: should be a table",
+            do='such as { kind = "path" }',
+        )
     for key in table:
         if key not in KEYS_OF_NEIGHBORS:
             raise _wrong(f"unknown key {key!r}", key, do=nearest(key, KEYS_OF_NEIGHBORS))
-    kind, edges = table.get("kind", "edges"), table.get("edges")
+    kind = table.get("kind", "edges")
+    edges = table.get("edges")
     if not isinstance(kind, str) or kind not in KINDS_OF_NEIGHBORS:
-        what = f"privacy.neighbors.kind = {short_repr(kind)}: should be {', '.join(map(repr, KINDS_OF_NEIGHBORS))}"
+        what = (
+            f"privacy.neighbors.kind = {short_repr(kind)}: should be "
+            f"{', '.join(map(repr, KINDS_OF_NEIGHBORS))}"
+        )
         raise _wrong(what, "kind", do=nearest(kind, KINDS_OF_NEIGHBORS))
     sizes: Any = (table.get("rows"), table.get("columns"))
     if (None in sizes) if kind == "grid" else (sizes != (None, None)):
         do = "give rows and columns with kind = 'grid' and nowhere else"
         raise _wrong(f"neighbors of kind {kind!r} with rows, columns = {sizes}", do=do)
     if (edges is None) == (kind == "edges"):
-        raise _wrong("give either a kind of neighbors or their edges", do='such as { kind = "path" }')
+        raise _wrong(
+            "give either a kind of neighbors or their edges", do='such as { kind = "path" }'
+        )
     if edges is not None:
         return _by_edges(edges, inputs, "neighbors", "edges")
     try:
@@ -130,9 +153,18 @@ def graph_of_positions(edges: Any, inputs: Sequence[Hashable]) -> nx.Graph[Any]:
     n = len(inputs)
     pairs = edges if isinstance(edges, list) else [edges]
     for k, edge in enumerate(pairs):
-        if not (isinstance(edge, list) and len(edge) == 2 and all(type(x) is int and 0 <= x < n for x in edge)):
-            what = f"the edge {short_repr(edge)} should be a pair of integers from 0 to {n - 1}, positions of inputs"
-            raise MisstatedError(what, "edges", k, do="give labels as neighbors = { edges = [[label, label]] }")
+        if not (
+            isinstance(edge, list)
+            and len(edge) == 2
+            and all(type(x) is int and 0 <= x < n for x in edge)
+        ):
+            what = (
+                f"the edge {short_repr(edge)} should be a pair of integers from 0 to {n - 1}, "
+                "positions of inputs"
+            )
+            raise MisstatedError(
+                what, "edges", k, do="give labels as neighbors = { edges = [[label, label]] }"
+            )
     return _by_edges([[inputs[x] for x in edge] for edge in pairs], inputs, "edges")
 
 
@@ -153,7 +185,9 @@ def _by_edges(edges: Any, inputs: Sequence[Hashable], *key: str) -> nx.Graph[Any
                 what = f"the edge {edge} names {label!r}, which is not an input"
                 raise MisstatedError(what, *key, k, do=nearest(label, inputs))
         if edge[0] == edge[1]:
-            raise MisstatedError(f"the edge {edge} ties an input to itself", *key, k, do="remove this edge")
+            raise MisstatedError(
+                f"the edge {edge} ties an input to itself", *key, k, do="remove this edge"
+            )
         graph.add_edge(*edge)
     return graph
 

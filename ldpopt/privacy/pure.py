@@ -14,7 +14,8 @@ from ldpopt.privacy.ties import Ties
 
 @dataclass(frozen=True)
 class PureLDP(TiedNotion):
-    r"""Any two answers give every report with similar probabilities: :math:`P(x, y) \le e^\epsilon P(x', y)`.
+    r"""Any two answers give every report with similar probabilities: :math:`P(x, y) \le e^\epsilon
+    P(x', y)`.
 
     Parameters
     ----------
@@ -42,7 +43,9 @@ class PureLDP(TiedNotion):
     def __init__(self, epsilon: float | str) -> None:
         object.__setattr__(self, "epsilon", Budget(epsilon))
 
-    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
+    def ties(
+        self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
         """All pairs of inputs alike; the pairwise form has ``n (n-1) m`` rows."""
         return Ties(self.epsilon, len(inputs))
 

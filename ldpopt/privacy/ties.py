@@ -1,4 +1,6 @@
-r"""Ties: pairs of inputs whose rows a notion compares, their distances, and the outputs that are compared."""
+r"""Ties: pairs of inputs whose rows a notion compares, their distances, and the outputs that are
+compared.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +20,8 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Ties:
-    r"""Bounds between two rows, for every output: :math:`P(x, y) \le e^{\epsilon d} P(x', y) + \delta`.
+    r"""Bounds between two rows, for every output: :math:`P(x, y) \le e^{\epsilon d} P(x', y) +
+    \delta`.
 
     Attributes
     ----------
@@ -29,11 +32,13 @@ class Ties:
     delta : float
         Slack of every entry, in [0, 1].
     is_shared : bool
-        Whether all outputs of a pair share one ``delta`` (an event-wise notion): the ties are a relaxation.
+        Whether all outputs of a pair share one ``delta`` (an event-wise notion): the ties are a
+        relaxation.
     capped : bool array, shape (n,), or None
         Without pairs: the inputs ``x`` that are compared with all others; None for every input.
     owner : int array, shape (m,), or None
-        For each output the only input that may report it, or -1 for a tied output; None: all outputs are tied.
+        For each output the only input that may report it, or -1 for a tied output; None: all
+        outputs are tied.
     """
 
     budget: Budget
@@ -48,7 +53,13 @@ class Ties:
 
     def __post_init__(self) -> None:
         """Convert numbers and lists, and refuse arrays that do not fit together."""
-        kinds = {"first": np.int64, "second": np.int64, "owner": np.int64, "distance": float, "capped": bool}
+        kinds = {
+            "first": np.int64,
+            "second": np.int64,
+            "owner": np.int64,
+            "distance": float,
+            "capped": bool,
+        }
         object.__setattr__(self, "budget", Budget(self.budget))
         for name, kind in kinds.items():
             if (given := getattr(self, name)) is not None and not isinstance(given, np.ndarray):
@@ -69,7 +80,9 @@ class Ties:
             return
         if len(first) != len(second) or (distance is not None and len(distance) != len(first)):
             raise _unfit("first, second and distance differ in length")
-        ends = [end for array in (first, second) if len(array) for end in (array.min(), array.max())]
+        ends = [
+            end for array in (first, second) if len(array) for end in (array.min(), array.max())
+        ]
         if ends and not (min(ends) >= 0 and max(ends) < self.n):
             raise _unfit(f"a pair names an input that is not one of 0, ..., {self.n - 1}")
         if (first == second).any():
@@ -129,7 +142,9 @@ class Ties:
         return dict(zip(zip(first, second, strict=True), each, strict=True))
 
     def capped_inputs(self) -> Mask:
-        """Mask of the inputs that are compared with all others, shape (n,); for ties without pairs."""
+        """Mask of the inputs that are compared with all others, shape (n,); for ties without
+        pairs.
+        """
         return np.ones(self.n, bool) if self.capped is None else self.capped
 
     def tied_outputs(self, m: int) -> Mask:
@@ -137,7 +152,9 @@ class Ties:
         return np.ones(m, bool) if self.owner is None else np.asarray(self.owner < 0)
 
     def allowed(self, m: int) -> Mask:
-        """Mask of the entries that may be positive, shape (n, m): only the owner reports an output with an owner."""
+        """Mask of the entries that may be positive, shape (n, m): only the owner reports an output
+        with an owner.
+        """
         if self.owner is None:
             return np.ones((self.n, m), bool)
         return np.asarray((self.owner < 0) | (self.owner == np.arange(self.n)[:, None]))
@@ -150,14 +167,18 @@ class Ties:
         return first, second
 
     def ratio(self, *, up: bool) -> Float:
-        r""":math:`e^{-\epsilon d}` of each pair, bounded from above or below; shape () if all are equal."""
+        r""":math:`e^{-\epsilon d}` of each pair, bounded from above or below; shape () if all are
+        equal.
+        """
         if self.distance is None:
             b = self.budget.b
             return np.array(np.nextafter(b, 1.0) if up and self.budget > 0 else b)
         return self._ratio(self.distance, up)
 
     def ratio_table(self, *, up: bool) -> Float:
-        """The ratios as a table, shape (n, n): that of the pair ``(x, x')`` at ``[x', x]``; 0 without a tie."""
+        """The ratios as a table, shape (n, n): that of the pair ``(x, x')`` at ``[x', x]``; 0
+        without a tie.
+        """
         found = np.zeros((self.n, self.n))
         found[self.pairs()[::-1]] = self.ratio(up=up)
         return found
@@ -169,20 +190,27 @@ class Ties:
         return np.minimum(np.exp(-exponent) * (1 + slack if up else 1 - slack), 1.0)
 
     def rows(self, n_outputs: int) -> RowBlock:
-        r"""Write every pair and output as one row, divided by :math:`e^{\epsilon d}`: coefficients lie in [-1, 1].
+        r"""Write every pair and output as one row, divided by :math:`e^{\epsilon d}`: coefficients
+        lie in [-1, 1].
 
-        The ratio is rounded down: every channel that is private for the real ``e**epsilon`` satisfies the rows, so a
-        bound under these rows holds for the notion. The last rows are for entries that must be 0, one row each.
+        The ratio is rounded down: every channel that is private for the real ``e**epsilon``
+        satisfies the rows, so a bound under these rows holds for the notion. The last rows are for
+        entries that must be 0, one row each.
         """
         first, second = self.pairs()
         ratio = np.broadcast_to(self.ratio(up=False), first.shape)
         outputs = np.flatnonzero(self.tied_outputs(n_outputs))
-        size, m = len(first) * len(outputs), len(outputs)
+        size = len(first) * len(outputs)
+        m = len(outputs)
         entry = np.empty((len(first), m, 2), np.int64)
-        entry[:, :, 0], entry[:, :, 1] = first[:, None], second[:, None]
+        entry[:, :, 0] = first[:, None]
+        entry[:, :, 1] = second[:, None]
         value = np.empty((len(first), m, 2))
-        value[:, :, 0], value[:, :, 1] = ratio[:, None], -1.0
-        upper = np.repeat(np.nextafter(ratio * self.delta, 1.0) if self.delta else np.zeros(len(first)), m)
+        value[:, :, 0] = ratio[:, None]
+        value[:, :, 1] = -1.0
+        upper = np.repeat(
+            np.nextafter(ratio * self.delta, 1.0) if self.delta else np.zeros(len(first)), m
+        )
         y = np.broadcast_to(outputs[None, :, None], entry.shape)
         row = np.repeat(np.arange(size), 2)
         zero_x, zero_y = np.nonzero(~self.allowed(n_outputs))
@@ -198,21 +226,27 @@ class Ties:
         )
 
     def rows_of_events(self, first: Int, second: Int, member: NDArray[Any]) -> RowBlock:
-        """Write ``b P_x(S) - P_x'(S) <= b delta`` for the pairs and events given, of ties at distance 1.
+        """Write ``b P_x(S) - P_x'(S) <= b delta`` for the pairs and events given, of ties at
+        distance 1.
 
-        ``b = e**-epsilon`` is rounded down, so that no private channel is excluded. ``member``, shape (rows, m), is a
-        mask of the outputs of each row's event.
+        ``b = e**-epsilon`` is rounded down, so that no private channel is excluded. ``member``,
+        shape (rows, m), is a mask of the outputs of each row's event.
         """
-        b, size = self.budget.b, len(first)
+        b = self.budget.b
+        size = len(first)
         row, y = np.nonzero(member)
         x = np.stack([first[row], second[row]], axis=1).reshape(-1)
         value = np.tile([b, -1.0], len(row))
         upper = np.full(size, np.nextafter(b * self.delta, 1.0) if self.delta else 0.0)
-        return RowBlock("privacy", np.repeat(row, 2), x, np.repeat(y, 2), value, np.full(size, -np.inf), upper)
+        return RowBlock(
+            "privacy", np.repeat(row, 2), x, np.repeat(y, 2), value, np.full(size, -np.inf), upper
+        )
 
 
 class TableTies(Ties):
-    """Ties of all pairs at the distances of a table, (n, n); lists of pairs, three times as large, are made if read."""
+    """Ties of all pairs at the distances of a table, (n, n); lists of pairs, three times as large,
+    are made if read.
+    """
 
     is_compact = is_complete = False
     has_all_pairs = True
@@ -261,7 +295,9 @@ class TableTies(Ties):
         """Smallest and largest distance."""
         if self.n == 1:
             return 1.0, 1.0
-        return min(float(np.delete(row, x).min()) for x, row in enumerate(self.table)), float(self.table.max())
+        return min(float(np.delete(row, x).min()) for x, row in enumerate(self.table)), float(
+            self.table.max()
+        )
 
     def ratio_table(self, *, up: bool) -> Float:
         """The ratios as a table, computed a row at a time."""
@@ -279,5 +315,6 @@ def _unfit(what: str) -> StatementError:
 def no_rows(what: str, count: float) -> NotRepresentableError:
     """Error for a definition that has too many rows to write down."""
     return NotRepresentableError(
-        f"{what} has {count:.3g} rows", do="let solve() generate the violated ones, or take fewer outputs"
+        f"{what} has {count:.3g} rows",
+        do="let solve() generate the violated ones, or take fewer outputs",
     )

@@ -22,8 +22,9 @@ from ldpopt.privacy.ties import Ties
 class UtilityOptimizedLDP(TiedNotion):
     r"""Sensitive answers are protected; other answers may be revealed.
 
-    Protected reports obey :math:`P(x, y) \le e^\epsilon P(x', y)` for all inputs. Every other report is invertible: it
-    has the label of an input that is not sensitive, and only this input gives it.
+    Protected reports obey :math:`P(x, y) \le e^\epsilon P(x', y)` for all inputs. Every other
+    report is invertible: it has the label of an input that is not sensitive, and only this input
+    gives it.
 
     Parameters
     ----------
@@ -32,7 +33,8 @@ class UtilityOptimizedLDP(TiedNotion):
     sensitive : sequence of hashable
         Labels of the sensitive inputs; if all inputs are sensitive, this is pure privacy.
     protected : sequence of hashable, optional
-        Labels of the protected reports; default: the sensitive labels, and every output that is not an input's label.
+        Labels of the protected reports; default: the sensitive labels, and every output that is not
+        an input's label.
 
     Raises
     ------
@@ -41,13 +43,13 @@ class UtilityOptimizedLDP(TiedNotion):
 
     Notes
     -----
-    The definition calls an invertible report positive for exactly one input. Here an invertible report may also
-    have probability 0 for all inputs.
+    The definition calls an invertible report positive for exactly one input. Here an invertible
+    report may also have probability 0 for all inputs.
 
     References
     ----------
-    Murakami and Kawamoto 2019, "Utility-optimized local differential privacy mechanisms for distribution estimation",
-    definition 3.
+    Murakami and Kawamoto 2019, "Utility-optimized local differential privacy mechanisms for
+    distribution estimation", definition 3.
 
     Examples
     --------
@@ -62,27 +64,41 @@ class UtilityOptimizedLDP(TiedNotion):
     sensitive: tuple[Hashable, ...]
     protected: tuple[Hashable, ...] | None = None
 
-    def __init__(self, epsilon: float | str, sensitive: Names, protected: Names | None = None) -> None:
+    def __init__(
+        self, epsilon: float | str, sensitive: Names, protected: Names | None = None
+    ) -> None:
         vars(self).update(epsilon=Budget(epsilon), sensitive=read_labels(sensitive, "sensitive"))
         vars(self)["protected"] = None if protected is None else read_labels(protected, "protected")
 
     def check(self, inputs: Names, outputs: Names) -> None:
-        """Refuse labels that are not in the alphabets, and inputs that have neither an own nor a protected report."""
+        """Refuse labels that are not in the alphabets, and inputs that have neither an own nor a
+        protected report.
+        """
         self._owners(inputs, outputs)
 
-    def ties(self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT) -> Ties:
+    def ties(
+        self, inputs: Names, outputs: Names | None = None, deadline: Deadline = NO_LIMIT
+    ) -> Ties:
         """All pairs of inputs for protected reports; other reports have an owner."""
         owner = self._owners(inputs, inputs if outputs is None else outputs)
         return Ties(self.epsilon, len(inputs), owner=owner if (owner >= 0).any() else None)
 
     def rows(self, inputs: Names, n_outputs: int) -> RowBlock:
-        """Rows of the ties if the outputs have the labels of the inputs; `ties` takes other labels of outputs."""
+        """Rows of the ties if the outputs have the labels of the inputs; `ties` takes other labels
+        of outputs.
+        """
         if n_outputs == len(inputs):
             return self.ties(inputs).rows(n_outputs)
         if set(inputs) == set(self.sensitive) and self.protected is None:
-            return Ties(self.epsilon, len(inputs)).rows(n_outputs)  # all outputs are protected, whatever their labels
-        what = f"which reports are protected depends on their labels, and {n_outputs} outputs are not those of the "
-        raise NotRepresentableError(f"{what}{len(inputs)} inputs", do="use ties(inputs, outputs).rows(n_outputs)")
+            # all outputs are protected, whatever their labels
+            return Ties(self.epsilon, len(inputs)).rows(n_outputs)
+        what = (
+            f"which reports are protected depends on their labels, and {n_outputs} outputs are "
+            "not those of the "
+        )
+        raise NotRepresentableError(
+            f"{what}{len(inputs)} inputs", do="use ties(inputs, outputs).rows(n_outputs)"
+        )
 
     @classmethod
     def example(cls, epsilon: float | str, inputs: Names) -> Self:
@@ -90,11 +106,14 @@ class UtilityOptimizedLDP(TiedNotion):
         return cls(epsilon, inputs[:1])
 
     def audit(self, channel: Any) -> Audit:
-        """Decide the claim from the channel's numbers, exactly; the labels of a plain array are positions."""
+        """Decide the claim from the channel's numbers, exactly; the labels of a plain array are
+        positions.
+        """
         inputs, is_labelled = shape_of(channel)
         require_known(self.sensitive, inputs, "sensitive", "input")
         outputs = channel.outputs if is_labelled else range(len(channel[0]))
-        position, sensitive = {label: x for x, label in enumerate(inputs)}, set(self.sensitive)
+        position = {label: x for x, label in enumerate(inputs)}
+        sensitive = set(self.sensitive)
         others = {y for y in outputs if y in position and y not in sensitive}
         if self.protected is not None:
             if unfit := [y for y in outputs if y not in others and y not in self.protected]:
@@ -106,7 +125,8 @@ class UtilityOptimizedLDP(TiedNotion):
         """Owner of each report, or -1 for a protected one, shape (m,)."""
         require_known(self.sensitive, inputs, "sensitive", "input")
         require_known(self.protected or (), outputs, "protected", "output")
-        position, sensitive = {label: x for x, label in enumerate(inputs)}, set(self.sensitive)
+        position = {label: x for x, label in enumerate(inputs)}
+        sensitive = set(self.sensitive)
         is_own = {y: y in position and y not in sensitive for y in outputs}
         if self.protected is not None:
             chosen = set(self.protected)
@@ -115,11 +135,17 @@ class UtilityOptimizedLDP(TiedNotion):
             is_own = {y: y not in chosen for y in outputs}
         owner = np.array([position[y] if is_own[y] else -1 for y in outputs], np.int64)
         if (owner >= 0).all() and (silent := sorted(set(range(len(inputs))) - set(owner.tolist()))):
-            what = f"no report is protected, so input {short_repr(inputs[silent[0]])} has nothing to report"
+            what = (
+                f"no report is protected, so input {short_repr(inputs[silent[0]])} has "
+                "nothing to report"
+            )
             raise StatementError(what, do="add an output, or name a protected one")
         return owner
 
 
 def _unfit(label: Hashable) -> StatementError:
-    what = f"report {short_repr(label)} is neither protected nor the label of an input that is not sensitive"
+    what = (
+        f"report {short_repr(label)} is neither protected nor the label of an input that is "
+        "not sensitive"
+    )
     return StatementError(what, do="add this report to protected")

@@ -27,7 +27,8 @@ class Rays:
 
     budget: Budget  # epsilon
     unit: Fraction  # distance of 1 in ``below``
-    # Logarithms, shape (k, n): an entry is ``exp(-epsilon unit below)``, the largest is 1; ``ZERO`` marks an entry 0
+    # Logarithms, shape (k, n): an entry is ``exp(-epsilon unit below)``, the largest is 1; ``ZERO``
+    # marks an entry 0
     below: Int
     nearest: int = 1  # length of the shortest tie
 
@@ -38,28 +39,36 @@ class Rays:
 
     @cached_property
     def columns(self) -> Columns:
-        """The columns in floats, as ``base + spread v`` with ``v`` from 0 to 1 (base 0, spread 1 if an entry is 0)."""
+        """The columns in floats, as ``base + spread v`` with ``v`` from 0 to 1 (base 0, spread 1 if
+        an entry is 0).
+        """
         nats = float(self.budget) * float(self.unit) * self.below
         values = np.exp(-nats)
         if (self.below == ZERO).any():
             return Columns(np.where(self.below == ZERO, 0.0, values), 0.0, 1.0)
         spread = float(-np.expm1(-self.depth))
-        return Columns(values * -np.expm1(nats - self.depth) / spread, float(np.exp(-self.depth)), spread)
+        return Columns(
+            values * -np.expm1(nats - self.depth) / spread, float(np.exp(-self.depth)), spread
+        )
 
     @cached_property
     def response(self) -> Float:
         """Shapes of randomized response for the shortest tie, which satisfies all others."""
-        n, columns = self.below.shape[1], self.columns
+        n = self.below.shape[1]
+        columns = self.columns
         low = np.exp(-float(self.budget) * float(self.unit) * self.nearest)
         return np.asarray(((1 - low) * np.eye(n) + low - columns.base) / columns.spread)
 
 
-def rays_of(privacy: Any, inputs: Sequence[Hashable], *, most: int = MAX_RAYS, deadline: Deadline = NO_LIMIT) -> Rays:
+def rays_of(
+    privacy: Any, inputs: Sequence[Hashable], *, most: int = MAX_RAYS, deadline: Deadline = NO_LIMIT
+) -> Rays:
     """List the extreme rays of a notion, from its definition."""
     ties = cone_ties(privacy, inputs)
     if ties.capped is not None and ties.first is None:
         return _one_sided(ties, most)
-    lengths, rows = lengths_of(ties), []
+    lengths = lengths_of(ties)
+    rows = []
     for part in lengths.parts:
         below = vertices(lengths.within(part), most=most, deadline=deadline)
         whole = np.full((len(below), ties.n), ZERO, np.int64)
@@ -80,10 +89,14 @@ def cone_ties(privacy: Any, inputs: Sequence[Hashable]) -> Ties:
 
 
 def _one_sided(ties: Ties, most: int) -> Rays:
-    """Rays of one-sided privacy: sets of sensitive answers, with all other answers at the minimum, and unit columns."""
+    """Rays of one-sided privacy: sets of sensitive answers, with all other answers at the minimum,
+    and unit columns.
+    """
     assert ties.capped is not None
     if len(sensitive := np.flatnonzero(ties.capped)) > np.log2(most):
-        what = f"the cone of {len(sensitive)} sensitive answers has 2**{len(sensitive)} extreme rays"
+        what = (
+            f"the cone of {len(sensitive)} sensitive answers has 2**{len(sensitive)} extreme rays"
+        )
         raise NotRepresentableError(what, do="merge sensitive answers into at most 16")
     sets = np.arange(1, 2 ** len(sensitive))
     below = np.ones((len(sets), ties.n), np.int64)
@@ -97,12 +110,16 @@ def require_weights(rays: Rays, weights: Float, inputs: Sequence[Hashable]) -> N
     if len(silent := np.flatnonzero((rays.below != ZERO) @ (weights > 0) == 0)):
         x = int(np.argmax(rays.below[silent[0]] != ZERO))
         what = f"answer {inputs[x]!r} and all answers that it is protected against have weight 0"
-        raise StatementError(what, where="the weights", do="give one of them a weight: reports may reveal the answer")
+        raise StatementError(
+            what, where="the weights", do="give one of them a weight: reports may reveal the answer"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns ``base + spread * shape`` of a cone; shapes are from 0 to 1, those of staircases are 0 or 1."""
+    """Columns ``base + spread * shape`` of a cone; shapes are from 0 to 1, those of staircases are
+    0 or 1.
+    """
 
     shapes: Float
     base: float
@@ -122,7 +139,9 @@ class Columns:
 
     def scores(self, r: Float) -> Float:
         """Score vectors ``v / (r.v) - 1``, without cancellation."""
-        return np.asarray((self.shapes - (self.shapes @ r)[:, None]) * (self.spread / self.mass(r))[:, None])
+        return np.asarray(
+            (self.shapes - (self.shapes @ r)[:, None]) * (self.spread / self.mass(r))[:, None]
+        )
 
     def take(self, positions: Int) -> Columns:
         """The columns at some positions."""

@@ -1,8 +1,9 @@
 """All extreme rays of a cone of mutual ties, in logarithms: the vertices of an alcoved polytope.
 
-With ``c = exp(u)`` the ties are ``u_x - u_z <= length(x, z)``. Every edge from a vertex raises a set ``S`` of answers;
-tight ties connect ``S``, connect its complement, and none leads out of ``S``. Lengths are integers over one unit, never
-shorter than the distances of the notion: more columns are allowed, so a bound for them holds for the notion too.
+With ``c = exp(u)`` the ties are ``u_x - u_z <= length(x, z)``. Every edge from a vertex raises a
+set ``S`` of answers; tight ties connect ``S``, connect its complement, and none leads out of ``S``.
+Lengths are integers over one unit, never shorter than the distances of the notion: more columns are
+allowed, so a bound for them holds for the notion too.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ def vertices(ties: Lengths, *, most: int = MAX_RAYS, deadline: Deadline = NO_LIM
         size = max(1, CELLS >> n)
         for part in range(0, len(frontier), size):
             if deadline.is_over:
-                what = f"the extreme rays of the cone of {n} answers were not listed within the time limit"
+                what = (
+                    f"the extreme rays of the cone of {n} answers were not listed within "
+                    "the time limit"
+                )
                 raise NotRepresentableError(what, do="give a longer time_limit")
             moved = np.ascontiguousarray(_neighbors(ties, frontier[part : part + size]))
             fresh.update(set(moved.view(f"V{8 * n}").ravel().tolist()) - found)
@@ -73,11 +77,13 @@ def _of_tree(ties: Lengths, most: int) -> Int:
     n = len(ties.paths)
     if 2 ** (n - 1) > most:
         raise _too_many(n, most)
-    rows, done = np.zeros((1, n), np.int64), {0}
+    rows = np.zeros((1, n), np.int64)
+    done = {0}
     while len(done) < n:
         for x, z, size in zip(ties.first, ties.second, ties.length, strict=True):
             if x in done and z not in done:
-                up, down = rows.copy(), rows.copy()
+                up = rows.copy()
+                down = rows.copy()
                 up[:, z] += size + rows[:, x]
                 down[:, z] += rows[:, x] - size
                 rows = np.vstack([up, down])
@@ -91,23 +97,29 @@ def _neighbors(ties: Lengths, below: Int) -> Int:
     spare = ties.length - (below[:, ties.second] - below[:, ties.first])
     tight = spare == 0
     is_tree = tight.sum(axis=1) == n - 1
-    trees, others = np.flatnonzero(is_tree), np.flatnonzero(~is_tree)
+    trees = np.flatnonzero(is_tree)
+    others = np.flatnonzero(~is_tree)
     at, sets = _edges_of_trees(ties, tight[trees], n)
     further, more = _edges(ties, tight[others], n)
     at, sets = np.concatenate([trees[at], others[further]]), np.concatenate([sets, more])
     inside = ((sets[:, None] >> np.arange(n)) & 1).astype(bool)
     # A set is raised until the first tie that leads out of it is tight.
-    length = np.where(inside[:, ties.first] & ~inside[:, ties.second], spare[at], np.iinfo(np.int64).max).min(axis=1)
+    length = np.where(
+        inside[:, ties.first] & ~inside[:, ties.second], spare[at], np.iinfo(np.int64).max
+    ).min(axis=1)
     moved = below[at] - inside * length[:, None]
     return np.asarray(moved - moved.min(axis=1, keepdims=True))
 
 
 def _edges_of_trees(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
-    """Edges from vertices whose tight ties are a tree: for each tie, the subtree at its lower end is raised."""
+    """Edges from vertices whose tight ties are a tree: for each tie, the subtree at its lower end
+    is raised.
+    """
     bits = np.int64(1) << np.arange(n)
     touching = _touching(ties, tight, n, bits)
     at, tie = np.nonzero(tight)
-    above, sets = bits[ties.first[tie]], bits[ties.second[tie]]
+    above = bits[ties.first[tie]]
+    sets = bits[ties.second[tie]]
     for _ in range(n):
         grown = sets.copy()
         for x in range(n):
@@ -127,11 +139,13 @@ def _touching(ties: Lengths, tight: NDArray[np.bool_], n: int, bits: Int) -> Int
 
 def _edges(ties: Lengths, tight: NDArray[np.bool_], n: int) -> tuple[Int, Int]:
     """Vertices, and sets that may be raised: tight ties connect the set and its complement."""
-    bits, lower = np.int64(1) << np.arange(n), np.zeros((len(tight), n), np.int64)
+    bits = np.int64(1) << np.arange(n)
+    lower = np.zeros((len(tight), n), np.int64)
     for k, (x, z) in enumerate(zip(ties.first, ties.second, strict=True)):
         lower[:, x] |= np.where(tight[:, k], bits[z], 0)
     numbers = np.arange(2**n)
-    held, reach = _joined(lower), _joined(_touching(ties, tight, n, bits))
+    held = _joined(lower)
+    reach = _joined(_touching(ties, tight, n, bits))
     at, sets = np.nonzero((held & ~numbers) == 0)
     proper = (sets > 0) & (sets < 2**n - 1)
     at, sets = at[proper], sets[proper]
@@ -168,7 +182,8 @@ class Lengths:
     second: Int
     length: Int  # length of each, positive, shape (t,)
     unit: Fraction  # distance of length 1
-    paths: Int  # lengths of the shortest chains; ``FAR`` between answers of different parts; shape (n, n)
+    # lengths of the shortest chains; ``FAR`` between answers of different parts; shape (n, n)
+    paths: Int
 
     @property
     def parts(self) -> list[Int]:
@@ -216,12 +231,15 @@ def _whole(distance: NDArray[np.float64]) -> tuple[Int, Fraction]:
     exponent = int(np.frexp(distance.max())[1]) - BITS
     whole = np.maximum(np.ceil(np.ldexp(distance, -exponent)), 1.0).astype(np.int64)
     sizes = np.unique(whole)
-    group, start = np.zeros(len(sizes), np.int64), 0
+    group = np.zeros(len(sizes), np.int64)
+    start = 0
     for k in range(1, len(sizes)):
         if sizes[k] - sizes[start] > sizes[start] >> SAME:
             start = k
         group[k] = start
-    return np.array([sizes[group == g].max() for g in group])[np.searchsorted(sizes, whole)], Fraction(2) ** exponent
+    return np.array([sizes[group == g].max() for g in group])[
+        np.searchsorted(sizes, whole)
+    ], Fraction(2) ** exponent
 
 
 def _needed(n: int, first: Int, second: Int, length: Int) -> tuple[Int, Int]:
@@ -230,9 +248,13 @@ def _needed(n: int, first: Int, second: Int, length: Int) -> tuple[Int, Int]:
     np.fill_diagonal(paths, 0)
     kept = []
     for k in np.argsort(length, kind="stable"):
-        x, z, size = first[k], second[k], length[k]
+        x = first[k]
+        z = second[k]
+        size = length[k]
         if paths[x, z] > size + (size >> SAME):
             kept.append(k)
-            through = np.minimum(paths[:, x, None] + size + paths[None, z], paths[:, z, None] + size + paths[None, x])
+            through = np.minimum(
+                paths[:, x, None] + size + paths[None, z], paths[:, z, None] + size + paths[None, x]
+            )
             paths = np.minimum(paths, np.minimum(through, FAR))
     return np.array(kept, np.int64), paths
