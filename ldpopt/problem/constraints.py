@@ -1,4 +1,6 @@
-"""Side constraints on a channel: each function returns a RowBlock for `Problem(constraints=...)`."""
+"""Side constraints on a channel: each function returns a RowBlock for
+`Problem(constraints=...)`.
+"""
 
 from typing import Any
 
@@ -14,7 +16,8 @@ from ldpopt.problem.utility import read_numbers
 def unbiased(values: Any, outputs: Any) -> RowBlock:
     r"""Make the report an unbiased estimate: :math:`\sum_y w_y P(y \mid x) = v_x` for every input.
 
-    Feasible under pure epsilon only if the outputs span at least ``coth(epsilon / 2)`` times the inputs' range.
+    Feasible under pure epsilon only if the outputs span at least ``coth(epsilon / 2)`` times the
+    inputs' range.
 
     Parameters
     ----------
@@ -33,14 +36,21 @@ def unbiased(values: Any, outputs: Any) -> RowBlock:
     >>> len(unbiased([-1, 1], [-3, 0, 3]))
     2
     """
-    rows, columns = read_numbers(values, "input"), read_numbers(outputs, "output")
+    rows = read_numbers(values, "input")
+    columns = read_numbers(outputs, "output")
     targets, numbers = rows.values, columns.values
-    n, m = len(targets), len(numbers)
-    x, y = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
-    return RowBlock("unbiased", x, x, y, np.tile(numbers, n), targets, targets, rows.axes[0], columns.axes[0])
+    n = len(targets)
+    m = len(numbers)
+    x = np.repeat(np.arange(n), m)
+    y = np.tile(np.arange(m), n)
+    return RowBlock(
+        "unbiased", x, x, y, np.tile(numbers, n), targets, targets, rows.axes[0], columns.axes[0]
+    )
 
 
-def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, name: str = "linear") -> RowBlock:
+def linear(
+    coefficients: Any, lower: float = -np.inf, upper: float = np.inf, name: str = "linear"
+) -> RowBlock:
     r"""Bound one linear function of the channel: :math:`l \le \sum_{x,y} a_{xy} P(x, y) \le u`.
 
     Parameters
@@ -68,7 +78,11 @@ def linear(coefficients: Any, lower: float = -np.inf, upper: float = np.inf, nam
         what = f"the bounds of {short_repr(name)} exclude each other: {lower} > {upper}"
         raise StatementError(what, do="give a lower bound that is at most the upper one")
     if not np.isfinite([lower, upper]).any():
-        raise StatementError(f"the constraint {short_repr(name)} has no bound", do="give lower, upper or both")
+        raise StatementError(
+            f"the constraint {short_repr(name)} has no bound", do="give lower, upper or both"
+        )
     x, y = np.nonzero(matrix)
     row = np.zeros(len(x), np.int64)
-    return RowBlock(name, row, x, y, matrix[x, y], np.array([lower]), np.array([upper]), *table.axes)
+    return RowBlock(
+        name, row, x, y, matrix[x, y], np.array([lower]), np.array([upper]), *table.axes
+    )

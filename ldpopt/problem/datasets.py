@@ -1,4 +1,6 @@
-"""Real priors and samples from installed packages, read lazily, each with its source and license."""
+"""Real priors and samples from installed packages, read lazily, each with its source and
+license.
+"""
 
 import importlib.util
 import tomllib
@@ -110,20 +112,27 @@ def _read(name: str) -> Dataset:
     labels = {int(code): int(code) for code in found} if labels is None else labels
     position = {code: k for k, code in enumerate(labels)}
     if unknown := [code for code in found.tolist() if code not in position]:
-        what = f"the installed data set {name!r} has the code {unknown[0]}, which ldpopt does not know"
+        what = (
+            f"the installed data set {name!r} has the code {unknown[0]}, which ldpopt does not know"
+        )
         raise LdpoptError(what, do="install statsmodels >= 0.14 as ldpopt was tested with")
     positions = np.array([position[code] for code in found.tolist()], dtype=np.int64)
     source, license = SOURCES[file]
-    return Dataset(name, question, tuple(labels.values()), frozen(positions[index.ravel()]), source, license)
+    return Dataset(
+        name, question, tuple(labels.values()), frozen(positions[index.ravel()]), source, license
+    )
 
 
 @lru_cache(maxsize=8)
 def _table(file: str) -> Mapping[str, NDArray[Any]]:
-    """Columns of a file of statsmodels, which is not imported: that would take longer than most problems."""
+    """Columns of a file of statsmodels, which is not imported: that would take longer than most
+    problems.
+    """
     if (package := importlib.util.find_spec("statsmodels")) is None:
         what = f"the data set {file!r} needs the package statsmodels, which is not installed"
         raise LdpoptError(what, do='pip install "ldpopt[data]"')
-    path = Path(package.submodule_search_locations[0], "datasets", file, f"{file}.csv")  # type: ignore[index]
+    folder = package.submodule_search_locations[0]  # type: ignore[index]
+    path = Path(folder, "datasets", file, f"{file}.csv")
     header = path.read_text(encoding="utf-8").partition("\n")[0]
     mark = next(mark for mark in "\t;," if mark in header)
     names = [name.strip("\"'\r") for name in header.split(mark)]
@@ -136,11 +145,14 @@ def _health() -> NDArray[np.int64]:
     return np.where(flags.any(axis=0), flags.argmax(axis=0), 3)
 
 
-FILES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+FILES: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
 SOURCES = {file: (table["source"], table["license"]) for file, table in FILES.items()}
 """Source and license of each file of statsmodels."""
 
-# Question of each data set and labels of its codes, in their order; None: the numbers that occur are the labels
+# Question of each data set and labels of its codes, in their order; None: the numbers that occur
+# are the labels
 QUESTIONS: Mapping[str, tuple[str, Mapping[int, Hashable] | None]] = {
     f"{file}:{name}": (
         one["question"],

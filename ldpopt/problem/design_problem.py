@@ -1,4 +1,6 @@
-"""A design problem: a workload to estimate, a privacy notion, and the weights of the answers in the error."""
+"""A design problem: a workload to estimate, a privacy notion, and the weights of the answers in the
+error.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -7,7 +9,14 @@ import numpy as np
 
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import read_labelled
-from ldpopt.foundation.numbers import Float, frozen, is_whole, normalized, require_choice, short_repr
+from ldpopt.foundation.numbers import (
+    Float,
+    frozen,
+    is_whole,
+    normalized,
+    require_choice,
+    short_repr,
+)
 from ldpopt.privacy.notion import require_notion
 from ldpopt.problem.workload import Workload
 
@@ -25,10 +34,11 @@ class DesignProblem:
     privacy : Notion
         The privacy notion.
     weights : array_like, shape (n,), or mapping label -> weight, optional
-        Weights of the answers in the average variance, normalized to the sum 1; default: equal weights, which are
-        stored as None.
+        Weights of the answers in the average variance, normalized to the sum 1; default: equal
+        weights, which are stored as None.
     objective : {"average", "worst_case"}
-        Minimize the average or the largest variance; the largest one takes no weights. Default: ``"average"``.
+        Minimize the average or the largest variance; the largest one takes no weights. Default:
+        ``"average"``.
     outputs : int, optional
         Largest number of different reports; default: as many as the optimum needs.
 
@@ -56,16 +66,24 @@ class DesignProblem:
             try:
                 object.__setattr__(self, "workload", Workload(self.workload))
             except StatementError as error:
-                do = f"{error.do}; or Workload.frequencies(answers), and solve(problem) for a Problem"
+                do = (
+                    f"{error.do}; or Workload.frequencies(answers), and solve(problem) for "
+                    "a Problem"
+                )
                 raise StatementError(error.what, where=error.where, do=do) from None
         require_notion(self.privacy)
         require_choice(self.objective, ("average", "worst_case"), "objective")
         if self.outputs is not None and not is_whole(self.outputs):
-            raise StatementError(f"outputs = {short_repr(self.outputs)} is not a whole number", do="give 2 or more")
+            raise StatementError(
+                f"outputs = {short_repr(self.outputs)} is not a whole number", do="give 2 or more"
+            )
         if self.weights is None:
             return
         if self.objective == "worst_case":
-            raise StatementError("the worst case takes no weights", do='leave weights out, or use objective="average"')
+            raise StatementError(
+                "the worst case takes no weights",
+                do='leave weights out, or use objective="average"',
+            )
         weights = read_weights(self.weights, self.workload)
         object.__setattr__(self, "weights", None if weights.min() == weights.max() else weights)
 
@@ -86,5 +104,7 @@ def read_weights(weights: Any, workload: Workload) -> Float:
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if len(bad):
         what = f"weight {array[bad[0]]} is not a finite number >= 0"
-        raise StatementError(what, where=f"answer {workload.inputs[bad[0]]!r}", do="give weights that are at least 0")
+        raise StatementError(
+            what, where=f"answer {workload.inputs[bad[0]]!r}", do="give weights that are at least 0"
+        )
     return frozen(normalized(array))

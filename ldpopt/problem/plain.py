@@ -1,4 +1,6 @@
-"""A problem in plain values, as JSON holds them, for certificates and checkpoints; floats and budgets stay exact."""
+"""A problem in plain values, as JSON holds them, for certificates and checkpoints; floats and
+budgets stay exact.
+"""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -15,7 +17,9 @@ from ldpopt.problem.utility import Utility
 
 
 def plain(problem: Problem) -> dict[str, Any]:
-    """Labels, objective, prior, utility, notion and constraints of a problem in lists, numbers and text."""
+    """Labels, objective, prior, utility, notion and constraints of a problem in lists, numbers and
+    text.
+    """
     return {
         "inputs": plain_labels(problem.inputs),
         "outputs": plain_labels(problem.outputs),
@@ -30,9 +34,13 @@ def plain(problem: Problem) -> dict[str, Any]:
 
 def from_plain(entry: Entry) -> Problem:
     """Read what `plain` returned; an error names the file and the key."""
-    table = entry.table("inputs", "outputs", "objective", "prior", "sense", "utility", "privacy", "constraints")
-    inputs, outputs = table["inputs"].labels(), table["outputs"].labels()
-    n, m = len(inputs), len(outputs)
+    table = entry.table(
+        "inputs", "outputs", "objective", "prior", "sense", "utility", "privacy", "constraints"
+    )
+    inputs = table["inputs"].labels()
+    outputs = table["outputs"].labels()
+    n = len(inputs)
+    m = len(outputs)
     objective: Any = table["objective"].text("expected", "worst_case")
     prior = None if table["prior"].value is None else table["prior"].numbers(n)
     sense: Any = table["sense"].text("gain", "loss")
@@ -40,7 +48,15 @@ def from_plain(entry: Entry) -> Problem:
         privacy = read_notion(table["privacy"], inputs)
         blocks = [_read_block(block, n, m) for block in table["constraints"].list()]
         utility = Utility(table["utility"].numbers(n, m), sense)
-        return Problem(prior, utility, privacy, inputs=inputs, outputs=outputs, objective=objective, constraints=blocks)
+        return Problem(
+            prior,
+            utility,
+            privacy,
+            inputs=inputs,
+            outputs=outputs,
+            objective=objective,
+            constraints=blocks,
+        )
     except StatementError as error:
         if error.where:
             raise
@@ -62,10 +78,14 @@ def read_notion(entry: Entry, inputs: Sequence[Hashable]) -> Any:
 
 def _plain_block(block: RowBlock) -> dict[str, Any]:
     rows: list[list[list[float]]] = [[] for _ in range(len(block))]
-    for r, x, y, a in zip(*(part.tolist() for part in (block.row, block.x, block.y, block.coefficient)), strict=True):
+    for r, x, y, a in zip(
+        *(part.tolist() for part in (block.row, block.x, block.y, block.coefficient)), strict=True
+    ):
         rows[r].append([x, y, a])
     both = (block.lower, block.upper)
-    lower, upper = ([side if np.isfinite(side) else None for side in sides.tolist()] for sides in both)
+    lower, upper = (
+        [side if np.isfinite(side) else None for side in sides.tolist()] for sides in both
+    )
     return {"name": block.name, "rows": rows, "lower": lower, "upper": upper}
 
 
@@ -73,9 +93,15 @@ def _read_block(entry: Entry, n: int, m: int) -> RowBlock:
     table = entry.table("name", "rows", "lower", "upper")
     rows = table["rows"].list()
     terms = [(r, term.list(3)) for r, row in enumerate(rows) for term in row.list()]
-    sides = [(table[key].list(len(rows)), none) for key, none in (("lower", -np.inf), ("upper", np.inf))]
-    lower, upper = (np.array([none if s.value is None else s.number() for s in side]) for side, none in sides)
-    places = np.array([(r, parts[0].whole(n), parts[1].whole(m)) for r, parts in terms], np.int64).reshape(-1, 3)
+    sides = [
+        (table[key].list(len(rows)), none) for key, none in (("lower", -np.inf), ("upper", np.inf))
+    ]
+    lower, upper = (
+        np.array([none if s.value is None else s.number() for s in side]) for side, none in sides
+    )
+    places = np.array(
+        [(r, parts[0].whole(n), parts[1].whole(m)) for r, parts in terms], np.int64
+    ).reshape(-1, 3)
     numbers = np.array([parts[2].number() for _, parts in terms], float)
     row, x, y = places.T
     return RowBlock(table["name"].text(), row, x, y, numbers, lower, upper)

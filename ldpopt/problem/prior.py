@@ -11,12 +11,18 @@ from ldpopt.foundation.labelled import Labels, positions_of, read_labelled, take
 from ldpopt.foundation.labels import Names
 from ldpopt.foundation.numbers import Float, frozen, normalized, short_repr, summed
 
-PRIOR_TOLERANCE = 1e-9  # largest distance from 1 of the sum of a prior given as numbers; weights are normalized
-LOOKS_WRONG = 0.02  # distance from 1 of the sum of weights below 1 that may be meant as probabilities
+# largest distance from 1 of the sum of a prior given as numbers; weights are normalized
+PRIOR_TOLERANCE = 1e-9
+# distance from 1 of the sum of weights below 1 that may be meant as probabilities
+LOOKS_WRONG = 0.02
 
 
-def read_prior(prior: Any, inputs: Names | None = None, what: str = "prior") -> tuple[Float, Labels | None]:
-    """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they are given."""
+def read_prior(
+    prior: Any, inputs: Names | None = None, what: str = "prior"
+) -> tuple[Float, Labels | None]:
+    """Read a prior, shape (n,), read-only, and its labels; both in the order of the inputs if they
+    are given.
+    """
     # Numbers sum to 1 within 1e-9 and are used exactly; weights by label are divided by their sum.
     part = read_labelled(prior, what, ("input",))
     n = len(part.values) if part.values.ndim == 1 else 0
@@ -29,11 +35,19 @@ def read_prior(prior: Any, inputs: Names | None = None, what: str = "prior") -> 
         _require_weights(weights, labels or (), what)
         total = summed(weights)
         if LOOKS_WRONG < abs(total - 1) <= 0.5 and weights.max() < 1:
-            said = f"the {what} by label sums to {total:.6g}: its numbers are weights, and are divided by that"
-            warnings.warn(f"{said}. Pass numbers that sum to 1 if they are probabilities", stacklevel=3)
+            said = (
+                f"the {what} by label sums to {total:.6g}: its numbers are weights, and are "
+                "divided by that"
+            )
+            warnings.warn(
+                f"{said}. Pass numbers that sum to 1 if they are probabilities", stacklevel=3
+            )
         return frozen(normalized(weights)), labels
     if inputs is not None and n != len(inputs):
-        raise StatementError(f"the {what} has {n} entries for {len(inputs)} inputs", do="give one entry for each input")
+        raise StatementError(
+            f"the {what} has {n} entries for {len(inputs)} inputs",
+            do="give one entry for each input",
+        )
     _require_weights(part.values, range(n) if inputs is None else inputs, what)
     total = summed(part.values)
     if not abs(total - 1) <= PRIOR_TOLERANCE:
@@ -49,15 +63,22 @@ def prior_and_inputs(prior: Any) -> tuple[Float, Names]:
 
 
 def read_priors(priors: Any, inputs: Names | None = None) -> tuple[Float, Labels | None]:
-    """Read several priors as `read_prior` does, one in each row, shape (l, n), in the order of the inputs."""
+    """Read several priors as `read_prior` does, one in each row, shape (l, n), in the order of the
+    inputs.
+    """
     table = read_labelled(priors, "table of priors", ("prior", "input"))
     if table.values.ndim != 2 or not table.values.size:
         n = "inputs" if inputs is None else len(inputs)
         wrong = f"the table of priors has shape {table.values.shape}; it needs (priors, {n})"
         raise StatementError(wrong, do=f"give one row of {n} probabilities for each prior")
-    columns, values = table.axes[1], table.to(None, inputs)
+    columns = table.axes[1]
+    values = table.to(None, inputs)
     labels = columns if inputs is None or columns is None else tuple(inputs)
-    rows = values if labels is None else [dict(zip(labels, row, strict=True)) for row in values.tolist()]
+    rows = (
+        values
+        if labels is None
+        else [dict(zip(labels, row, strict=True)) for row in values.tolist()]
+    )
     order = inputs if labels is None else labels
     found = []
     for k, row in enumerate(rows):
@@ -69,7 +90,9 @@ def read_priors(priors: Any, inputs: Names | None = None) -> tuple[Float, Labels
 
 
 def exact_prior(prior: Any, inputs: Names | None = None) -> list[Fraction]:
-    """Read a prior as Fractions: rationals as they are, floats exactly; weights by label are divided by their sum."""
+    """Read a prior as Fractions: rationals as they are, floats exactly; weights by label are
+    divided by their sum.
+    """
     weights, labels = read_prior(prior, inputs)
     raw, (own, _) = take_labels(prior, "prior", ("input",))
     plain = list(raw)

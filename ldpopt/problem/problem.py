@@ -26,23 +26,24 @@ class Problem(HasFacts):
     .. math:: \max_P \sum_x \pi_x \sum_y u(x, y) P(x, y)
               \quad\text{or}\quad \max_P \min_x \sum_y u(x, y) P(x, y)
 
-    over row-stochastic ``P`` that satisfy the privacy notion and every side constraint; a loss is minimized.
+    over row-stochastic ``P`` that satisfy the privacy notion and every side constraint; a loss is
+    minimized.
 
     Parameters
     ----------
     prior : array_like, shape (n,), mapping or Series label -> weight, or None
-        Probabilities that sum to 1 within 1e-9 (used as they are), or non-negative weights by label (normalized).
-        None if the objective is ``"worst_case"``.
+        Probabilities that sum to 1 within 1e-9 (used as they are), or non-negative weights by label
+        (normalized). None if the objective is ``"worst_case"``.
     utility : str, Utility, array_like, shape (n, m), or DataFrame or mapping of mappings
-        The name of a function in `ldpopt.utility`, a Utility, or a matrix of gains; default: ``"identity"``. For
-        losses pass ``Utility(matrix, "loss")``.
+        The name of a function in `ldpopt.utility`, a Utility, or a matrix of gains; default:
+        ``"identity"``. For losses pass ``Utility(matrix, "loss")``.
     privacy : privacy notion
         `PureLDP`, `ApproximateLDP`, `GraphDP`, `MetricDP` or a plug-in; there is no default.
     inputs, outputs : sequence of hashable, optional
-        Distinct labels. Default for the inputs: the labels of the first part that has any (prior, utility,
-        constraints, distance), else 0, 1, 2, ...; for the outputs: the labels of the utility or the constraints, else
-        the inputs if there are as many, else 0, 1, 2, ... Parts with labels are put into this order; parts without
-        labels are read by position.
+        Distinct labels. Default for the inputs: the labels of the first part that has any (prior,
+        utility, constraints, distance), else 0, 1, 2, ...; for the outputs: the labels of the
+        utility or the constraints, else the inputs if there are as many, else 0, 1, 2, ... Parts
+        with labels are put into this order; parts without labels are read by position.
     objective : {"expected", "worst_case"}
         Average over the prior, or the worst input; default: ``"expected"``.
     constraints : sequence of RowBlock
@@ -82,43 +83,70 @@ class Problem(HasFacts):
     ) -> None:
         require_choice(objective, ("expected", "worst_case"), "objective")
         require_notion(privacy)
-        given_inputs = None if inputs is None else check_labels(inputs, None, "input", StatementError)
-        given_outputs = None if outputs is None else check_labels(outputs, None, "output", StatementError)
+        given_inputs = (
+            None if inputs is None else check_labels(inputs, None, "input", StatementError)
+        )
+        given_outputs = (
+            None if outputs is None else check_labels(outputs, None, "output", StatementError)
+        )
         weights, prior_labels = _read_weights(prior, objective, given_inputs)
         utility = utility if isinstance(utility, (str, Utility)) else bare_gain(utility)
         blocks = _read_blocks(constraints)
         parts = [given_inputs, prior_labels, *_labels_of("inputs", utility, *blocks, privacy)]
         names = _inputs(parts, weights, utility)
-        targets = _outputs([given_outputs, *_labels_of("outputs", utility, *blocks)], names, utility)
-        vars(self).update(prior=weights, utility=resolve(utility, names, targets), privacy=privacy, inputs=names)
+        targets = _outputs(
+            [given_outputs, *_labels_of("outputs", utility, *blocks)], names, utility
+        )
+        vars(self).update(
+            prior=weights, utility=resolve(utility, names, targets), privacy=privacy, inputs=names
+        )
         rows = tuple(_fitting(block, names, targets) for block in blocks)
         vars(self).update(outputs=targets, objective=objective, constraints=rows)
         self.privacy.check(names, targets)
 
     def __repr__(self) -> str:
         n, m = self.utility.shape
-        return f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, {self.privacy!r})"
+        return (
+            f"Problem({n} inputs, {m} outputs, {self.objective} {self.utility.sense}, "
+            f"{self.privacy!r})"
+        )
 
     def facts(self) -> Facts:
         """Alphabet, prior, objective, notion and side constraints."""
         n, m = self.utility.shape
-        found = [("inputs", f"{n}: {listed(self.inputs)}"), ("outputs", f"{m}: {listed(self.outputs)}")]
+        found = [
+            ("inputs", f"{n}: {listed(self.inputs)}"),
+            ("outputs", f"{m}: {listed(self.outputs)}"),
+        ]
         if self.prior is not None:
-            found.append(("prior", ", ".join(f"{p:.4g}" for p in self.prior[:6]) + (", ..." if n > 6 else "")))
+            found.append(
+                (
+                    "prior",
+                    ", ".join(f"{p:.4g}" for p in self.prior[:6]) + (", ..." if n > 6 else ""),
+                )
+            )
         found += [("objective", f"{self.objective.replace('_', '-')} {self.utility.sense}")]
         found += [("privacy", repr(self.privacy))]
-        found += [("constraints", ", ".join(block.name for block in self.constraints))] if self.constraints else []
+        found += (
+            [("constraints", ", ".join(block.name for block in self.constraints))]
+            if self.constraints
+            else []
+        )
         return Facts("Problem", found)
 
     def ties(self, deadline: Deadline = NO_LIMIT) -> Ties | None:
-        """Ties of the notion on this alphabet, computed once by a deadline; None if the notion has no ties."""
+        """Ties of the notion on this alphabet, computed once by a deadline; None if the notion has
+        no ties.
+        """
         known: dict[str, Ties | None] = self.__dict__
         if "_ties" not in known:
             known["_ties"] = self.privacy.ties(self.inputs, self.outputs, deadline)
         return known["_ties"]
 
     def definition(self) -> Ties | None:
-        """All ties of the notion's definition, including implied ones, computed once; None if it has no ties."""
+        """All ties of the notion's definition, including implied ones, computed once; None if it
+        has no ties.
+        """
         known: dict[str, Ties | None] = self.__dict__
         if "_definition" not in known:
             known["_definition"] = self.privacy.definition(self.inputs, self.outputs)
@@ -130,14 +158,21 @@ class Problem(HasFacts):
         return len(self.inputs) == 1
 
 
-def _read_weights(prior: Any, objective: str, inputs: Labels | None) -> tuple[Float | None, Labels | None]:
+def _read_weights(
+    prior: Any, objective: str, inputs: Labels | None
+) -> tuple[Float | None, Labels | None]:
     """Probabilities of the inputs, and their labels; both are None for a worst case."""
     if objective == "worst_case":
         if prior is not None:
-            raise StatementError("a worst-case objective takes no prior", do='pass prior=None, or objective="expected"')
+            raise StatementError(
+                "a worst-case objective takes no prior",
+                do='pass prior=None, or objective="expected"',
+            )
         return None, None
     if prior is None:
-        raise StatementError("an expected objective needs a prior", do='pass a prior, or objective="worst_case"')
+        raise StatementError(
+            "an expected objective needs a prior", do='pass a prior, or objective="worst_case"'
+        )
     return read_prior(prior, inputs)
 
 
@@ -147,7 +182,9 @@ def _labels_of(axis: str, *parts: Any) -> list[Labels | None]:
     return [names if isinstance(names, tuple) else None for names in found]
 
 
-def _inputs(parts: Sequence[Labels | None], weights: Float | None, utility: str | Utility) -> Labels:
+def _inputs(
+    parts: Sequence[Labels | None], weights: Float | None, utility: str | Utility
+) -> Labels:
     """Labels of the first part that has labels, else 0, 1, 2, ..."""
     names = next((part for part in parts if part is not None), None)
     if weights is not None:
@@ -157,7 +194,9 @@ def _inputs(parts: Sequence[Labels | None], weights: Float | None, utility: str 
     elif isinstance(utility, Utility):
         size = utility.shape[0]
     else:
-        raise StatementError("the number of inputs is unknown", do="pass inputs=[...] or a utility matrix")
+        raise StatementError(
+            "the number of inputs is unknown", do="pass inputs=[...] or a utility matrix"
+        )
     return check_labels(names, size, "input", StatementError)
 
 
@@ -177,13 +216,19 @@ def _read_blocks(constraints: Any) -> tuple[RowBlock, ...]:
     """Side constraints as a tuple; refuse duplicate names."""
     blocks = (constraints,) if isinstance(constraints, RowBlock) else constraints
     if not isinstance(blocks, (tuple, list)):
-        raise StatementError(f"a {type(blocks).__name__} is not a list of side constraints", do="pass a list or tuple")
+        raise StatementError(
+            f"a {type(blocks).__name__} is not a list of side constraints",
+            do="pass a list or tuple",
+        )
     for block in blocks:
         if not isinstance(block, RowBlock):
             what = f"{short_repr(block)} is not a side constraint"
             raise StatementError(what, do="use a function of ldpopt.constraints")
         if block.name in ("privacy", "row_sum", "worst_case"):
-            raise StatementError(f"the name {block.name!r} is already used by the program", do="rename the constraint")
+            raise StatementError(
+                f"the name {block.name!r} is already used by the program",
+                do="rename the constraint",
+            )
     if (twice := first_duplicate([block.name for block in blocks])) is not None:
         what = f"duplicate constraint name {short_repr(twice[0])}"
         raise StatementError(what, do="give each constraint a name of its own")

@@ -1,4 +1,6 @@
-"""Utilities: the value of each output ``y`` if the true answer is ``x``; one function for each utility."""
+"""Utilities: the value of each output ``y`` if the true answer is ``x``; one function for each
+utility.
+"""
 
 import warnings
 from collections.abc import Callable, Hashable, Sequence
@@ -12,7 +14,14 @@ from numpy.typing import ArrayLike
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labelled, Labels, read_labelled
 from ldpopt.foundation.labels import check_labels, label_numbers
-from ldpopt.foundation.numbers import Float, frozen, real_array, require_memory, short_repr, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    frozen,
+    real_array,
+    require_memory,
+    short_repr,
+    whole_number,
+)
 
 BYTES_PER_ENTRY = 24.0  # memory for each entry while a matrix is built, checked and copied
 
@@ -28,8 +37,9 @@ class Utility:
     sense : {"gain", "loss"}
         Whether large values are good or bad; default: ``"gain"``.
     inputs, outputs : sequence of hashable, optional
-        Labels of the rows and columns; those of a DataFrame or mapping are put into this order. A `Problem` aligns
-        labelled rows and columns with its alphabets; without labels they go by position.
+        Labels of the rows and columns; those of a DataFrame or mapping are put into this order. A
+        `Problem` aligns labelled rows and columns with its alphabets; without labels they go by
+        position.
 
     Raises
     ------
@@ -58,10 +68,18 @@ class Utility:
             raise StatementError(what, do="give one row for each input, one column for each output")
         if len(bad := np.argwhere(~np.isfinite(matrix))):
             x, y = map(int, bad[0])
-            raise StatementError(f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite", do="give finite numbers")
+            raise StatementError(
+                f"{self.sense}[{x}, {y}] = {matrix[x, y]} is not finite", do="give finite numbers"
+            )
         (n, m), (inputs, outputs) = matrix.shape, table.axes
-        inputs = inputs if self.inputs is None else check_labels(self.inputs, n, "input", StatementError)
-        outputs = outputs if self.outputs is None else check_labels(self.outputs, m, "output", StatementError)
+        inputs = (
+            inputs if self.inputs is None else check_labels(self.inputs, n, "input", StatementError)
+        )
+        outputs = (
+            outputs
+            if self.outputs is None
+            else check_labels(self.outputs, m, "output", StatementError)
+        )
         vars(self).update(matrix=frozen(table.to(inputs, outputs)), inputs=inputs, outputs=outputs)
 
     @property
@@ -80,12 +98,15 @@ class Utility:
         columns = None if self.outputs is None else tuple(outputs)
         if (rows, columns) == (self.inputs, self.outputs):
             return self
-        table = Labelled(self.matrix, (self.inputs, self.outputs), f"{self.sense} matrix", ("input", "output"))
+        table = Labelled(
+            self.matrix, (self.inputs, self.outputs), f"{self.sense} matrix", ("input", "output")
+        )
         return Utility(table.to(rows, columns), self.sense, rows, columns)
 
 
 def identity(n: int, m: int | None = None) -> Utility:
-    r"""Gain 1 for a truthful report and 0 for any other: :math:`g(x, y) = [x = y]` (Zhou, Lu and Wu 2019, 2.1).
+    r"""Gain 1 for a truthful report and 0 for any other: :math:`g(x, y) = [x = y]` (Zhou, Lu and Wu
+    2019, 2.1).
 
     Parameters
     ----------
@@ -178,18 +199,27 @@ def table(matrix: Any, sense: Literal["gain", "loss"] = "gain") -> Utility:
     return Utility(matrix, sense)
 
 
-# Utilities that a `Problem` or a model file may name; all but the identity are functions of the labels' numbers
-NAMED: dict[str, Callable[..., Utility]] = {one.__name__: one for one in (identity, absolute_error, squared_error)}
+# Utilities that a `Problem` or a model file may name; all but the identity are functions of the
+# labels' numbers
+NAMED: dict[str, Callable[..., Utility]] = {
+    one.__name__: one for one in (identity, absolute_error, squared_error)
+}
 
 
 def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
-    """Utility of a name in `NAMED` for two alphabets, shape (n, m), by the numbers of labels, or else 0, 1, 2, ..."""
+    """Utility of a name in `NAMED` for two alphabets, shape (n, m), by the numbers of labels, or
+    else 0, 1, 2, ...
+    """
     if not isinstance(name, str) or name not in NAMED:
-        raise StatementError(f"unknown utility {short_repr(name)}", do=f"use {', '.join(NAMED)} or a matrix")
-    n, m = len(inputs), len(outputs)
+        raise StatementError(
+            f"unknown utility {short_repr(name)}", do=f"use {', '.join(NAMED)} or a matrix"
+        )
+    n = len(inputs)
+    m = len(outputs)
     require_memory(BYTES_PER_ENTRY * n * m, f"a {n} x {m} utility")
     if name == "identity":
-        position, matrix = {label: y for y, label in enumerate(outputs)}, np.zeros((n, m))
+        position = {label: y for y, label in enumerate(outputs)}
+        matrix = np.zeros((n, m))
         for x, label in enumerate(inputs):
             if label in position:
                 matrix[x, position[label]] = 1.0
@@ -200,7 +230,9 @@ def named(name: str, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) ->
     return NAMED[name](*_numbers(inputs, outputs, name))
 
 
-def name_of(utility: Utility, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> str | None:
+def name_of(
+    utility: Utility, inputs: Sequence[Hashable], outputs: Sequence[Hashable]
+) -> str | None:
     """Name in `NAMED` of a utility for two alphabets; None if it has none."""
     for name in NAMED:
         with suppress(StatementError):
@@ -211,26 +243,42 @@ def name_of(utility: Utility, inputs: Sequence[Hashable], outputs: Sequence[Hash
 
 
 def resolve(utility: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable]) -> Utility:
-    """Utility of a name, a `Utility` or a gain array, in the order of two alphabets; refuse other shapes and labels."""
+    """Utility of a name, a `Utility` or a gain array, in the order of two alphabets; refuse other
+    shapes and labels.
+    """
     if isinstance(utility, str):
         found = named(utility, inputs, outputs)
     else:
-        found = (utility if isinstance(utility, Utility) else Utility(utility, "gain")).to(inputs, outputs)
+        found = (utility if isinstance(utility, Utility) else Utility(utility, "gain")).to(
+            inputs, outputs
+        )
     if found.shape != (len(inputs), len(outputs)):
-        what = f"the utility has shape {found.shape} but there are {len(inputs)} inputs and {len(outputs)} outputs"
+        what = (
+            f"the utility has shape {found.shape} but there are {len(inputs)} inputs and "
+            f"{len(outputs)} outputs"
+        )
         raise StatementError(what, do="give one row for each input and one column for each output")
     return found
 
 
 def bare_gain(matrix: Any) -> Utility:
-    """Read a matrix without a sense as a gain, with a warning if it looks like a loss: 0 if true, never less."""
+    """Read a matrix without a sense as a gain, with a warning if it looks like a loss: 0 if true,
+    never less.
+    """
     found = read = Utility(matrix, "gain")
     n, m = found.shape
     if read.inputs is not None and read.outputs is not None and {*read.inputs} == {*read.outputs}:
         read = read.to(read.inputs, read.inputs)  # reports in the order of the answers
-    if n == m > 1 and not read.matrix.diagonal().any() and read.matrix.min() >= 0 and read.matrix.any():
+    if (
+        n == m > 1
+        and not read.matrix.diagonal().any()
+        and read.matrix.min() >= 0
+        and read.matrix.any()
+    ):
         what = "the matrix is read as a gain, and no true report gains anything: is it a loss?"
-        warnings.warn(f"{what} Pass Utility(matrix, 'loss'), or Utility(matrix, 'gain') if not", stacklevel=3)
+        warnings.warn(
+            f"{what} Pass Utility(matrix, 'loss'), or Utility(matrix, 'gain') if not", stacklevel=3
+        )
     return found
 
 
@@ -238,14 +286,17 @@ def _differences(values: Any, outputs: Any) -> tuple[Float, Labels | None, Label
     """Differences of numbers, shape (n, m), and the labels of the two lists."""
     rows = read_numbers(values, "input")
     columns = rows if outputs is None else read_numbers(outputs, "output")
-    n, m = len(rows.values), len(columns.values)
+    n = len(rows.values)
+    m = len(columns.values)
     require_memory(BYTES_PER_ENTRY * n * m, f"a {n} x {m} utility")
     with np.errstate(over="ignore"):  # a `Utility` refuses numbers that are not finite
         return np.subtract.outer(rows.values, columns.values), rows.axes[0], columns.axes[0]
 
 
 def read_numbers(given: Any, kind: str) -> Labelled:
-    """Read the values of labels, finite numbers: a list by position, a mapping or Series by label."""
+    """Read the values of labels, finite numbers: a list by position, a mapping or Series by
+    label.
+    """
     found = read_labelled(given, f"list of {kind} values", (kind,))
     if found.values.ndim != 1 or not found.values.size or not np.isfinite(found.values).all():
         what = f"the {kind} values are not a non-empty list of finite numbers"
@@ -253,17 +304,26 @@ def read_numbers(given: Any, kind: str) -> Labelled:
     return found
 
 
-def _numbers(inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str) -> tuple[ArrayLike, ArrayLike]:
+def _numbers(
+    inputs: Sequence[Hashable], outputs: Sequence[Hashable], name: str
+) -> tuple[ArrayLike, ArrayLike]:
     """Numbers of the labels of two alphabets, or else the positions of both among the inputs."""
-    numbers, targets = label_numbers(inputs), label_numbers(outputs)
+    numbers = label_numbers(inputs)
+    targets = label_numbers(outputs)
     if numbers is not None and targets is not None:
-        return real_array(numbers, "list of input labels"), real_array(targets, "list of output labels")
+        return real_array(numbers, "list of input labels"), real_array(
+            targets, "list of output labels"
+        )
     _require_one_kind([*inputs, *outputs], name)
     position = {label: x for x, label in enumerate(inputs)}
     if all(label in position for label in outputs):
         return np.arange(len(inputs)), np.array([position[label] for label in outputs])
-    what = f"{name} needs numbers: the labels are neither numbers nor are the outputs among the inputs"
-    raise StatementError(what, do=f"pass utility.{name}(values, outputs) with the numbers behind the labels")
+    what = (
+        f"{name} needs numbers: the labels are neither numbers nor are the outputs among the inputs"
+    )
+    raise StatementError(
+        what, do=f"pass utility.{name}(values, outputs) with the numbers behind the labels"
+    )
 
 
 def _require_one_kind(labels: Sequence[Hashable], name: str) -> None:
@@ -272,5 +332,8 @@ def _require_one_kind(labels: Sequence[Hashable], name: str) -> None:
     if any(are_numbers) and not all(are_numbers):
         number, other = (short_repr(labels[are_numbers.index(which)]) for which in (True, False))
         what = f"{name} needs labels of one kind: {number} is a number, {other} is not"
-        do = f"give a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or values in a file"
+        do = (
+            f"give a number for each label (0, 1, 2, ... for steps): utility.{name}(values), or "
+            "values in a file"
+        )
         raise StatementError(what, do=do)

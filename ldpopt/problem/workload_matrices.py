@@ -1,4 +1,6 @@
-"""Workloads as they are given and built: tables, labels and attributes are read; matrices and symmetries are built."""
+"""Workloads as they are given and built: tables, labels and attributes are read; matrices and
+symmetries are built.
+"""
 
 import itertools
 import math
@@ -11,7 +13,15 @@ from numpy.typing import NDArray
 from ldpopt.errors import StatementError
 from ldpopt.foundation.labelled import Labelled, read_labelled, take_labels
 from ldpopt.foundation.labels import check_labels
-from ldpopt.foundation.numbers import Float, any_array, is_whole, real_array, require_memory, short_repr, whole_number
+from ldpopt.foundation.numbers import (
+    Float,
+    any_array,
+    is_whole,
+    real_array,
+    require_memory,
+    short_repr,
+    whole_number,
+)
 
 Alphabet = int | Sequence[Hashable]
 Permutation = NDArray[np.int64]
@@ -21,7 +31,9 @@ MAX_PARITIES = 2000  # largest number of sets with which a design for marginals 
 
 
 def read_matrix(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
-    """Matrix, answers and names of a workload; labelled tables are put into the order of the given labels."""
+    """Matrix, answers and names of a workload; labelled tables are put into the order of the given
+    labels.
+    """
     plain, (rows, columns) = take_labels(_plain(matrix), "workload", ("name", "answer"))
     if any_array(plain, "workload").dtype == bool:
         plain = np.asarray(plain, np.float64)
@@ -29,12 +41,23 @@ def read_matrix(matrix: Any, inputs: Any, names: Any) -> tuple[Float, Any, Any]:
     if array.ndim == 1:
         array, rows, columns = array[None], None, rows
     if not array.ndim:
-        raise StatementError("the workload is a number", do="pass a Workload, or a matrix with a row for each estimate")
+        raise StatementError(
+            "the workload is a number",
+            do="pass a Workload, or a matrix with a row for each estimate",
+        )
     if rows == tuple(range(len(array))):
         rows = None  # row numbers are not names
     given = Labelled(array, (rows, columns), "workload", ("name", "answer"))
-    wanted = None if names is None else check_labels(names, len(array), "name", StatementError, "the workload")
-    answers = None if inputs is None else check_labels(inputs, array.shape[-1], "input", StatementError, "the workload")
+    wanted = (
+        None
+        if names is None
+        else check_labels(names, len(array), "name", StatementError, "the workload")
+    )
+    answers = (
+        None
+        if inputs is None
+        else check_labels(inputs, array.shape[-1], "input", StatementError, "the workload")
+    )
     return given.to(wanted, answers), answers or columns, wanted or rows
 
 
@@ -52,7 +75,9 @@ def require_entries(array: Float) -> None:
         do = "pass a matrix (numbers to be estimated, answers)"
         raise StatementError(f"a workload of shape {array.shape} is empty", do=do)
     if array.shape[1] < 2:
-        raise StatementError("a workload needs at least two answers", do="give at least two columns")
+        raise StatementError(
+            "a workload needs at least two answers", do="give at least two columns"
+        )
     bad = np.argwhere(~(np.abs(array) <= LARGEST))
     if len(bad):
         k, x = bad[0].tolist()
@@ -67,7 +92,9 @@ def require_entries(array: Float) -> None:
 def require_scale(largest: float) -> None:
     """Refuse entries whose squares overflow or underflow."""
     if not SMALLEST <= largest <= LARGEST:
-        what = f"the largest entry of the workload, {largest:g}, is not in [{SMALLEST:g}, {LARGEST:g}]"
+        what = (
+            f"the largest entry of the workload, {largest:g}, is not in [{SMALLEST:g}, {LARGEST:g}]"
+        )
         raise StatementError(what, do="use a unit in which the entries are closer to 1")
 
 
@@ -76,15 +103,25 @@ def read_answers(inputs: Alphabet) -> tuple[Hashable, ...]:
     if is_whole(inputs):
         return tuple(range(whole_number(inputs, "number of answers", 2, 10**8)))
     if isinstance(inputs, str) or not hasattr(inputs, "__len__"):
-        raise StatementError(f"{short_repr(inputs)} is not a list of answers", do="pass labels, or their number")
-    names = check_labels(inputs, len(inputs), "input", StatementError, "the workload")  # type: ignore[arg-type]
+        raise StatementError(
+            f"{short_repr(inputs)} is not a list of answers", do="pass labels, or their number"
+        )
+    names = check_labels(
+        inputs,  # type: ignore[arg-type]
+        len(inputs),
+        "input",
+        StatementError,
+        "the workload",
+    )
     if len(names) < 2:
         raise StatementError("a workload needs at least two answers", do="give at least two")
     return names
 
 
 def read_means(values: Mapping[Hashable, Any], inputs: Any) -> tuple[Float, Any]:
-    """Several lists of numbers per answer as rows, and the order of the answers: by default of the first labels."""
+    """Several lists of numbers per answer as rows, and the order of the answers: by default of the
+    first labels.
+    """
     read = [read_labelled(row, "list of numbers", ("answer",)) for row in values.values()]
     if len({row.values.shape for row in read}) > 1 or read[0].values.ndim != 1:
         what = "the lists of numbers are not vectors of the same length"
@@ -113,19 +150,29 @@ def read_attributes(shape: Any) -> list[tuple[Hashable, tuple[Hashable, ...]]]:
     """Names and values of the attributes, from a list or a mapping."""
     named = isinstance(shape, Mapping)
     if not named and (isinstance(shape, str) or not hasattr(shape, "__len__")):
-        raise StatementError(f"{short_repr(shape)} is not a list of attributes", do="pass [2, 3] or {name: labels}")
+        raise StatementError(
+            f"{short_repr(shape)} is not a list of attributes", do="pass [2, 3] or {name: labels}"
+        )
     pairs: Iterable[tuple[Any, Any]] = shape.items() if named else enumerate(shape)
     found = [(name, read_answers(values)) for name, values in pairs]
     if not found or math.prod(len(values) for _, values in found) > 1 << 20:
-        raise StatementError("the attributes have no combinations, or more than 2**20", do="give 1 to 2**20")
+        raise StatementError(
+            "the attributes have no combinations, or more than 2**20", do="give 1 to 2**20"
+        )
     return found
 
 
 def plain_shape(parts: Sequence[tuple[Hashable, tuple[Hashable, ...]]]) -> Any:
     """Attributes as a model file writes them."""
-    levels = [len(values) if values == tuple(range(len(values))) else list(values) for _, values in parts]
+    levels = [
+        len(values) if values == tuple(range(len(values))) else list(values) for _, values in parts
+    ]
     named = [name for name, _ in parts] != list(range(len(parts)))
-    return {str(name): level for (name, _), level in zip(parts, levels, strict=True)} if named else levels
+    return (
+        {str(name): level for (name, _), level in zip(parts, levels, strict=True)}
+        if named
+        else levels
+    )
 
 
 def tables_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -163,7 +210,9 @@ def range_rows(n: int) -> Float:
 def marginal_rows(sizes: Sequence[int], cells: Sequence[dict[int, int]]) -> Float:
     """Rows of the cells of marginal tables; a cell maps attributes to values."""
     digits = np.indices(sizes).reshape(len(sizes), -1)
-    return np.array([np.all([digits[a] == value for a, value in cell.items()], axis=0) for cell in cells], float)
+    return np.array(
+        [np.all([digits[a] == value for a, value in cell.items()], axis=0) for cell in cells], float
+    )
 
 
 def reversal(n: int) -> Permutation:
@@ -172,22 +221,31 @@ def reversal(n: int) -> Permutation:
 
 
 def parities(sizes: Sequence[int], k: int) -> Float:
-    """Indicators of combinations with an odd number of values in given halves, for up to k attributes."""
+    """Indicators of combinations with an odd number of values in given halves, for up to k
+    attributes.
+    """
     digits = np.indices(sizes).reshape(len(sizes), -1)
     found: list[NDArray[np.bool_]] = []
     for ways in range(1, k + 1):
         for chosen in itertools.combinations(range(len(sizes)), ways):
-            halves = [itertools.combinations(range(sizes[place]), max(1, sizes[place] // 2)) for place in chosen]
+            halves = [
+                itertools.combinations(range(sizes[place]), max(1, sizes[place] // 2))
+                for place in chosen
+            ]
             for parts in itertools.product(*halves):
                 if len(found) == MAX_PARITIES:
                     return np.array(found, np.float64)
-                inside = [np.isin(digits[place], part) for place, part in zip(chosen, parts, strict=True)]
+                inside = [
+                    np.isin(digits[place], part) for place, part in zip(chosen, parts, strict=True)
+                ]
                 found.append(np.logical_xor.reduce(inside))
     return np.array(found, np.float64)
 
 
 def product_symmetries(sizes: Sequence[int]) -> list[Permutation]:
-    """Generators of the symmetries: swaps of two values of an attribute, and of two attributes of the same size."""
+    """Generators of the symmetries: swaps of two values of an attribute, and of two attributes of
+    the same size.
+    """
     cube = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
     found = []
     for axis, size in enumerate(sizes):

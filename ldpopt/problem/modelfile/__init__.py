@@ -1,7 +1,7 @@
 """Model files: one problem in TOML, read strictly, and written so that it reads back equal.
 
-A file holds a problem and nothing else: no code, no paths. `schema` has the keys of each table, `page` finds their
-lines, `read` makes the problem, `write` goes back to tables.
+A file holds a problem and nothing else: no code, no paths. `schema` has the keys of each table,
+`page` finds their lines, `read` makes the problem, `write` goes back to tables.
 """
 
 from ldpopt.problem.modelfile.model import Expect, Model

@@ -12,7 +12,8 @@ from ldpopt.problem.problem import Problem
 
 @dataclass(frozen=True)
 class Expect:
-    """Expected values of the solved model: ``abs(solution.value - value) <= tolerance``, also for the variance.
+    """Expected values of the solved model: ``abs(solution.value - value) <= tolerance``, also for
+    the variance.
 
     Attributes
     ----------

@@ -14,7 +14,8 @@ from ldpopt.foundation.files import readable
 from ldpopt.foundation.labels import nearest
 from ldpopt.privacy.plain import MisstatedError
 
-# Largest size in bytes of a file that is read or written; a gain of 1000 x 1000 numbers takes a third of it
+# Largest size in bytes of a file that is read or written; a gain of 1000 x 1000 numbers takes a
+# third of it
 LARGEST_FILE = 64 * 2**20
 MAX_DEPTH = 8  # largest nesting depth of a file; a matrix in a table has depth four
 Key = tuple[str | int, ...]
@@ -41,28 +42,38 @@ class Page:
             why = getattr(error, "strerror", None) or str(error)
             raise self.error((), f"cannot read the model file: {why}", "check the path") from None
         if len(raw) > LARGEST_FILE:
-            raise self.error((), f"the file is larger than {LARGEST_FILE:,} bytes", "give a smaller problem")
+            raise self.error(
+                (), f"the file is larger than {LARGEST_FILE:,} bytes", "give a smaller problem"
+            )
         try:
             self.text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
             do = "pass a TOML file, saved as UTF-8 (in the editor's menu for saving)"
-            raise self.error(line, f"the file is not UTF-8 text (byte {raw[error.start]:#04x})", do) from None
+            raise self.error(
+                line, f"the file is not UTF-8 text (byte {raw[error.start]:#04x})", do
+            ) from None
         self.data = self._parse()
 
     def _parse(self) -> dict[str, Any]:
         # A key of ten thousand dots takes tomllib minutes; the lookbehind keeps this search linear.
-        if dots := re.search(r"(?<![^\s=\[\],{}#])(?:[^\s.=\[\],{}#]+[ \t]*\.[ \t]*){32}", self.text):
+        if dots := re.search(
+            r"(?<![^\s=\[\],{}#])(?:[^\s.=\[\],{}#]+[ \t]*\.[ \t]*){32}", self.text
+        ):
             line = self.text.count("\n", 0, dots.start()) + 1
             raise self.error(line, "a name of more than 32 dotted parts", "write flat tables")
         try:
             data = tomllib.loads(self.text)
         except RecursionError:
-            raise self.error((), f"the file is nested deeper than {MAX_DEPTH}", "write flat tables") from None
+            raise self.error(
+                (), f"the file is nested deeper than {MAX_DEPTH}", "write flat tables"
+            ) from None
         except ValueError as error:
             text = str(error)
             at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", text)
-            place: Key | int = (int(at[1]) if at[1] else self.text.rstrip().count("\n") + 1) if at else ()
+            place: Key | int = (
+                (int(at[1]) if at[1] else self.text.rstrip().count("\n") + 1) if at else ()
+            )
             what = text[: at.start()] if at else text.split(";")[0]
             do = (
                 "this is JSON: pass a model or a statement in TOML; `ldpopt audit` reads JSON"
@@ -85,9 +96,15 @@ class Page:
             elif isinstance(value, list):
                 stack += [((*key, place), entry) for place, entry in enumerate(value)]
             elif isinstance(value, float) and not math.isfinite(value):
-                raise self.error(key, f"{dotted(key)} = {value} is not a finite number", "give a finite number")
+                raise self.error(
+                    key, f"{dotted(key)} = {value} is not a finite number", "give a finite number"
+                )
             elif isinstance(value, int) and abs(value) > 2**53:
-                raise self.error(key, f"{dotted(key)} is an integer beyond 2^53", "write it as a decimal or as text")
+                raise self.error(
+                    key,
+                    f"{dotted(key)} is an integer beyond 2^53",
+                    "write it as a decimal or as text",
+                )
 
     def error(self, key: Key | int, what: str, do: str = "") -> ModelFileError:
         """Error with file, line and key; a syntax error has a line only."""
@@ -115,14 +132,19 @@ class Page:
             table = table[part] if isinstance(part, int) or part in table else {}
         if not isinstance(table, dict):
             return key
-        names = {name: (name.removesuffix("s"),) for name in table} if key else {n: _WORDS.get(n, ()) for n in table}
+        names = (
+            {name: (name.removesuffix("s"),) for name in table}
+            if key
+            else {n: _WORDS.get(n, ()) for n in table}
+        )
         places = []
         for name, words in names.items():
             matches = [re.search(rf"\b{re.escape(word)}", what) for word in words]
             places += [(match.start(), name) for match in matches if match]
         if places:
             return self._inner_key((*key, min(places)[1]), what)
-        # The only key of a table is meant whether or not the message names it; a kind alone lacks others.
+        # The only key of a table is meant whether or not the message names it; a kind alone lacks
+        # others.
         return (*key, *table) if key and len(table) == 1 and "kind" not in table else key
 
 
@@ -131,12 +153,18 @@ _KEY = rf"{_NAME.pattern}(?:\s*\.\s*{_NAME.pattern})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(rf"\s*({_KEY})\s*=")
 # Texts and comments, inside which brackets and line ends mean nothing
-_LONG_TEXT = re.compile(r"\"\"\"[\s\S]*?(?:\"\"\"|\Z)|'''[\s\S]*?(?:'''|\Z)|\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'|#.*")
+_LONG_TEXT = re.compile(
+    r"\"\"\"[\s\S]*?(?:\"\"\"|\Z)|'''[\s\S]*?(?:'''|\Z)|\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'|#.*"
+)
 
 
 def line_of(text: str, key: Key) -> int | None:
-    r"""Line of a key in a TOML text, counted from 1: or the line of the innermost table or key around it."""
-    outside = _LONG_TEXT.sub(lambda found: found[0][:1] + re.sub(r"[^\n]", "\0", found[0][1:]), text).split("\n")
+    r"""Line of a key in a TOML text, counted from 1: or the line of the innermost table or key
+    around it.
+    """
+    outside = _LONG_TEXT.sub(
+        lambda found: found[0][:1] + re.sub(r"[^\n]", "\0", found[0][1:]), text
+    ).split("\n")
     found: int | None = None
     table: Key = ()
     best, tables, depth = 0, 0, 0
@@ -162,12 +190,16 @@ def dotted(key: Key) -> str:
 
 
 def shipped(kind: Literal["models", "examples"]) -> Path:
-    """Folder of the models or examples that come with the package: inside it once installed, else beside it."""
+    """Folder of the models or examples that come with the package: inside it once installed, else
+    beside it.
+    """
     package = Path(__file__).parents[2]
     for folder in (package / kind, package.parent / kind):
         if folder.is_dir():
             return folder
-    raise ModelFileError(f"the {kind} of ldpopt are not installed", where=str(package), do="install the wheel again")
+    raise ModelFileError(
+        f"the {kind} of ldpopt are not installed", where=str(package), do="install the wheel again"
+    )
 
 
 def model_path(name: str | os.PathLike[str]) -> str:
@@ -177,6 +209,11 @@ def model_path(name: str | os.PathLike[str]) -> str:
         return path
     known = {file.stem: file for file in sorted(shipped("models").glob("*.toml"))}
     if path not in known:
-        do = f"{nearest(path, known)}; `ldpopt models` lists them, `ldpopt init {path}.toml` begins a file"
-        raise ModelFileError(f"{path!r} is neither a file nor a model that comes with ldpopt", do=do)
+        do = (
+            f"{nearest(path, known)}; `ldpopt models` lists them, `ldpopt init {path}.toml` "
+            "begins a file"
+        )
+        raise ModelFileError(
+            f"{path!r} is neither a file nor a model that comes with ldpopt", do=do
+        )
     return str(known[path])

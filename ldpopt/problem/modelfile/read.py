@@ -38,7 +38,8 @@ def load_model(path: str | os.PathLike[str]) -> Problem:
     ModelFileError
         If the file is invalid; the message names file, key and line.
     LdpoptError
-        If the prior is a data set whose package is not installed, or the file has a workload and no utility.
+        If the prior is a data set whose package is not installed, or the file has a workload and no
+        utility.
     """
     return read_model(path).require_problem(os.fspath(path))
 
@@ -84,14 +85,25 @@ class _Reader:
     def model(self) -> Model:
         """The model of the file."""
         file, expect = self.file, self.file.expect
-        problem, design = self._problem(), self._design()
+        problem = self._problem()
+        design = self._design()
         if expect is None:
             expected = None
         elif file.has_utility:
             expected = Expect(expect.value, expect.tolerance, expect.variance)
         else:  # the value of a workload alone is its variance
-            expected = Expect(None, expect.tolerance, expect.value if expect.variance is None else expect.variance)
-        return Model(problem, file.title, file.source, file.solver.name, file.solver.time_limit, expected, design)
+            expected = Expect(
+                None, expect.tolerance, expect.value if expect.variance is None else expect.variance
+            )
+        return Model(
+            problem,
+            file.title,
+            file.source,
+            file.solver.name,
+            file.solver.time_limit,
+            expected,
+            design,
+        )
 
     def _problem(self) -> Problem | None:
         if not self.file.has_utility:
@@ -99,7 +111,8 @@ class _Reader:
         prior = None if self.file.prior is None else self.prior
         with self.page.at("utility"):
             utility = self.utility_table.read()
-        privacy, rows = self.privacy, self._constraints()
+        privacy = self.privacy
+        rows = self._constraints()
         how: Any = {"inputs": self.inputs, "outputs": self.outputs, "constraints": rows}
         how["objective"] = "worst_case" if self.file.objective == "worst_case" else "expected"
         with self.page.at():
@@ -108,13 +121,16 @@ class _Reader:
     def _design(self) -> DesignProblem | None:
         if not self.file.workload:
             return None
-        weights, workload = None if self.prior_table.uniform else self.prior, self._workload()
+        weights = None if self.prior_table.uniform else self.prior
+        workload = self._workload()
         objective: Any = "worst_case" if self.file.objective == "worst_case" else "average"
         with self.page.at("prior"):
             return DesignProblem(workload, self.privacy, weights, objective)
 
     def _inputs(self) -> list[Any]:
-        """Labels: given, or those of the prior or workload, or 0, 1, 2, ... as many as there are numbers."""
+        """Labels: given, or those of the prior or workload, or 0, 1, 2, ... as many as there are
+        numbers.
+        """
         prior, utility = self.prior_table, self.utility_table
         if self.file.alphabet.inputs is not None:
             return list(self.file.alphabet.inputs)
@@ -135,12 +151,15 @@ class _Reader:
     @cached_property
     def prior(self) -> Any:
         """Probabilities as a list, or weights by label."""
-        table, n = self.prior_table, len(self.inputs)
+        table = self.prior_table
+        n = len(self.inputs)
         if table.uniform:
             return [1 / n] * n
         if table.values is not None:
             if len(table.values) != n:
-                raise self.page.error(("prior", "values"), f"the prior has {len(table.values)} values for {n} inputs")
+                raise self.page.error(
+                    ("prior", "values"), f"the prior has {len(table.values)} values for {n} inputs"
+                )
             return table.values
         if self.dataset is not None:
             counts = zip(map(str, self.dataset.labels), self.dataset.counts.tolist(), strict=True)
@@ -149,11 +168,15 @@ class _Reader:
         return self._weights("weights", table.weights)
 
     def _weights(self, key: str, weights: dict[str, Any]) -> dict[Any, Any]:
-        """Weights by label: keys of a TOML table are texts, also those that stand for labels that are numbers."""
+        """Weights by label: keys of a TOML table are texts, also those that stand for labels that
+        are numbers.
+        """
         labels = {str(label): label for label in self.inputs}
         for name, weight in weights.items():
             if weight < 0 and name in labels:
-                raise self.page.error(("prior", key, name), f"the weight of {name!r} is {weight}, below zero")
+                raise self.page.error(
+                    ("prior", key, name), f"the weight of {name!r} is {weight}, below zero"
+                )
         named = {labels.get(name, name): weight for name, weight in weights.items()}
         try:
             read_prior(named, self.inputs)
@@ -166,7 +189,8 @@ class _Reader:
         """The privacy notion."""
         table = self.file.privacy
         if not isinstance(table.get("kind"), str):
-            what, do = "the key privacy.kind is missing or not a text", f"give one of {', '.join(installed())}"
+            what = "the key privacy.kind is missing or not a text"
+            do = f"give one of {', '.join(installed())}"
             raise self.page.error(("privacy", "kind"), what, do)
         with self.page.at("privacy"):
             known = notion_of(table["kind"]).keys()
@@ -189,7 +213,11 @@ class _Reader:
         """The workload, or the stack of its parts."""
         parts = []
         for place, table in enumerate(self.file.workload):
-            key = ("workload", "part", place) if "part" in self.page.data["workload"] else ("workload",)
+            key = (
+                ("workload", "part", place)
+                if "part" in self.page.data["workload"]
+                else ("workload",)
+            )
             with self.page.at(*key):
                 part = table.read(self.inputs)
             with self.page.at(*key, "weight"):
@@ -199,11 +227,15 @@ class _Reader:
 
 
 def own_inputs(workload: dict[str, Any]) -> list[Any] | None:
-    """Answers that follow from the table of a workload: combinations of attributes, or as many as there are numbers."""
+    """Answers that follow from the table of a workload: combinations of attributes, or as many as
+    there are numbers.
+    """
     tables = tables_of(workload)
     for table in tables:
         if table.get("kind") == "marginals":
-            return list(itertools.product(*(values for _, values in read_attributes(table["shape"]))))
+            return list(
+                itertools.product(*(values for _, values in read_attributes(table["shape"])))
+            )
     for table in tables:
         row = table.get("values", table.get("rows"))
         while isinstance(row, dict) and isinstance(next(iter(row.values())), (dict, list)):

@@ -51,7 +51,9 @@ class Section(BaseModel):
 
 
 class AlphabetTable(Section):
-    """``[alphabet]``: labels, or the number of inputs 0, 1, 2, ...; outputs default to the inputs."""
+    """``[alphabet]``: labels, or the number of inputs 0, 1, 2, ...; outputs default to the
+    inputs.
+    """
 
     inputs: list[Label] | None = Field(default=None, min_length=1)
     outputs: list[Label] | None = Field(default=None, min_length=1)
@@ -62,7 +64,10 @@ class AlphabetTable(Section):
         if type(given) is not int:
             return given
         if not 2 <= given <= MAX_NUMBERED:
-            raise _wrong(f"{given} is not a number of answers", f"give a number from 2 to {MAX_NUMBERED}, or labels")
+            raise _wrong(
+                f"{given} is not a number of answers",
+                f"give a number from 2 to {MAX_NUMBERED}, or labels",
+            )
         return list(range(given))
 
 
@@ -93,14 +98,26 @@ class UtilityTable(Section):
     def _check(self) -> UtilityTable:
         self.require_one_of("utility", "kind", "gain", "loss")
         if self.kind is not None and self.kind not in utilities.NAMED:
-            raise _wrong(f"unknown kind {self.kind!r}", nearest(self.kind, utilities.NAMED), key="kind")
+            raise _wrong(
+                f"unknown kind {self.kind!r}", nearest(self.kind, utilities.NAMED), key="kind"
+            )
         if self.kind in (None, "identity"):
-            form = "kind = 'identity'" if self.kind else "a gain matrix" if self.gain is not None else "a loss matrix"
+            form = (
+                "kind = 'identity'"
+                if self.kind
+                else "a gain matrix"
+                if self.gain is not None
+                else "a loss matrix"
+            )
             for key in ("values", "outputs"):
                 if getattr(self, key) is not None:
-                    raise _wrong(f"{key} has no effect together with {form}", f"remove {key}", key=key)
+                    raise _wrong(
+                        f"{key} has no effect together with {form}", f"remove {key}", key=key
+                    )
         elif self.outputs is not None and self.values is None:
-            raise _wrong("outputs needs values too", "add the numbers of the inputs as values", key="outputs")
+            raise _wrong(
+                "outputs needs values too", "add the numbers of the inputs as values", key="outputs"
+            )
         return self
 
     def read(self) -> str | Utility:
@@ -108,7 +125,11 @@ class UtilityTable(Section):
         if self.kind is None:
             matrix: Any = self.loss if self.gain is None else self.gain
             return Utility(matrix, "loss" if self.gain is None else "gain")
-        return self.kind if self.values is None else utilities.NAMED[self.kind](self.values, self.outputs)
+        return (
+            self.kind
+            if self.values is None
+            else utilities.NAMED[self.kind](self.values, self.outputs)
+        )
 
 
 class UnbiasedTable(Section):
@@ -145,7 +166,9 @@ class WorkloadSection(Section):
 
 
 class OrderTable(WorkloadSection):
-    """``[workload]`` that needs the answers only; its kind is the name of a class method of `Workload`."""
+    """``[workload]`` that needs the answers only; its kind is the name of a class method of
+    `Workload`.
+    """
 
     kind: Literal["frequencies", "prefix", "ranges"]
 
@@ -163,7 +186,9 @@ class MeanTable(WorkloadSection):
 
     def read(self, inputs: Labels) -> Workload:
         """The workload about the inputs."""
-        return Workload.mean(_in_order(numbers_of_labels(self.values, inputs, "values"), inputs, "values"), inputs)
+        return Workload.mean(
+            _in_order(numbers_of_labels(self.values, inputs, "values"), inputs, "values"), inputs
+        )
 
 
 class MeansTable(WorkloadSection):
@@ -174,12 +199,16 @@ class MeansTable(WorkloadSection):
 
     def read(self, inputs: Labels) -> Workload:
         """The workload about the inputs."""
-        rows: dict[Hashable, Any] = {name: _in_order(row, inputs, "values", name) for name, row in self.values.items()}
+        rows: dict[Hashable, Any] = {
+            name: _in_order(row, inputs, "values", name) for name, row in self.values.items()
+        }
         return Workload.means(rows, inputs)
 
 
 class MarginalsTable(WorkloadSection):
-    """``[workload]`` of kind ``marginals``: attributes with the numbers of their values, or with these."""
+    """``[workload]`` of kind ``marginals``: attributes with the numbers of their values, or with
+    these.
+    """
 
     kind: Literal["marginals"]
     shape: list[int | list[Label]] | dict[str, int | list[Label]] = Field(min_length=1)
@@ -203,12 +232,18 @@ class RowsTable(WorkloadSection):
         if not isinstance(self.rows, Mapping):
             return Workload(self.rows, inputs, self.names)
         if self.names is not None:
-            raise StatementError("names has no effect together with rows by name", do="remove names")
-        rows: dict[Hashable, Any] = {name: _in_order(row, inputs, "rows", name) for name, row in self.rows.items()}
+            raise StatementError(
+                "names has no effect together with rows by name", do="remove names"
+            )
+        rows: dict[Hashable, Any] = {
+            name: _in_order(row, inputs, "rows", name) for name, row in self.rows.items()
+        }
         return Workload.means(rows, inputs)
 
 
-WorkloadTable = Annotated[OrderTable | MeanTable | MeansTable | MarginalsTable | RowsTable, Field(discriminator="kind")]
+WorkloadTable = Annotated[
+    OrderTable | MeanTable | MeansTable | MarginalsTable | RowsTable, Field(discriminator="kind")
+]
 ConstraintTable = Annotated[UnbiasedTable | LinearTable, Field(discriminator="kind")]
 
 
@@ -258,19 +293,29 @@ class ModelFile(Section):
             if key != "part":
                 raise _unknown(key, ["part"])
         if not isinstance(table["part"], list) or not table["part"]:
-            raise _wrong(f"workload.part = {_short(table['part'])}: should be a list of tables", "", key="part")
+            raise _wrong(
+                f"workload.part = {_short(table['part'])}: should be a list of tables",
+                "",
+                key="part",
+            )
         return table["part"]
 
     @property
     def has_utility(self) -> bool:
-        """Whether single reports have a utility: the identity, if the file has neither a utility nor a workload."""
+        """Whether single reports have a utility: the identity, if the file has neither a utility
+        nor a workload.
+        """
         return self.utility is not None or not self.workload
 
     @model_validator(mode="after")
     def _check(self) -> ModelFile:
         """Refuse tables that contradict each other, and a missing prior."""
         if self.objective == "worst_case" and self.prior is not None:
-            raise _wrong("a worst case has no prior", 'remove [prior], or write objective = "expected"', key="prior")
+            raise _wrong(
+                "a worst case has no prior",
+                'remove [prior], or write objective = "expected"',
+                key="prior",
+            )
         if self.objective != "worst_case" and self.prior is None and self.has_utility:
             do = 'add [prior], or write objective = "worst_case" at the top of the file'
             raise _wrong("the table [prior] is missing", do, key="prior")
@@ -280,14 +325,22 @@ class ModelFile(Section):
         if not self.has_utility:
             do = "remove this key, or add [utility]"
             if self.alphabet.outputs:
-                raise _wrong("the reports of a design are found, not given", do, key="alphabet.outputs")
+                raise _wrong(
+                    "the reports of a design are found, not given", do, key="alphabet.outputs"
+                )
             if self.constraints:
-                raise _wrong("constraints are for a utility, and this model has none", do, key="constraints")
+                raise _wrong(
+                    "constraints are for a utility, and this model has none", do, key="constraints"
+                )
             if self.solver.name != "auto":
                 raise _wrong("a workload needs no solver", do, key="solver.name")
         if self.expect is not None and self.expect.variance is not None:
             if not self.workload:
-                raise _wrong("variance is for a workload, and this model has none", "give value", key="expect.variance")
+                raise _wrong(
+                    "variance is for a workload, and this model has none",
+                    "give value",
+                    key="expect.variance",
+                )
             if not self.has_utility and self.expect.value is not None:
                 what = "value is for a utility, and this model has none"
                 raise _wrong(what, "give variance only", key="expect.value")
@@ -298,7 +351,9 @@ def numbers_of_labels(given: Any, labels: Labels, name: str) -> Any:
     """The given numbers, one for each label; else the labels themselves, if they are numbers."""
     if given is None:
         if (numbers := label_numbers(labels)) is None:
-            raise StatementError(f"{name} is missing, and the labels are not numbers", do=f"add {name}")
+            raise StatementError(
+                f"{name} is missing, and the labels are not numbers", do=f"add {name}"
+            )
         return numbers
     if len(given) != len(labels):
         what = f"{name} has {len(given)} entries for {len(labels)} labels"
@@ -314,12 +369,15 @@ def _in_order(row: Any, inputs: Labels, *key: str) -> Numbers:
             raise MisstatedError(what, *key, do="write one number for each answer")
         return list(row)
     known = {str(label): label for label in inputs}
-    unknown, missing = [name for name in row if name not in known], [name for name in known if name not in row]
+    unknown = [name for name in row if name not in known]
+    missing = [name for name in known if name not in row]
     if unknown:
         what = f"{short_repr(unknown[0])} is not an answer"
         raise MisstatedError(what, *key, unknown[0], do=nearest(unknown[0], known))
     if missing:
-        raise MisstatedError(f"the answer {short_repr(missing[0])} has no number", *key, do="add a number")
+        raise MisstatedError(
+            f"the answer {short_repr(missing[0])} has no number", *key, do="add a number"
+        )
     return [row[name] for name in known]
 
 
@@ -329,23 +387,36 @@ def check(page: Page, schema: type[S], data: Any, *key: str | int) -> S:
         return schema.model_validate(data)
     except ValidationError as error:
         found = error.errors(include_url=False)
-    # A misspelled required key gives two errors, "unknown" and "missing": the first one is reported.
+    # A misspelled required key gives two errors, "unknown" and "missing": the first one is
+    # reported.
     found.sort(key=lambda e: {"unknown": 0, "missing": 2}.get(e["type"], 1))
     first = found[0]
     place, value = _place(data, first["loc"])
     if first["type"] in ("unknown", "wrong"):
         inner = first["ctx"]["key"]
-        place = (*place, *(inner.split(".") if first["type"] == "wrong" else [inner])) if inner else place
+        place = (
+            (*place, *(inner.split(".") if first["type"] == "wrong" else [inner]))
+            if inner
+            else place
+        )
         raise page.error((*key, *place), first["ctx"]["what"], first["ctx"]["do"])
     if first["type"] in ("union_tag_not_found", "union_tag_invalid"):
         raise _wrong_kind(page, (*key, *place), value)
     if first["type"] == "missing":
         place = (*place, str(first["loc"][-1]))
-        raise page.error((*key, *place), f"the key {dotted((*key, *place))} is missing", "add the key")
-    same = [e["msg"] for e in found if _place(data, e["loc"])[0] == place and e["type"] != "missing"]
-    wanted = " or ".join(dict.fromkeys(message.removeprefix("Input should be ") for message in same))
+        raise page.error(
+            (*key, *place), f"the key {dotted((*key, *place))} is missing", "add the key"
+        )
+    same = [
+        e["msg"] for e in found if _place(data, e["loc"])[0] == place and e["type"] != "missing"
+    ]
+    wanted = " or ".join(
+        dict.fromkeys(message.removeprefix("Input should be ") for message in same)
+    )
     wanted = re.sub("a valid dictionary( or object to extract fields from)?", "a table", wanted)
-    wanted = re.sub("List should have (at .* items?) after validation, not .*", r"a list of \1", wanted)
+    wanted = re.sub(
+        "List should have (at .* items?) after validation, not .*", r"a list of \1", wanted
+    )
     what = f"{dotted((*key, *place))} = {_short(value)}: should be {wanted}"
     raise page.error((*key, *place), what, "see `Model files` in the documentation")
 
@@ -367,19 +438,24 @@ def _place(data: Any, location: Iterable[Any]) -> tuple[Key, Any]:
     for part in location:
         if isinstance(part, int) and isinstance(data, dict) and "part" in data:  # of a workload
             place, data = (*place, "part"), data["part"]
-        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int)):
+        if (isinstance(data, dict) and part in data) or (
+            isinstance(data, list) and isinstance(part, int)
+        ):
             place, data = (*place, part), data[part]
     return place, data
 
 
 def _wrong_kind(page: Page, key: Key, table: Any) -> Any:
     """Error for a table without a known kind."""
-    name, kind = str(key[0]), table.get("kind")
+    name = str(key[0])
+    kind = table.get("kind")
     known = [kind for form in FORMS[name] for kind in kinds_of(form)]
     if not isinstance(kind, str):
-        what, do = f"the key {dotted((*key, 'kind'))} is missing or not a text", f"give one of {', '.join(known)}"
+        what = f"the key {dotted((*key, 'kind'))} is missing or not a text"
+        do = f"give one of {', '.join(known)}"
     else:
-        what, do = f"unknown {name.removesuffix('s')} {kind!r}", nearest(kind, known)
+        what = f"unknown {name.removesuffix('s')} {kind!r}"
+        do = nearest(kind, known)
     return page.error((*key, "kind"), what, do)
 
 
@@ -401,11 +477,21 @@ FORMS: dict[str, tuple[type[Section], ...]] = {
 
 
 def unknown_key(name: str, names: Iterable[str], *, is_top: bool = False) -> tuple[str, str]:
-    """Message and advice for an unknown key: the nearest known one, or the table that it belongs to."""
+    """Message and advice for an unknown key: the nearest known one, or the table that it belongs
+    to.
+    """
     known = sorted(names)
     if not (hint := suggestion(name, known)):
-        home = [f"[{table}]" for table, forms in FORMS.items() if any(name in form.model_fields for form in forms)]
-        home += ["[privacy]"] if name in set().union(*(notion.keys() for notion in KINDS.values())) else []
+        home = [
+            f"[{table}]"
+            for table, forms in FORMS.items()
+            if any(name in form.model_fields for form in forms)
+        ]
+        home += (
+            ["[privacy]"]
+            if name in set().union(*(notion.keys() for notion in KINDS.values()))
+            else []
+        )
         home = ["the top of the file"] if name in ModelFile.model_fields and not is_top else home
         hint = f"it belongs to {' or '.join(home)}; " if home else ""
     if not hint and known == sorted(PriorTable.model_fields):

@@ -13,7 +13,9 @@ from ldpopt.problem.modelfile.write import format_value
 COMMENT = 34  # column of the comments
 
 
-def template(title: str, inputs: Sequence[str], epsilon: str | float, *, estimate: bool = False) -> str:
+def template(
+    title: str, inputs: Sequence[str], epsilon: str | float, *, estimate: bool = False
+) -> str:
     """Text of a model file with comments."""
     matrix = [[float(x == y) for y in range(len(inputs))] for x in range(len(inputs))]
     source = Path(__file__).with_name("template.toml.j2").read_text(encoding="utf-8")
@@ -30,5 +32,9 @@ def template(title: str, inputs: Sequence[str], epsilon: str | float, *, estimat
     lines = []
     for line in text.splitlines():
         entry, mark, comment = line.rpartition("  # ")
-        lines.append(f"{entry.rstrip():<{COMMENT - 1}} # {comment.strip()}" if mark and entry.strip() else line)
+        lines.append(
+            f"{entry.rstrip():<{COMMENT - 1}} # {comment.strip()}"
+            if mark and entry.strip()
+            else line
+        )
     return "\n".join(lines) + "\n"

@@ -24,7 +24,8 @@ from ldpopt.problem.workload import Workload
 
 
 def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike[str]) -> None:
-    """Write a problem, or a model with its title and expectation, as a file that reads back equal; atomic.
+    """Write a problem, or a model with its title and expectation, as a file that reads back equal;
+    atomic.
 
     Parameters
     ----------
@@ -36,7 +37,8 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
     Raises
     ------
     StatementError
-        If a part cannot be written to a model file: labels that are neither text nor numbers, another constraint.
+        If a part cannot be written to a model file: labels that are neither text nor numbers,
+        another constraint.
     ModelFileError
         If the file cannot be written.
     """
@@ -46,13 +48,17 @@ def save_model(problem: Problem | DesignProblem | Model, path: str | os.PathLike
         problem = Model(problem) if isinstance(problem, Problem) else Model(None, design=problem)
     if len(text := format_tables(_tables(problem))) > LARGEST_FILE:
         what = f"the model takes {len(text):,} bytes; a model file has at most {LARGEST_FILE:,}"
-        raise StatementError(what, do="describe large arrays by their kinds, such as a metric by its points")
+        raise StatementError(
+            what, do="describe large arrays by their kinds, such as a metric by its points"
+        )
     try:
         with replacing(path) as stream:
             stream.write(text)
     except UnicodeEncodeError as error:
         what = f"cannot write the model: {error}"
-        raise ModelFileError(what, where=os.fspath(path), do="name a file that can be written") from None
+        raise ModelFileError(
+            what, where=os.fspath(path), do="name a file that can be written"
+        ) from None
 
 
 def _tables(model: Model) -> dict[str, Any]:
@@ -62,7 +68,9 @@ def _tables(model: Model) -> dict[str, Any]:
     tables: dict[str, Any] = {key: text for key, text in texts.items() if text}
     if problem is None:
         if design is None:
-            raise StatementError("the model has neither a problem nor a workload", do="give a problem or a workload")
+            raise StatementError(
+                "the model has neither a problem nor a workload", do="give a problem or a workload"
+            )
         tables |= _design_tables(design)
     else:
         tables |= _problem_tables(problem, () if design is None else _own_inputs(design.workload))
@@ -74,16 +82,23 @@ def _tables(model: Model) -> dict[str, Any]:
         tables["solver"] = {"name": model.solver} | limit
     if model.expect is not None:
         numbers = {key: getattr(model.expect, key) for key in ("value", "variance", "tolerance")}
-        tables["expect"] = {key: float(number) for key, number in numbers.items() if number is not None}
+        tables["expect"] = {
+            key: float(number) for key, number in numbers.items() if number is not None
+        }
     return tables
 
 
 def _problem_tables(problem: Problem, known: tuple[Hashable, ...]) -> dict[str, Any]:
     """Tables of a problem; without labels that are known from a workload."""
-    tables: dict[str, Any] = {} if problem.objective == "expected" else {"objective": problem.objective}
+    tables: dict[str, Any] = (
+        {} if problem.objective == "expected" else {"objective": problem.objective}
+    )
     if not problem.inputs == problem.outputs == known:
-        inputs, outputs = _labels(problem.inputs), _labels(problem.outputs)
-        tables["alphabet"] = {"inputs": inputs} | ({} if outputs == inputs else {"outputs": outputs})
+        inputs = _labels(problem.inputs)
+        outputs = _labels(problem.outputs)
+        tables["alphabet"] = {"inputs": inputs} | (
+            {} if outputs == inputs else {"outputs": outputs}
+        )
     if problem.prior is not None:
         tables["prior"] = {"values": problem.prior.tolist()}
     tables["utility"] = _utility_table(problem)
@@ -95,12 +110,16 @@ def _problem_tables(problem: Problem, known: tuple[Hashable, ...]) -> dict[str, 
 def _design_tables(design: DesignProblem) -> dict[str, Any]:
     """Tables of a design problem."""
     inputs = design.workload.inputs
-    tables: dict[str, Any] = {} if design.objective == "average" else {"objective": design.objective}
+    tables: dict[str, Any] = (
+        {} if design.objective == "average" else {"objective": design.objective}
+    )
     if inputs != _own_inputs(design.workload):
         tables["alphabet"] = {"inputs": _labels(inputs)}
     if design.weights is not None:
         tables["prior"] = {"values": design.weights.tolist()}
-    return tables | _workload_tables(design.workload) | {"privacy": to_table(design.privacy, inputs)}
+    return (
+        tables | _workload_tables(design.workload) | {"privacy": to_table(design.privacy, inputs)}
+    )
 
 
 def _own_inputs(workload: Workload) -> tuple[Hashable, ...]:
@@ -112,15 +131,23 @@ def _workload_tables(workload: Workload) -> dict[str, Any]:
     """Table of a workload, or one for each part."""
     table = workload.to_plain()
     parts = table.get("part", [table])
-    parts = [part | ({"names": _labels(part["names"])} if "names" in part else {}) for part in parts]
+    parts = [
+        part | ({"names": _labels(part["names"])} if "names" in part else {}) for part in parts
+    ]
     return {"workload.part": parts} if "part" in table else {"workload": parts[0]}
 
 
 def _require_alike(one: dict[str, Any], other: dict[str, Any], problem: Problem) -> None:
     """Refuse a problem and a design problem that differ in what they share in a file."""
     uniform = {"values": [1 / len(problem.inputs)] * len(problem.inputs)}
-    for key, default in (("objective", None), ("alphabet", None), ("prior", uniform), ("privacy", None)):
-        mine, others = one.get(key, default), other.get(key, default)
+    for key, default in (
+        ("objective", None),
+        ("alphabet", None),
+        ("prior", uniform),
+        ("privacy", None),
+    ):
+        mine = one.get(key, default)
+        others = other.get(key, default)
         if key == "alphabet":
             mine, others = (mine or {}).get("inputs"), (others or mine or {}).get("inputs")
         if mine != others and not (problem.prior is None and key == "prior"):
@@ -147,16 +174,22 @@ def _utility_table(problem: Problem) -> dict[str, Any]:
 def _constraint_table(block: RowBlock, problem: Problem) -> dict[str, Any]:
     """Recognize `unbiased` and `linear` constraints by their rows; other rows cannot be written."""
     if len(block) == len(problem.inputs):
-        first, outputs = block.row == 0, np.zeros(len(problem.outputs))
+        first = block.row == 0
+        outputs = np.zeros(len(problem.outputs))
         outputs[block.y[first]] = block.coefficient[first]
         if _is_same(constraints.unbiased(block.lower, outputs), block):
             return {"kind": "unbiased", "values": block.lower.tolist(), "outputs": outputs.tolist()}
     if len(block) == 1:
         matrix = np.zeros(problem.utility.shape)
         matrix[block.x, block.y] = block.coefficient
-        lower, upper = float(block.lower[0]), float(block.upper[0])
+        lower = float(block.lower[0])
+        upper = float(block.upper[0])
         if _is_same(constraints.linear(matrix, lower, upper, block.name), block):
-            bounds = {key: bound for key, bound in (("lower", lower), ("upper", upper)) if np.isfinite(bound)}
+            bounds = {
+                key: bound
+                for key, bound in (("lower", lower), ("upper", upper))
+                if np.isfinite(bound)
+            }
             return {"kind": "linear", "name": block.name, "coefficients": matrix.tolist()} | bounds
     do = "keep this constraint in Python: model files have those of ldpopt.constraints only"
     raise StatementError(f"the constraint {block.name!r} cannot be written to a model file", do=do)
@@ -164,7 +197,9 @@ def _constraint_table(block: RowBlock, problem: Problem) -> dict[str, Any]:
 
 def _is_same(one: RowBlock, other: RowBlock) -> bool:
     arrays = ("row", "x", "y", "coefficient", "lower", "upper")
-    return one.name == other.name and all(np.array_equal(getattr(one, a), getattr(other, a)) for a in arrays)
+    return one.name == other.name and all(
+        np.array_equal(getattr(one, a), getattr(other, a)) for a in arrays
+    )
 
 
 def format_tables(tables: Mapping[str, Any]) -> str:
@@ -184,7 +219,11 @@ def format_value(value: Any, *, flat: bool = False) -> str:
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda c: f"\\u{ord(c[0]):04x}", escaped) + '"'
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {format_value(entry, flat=True)}" for key, entry in value.items()) + " }"
+        return (
+            "{ "
+            + ", ".join(f"{key} = {format_value(entry, flat=True)}" for key, entry in value.items())
+            + " }"
+        )
     if isinstance(value, (list, tuple)):
         entries = [format_value(entry, flat=True) for entry in value]
         if not flat and value and isinstance(value[0], (list, tuple)):
