@@ -1,4 +1,6 @@
-"""How much an adversary who knows the prior learns from a report: leakage, inference error, mutual information."""
+"""How much an adversary who knows the prior learns from a report: leakage, inference error, mutual
+information.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -16,7 +18,8 @@ from ldpopt.mechanism.sampling import BITS
 from ldpopt.problem.prior import read_prior
 from ldpopt.problem.utility import Utility, resolve
 
-MAX_ITERATIONS = 20_000  # steps of `shannon_capacity` after which the gap that is reached is returned
+# steps of `shannon_capacity` after which the gap that is reached is returned
+MAX_ITERATIONS = 20_000
 # Factors of the step length after a step that raised the information, and after one that did not
 GROWTH, SHRINKAGE = 1.3, 0.3
 TOTAL = 1 << BITS  # sum of the masses of a row
@@ -51,7 +54,9 @@ class Leakage:
 
     @property
     def multiplicative(self) -> float:
-        """Posterior over prior vulnerability, at least 1 up to rounding for gains; nan if both are 0."""
+        """Posterior over prior vulnerability, at least 1 up to rounding for gains; nan if both are
+        0.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(np.float64(self.posterior_vulnerability) / self.prior_vulnerability)
 
@@ -95,15 +100,16 @@ class AdversaryMeasures(ABC):
     def leakage(self, prior: Any, gain: str | Utility | ArrayLike = "identity") -> Leakage:
         r"""Vulnerability of the answer before and after a report (Alvim and others 2012).
 
-        .. math:: V(\pi) = \max_z \sum_x \pi_x g(x, z), \qquad V(\pi, P) = \sum_y \max_z \sum_x \pi_x P(x, y) g(x, z)
+        .. math:: V(\pi) = \max_z \sum_x \pi_x g(x, z),
+                  \qquad V(\pi, P) = \sum_y \max_z \sum_x \pi_x P(x, y) g(x, z)
 
         Parameters
         ----------
         prior : array_like, shape (n,), or mapping or Series label -> weight
             The adversary's knowledge before the report.
         gain : str, Utility, array_like, shape (n, k), or DataFrame or mapping of mappings
-            ``gain[x, z]`` is the adversary's gain for the guess ``z``; default: ``"identity"``, which makes them the
-            Bayes vulnerabilities, the probabilities of a correct guess.
+            ``gain[x, z]`` is the adversary's gain for the guess ``z``; default: ``"identity"``,
+            which makes them the Bayes vulnerabilities, the probabilities of a correct guess.
 
         Examples
         --------
@@ -114,11 +120,20 @@ class AdversaryMeasures(ABC):
         """
         payoff, guesses = _read_utility(self.inputs, gain)
         if payoff.sense != "gain":
-            raise StatementError("vulnerability is a gain, and a loss is given", do="use inference_error(prior, loss)")
+            raise StatementError(
+                "vulnerability is a gain, and a loss is given",
+                do="use inference_error(prior, loss)",
+            )
         weights = read_prior(prior, self.inputs)[0]
         before = weights @ payoff.matrix
         after = (weights[:, None] * self.channel).T @ payoff.matrix
-        best = dict(zip(self.outputs, [guesses[guess] for guess in after.argmax(axis=1).tolist()], strict=True))
+        best = dict(
+            zip(
+                self.outputs,
+                [guesses[guess] for guess in after.argmax(axis=1).tolist()],
+                strict=True,
+            )
+        )
         vulnerabilities = float(before.max()), math.fsum(after.max(axis=1).tolist())
         return Leakage(*vulnerabilities, guesses[int(before.argmax())], best)
 
@@ -146,24 +161,32 @@ class AdversaryMeasures(ABC):
         0.75
         """
         given: Any = loss
-        payoff, _ = _read_utility(self.inputs, given if isinstance(given, (str, Utility)) else Utility(given, "loss"))
+        payoff, _ = _read_utility(
+            self.inputs, given if isinstance(given, (str, Utility)) else Utility(given, "loss")
+        )
         if payoff.sense != "loss":
-            raise StatementError("the inference error is a loss, and a gain is given", do="use leakage(prior, gain)")
+            raise StatementError(
+                "the inference error is a loss, and a gain is given", do="use leakage(prior, gain)"
+            )
         joint = read_prior(prior, self.inputs)[0][:, None] * self.channel
         return math.fsum((joint.T @ payoff.matrix).min(axis=1).tolist())
 
     @property
     def bayes_capacity(self) -> float:
-        r"""Largest multiplicative leakage, :math:`\sum_y \max_x P(x, y)`; of the masses, rounded once.
+        r"""Largest multiplicative leakage, :math:`\sum_y \max_x P(x, y)`; of the masses, rounded
+        once.
 
-        No prior and no gain :math:`g \ge 0` has a larger multiplicative leakage; the uniform prior has this one for
-        correct guesses (Braun, Chatzikokolakis and Palamidessi 2009; Alvim and others 2012).
+        No prior and no gain :math:`g \ge 0` has a larger multiplicative leakage; the uniform prior
+        has this one for correct guesses (Braun, Chatzikokolakis and Palamidessi 2009; Alvim and
+        others 2012).
         """
         largest: list[int] = self.counts.max(axis=0).tolist()
         return sum(largest) / TOTAL
 
     def mutual_information(self, prior: Any) -> float:
-        r"""Mutual information of answer and report, :math:`\sum_x \pi_x D(P_x \| \pi P)`, in nats."""
+        r"""Mutual information of answer and report, :math:`\sum_x \pi_x D(P_x \| \pi P)`, in
+        nats.
+        """
         weights = read_prior(prior, self.inputs)[0]
         used = weights > 0
         return max(0.0, float(weights[used] @ divergences(self.channel[used], weights[used])))
@@ -171,15 +194,17 @@ class AdversaryMeasures(ABC):
     def shannon_capacity(self, gap: float = 1e-9) -> ShannonCapacity:
         r"""Largest mutual information over all priors, between two bounds.
 
-        .. math:: \sum_x \pi_x D(P_x \| \pi P) \le C \le \max_x D(P_x \| \pi P) \quad\text{for every } \pi
+        .. math:: \sum_x \pi_x D(P_x \| \pi P) \le C \le \max_x D(P_x \| \pi P)
+                  \quad\text{for every } \pi
 
-        Blahut 1972 and Arimoto 1972, with steps that grow as long as the information does; O(n m) a step.
+        Blahut 1972 and Arimoto 1972, with steps that grow as long as the information does; O(n m) a
+        step.
 
         Parameters
         ----------
         gap : float
-            Nats between the bounds at which to stop, positive; default: ``1e-9``. After 20 000 steps the gap that is
-            reached is returned.
+            Nats between the bounds at which to stop, positive; default: ``1e-9``. After 20 000
+            steps the gap that is reached is returned.
 
         Examples
         --------
@@ -190,9 +215,14 @@ class AdversaryMeasures(ABC):
         return shannon_capacity(self.channel, real_number(gap, "gap", 1e-300))
 
     def remapped(
-        self, prior: Any, utility: str | Utility | ArrayLike = "identity", *, outputs: Sequence[Hashable] | None = None
+        self,
+        prior: Any,
+        utility: str | Utility | ArrayLike = "identity",
+        *,
+        outputs: Sequence[Hashable] | None = None,
     ) -> Self:
-        r"""Replace each report by the answer that is best on average for those who send it (Bayesian remapping).
+        r"""Replace each report by the answer that is best on average for those who send it
+        (Bayesian remapping).
 
         Section 4 of Chatzikokolakis, ElSalamony and Palamidessi 2017.
 
@@ -205,13 +235,14 @@ class AdversaryMeasures(ABC):
         utility : str, Utility, array_like, shape (n, k), or DataFrame or mapping of mappings
             Value of the new reports; a loss is minimized. Default: ``"identity"``.
         outputs : sequence of hashable, optional
-            Labels of the new reports; default: those of the utility, else the inputs where ``k == n``, else 0, 1, ...
+            Labels of the new reports; default: those of the utility, else the inputs where ``k ==
+            n``, else 0, 1, ...
 
         Returns
         -------
         Mechanism
-            As private as this one, since only the reports are read; no other rule for the reports has a better
-            expected value, up to the rounding of sums. Masses are added as integers.
+            As private as this one, since only the reports are read; no other rule for the reports
+            has a better expected value, up to the rounding of sums. Masses are added as integers.
 
         Examples
         --------
@@ -228,37 +259,52 @@ class AdversaryMeasures(ABC):
         return type(self)(merged / TOTAL, self.inputs, guesses)  # type: ignore[call-arg]
 
 
-def _read_utility(inputs: Labels, utility: Any, outputs: Sequence[Hashable] | None = None) -> tuple[Utility, Labels]:
-    """Return a utility of guesses and their labels: those given, the utility's own, the inputs, or positions."""
+def _read_utility(
+    inputs: Labels, utility: Any, outputs: Sequence[Hashable] | None = None
+) -> tuple[Utility, Labels]:
+    """Return a utility of guesses and their labels: those given, the utility's own, the inputs, or
+    positions.
+    """
     given = utility if isinstance(utility, (str, Utility)) else Utility(utility, "gain")
     guesses = inputs if outputs is None else tuple(outputs)
     if outputs is None and isinstance(given, Utility):
-        own = given.outputs if given.outputs is None or set(given.outputs) != set(inputs) else inputs
+        own = (
+            given.outputs if given.outputs is None or set(given.outputs) != set(inputs) else inputs
+        )
         guesses = own or (inputs if given.shape[1] == len(inputs) else tuple(range(given.shape[1])))
     return resolve(given, inputs, guesses), guesses
 
 
 def divergences(channel: Float, prior: Float) -> Float:
-    """Kullback-Leibler divergence of every row from the distribution of the reports, shape (n,), in nats."""
+    """Kullback-Leibler divergence of every row from the distribution of the reports, shape (n,), in
+    nats.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = channel * np.log(channel / (prior @ channel))
     return np.asarray(np.where(channel > 0, terms, 0.0).sum(axis=1))
 
 
 def shannon_capacity(channel: Float, gap: float) -> ShannonCapacity:
-    """Maximize the information over priors, to ``gap`` nats, by the Blahut-Arimoto iteration with growing steps."""
+    """Maximize the information over priors, to ``gap`` nats, by the Blahut-Arimoto iteration with
+    growing steps.
+    """
     prior = np.full(len(channel), 1.0 / len(channel))
     rows = divergences(channel, prior)
-    value, bound, step = float(prior @ rows), float(rows.max()), 1.0
+    value = float(prior @ rows)
+    bound = float(rows.max())
+    step = 1.0
     for _ in range(MAX_ITERATIONS):
         if bound - value <= gap / 2:
             break
         raised = prior * np.exp(step * (rows - rows.max()))
         raised /= raised.sum()
         after = divergences(channel, raised)
-        if raised @ after < value - ROUNDING and step > 1.0:  # the plain step never lowers the information
+        # the plain step never lowers the information
+        if raised @ after < value - ROUNDING and step > 1.0:
             step = max(1.0, SHRINKAGE * step)
             continue
         prior, rows, step = raised, after, GROWTH * step
         value, bound = float(prior @ rows), min(bound, float(rows.max()))
-    return ShannonCapacity(value, bound + sum(channel.shape) * 2.0**-52 * (1.0 + bound), frozen(prior))
+    return ShannonCapacity(
+        value, bound + sum(channel.shape) * 2.0**-52 * (1.0 + bound), frozen(prior)
+    )

@@ -23,7 +23,9 @@ MAX_LIKELIEST = 3  # number of reports of each answer that are shown of a larger
 def read_channel(
     channel: Any, inputs: Names | None, outputs: Names | None
 ) -> tuple[Float, tuple[Hashable, ...], tuple[Hashable, ...]]:
-    """The numbers of a channel and its labels: those given, into whose order it is put, its own, or positions."""
+    """The numbers of a channel and its labels: those given, into whose order it is put, its own, or
+    positions.
+    """
     try:
         table = read_labelled(channel, "channel")
         rows, columns = (*table.axes, None)[:2]
@@ -37,17 +39,31 @@ def read_channel(
     n, m = values.shape
     names = check_labels(rows if inputs is None else inputs, n, "input")
     reports: Names | None = columns if outputs is None else outputs
-    return values, names, check_labels(names if reports is None and m == n else reports, m, "output")
+    return (
+        values,
+        names,
+        check_labels(names if reports is None and m == n else reports, m, "output"),
+    )
 
 
-def digest(kind: str, labels: Iterable[Iterable[Hashable]], numbers: Iterable[Fraction | int | NDArray[Any]]) -> str:
-    """Return the SHA-256 of alphabets and exact numbers in hexadecimal digits, the same on every machine."""
+def digest(
+    kind: str,
+    labels: Iterable[Iterable[Hashable]],
+    numbers: Iterable[Fraction | int | NDArray[Any]],
+) -> str:
+    """Return the SHA-256 of alphabets and exact numbers in hexadecimal digits, the same on every
+    machine.
+    """
     found = hashlib.sha256(f"{kind}\n".encode())
     for alphabet in labels:
         text = "".join(f"{_text(name)}\n" for name in alphabet)
         found.update(f"{text}--\n".encode("utf-8", "surrogatepass"))
     for number in numbers:
-        found.update(number.astype("<i8").tobytes() if isinstance(number, np.ndarray) else f"{number}\n".encode())
+        found.update(
+            number.astype("<i8").tobytes()
+            if isinstance(number, np.ndarray)
+            else f"{number}\n".encode()
+        )
     return found.hexdigest()
 
 
@@ -66,24 +82,42 @@ def channel_table(channel: Float, inputs: Names, outputs: Names) -> Table:
     likeliest = _likeliest_reports(channel, inputs, outputs)
     if max(n, m) > MAX_SHOWN:
         return likeliest
-    rows = [[label(name), *map(probability_text, row)] for name, row in zip(inputs, channel.tolist(), strict=True)]
-    return Table(["answer", *map(label, outputs)], rows, f"P(report | answer), {n} x {m}", narrow=likeliest)
+    rows = [
+        [label(name), *map(probability_text, row)]
+        for name, row in zip(inputs, channel.tolist(), strict=True)
+    ]
+    return Table(
+        ["answer", *map(label, outputs)], rows, f"P(report | answer), {n} x {m}", narrow=likeliest
+    )
 
 
 def _likeliest_reports(channel: Float, inputs: Names, outputs: Names) -> Table:
-    """Return the likeliest reports of the first answers, and the probability of all other reports together."""
+    """Return the likeliest reports of the first answers, and the probability of all other reports
+    together.
+    """
     n, m = channel.shape
     rows = []
     for name, row in zip(inputs[:MAX_SHOWN], channel, strict=False):
         order = row.argsort(kind="stable")[::-1][:MAX_LIKELIEST]
-        named = [f"{label(outputs[y])}: {probability_text(float(row[y]))}" for y in order if row[y] > 0]
+        named = [
+            f"{label(outputs[y])}: {probability_text(float(row[y]))}" for y in order if row[y] > 0
+        ]
         others = int((row > 0).sum()) - len(named)
-        rest = f"{others} others {probability_text(max(0.0, 1.0 - float(row[order].sum())))}" if others else ""
+        rest = (
+            f"{others} others {probability_text(max(0.0, 1.0 - float(row[order].sum())))}"
+            if others
+            else ""
+        )
         rows.append([label(name), ", ".join(named), rest])
     if n > MAX_SHOWN:
         rows.append(["...", f"and {n - MAX_SHOWN} answers more", ""])
     title = f"P(report | answer), {n} x {m}, {int(channel.any(axis=0).sum())} reports in use"
-    return Table(["answer", "likeliest reports", "together"], rows, title, words=("likeliest reports", "together"))
+    return Table(
+        ["answer", "likeliest reports", "together"],
+        rows,
+        title,
+        words=("likeliest reports", "together"),
+    )
 
 
 def probability_text(p: float, digits: int = 4) -> str:

@@ -1,4 +1,6 @@
-"""How reports are written in a column of a table, and read back: as labels. Other reports have their own codec."""
+"""How reports are written in a column of a table, and read back: as labels. Other reports have
+their own codec.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,15 @@ if TYPE_CHECKING:
 
     from ldpopt.auditing.divergence import Audit
 
-# Reads a column, its name in messages and its first row: the reports in it, and which entries are not missing
+# Reads a column, its name in messages and its first row: the reports in it, and which entries are
+# not missing
 Reader = Callable[[Any, str, int], tuple[NDArray[Any], NDArray[np.bool_]]]
 
 
 class Randomizer(Protocol):
-    """Draws the reports of a column: a `Mechanism`, or a protocol whose reports can be written in a table."""
+    """Draws the reports of a column: a `Mechanism`, or a protocol whose reports can be written in a
+    table.
+    """
 
     @property
     def inputs(self) -> Sequence[Hashable]:
@@ -35,7 +40,9 @@ class Randomizer(Protocol):
 
     @property
     def odds(self) -> Fraction | None:
-        """Largest ratio of the probabilities of a report under two answers, exactly; None if it is unbounded."""
+        """Largest ratio of the probabilities of a report under two answers, exactly; None if it is
+        unbounded.
+        """
 
     @property
     def codec(self) -> LabelCodec:
@@ -46,7 +53,9 @@ class Randomizer(Protocol):
 
 
 class LabelCodec:
-    """Reports that are outputs of a mechanism: labels in tables, positions in arrays, (N,); others are subclasses."""
+    """Reports that are outputs of a mechanism: labels in tables, positions in arrays, (N,); others
+    are subclasses.
+    """
 
     form: ClassVar[str] = "labels"
 
@@ -63,18 +72,24 @@ class LabelCodec:
         return label_column(self.randomizer.outputs, as_text)
 
     def column(self, codes: Codes, labels: pa.Array, source: Draws) -> pa.Array:
-        """Draw the reports of answers as a dictionary-encoded column; missing answers stay missing."""
+        """Draw the reports of answers as a dictionary-encoded column; missing answers stay
+        missing.
+        """
         from ldpopt.foundation.optional import pyarrow as pa
 
         drawn = self.draw(codes, source).astype(np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(drawn, mask=drawn == MISSING), labels)
 
     def entries(self, codes: Codes, source: Draws) -> tuple[Sequence[Hashable], Codes]:
-        """Draw the reports of answers for a dataframe: labels, and the position of each entry among them."""
+        """Draw the reports of answers for a dataframe: labels, and the position of each entry among
+        them.
+        """
         return self.randomizer.outputs, self.draw(codes, source)
 
     def reader(self, as_text: bool) -> Reader:
-        """Return the function that reads reports in columns or batches of them; it refuses all other entries."""
+        """Return the function that reads reports in columns or batches of them; it refuses all
+        other entries.
+        """
         coder = Coder(self.randomizer.outputs, "report", as_text=as_text)
 
         def read(column: Any, where: str, first_row: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:

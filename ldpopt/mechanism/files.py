@@ -1,4 +1,6 @@
-"""Files of mechanisms in JSON, and what files of mechanisms and reports record about their origin."""
+"""Files of mechanisms in JSON, and what files of mechanisms and reports record about their
+origin.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +28,32 @@ if TYPE_CHECKING:
     from ldpopt.auditing.divergence import Audit
     from ldpopt.mechanism.mechanism import Mechanism
 
-MAX_FILE_BYTES = 2**30  # largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it
-FORM = "a mechanism has the keys inputs, outputs and channel, as `ldpopt solve MODEL -o FILE` writes them"
+# largest size of a mechanism's file in bytes; 5000 x 5000 probabilities take half of it
+MAX_FILE_BYTES = 2**30
+FORM = (
+    "a mechanism has the keys inputs, outputs and channel, as `ldpopt solve MODEL -o "
+    "FILE` writes them"
+)
 UNSOLVED = "a model is solved first: `ldpopt solve MODEL -o FILE` writes its mechanism"
 
 
-def write_mechanism(mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit) -> None:
-    """Write a mechanism and its origin, with an audit that was made before; see `Mechanism.save`."""
+def write_mechanism(
+    mechanism: Mechanism, path: str | os.PathLike[str], title: str, audit: Audit
+) -> None:
+    """Write a mechanism and its origin, with an audit that was made before; see
+    `Mechanism.save`.
+    """
     data = {**mechanism.to_dict(), **origin_of_mechanism(mechanism.digest, title, audit)}
     with replacing(path) as stream:
         stream.write(json.dumps(data, indent=1) + "\n")
 
 
-def read_mechanism(path: str | os.PathLike[str]) -> tuple[Any, Sequence[Hashable], Sequence[Hashable], Any]:
-    """Return channel, inputs, outputs and digest (None if there is none) in the file of a mechanism or design."""
+def read_mechanism(
+    path: str | os.PathLike[str],
+) -> tuple[Any, Sequence[Hashable], Sequence[Hashable], Any]:
+    """Return channel, inputs, outputs and digest (None if there is none) in the file of a mechanism
+    or design.
+    """
     require_path(path)
     with reading_json(path, "a mechanism", UNSOLVED if os.fspath(path).endswith(".toml") else FORM):
         data = strict_object(path, MAX_FILE_BYTES)
@@ -61,7 +75,8 @@ def labels_of(values: Any) -> Sequence[Hashable]:
 
 def _channel_of_masses(masses: Any) -> Any:
     """Return the channel of integer masses over ``2**53``, exactly."""
-    total, rows = 1 << BITS, [list(row) for row in masses]
+    total = 1 << BITS
+    rows = [list(row) for row in masses]
     if not all(type(mass) is int and 0 <= mass <= total for row in rows for mass in row):
         raise ValueError(f"masses are integers from 0 to {total}")
     if any(sum(row) != total for row in rows):
@@ -73,7 +88,9 @@ def require_digest(written: Any, actual: str, where: str) -> None:
     """Refuse a file whose written digest, if there is one, is not that of its mechanism."""
     if written not in (None, actual):
         do = "restore the file as it was saved, or save the mechanism again"
-        raise ModelFileError("labels or channel do not match the digest: the file was changed", where=where, do=do)
+        raise ModelFileError(
+            "labels or channel do not match the digest: the file was changed", where=where, do=do
+        )
 
 
 def made_by() -> str:
@@ -89,14 +106,23 @@ def finite_or_none(number: float) -> float | None:
 
 
 def origin_of_mechanism(digest: str, title: str, audit: Audit) -> dict[str, Any]:
-    """Return the origin of a mechanism or design: digest of its randomizer, title of the model, privacy."""
+    """Return the origin of a mechanism or design: digest of its randomizer, title of the model,
+    privacy.
+    """
     notion = audit.claim or "the smallest epsilon of its masses"
-    found = {"title": title, "notion": notion, "epsilon": finite_or_none(audit.epsilon), "delta": audit.delta}
+    found = {
+        "title": title,
+        "notion": notion,
+        "epsilon": finite_or_none(audit.epsilon),
+        "delta": audit.delta,
+    }
     return {**found, "digest": digest, "made_by": made_by()}
 
 
 def epsilon_of_person(epsilons: Iterable[float], one_question: OneQuestion | None = None) -> float:
-    """Return the epsilon of one person: the sum over the questions, rounded up, or the largest if one is drawn."""
+    """Return the epsilon of one person: the sum over the questions, rounded up, or the largest if
+    one is drawn.
+    """
     found = list(epsilons)
     if one_question is not None or not all(map(math.isfinite, found)):
         return max(found)
@@ -110,8 +136,11 @@ def origin_of_reports(
     one_question: OneQuestion | None = None,
     before: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the origin of a table of reports: the mechanism of each question, and the budget of a person."""
-    # keep are the columns that are copied unprotected; before is the origin of the table of answers, if any.
+    """Return the origin of a table of reports: the mechanism of each question, and the budget of a
+    person.
+    """
+    # keep are the columns that are copied unprotected; before is the origin of the table of
+    # answers, if any.
     epsilons = {name: question.epsilon for name, question in questions.items()}
     drawn = {name: question.randomizer for name, question in questions.items()}
     scheme = "all"
@@ -119,7 +148,12 @@ def origin_of_reports(
         drawn = {name: one_question.randomizer(one) for name, one in drawn.items()}
         scheme = "one, with fake data for the others" if one_question.fake_data else "one"
     whole = finite_or_none(epsilon_of_person(epsilons.values(), one_question))
-    origin: dict[str, Any] = {"made_by": made_by(), "epsilon": whole, "asked": scheme, "questions": {}}
+    origin: dict[str, Any] = {
+        "made_by": made_by(),
+        "epsilon": whole,
+        "asked": scheme,
+        "questions": {},
+    }
     for name, question in questions.items():
         own = {"digest": drawn[name].digest, "epsilon": finite_or_none(epsilons[name])}
         missing = "answer" if question.missing_answer is not None else question.missing
@@ -129,7 +163,9 @@ def origin_of_reports(
 
 
 def require_drawn_by(path: str, column: str, digest: str) -> None:
-    """Refuse a file whose recorded origin is another mechanism; a file without an origin is accepted."""
+    """Refuse a file whose recorded origin is another mechanism; a file without an origin is
+    accepted.
+    """
     origin = read_origin(path)
     if origin is None:
         return
@@ -137,14 +173,26 @@ def require_drawn_by(path: str, column: str, digest: str) -> None:
     where = f"{without_password(path)}, column {column}"
     if column not in questions:
         what = "this column was copied unprotected, or added later: it has no reports"
-        raise ModelFileError(what, where=where, do=f"name a column of reports; {nearest(column, questions)}")
+        raise ModelFileError(
+            what, where=where, do=f"name a column of reports; {nearest(column, questions)}"
+        )
     drawn = str(questions[column].get("digest"))
     layers = drawn.split("+")
     if len(layers) > 1:
         if digest not in layers:
             return  # privatized again; the digest of the composition is not known
-        what = f"these reports were privatized {len(layers)} times, one of them by the mechanism given ({digest[:12]})"
-        raise ModelFileError(what, where=where, do="estimate with first.then(second), saved as a mechanism")
+        what = (
+            f"these reports were privatized {len(layers)} times, one of them by the mechanism "
+            f"given ({digest[:12]})"
+        )
+        raise ModelFileError(
+            what, where=where, do="estimate with first.then(second), saved as a mechanism"
+        )
     if drawn != digest:
-        what = f"these reports were drawn by another mechanism (digest {drawn[:12]}) than the one given ({digest[:12]})"
-        raise ModelFileError(what, where=where, do="estimate with the file that privatize was given")
+        what = (
+            f"these reports were drawn by another mechanism (digest {drawn[:12]}) than the one "
+            f"given ({digest[:12]})"
+        )
+        raise ModelFileError(
+            what, where=where, do="estimate with the file that privatize was given"
+        )

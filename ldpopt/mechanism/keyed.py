@@ -1,7 +1,8 @@
 r"""Draws that repeat per person: with a secret key, the same id and answer give the same report.
 
-A report's word, :math:`\lfloor F_k(\text{question}, \text{digest}, x, \text{id}) / 2^{11} \rfloor`, is a keyed hash
-(BLAKE2b, RFC 7693). The idea is the permanent response of RAPPOR (Erlingsson, Pihur, Korolova 2014).
+A report's word, :math:`\lfloor F_k(\text{question}, \text{digest}, x, \text{id}) / 2^{11} \rfloor`,
+is a keyed hash (BLAKE2b, RFC 7693). The idea is the permanent response of RAPPOR (Erlingsson,
+Pihur, Korolova 2014).
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO  # permissions of others than the owner of 
 
 
 class SecretKey:
-    """A secret key from which the draws of all persons are derived; with it, reports can be traced back to answers.
+    """A secret key from which the draws of all persons are derived; with it, reports can be traced
+    back to answers.
 
-    A report that changes from one survey to the next shows *that* the answer changed, also without the key; a second
-    layer of fresh draws hides it.
+    A report that changes from one survey to the next shows *that* the answer changed, also without
+    the key; a second layer of fresh draws hides it.
 
     Parameters
     ----------
@@ -58,7 +60,11 @@ class SecretKey:
 
     def __init__(self, secret: bytes) -> None:
         if not isinstance(secret, bytes) or not LEAST <= len(secret) <= MOST:
-            size = f"{len(secret)} bytes" if isinstance(secret, bytes) else f"a {type(secret).__name__}"
+            size = (
+                f"{len(secret)} bytes"
+                if isinstance(secret, bytes)
+                else f"a {type(secret).__name__}"
+            )
             what = f"a key has {LEAST} to {MOST} secret bytes, not {size}"
             raise StatementError(what, do="make one with SecretKey.new()")
         self._secret = secret
@@ -90,7 +96,8 @@ class SecretKey:
         return hashlib.blake2b(key=self._secret, person=NAME, digest_size=8).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the key to a new file that only its owner may read; an existing file is refused, never replaced.
+        """Write the key to a new file that only its owner may read; an existing file is refused,
+        never replaced.
 
         Raises
         ------
@@ -99,23 +106,32 @@ class SecretKey:
         """
         try:
             with replacing(path, new=True) as stream:
-                stream.write(json.dumps({"format": FORMAT, "name": self.name, "key": self._secret.hex()}) + "\n")
+                stream.write(
+                    json.dumps({"format": FORMAT, "name": self.name, "key": self._secret.hex()})
+                    + "\n"
+                )
         except FileExistsError:
             do = "name another file; reports drawn with a key that is lost cannot be repeated"
-            raise ModelFileError("the file exists already; a key is never replaced", where=str(path), do=do) from None
+            raise ModelFileError(
+                "the file exists already; a key is never replaced", where=str(path), do=do
+            ) from None
         except ValueError as error:
             if isinstance(error, ModelFileError):
                 raise
-            raise ModelFileError(f"cannot write the key: {error}", where=str(path), do="check the path") from None
+            raise ModelFileError(
+                f"cannot write the key: {error}", where=str(path), do="check the path"
+            ) from None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SecretKey:
-        """Read a file of `save`; refused if it was changed, or if others than its owner may read it.
+        """Read a file of `save`; refused if it was changed, or if others than its owner may read
+        it.
 
         Raises
         ------
         ModelFileError
-            If the file is missing, has no key or a changed one, or others than its owner may read it.
+            If the file is missing, has no key or a changed one, or others than its owner may read
+            it.
         """
         where = os.fspath(path)
         try:
@@ -133,20 +149,30 @@ class SecretKey:
             if isinstance(error, ModelFileError):
                 raise
             found = None
-        if found is None:  # raised outside the block, so that neither message nor chain can contain a secret
+        # raised outside the block, so that neither message nor chain can contain a secret
+        if found is None:
             raise ModelFileError("not a key", where=where, do="write one with `ldpopt key FILE`")
         if name != found.name:
-            what = f"the key was changed: its name is {found.name} now, not {short_repr(name)} as written"
-            do = "restore the file as it was written: another key draws all reports anew, and budgets add up"
+            what = (
+                f"the key was changed: its name is {found.name} now, not {short_repr(name)} "
+                "as written"
+            )
+            do = (
+                "restore the file as it was written: another key draws all reports anew, and "
+                "budgets add up"
+            )
             raise ModelFileError(what, where=where, do=do)
         return found
 
 
 class Streams:
-    """Endless streams of 64-bit words, one for each record: SHAKE-256 of its 32 secret bytes and a request number."""
+    """Endless streams of 64-bit words, one for each record: SHAKE-256 of its 32 secret bytes and a
+    request number.
+    """
 
     def __init__(self, secrets: list[bytes]) -> None:
-        self._secrets, self._requests = secrets, [0] * len(secrets)
+        self._secrets = secrets
+        self._requests = [0] * len(secrets)
 
     def __call__(self, rows: Int, count: int) -> Words:
         """Return the next ``count`` words of some records, shape ``(rows, count)``."""
@@ -155,12 +181,16 @@ class Streams:
             request = self._requests[row].to_bytes(8, "little")
             found.append(hashlib.shake_256(self._secrets[row] + request).digest(8 * count))
             self._requests[row] += 1
-        return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64).reshape(len(rows), count)
+        return (
+            np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64).reshape(len(rows), count)
+        )
 
 
 @dataclass(frozen=True)
 class KeyedDraws:
-    """Source of words for the records of a column, or of a batch of it: each word depends on its own answer and id."""
+    """Source of words for the records of a column, or of a batch of it: each word depends on its
+    own answer and id.
+    """
 
     key: SecretKey
     question: str
@@ -168,10 +198,14 @@ class KeyedDraws:
 
     def where(self, chosen: Any) -> KeyedDraws:
         """Return the draws of some records, given by a mask."""
-        return KeyedDraws(self.key, self.question, [self.ids[row] for row in np.flatnonzero(chosen).tolist()])
+        return KeyedDraws(
+            self.key, self.question, [self.ids[row] for row in np.flatnonzero(chosen).tolist()]
+        )
 
     def words(self, digest: str, codes: Counts) -> Words:
-        """Return one 53-bit word per answer, shape (N,), for the digest of the mechanism; a microsecond a word."""
+        """Return one 53-bit word per answer, shape (N,), for the digest of the mechanism; a
+        microsecond a word.
+        """
         hashes = b"".join(self._hashes(DRAW, 8, digest, codes))
         return np.frombuffer(hashes, dtype="<u8").astype(np.uint64) >> np.uint64(64 - BITS)
 
@@ -182,7 +216,8 @@ class KeyedDraws:
     def _hashes(self, purpose: bytes, size: int, digest: str, codes: Counts) -> list[bytes]:
         """Return keyed hashes of question, mechanism, answer and id."""
         text = self.question.encode("utf-8", "surrogatepass")
-        # The length of every part before the id is fixed or hashed too: different inputs are never the same bytes.
+        # The length of every part before the id is fixed or hashed too: different inputs are never
+        # the same bytes.
         start = hashlib.blake2b(key=self.key._secret, person=purpose, digest_size=size)
         start.update(len(text).to_bytes(8, "little") + text + bytes.fromhex(digest))
         copies = {}
@@ -218,22 +253,28 @@ class Keyed:
             do = "pass key=SecretKey.load(path) and id='the column of the ids', or neither"
             raise StatementError(f"{given} is given without {missing}", do=do)
         if rng is not None:
-            raise StatementError("draws come from a key or from rng, not from both", do="leave rng out")
+            raise StatementError(
+                "draws come from a key or from rng, not from both", do="leave rng out"
+            )
         return cls(SecretKey.read(key), id)
 
     def draws(self, question: str, size: int) -> KeyedDraws:
         """Return the draws for answers whose ids are a vector of this size."""
         ids = ids_of(self.id, "the ids")
         if len(ids) != size:
-            raise StatementError(f"{len(ids)} ids for {size} answers", do="give one id for each answer")
+            raise StatementError(
+                f"{len(ids)} ids for {size} answers", do="give one id for each answer"
+            )
         return KeyedDraws(self.key, question, ids)
 
 
 class Ids:
-    """Ids of the records of a table, read batch by batch; ``where`` is the file and column, for messages.
+    """Ids of the records of a table, read batch by batch; ``where`` is the file and column, for
+    messages.
 
-    Duplicate ids are found by 64-bit hashes, eight bytes a row. With probability below ``n^2 / 2^65`` two different ids
-    of ``n`` rows have the same hash and the table is refused; Python's hashes differ from run to run.
+    Duplicate ids are found by 64-bit hashes, eight bytes a row. With probability below ``n^2 /
+    2^65`` two different ids of ``n`` rows have the same hash and the table is refused; Python's
+    hashes differ from run to run.
     """
 
     def __init__(self, where: str, first_row: int = 0) -> None:
@@ -247,11 +288,17 @@ class Ids:
         if not (is_text(kind) or pa.types.is_integer(kind)):
             what = f"ids are texts or whole numbers, not {short_repr(str(kind))}"
             raise StatementError(what, where=self.where, do="write all ids as texts")
-        texts = column.cast(kind).cast(pa.large_string()) if kind != pa.large_string() else column.cast(kind)
+        texts = (
+            column.cast(kind).cast(pa.large_string())
+            if kind != pa.large_string()
+            else column.cast(kind)
+        )
         found: list[bytes] = texts.cast(pa.large_binary()).to_numpy(zero_copy_only=False).tolist()
         if texts.null_count or b"" in found:
             row = next(row for row, name in enumerate(found) if not name)
-            raise StatementError("an id is missing", where=f"{self.where}, row {self._row + row}", do=DO)
+            raise StatementError(
+                "an id is missing", where=f"{self.where}, row {self._row + row}", do=DO
+            )
         self._hashes.append(np.fromiter(map(hash, found), np.int64, len(found)))
         self._row += len(found)
         return found
@@ -264,7 +311,9 @@ class Ids:
         if len(again):
             one, two = (np.flatnonzero(hashes == ordered[again[0]])[:2] + self._first).tolist()
             more = f"; {len(again):,} rows repeat an id" if len(again) > 1 else ""
-            raise StatementError(f"rows {one} and {two} have the same id{more}", where=self.where, do=DO)
+            raise StatementError(
+                f"rows {one} and {two} have the same id{more}", where=self.where, do=DO
+            )
 
 
 def ids_of(column: Any, where: str) -> list[bytes]:
@@ -272,11 +321,18 @@ def ids_of(column: Any, where: str) -> list[bytes]:
     pa = optional.pyarrow
     try:
         array = as_arrow(column)
-        array = pa.array(column.to_list() if hasattr(column, "to_list") else column) if array is None else array
+        array = (
+            pa.array(column.to_list() if hasattr(column, "to_list") else column)
+            if array is None
+            else array
+        )
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         array = None
-    if array is None:  # outside the block: the error of arrow has an id, and would be shown as the cause
-        raise StatementError("the ids are of several kinds", where=where, do="write all ids as texts")
+    # outside the block: the error of arrow has an id, and would be shown as the cause
+    if array is None:
+        raise StatementError(
+            "the ids are of several kinds", where=where, do="write all ids as texts"
+        )
     ids = Ids(where)
     found = ids.take(array)
     ids.require_distinct()

@@ -1,4 +1,6 @@
-"""The mechanism: a row-stochastic channel with labels, and the integer masses by which it is sampled exactly."""
+"""The mechanism: a row-stochastic channel with labels, and the integer masses by which it is
+sampled exactly.
+"""
 
 from __future__ import annotations
 
@@ -38,19 +40,21 @@ from ldpopt.problem.utility import Utility, resolve
 class Mechanism(AdversaryMeasures, HasFacts):
     r"""A channel ``P[x, y] = Pr(report y | answer x)`` with labelled inputs and outputs.
 
-    A mechanism is frozen and its arrays are read-only. Two mechanisms are equal if labels and channels are equal.
+    A mechanism is frozen and its arrays are read-only. Two mechanisms are equal if labels and
+    channels are equal.
 
-    `sample` and `audit` use the integer `masses` over ``2**53``; every row of them sums to exactly one.
-    A channel that the library returns *equals* ``masses / 2**53`` float by float, so that ``audit(channel)`` and
-    ``audit()`` use the same numbers. A channel given by a user is kept unchanged, and rounded for sampling.
+    `sample` and `audit` use the integer `masses` over ``2**53``; every row of them sums to exactly
+    one. A channel that the library returns *equals* ``masses / 2**53`` float by float, so that
+    ``audit(channel)`` and ``audit()`` use the same numbers. A channel given by a user is kept
+    unchanged, and rounded for sampling.
 
     Parameters
     ----------
     channel : array_like, shape (n, m), or DataFrame or mapping of mappings
         Non-negative, rows summing to 1 within 1e-9.
     inputs, outputs : sequence of hashable, optional
-        Distinct labels; a labelled channel is put into this order. Default: the labels of a DataFrame or mapping, else
-        0, 1, 2, ...; the outputs are the inputs if ``m == n``.
+        Distinct labels; a labelled channel is put into this order. Default: the labels of a
+        DataFrame or mapping, else 0, 1, 2, ...; the outputs are the inputs if ``m == n``.
 
     Raises
     ------
@@ -71,19 +75,25 @@ class Mechanism(AdversaryMeasures, HasFacts):
     outputs: tuple[Hashable, ...]
     notes: tuple[str, ...] = ()  # what `private` changed
 
-    def __init__(self, channel: Any, inputs: Names | None = None, outputs: Names | None = None) -> None:
+    def __init__(
+        self, channel: Any, inputs: Names | None = None, outputs: Names | None = None
+    ) -> None:
         values, names, reports = read_channel(channel, inputs, outputs)
         require_stochastic(values)
         vars(self).update(channel=frozen(values), inputs=names, outputs=reports)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise FrozenInstanceError(f"a Mechanism is frozen: {name!r} cannot be set; make a new Mechanism(channel)")
+        raise FrozenInstanceError(
+            f"a Mechanism is frozen: {name!r} cannot be set; make a new Mechanism(channel)"
+        )
 
     def __delattr__(self, name: str) -> None:
         raise FrozenInstanceError(f"a Mechanism is frozen: {name!r} cannot be deleted")
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same labels in the same order and the same channel, and so the same masses."""
+        """Whether both have the same labels in the same order and the same channel, and so the same
+        masses.
+        """
         if not isinstance(other, Mechanism):
             return NotImplemented
         same_labels = (self.inputs, self.outputs) == (other.inputs, other.outputs)
@@ -97,7 +107,11 @@ class Mechanism(AdversaryMeasures, HasFacts):
         return hash((self.inputs, self.outputs, (self.channel + 0.0).tobytes()))  # -0.0 equals 0.0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Mechanism, (self.channel, self.inputs, self.outputs), {"notes": self.notes} if self.notes else None
+        return (
+            Mechanism,
+            (self.channel, self.inputs, self.outputs),
+            {"notes": self.notes} if self.notes else None,
+        )
 
     def __copy__(self, memo: Any = None) -> Mechanism:
         return self
@@ -106,7 +120,10 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     def __repr__(self) -> str:
         n, m = self.channel.shape
-        return f"Mechanism({n} inputs, {m} outputs, inputs={listed(self.inputs)}, outputs={listed(self.outputs)})"
+        return (
+            f"Mechanism({n} inputs, {m} outputs, inputs={listed(self.inputs)}, "
+            f"outputs={listed(self.outputs)})"
+        )
 
     def __str__(self) -> str:
         return self.summary()
@@ -115,9 +132,11 @@ class Mechanism(AdversaryMeasures, HasFacts):
     def private(
         cls, channel: Any, privacy: Any, inputs: Names | None = None, outputs: Names | None = None
     ) -> Mechanism:
-        r"""The exactly private mechanism nearest to a channel, such as the optimum of a model of one's own.
+        r"""The exactly private mechanism nearest to a channel, such as the optimum of a model of
+        one's own.
 
-        .. math:: \min_P \max_x \tfrac12 \sum_y |P(x, y) - C(x, y)| \quad \text{over all private channels } P
+        .. math:: \min_P \max_x \tfrac12 \sum_y |P(x, y) - C(x, y)|
+                  \quad \text{over all private channels } P
 
         Parameters
         ----------
@@ -136,13 +155,15 @@ class Mechanism(AdversaryMeasures, HasFacts):
         Raises
         ------
         PrivacyViolationError
-            If no rounding passes the audit, which happens for a notion that even constant channels violate.
+            If no rounding passes the audit, which happens for a notion that even constant channels
+            violate.
 
         Notes
         -----
-        A channel that is private up to a solver's tolerances is only rounded; for others a linear program is solved,
-        whose largest row is within 1e-3 of the smallest possible. If it takes longer than 20 s, the channel is repaired
-        column by column, which moves more; a note states it. Theory: docs, "Repair".
+        A channel that is private up to a solver's tolerances is only rounded; for others a linear
+        program is solved, whose largest row is within 1e-3 of the smallest possible. If it takes
+        longer than 20 s, the channel is repaired column by column, which moves more; a note states
+        it. Theory: docs, "Repair".
 
         Examples
         --------
@@ -190,9 +211,15 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     @property
     def odds(self) -> Fraction | None:
-        """Largest ratio of the probabilities of a report under two inputs, exactly; None if it is unbounded."""
-        ratios = [(int(column.max()), int(column.min())) for column in self.counts.T if column.any()]
-        return max(Fraction(*pair) for pair in ratios) if all(least for _, least in ratios) else None
+        """Largest ratio of the probabilities of a report under two inputs, exactly; None if it is
+        unbounded.
+        """
+        ratios = [
+            (int(column.max()), int(column.min())) for column in self.counts.T if column.any()
+        ]
+        return (
+            max(Fraction(*pair) for pair in ratios) if all(least for _, least in ratios) else None
+        )
 
     @property
     def randomizer(self) -> Mechanism:
@@ -205,13 +232,22 @@ class Mechanism(AdversaryMeasures, HasFacts):
         return LabelCodec(self)
 
     def audit(self, privacy: Any = None) -> Audit:
-        """Recompute the privacy of the integer masses in exact arithmetic, or check a claim; see `ldpopt.audit`."""
+        """Recompute the privacy of the integer masses in exact arithmetic, or check a claim; see
+        `ldpopt.audit`.
+        """
         return audit(self, privacy)
 
     def sample(
-        self, x: Any, *, rng: sampling.Random = None, key: Any = None, id: Any = None, question: str = ""
+        self,
+        x: Any,
+        *,
+        rng: sampling.Random = None,
+        key: Any = None,
+        id: Any = None,
+        question: str = "",
     ) -> Any:
-        """Draw one report for each answer, with exactly the certified masses: one word and one comparison a draw.
+        """Draw one report for each answer, with exactly the certified masses: one word and one
+        comparison a draw.
 
         Parameters
         ----------
@@ -220,8 +256,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
         rng : numpy.random.Generator, SeedSequence or int, optional
             Makes the draws repeatable; default: the operating system's generator.
         key : SecretKey or bytes, optional
-            Makes the draws repeatable person by person: the same key, id, question and answer give the same report.
-            Default: none.
+            Makes the draws repeatable person by person: the same key, id, question and answer give
+            the same report. Default: none.
         id : sequence of str or int, shape (N,), optional
             Distinct id of each person, with ``key``.
         question : str
@@ -235,9 +271,11 @@ class Mechanism(AdversaryMeasures, HasFacts):
         Raises
         ------
         StatementError
-            If an answer is not among the inputs, or ids are missing, repeated, or not as many as the answers.
+            If an answer is not among the inputs, or ids are missing, repeated, or not as many as
+            the answers.
         """
-        answers, keyed = codes(x, self.inputs, "answer"), Keyed.read(key, id, rng)
+        answers = codes(x, self.inputs, "answer")
+        keyed = Keyed.read(key, id, rng)
         source = rng if keyed is None else keyed.draws(question, len(answers))
         reports: NDArray[Any] = label_array(self.outputs)[self.codec.draw(answers, source)]
         return reports if not is_series(x) else type(x)(reports, index=x.index, name=x.name)
@@ -254,34 +292,39 @@ class Mechanism(AdversaryMeasures, HasFacts):
         missing_answer: Hashable | None = None,
         again: bool = False,
     ) -> Any:
-        """Replace the answers in columns of a dataframe by reports; all other columns are copied unprotected.
+        """Replace the answers in columns of a dataframe by reports; all other columns are copied
+        unprotected.
 
-        `ldpopt privatize` does the same for CSV and Parquet files of any size; from one seed the reports are the same.
+        `ldpopt privatize` does the same for CSV and Parquet files of any size; from one seed the
+        reports are the same.
 
         Parameters
         ----------
         table : dataframe of pandas, polars, pyarrow or Dask, or sequence of labels
-            One row for each person. A table of Dask is replaced lazily and needs a key or a seed, so that the reports
-            are the same whenever it is computed. A list or Series of answers, without ``columns``, is passed to
-            `sample`.
+            One row for each person. A table of Dask is replaced lazily and needs a key or a seed,
+            so that the reports are the same whenever it is computed. A list or Series of answers,
+            without ``columns``, is passed to `sample`.
         columns : label or list of labels, optional
-            Columns of answers of a dataframe. They are drawn independently: a person's budgets add up.
+            Columns of answers of a dataframe. They are drawn independently: a person's budgets add
+            up.
         rng : numpy.random.Generator, SeedSequence or int, optional
-            As in `sample`; several columns, and the partitions of Dask, draw from spawned generators.
+            As in `sample`; several columns, and the partitions of Dask, draw from spawned
+            generators.
         key : SecretKey or bytes, optional
-            Makes the draws repeatable person by person: the same key, id, column and answer give the same report, in
-            every table and on every machine. The key must stay secret. A report that changes from one survey to
-            another proves that the answer changed; a second layer without a key (``again``) hides it. Default: none.
+            Makes the draws repeatable person by person: the same key, id, column and answer give
+            the same report, in every table and on every machine. The key must stay secret. A report
+            that changes from one survey to another proves that the answer changed; a second layer
+            without a key (``again``) hides it. Default: none.
         id : label, optional
             Column of the ids, distinct texts or whole numbers, with ``key``.
         missing : {"refuse", "leave_out"}
-            What is done with a missing answer: refused, or left missing in the reports, which shows who did not answer.
-            Default: ``"refuse"``.
+            What is done with a missing answer: refused, or left missing in the reports, which shows
+            who did not answer. Default: ``"refuse"``.
         missing_answer : hashable, optional
             The input that stands for a missing answer; default: none.
         again : bool
-            Whether columns that are reports already, by the origin of their table, may be privatized once more;
-            default: ``False``.
+            Whether columns that are reports already, by the origin of their table, may be
+            privatized once more; default: ``False``.
 
         Returns
         -------
@@ -291,15 +334,18 @@ class Mechanism(AdversaryMeasures, HasFacts):
         Raises
         ------
         StatementError
-            If a column is unknown or has reports already (a table of pyarrow from a Parquet file records it), an entry
-            is not among the inputs, or an answer is missing and ``missing="refuse"``.
+            If a column is unknown or has reports already (a table of pyarrow from a Parquet file
+            records it), an entry is not among the inputs, or an answer is missing and
+            ``missing="refuse"``.
         """
         if columns is None:
             if hasattr(table, "columns"):
                 do = 'name them: privatize(table, "question")'
                 raise StatementError("the columns of the answers are missing", do=do)
             if missing != "refuse" or missing_answer is not None:
-                raise StatementError("missing answers are for columns of a table", do='pass a table, and "question"')
+                raise StatementError(
+                    "missing answers are for columns of a table", do='pass a table, and "question"'
+                )
             return self.sample(table, rng=rng, key=key, id=id)
         names = list(columns) if isinstance(columns, list) else [columns]
         questions = dict.fromkeys(names, Question(self, missing, missing_answer))
@@ -324,7 +370,9 @@ class Mechanism(AdversaryMeasures, HasFacts):
         return float(read_prior(prior, self.inputs)[0] @ (matrix * self.channel).sum(axis=1))
 
     def posterior(self, prior: Any) -> Float:
-        r"""Posterior probabilities :math:`\Pr(x \mid y)`, shape ``(m, n)``; nan in the row of an impossible report."""
+        r"""Posterior probabilities :math:`\Pr(x \mid y)`, shape ``(m, n)``; nan in the row of an
+        impossible report.
+        """
         joint = read_prior(prior, self.inputs)[0][:, None] * self.channel
         with np.errstate(invalid="ignore"):
             return np.asarray((joint / joint.sum(axis=0)).T)
@@ -332,8 +380,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
     def then(self, other: Mechanism) -> Mechanism:
         """Post-process: use the reports as inputs of another channel.
 
-        The product is rounded to the grid of ``2**-53``: a positive mass stays positive, and epsilon changes by about
-        ``2**-53`` over the smallest entry.
+        The product is rounded to the grid of ``2**-53``: a positive mass stays positive, and
+        epsilon changes by about ``2**-53`` over the smallest entry.
 
         Raises
         ------
@@ -343,18 +391,24 @@ class Mechanism(AdversaryMeasures, HasFacts):
         require_kind(other, Mechanism, "then()")
         product = self.counts.astype(object) @ other.counts_after(self).astype(object)
         square = Fraction(1, self.denominator**2)
-        counts = sampling.round_rows(np.array([[float(v * square) for v in row] for row in product]))
+        counts = sampling.round_rows(
+            np.array([[float(v * square) for v in row] for row in product])
+        )
         lost = (counts == 0) & np.asarray(product > 0, dtype=bool)
         counts = counts + lost
         counts[np.arange(len(counts)), counts.argmax(axis=1)] -= lost.sum(axis=1)
         return Mechanism(counts / self.denominator, self.inputs, other.outputs)
 
     def counts_after(self, first: Mechanism) -> NDArray[np.int64]:
-        """Masses, shape (k, m), with a row for each of the k outputs of another mechanism, which are inputs here."""
+        """Masses, shape (k, m), with a row for each of the k outputs of another mechanism, which
+        are inputs here.
+        """
         if set(first.outputs) - set(self.inputs):
             missing = next(label for label in first.outputs if label not in set(self.inputs))
             what = f"output {missing!r} is not an input of the next channel"
-            raise MechanismError(what, do="relabel the outputs, or give the next channel an input for each of them")
+            raise MechanismError(
+                what, do="relabel the outputs, or give the next channel an input for each of them"
+            )
         return self.counts[codes(list(first.outputs), self.inputs, "output")]
 
     def to_frame(self) -> optional.pandas.DataFrame:
@@ -373,7 +427,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
         return {**labels, "channel": self.channel.tolist()}
 
     def save(self, path: str | os.PathLike[str], *, title: str = "", privacy: Any = None) -> None:
-        """Write labels, channel and origin as JSON, atomically; every float reads back as the same float.
+        """Write labels, channel and origin as JSON, atomically; every float reads back as the same
+        float.
 
         Parameters
         ----------
@@ -395,7 +450,8 @@ class Mechanism(AdversaryMeasures, HasFacts):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Mechanism:
-        """Read a file of `save`, of ``ldpopt solve MODEL -o FILE`` or of ``ldpopt design MODEL -o FILE``.
+        """Read a file of `save`, of ``ldpopt solve MODEL -o FILE`` or of ``ldpopt design MODEL -o
+        FILE``.
 
         Raises
         ------

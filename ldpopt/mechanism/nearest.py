@@ -1,6 +1,7 @@
 r"""The private channel that is nearest to a given one, by linear programs.
 
-.. math:: \min_P \; \max_x T_x + \frac{w}{n} \sum_x T_x, \qquad T_x = \sum_y \max(P(x, y) - C(x, y), 0)
+.. math:: \min_P \; \max_x T_x + \frac{w}{n} \sum_x T_x,
+          \qquad T_x = \sum_y \max(P(x, y) - C(x, y), 0)
 """
 
 from collections.abc import Hashable, Sequence
@@ -11,16 +12,27 @@ import numpy as np
 from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 from ldpopt.foundation.rows import RowBlock
-from ldpopt.mechanism.rounding import ChannelAudit, Rounded, largest_move, no_private_channel, round_private
+from ldpopt.mechanism.rounding import (
+    ChannelAudit,
+    Rounded,
+    largest_move,
+    no_private_channel,
+    round_private,
+)
 from ldpopt.privacy import Ties
 
 AVERAGE_WEIGHT = 1e-3  # weight of the average total variation beside the largest
-SMALL_MOVE = 1e-6  # a rounding that moves at most this mass is accepted: the channel was private up to tolerances
+# a rounding that moves at most this mass is accepted: the channel was private up to tolerances
+SMALL_MOVE = 1e-6
 MAX_SECONDS = 20.0  # time for the linear programs; a channel of 30 answers takes .2 to 5 s
 
 
 def nearest_private(
-    given: Float, privacy: Any, inputs: Sequence[Hashable], outputs: Sequence[Hashable], audit: ChannelAudit
+    given: Float,
+    privacy: Any,
+    inputs: Sequence[Hashable],
+    outputs: Sequence[Hashable],
+    audit: ChannelAudit,
 ) -> tuple[Rounded, tuple[str, ...]]:
     """The nearest private rounding of a row-stochastic channel, (n, m), and notes on its cost."""
     ties = privacy.ties(inputs, outputs)
@@ -30,51 +42,75 @@ def nearest_private(
     notes, given = [], np.maximum(given, 0.0)
     given = given / given.sum(axis=1, keepdims=True)
     if best.moved > SMALL_MOVE:
-        found, is_finished = _Program(given, privacy, ties, inputs).solved(Deadline.after(MAX_SECONDS))
+        found, is_finished = _Program(given, privacy, ties, inputs).solved(
+            Deadline.after(MAX_SECONDS)
+        )
         if not is_finished:
-            notes.append(f"a nearer channel may exist: the linear program was not solved within {MAX_SECONDS:g} s")
+            notes.append(
+                "a nearer channel may exist: the linear program was not solved within "
+                f"{MAX_SECONDS:g} s"
+            )
         other = None if found is None else round_private(found, ties, audit)[0]
         if other is not None and (moved := largest_move(other.channel, given)) < best.moved:
             best = Rounded(other.channel, other.audit, moved)
     average = float(np.maximum(best.channel - given, 0).sum(axis=1).mean())
-    cost = f"at most {best.moved:.3g} of a row's probability moved (total variation), {average:.3g} on average"
+    cost = (
+        f"at most {best.moved:.3g} of a row's probability moved (total variation), "
+        f"{average:.3g} on average"
+    )
     return best, (*notes, cost)
 
 
 class _Program:
-    """Variables: entries P, (n, m), their excesses over the given ones, (n, m), column minima, (m,), largest row."""
+    """Variables: entries P, (n, m), their excesses over the given ones, (n, m), column minima,
+    (m,), largest row.
+    """
 
-    def __init__(self, given: Float, privacy: Any, ties: Ties | None, inputs: Sequence[Hashable]) -> None:
+    def __init__(
+        self, given: Float, privacy: Any, ties: Ties | None, inputs: Sequence[Hashable]
+    ) -> None:
         self.given, self.privacy, self.ties, self.inputs = given, privacy, ties, inputs
         self.shape = given.shape
 
     def solved(self, deadline: Deadline) -> tuple[Float | None, bool]:
-        """The nearest channel up to the solver's tolerances or that of the last relaxation; whether it is final."""
+        """The nearest channel up to the solver's tolerances or that of the last relaxation; whether
+        it is final.
+        """
         from scipy.optimize import linprog
         from scipy.sparse import vstack
 
-        (n, m), size, solve = self.shape, self.given.size, cast(Any, linprog)
+        n, m = self.shape
+        size = self.given.size
+        solve = cast(Any, linprog)
         identity = np.arange(size)
         distance = self._rows(size, (identity, identity, 1.0), (identity, size + identity, -1.0))
-        largest = self._rows(n, (identity // m, size + identity, 1.0), (np.arange(n), 2 * size + m, -1.0))
+        largest = self._rows(
+            n, (identity // m, size + identity, 1.0), (np.arange(n), 2 * size + m, -1.0)
+        )
         blocks = [(distance, self.given.reshape(-1)), (largest, np.zeros(n)), *self._privacy_rows()]
         sums = self._rows(n, (identity // m, identity, 1.0))
         cost = np.zeros(sums.shape[1])
-        cost[size : 2 * size], cost[-1] = AVERAGE_WEIGHT / n, 1.0
+        cost[size : 2 * size] = AVERAGE_WEIGHT / n
+        cost[-1] = 1.0
         upper = np.full(len(cost), np.inf)
         if self.ties is not None:
             upper[:size] = np.where(self.ties.allowed(m).reshape(-1), np.inf, 0.0)
         bounds = np.stack([np.zeros(len(cost)), upper], axis=1)
         channel = None
         while not deadline.is_over:
-            rows, sides = vstack([rows for rows, _ in blocks]), np.concatenate([side for _, side in blocks])
+            rows, sides = (
+                vstack([rows for rows, _ in blocks]),
+                np.concatenate([side for _, side in blocks]),
+            )
             how: Any = {"method": "highs", "options": {"time_limit": deadline.left}}
             found = solve(cost, rows, sides, sums, np.ones(n), bounds, **how)
             if found.status != 0:
                 break
             channel = np.maximum(found.x[:size].reshape(n, m), 0.0)
             channel /= channel.sum(axis=1, keepdims=True)
-            violated = self.privacy.separate(channel, self.inputs) if self.privacy.is_separated else None
+            violated = (
+                self.privacy.separate(channel, self.inputs) if self.privacy.is_separated else None
+            )
             if violated is None:
                 return channel, True
             blocks += self._of_block(violated)
@@ -87,26 +123,41 @@ class _Program:
             return self._of_block(self.privacy.rows(self.inputs, m))
         if not ties.is_compact:
             return self._of_block(ties.rows(m))
-        tied, capped = np.flatnonzero(ties.tied_outputs(m)), np.flatnonzero(ties.capped_inputs())
+        tied = np.flatnonzero(ties.tied_outputs(m))
+        capped = np.flatnonzero(ties.capped_inputs())
         minimum = 2 * self.given.size
         y, x = (part.reshape(-1) for part in np.meshgrid(tied, np.arange(n)))
-        below = self._rows(len(x), (np.arange(len(x)), minimum + y, 1.0), (np.arange(len(x)), x * m + y, -1.0))
+        below = self._rows(
+            len(x), (np.arange(len(x)), minimum + y, 1.0), (np.arange(len(x)), x * m + y, -1.0)
+        )
         y, x = (part.reshape(-1) for part in np.meshgrid(tied, capped))
         b = float(ties.ratio(up=False))
-        above = self._rows(len(x), (np.arange(len(x)), x * m + y, b), (np.arange(len(x)), minimum + y, -1.0))
+        above = self._rows(
+            len(x), (np.arange(len(x)), x * m + y, b), (np.arange(len(x)), minimum + y, -1.0)
+        )
         return [(below, np.zeros(below.shape[0])), (above, np.full(len(x), b * ties.delta))]
 
     def _of_block(self, block: RowBlock) -> list[tuple[Any, Float]]:
         """Rows over the entries as upper bounds."""
-        rows = self._rows(len(block), (block.row, block.x * self.shape[1] + block.y, block.coefficient))
-        upper, lower = np.isfinite(block.upper), np.isfinite(block.lower)
-        return [(rows[np.flatnonzero(upper)], block.upper[upper]), (-rows[np.flatnonzero(lower)], -block.lower[lower])]
+        rows = self._rows(
+            len(block), (block.row, block.x * self.shape[1] + block.y, block.coefficient)
+        )
+        upper = np.isfinite(block.upper)
+        lower = np.isfinite(block.lower)
+        return [
+            (rows[np.flatnonzero(upper)], block.upper[upper]),
+            (-rows[np.flatnonzero(lower)], -block.lower[lower]),
+        ]
 
     def _rows(self, count: int, *terms: tuple[Any, Any, Any]) -> Any:
-        """A sparse matrix of some rows over all variables from triplets (row, variable, coefficient)."""
+        """A sparse matrix of some rows over all variables from triplets (row, variable,
+        coefficient).
+        """
         from scipy.sparse import csr_array
 
         parts = [np.broadcast_arrays(*term) for term in terms]
-        row, column, value = (np.concatenate([part[k] for part in parts] or [np.zeros(0)]) for k in range(3))
+        row, column, value = (
+            np.concatenate([part[k] for part in parts] or [np.zeros(0)]) for k in range(3)
+        )
         width = 2 * self.given.size + self.shape[1] + 1
         return csr_array((value, (row.astype(int), column.astype(int))), shape=(count, width))

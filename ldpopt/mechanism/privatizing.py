@@ -34,14 +34,19 @@ def privatize_frame(
     """Replace columns of a dataframe by reports; see `Mechanism.privatize`."""
     if is_partitioned(table):
         return _privatize_partitions(table, questions, rng, keyed, one_question)
-    frame, before, read = as_frame(table), origin_of_table(table), columns_of_answers(questions)
+    frame = as_frame(table)
+    before = origin_of_table(table)
+    read = columns_of_answers(questions)
     if not again:
         require_raw(before, read, frame.columns, "the table")
     _require_other_column(keyed, read)
     ids = [] if keyed is None else ids_of(column_of(frame, keyed.id), f"column {keyed.id!r}")
     streams = _streams(rng, questions, one_question)
-    records, drawn = _Records(len(frame), keyed, ids, one_question, streams[-1]), {}
-    for position, ((column, question), stream) in enumerate(zip(questions.items(), streams, strict=False)):
+    records = _Records(len(frame), keyed, ids, one_question, streams[-1])
+    drawn = {}
+    for position, ((column, question), stream) in enumerate(
+        zip(questions.items(), streams, strict=False)
+    ):
         parts = question.parts or {column: question}
         codes = question.combine(_answers_in(frame, name, part) for name, part in parts.items())
         codes, source = records.prepare(position, text_of(column), question, codes, stream)
@@ -52,7 +57,9 @@ def privatize_frame(
         raise StatementError(what, do="rename this column: the reports get its name")
     frame = frame.drop([name for name in read if name not in questions])
     reports = with_labels(frame, drawn)
-    return with_origin(reports, lambda: origin_of_reports(questions, keep, keyed, one_question, before))
+    return with_origin(
+        reports, lambda: origin_of_reports(questions, keep, keyed, one_question, before)
+    )
 
 
 def _answers_in(frame: Any, column: Any, question: Question) -> Codes:
@@ -66,11 +73,17 @@ def _answers_in(frame: Any, column: Any, question: Question) -> Codes:
 
 def columns_of_answers(questions: Mapping[Any, Question]) -> list[Any]:
     """The columns that are read: those of the questions, or of the parts of a joint one."""
-    return [name for column, question in questions.items() for name in (question.parts or (column,))]
+    return [
+        name for column, question in questions.items() for name in (question.parts or (column,))
+    ]
 
 
-def _streams(rng: Random, questions: Mapping[Any, Question], one_question: OneQuestion | None) -> list[Random]:
-    """Return independent sources of the draws for each question, and one more for the question of each person."""
+def _streams(
+    rng: Random, questions: Mapping[Any, Question], one_question: OneQuestion | None
+) -> list[Random]:
+    """Return independent sources of the draws for each question, and one more for the question of
+    each person.
+    """
     found = generators(rng, len(questions) + (one_question is not None))
     return found if one_question is not None else [*found, None]
 
@@ -78,37 +91,64 @@ def _streams(rng: Random, questions: Mapping[Any, Question], one_question: OneQu
 def _require_other_column(keyed: Keyed | None, columns: Sequence[Any]) -> None:
     """Refuse a column of answers as ids."""
     if keyed is not None and keyed.id in columns:
-        raise StatementError(f"column {keyed.id!r} has answers, not ids", do="name the column of the ids")
+        raise StatementError(
+            f"column {keyed.id!r} has answers, not ids", do="name the column of the ids"
+        )
 
 
 class _Records:
-    """Records of a table or batch: their ids if draws are keyed, and each person's question if one is drawn."""
+    """Records of a table or batch: their ids if draws are keyed, and each person's question if one
+    is drawn.
+    """
 
     def __init__(
-        self, size: int, keyed: Keyed | None, ids: list[bytes], one_question: OneQuestion | None, rng: Random
+        self,
+        size: int,
+        keyed: Keyed | None,
+        ids: list[bytes],
+        one_question: OneQuestion | None,
+        rng: Random,
     ) -> None:
         self._keyed, self._ids, self._one_question = keyed, ids, one_question
-        self._positions = None if one_question is None else one_question.draw(size, self._source("", rng))
+        self._positions = (
+            None if one_question is None else one_question.draw(size, self._source("", rng))
+        )
 
     def _source(self, name: str, rng: Random) -> Draws:
         """The source of the draws for a question: keyed by the ids, or the generator."""
         return rng if self._keyed is None else KeyedDraws(self._keyed.key, name, self._ids)
 
-    def prepare(self, position: int, name: str, question: Question, codes: Codes, rng: Random) -> tuple[Codes, Draws]:
+    def prepare(
+        self, position: int, name: str, question: Question, codes: Codes, rng: Random
+    ) -> tuple[Codes, Draws]:
         """Return the answers that are randomized for a question, and the source of their draws."""
         source = self._source(name, rng)
         if self._one_question is not None:
-            codes = self._one_question.answers(codes, self._positions == position, len(question.inputs), source)
+            codes = self._one_question.answers(
+                codes, self._positions == position, len(question.inputs), source
+            )
         return codes, source
 
 
 def _privatize_partitions(
-    table: Any, questions: Mapping[Any, Question], rng: Random, keyed: Keyed | None, one_question: OneQuestion | None
+    table: Any,
+    questions: Mapping[Any, Question],
+    rng: Random,
+    keyed: Keyed | None,
+    one_question: OneQuestion | None,
 ) -> Any:
-    """Replace columns of a dataframe of Dask lazily, so that a second computation gives the same reports."""
+    """Replace columns of a dataframe of Dask lazily, so that a second computation gives the same
+    reports.
+    """
     if keyed is None and rng is None:
-        what = "a table of Dask is computed again whenever it is needed, and each time other reports would be drawn"
-        do = "pass key= and id=, which give each person the same report again; or use ldpopt.privatize_folder once"
+        what = (
+            "a table of Dask is computed again whenever it is needed, and each time other "
+            "reports would be drawn"
+        )
+        do = (
+            "pass key= and id=, which give each person the same report again; or use "
+            "ldpopt.privatize_folder once"
+        )
         raise StatementError(what, do=do)
     seed = None if rng is None else seed_of(rng)
     task = partial(_privatize_partition, dict(questions), seed, keyed, one_question)
@@ -116,13 +156,23 @@ def _privatize_partitions(
 
 
 def _privatize_partition(
-    questions: dict[Any, Question], seed: Any, keyed: Keyed | None, one: OneQuestion | None, part: Any, number: int
+    questions: dict[Any, Question],
+    seed: Any,
+    keyed: Keyed | None,
+    one: OneQuestion | None,
+    part: Any,
+    number: int,
 ) -> Any:
     """Draw the reports of one partition of a dataframe."""
-    reports = privatize_frame(part, questions, None if seed is None else child_seed(seed, number), keyed, one)
-    # A column that may have missing reports has the same type in all partitions, whether or not some are missing.
+    reports = privatize_frame(
+        part, questions, None if seed is None else child_seed(seed, number), keyed, one
+    )
+    # A column that may have missing reports has the same type in all partitions, whether or not
+    # some are missing.
     may_miss = one is not None and not one.fake_data
-    left_out = [column for column, asked in questions.items() if may_miss or asked.missing == "leave_out"]
+    left_out = [
+        column for column, asked in questions.items() if may_miss or asked.missing == "leave_out"
+    ]
     return reports.astype(dict.fromkeys(left_out, object))
 
 
@@ -138,38 +188,61 @@ def privatize_file(
     again: bool = False,
     announce: Callable[[Sequence[str]], None] | None = None,
 ) -> int:
-    """Write the reports of a file of answers, in batches, whole or not at all; return the number of rows."""
-    # As `Survey.privatize_file`; - is stdin or stdout. announce gets the dropped columns, before anything is written.
-    name, output, rows = os.fspath(source), os.fspath(target), 0
+    """Write the reports of a file of answers, in batches, whole or not at all; return the number of
+    rows.
+    """
+    # As `Survey.privatize_file`; - is stdin or stdout. announce gets the dropped columns, before
+    # anything is written.
+    name = os.fspath(source)
+    output = os.fspath(target)
+    rows = 0
     kind_of(output)
     require_other_file(name, output)
     read = columns_of_answers(questions)
     twice = [column for column in keep if column in read or column in questions]
     if twice:
-        raise ModelFileError(f"column {twice[0]!r} would be kept and protected", do="do not keep this column")
+        raise ModelFileError(
+            f"column {twice[0]!r} would be kept and protected", do="do not keep this column"
+        )
     _require_other_column(keyed, read)
     copied = [*keep, *([] if keyed is None or keyed.id in keep else [keyed.id])]
     before = read_origin(name)
     with reading(name) as table:
         if not again:
             require_raw(before, read, table.columns, name)
-        places, others = [[position_of(table, column) for column in columns] for columns in (read, copied)]
+        places, others = [
+            [position_of(table, column) for column in columns] for columns in (read, copied)
+        ]
         streams = _streams(rng, questions, one_question)
         drawn = zip(questions.items(), streams, strict=False)
-        columns = [_Column.of(table, column, question, stream) for (column, question), stream in drawn]
-        own = zip(table.fields([position_of(table, column.reads[0].name) for column in columns]), columns, strict=True)
-        fields = [field.with_name(column.name).with_type(column.labels.type) for field, column in own]
+        columns = [
+            _Column.of(table, column, question, stream) for (column, question), stream in drawn
+        ]
+        own = zip(
+            table.fields([position_of(table, column.reads[0].name) for column in columns]),
+            columns,
+            strict=True,
+        )
+        fields = [
+            field.with_name(column.name).with_type(column.labels.type) for field, column in own
+        ]
         ids = None if keyed is None else Ids(f"{name}, column {keyed.id}", table.first_row)
         if announce is not None:
             announce([column for column in table.columns if column not in (*read, *copied)])
         origin = origin_of_reports(questions, keep, keyed, one_question, before)
         with writing(output, [*fields, *table.fields(others[: len(keep)])], origin) as write:
             for batch in table.batches(places, others):
-                first, rest = table.first_row + rows, batch[len(read) :]
+                first = table.first_row + rows
+                rest = batch[len(read) :]
                 answers = iter(batch)
-                names = [] if keyed is None or ids is None else ids.take(rest[copied.index(keyed.id)])
+                names = (
+                    [] if keyed is None or ids is None else ids.take(rest[copied.index(keyed.id)])
+                )
                 records = _Records(len(batch[0]), keyed, names, one_question, streams[-1])
-                reports = [column.reports(answers, first, records, place) for place, column in enumerate(columns)]
+                reports = [
+                    column.reports(answers, first, records, place)
+                    for place, column in enumerate(columns)
+                ]
                 if not any(column.is_missing for column in columns):
                     write([*reports, *rest[: len(keep)]])
                 rows += len(batch[0])
@@ -214,16 +287,25 @@ class _Column:
     @classmethod
     def of(cls, table: Rows, name: str, question: Question, rng: Random) -> _Column:
         """Find the columns of the answers."""
-        reads = [_Answers.of(table, column, part) for column, part in (question.parts or {name: question}).items()]
-        return cls(question, name, reads, question.randomizer.codec.labels(reads[0].coder.as_text), rng)
+        reads = [
+            _Answers.of(table, column, part)
+            for column, part in (question.parts or {name: question}).items()
+        ]
+        return cls(
+            question, name, reads, question.randomizer.codec.labels(reads[0].coder.as_text), rng
+        )
 
     @property
     def is_missing(self) -> bool:
         """Whether answers are missing that must not be."""
         return any(part.missing.count for part in self.reads)
 
-    def reports(self, answers: Iterator[pa.Array], first_row: int, records: _Records, position: int) -> Any:
-        """Draw the reports of a batch as a column from the next of its columns; None if answers are missing."""
+    def reports(
+        self, answers: Iterator[pa.Array], first_row: int, records: _Records, position: int
+    ) -> Any:
+        """Draw the reports of a batch as a column from the next of its columns; None if answers are
+        missing.
+        """
         codes = self.question.combine(part.codes(next(answers), first_row) for part in self.reads)
         if self.is_missing:
             return None

@@ -1,7 +1,8 @@
-r"""Questions: what draws the reports of a column, how missing answers are treated, and whether all persons report.
+r"""Questions: what draws the reports of a column, how missing answers are treated, and whether all
+persons report.
 
-If one of ``d`` questions is drawn for each person, and the others get reports of uniform answers (fake data), those of
-a column are distributed as
+If one of ``d`` questions is drawn for each person, and the others get reports of uniform answers
+(fake data), those of a column are distributed as
 
 .. math:: \frac{1}{d} P(y \mid x) + \Big( 1 - \frac{1}{d} \Big) \frac{1}{n} \sum_{x'} P(y \mid x') .
 """
@@ -26,9 +27,11 @@ from ldpopt.tables.coding import MISSING, TREATMENTS, Coder, Codes, Missing, Mis
 if TYPE_CHECKING:
     from ldpopt.mechanism.codec import Randomizer
 
-MOST = 2048  # largest number of questions, and of answers to one: a product with 53 bits fits into 64
+# largest number of questions, and of answers to one: a product with 53 bits fits into 64
+MOST = 2048
 QUESTION_DRAW = hashlib.sha256(b"ldpopt: which question is asked").hexdigest()
-# Used in place of a mechanism's digest, so that these keyed draws are independent of those of the reports
+# Used in place of a mechanism's digest, so that these keyed draws are independent of those of the
+# reports
 FAKE_ANSWER = hashlib.sha256(b"ldpopt: an answer that nobody gave").hexdigest()
 
 
@@ -39,10 +42,11 @@ class Question:
     Parameters
     ----------
     source : Mechanism, design or Workload
-        Draws the reports; its inputs are the possible answers. Of a workload, a joint report is drawn by the survey.
+        Draws the reports; its inputs are the possible answers. Of a workload, a joint report is
+        drawn by the survey.
     missing : {"refuse", "leave_out"}
-        What is done with a missing answer: refused, or left empty in the reports, which shows who did not answer.
-        Default: ``"refuse"``.
+        What is done with a missing answer: refused, or left empty in the reports, which shows who
+        did not answer. Default: ``"refuse"``.
     missing_answer : hashable, optional
         The input that stands for a missing answer; default: none.
     """
@@ -54,7 +58,10 @@ class Question:
     def __post_init__(self) -> None:
         require_choice(self.missing, TREATMENTS, "missing")
         if self.missing_answer is not None and self.missing_code is None:
-            what = f"the missing answer {short_repr(self.missing_answer)} is not an input of the mechanism"
+            what = (
+                f"the missing answer {short_repr(self.missing_answer)} is not an input of "
+                "the mechanism"
+            )
             raise StatementError(what, do=nearest(self.missing_answer, self.inputs))
 
     @property
@@ -94,7 +101,9 @@ class Question:
         return self.randomizer.audit().epsilon
 
     def fill_missing(self, codes: Codes, missing: MissingAnswers, first_row: int = 0) -> Codes:
-        """Replace missing answers by `missing_answer`; those that are to be refused are counted in ``missing``."""
+        """Replace missing answers by `missing_answer`; those that are to be refused are counted in
+        ``missing``.
+        """
         code = self.missing_code
         if code is not None:
             return np.where(codes == MISSING, code, codes)
@@ -104,16 +113,21 @@ class Question:
 
     @property
     def missing_code(self) -> int | None:
-        """Position of `missing_answer` among the inputs, by the label or else by its text; None if there is none."""
+        """Position of `missing_answer` among the inputs, by the label or else by its text; None if
+        there is none.
+        """
         if self.missing_answer is None:
             return None
         if self.missing_answer in self.inputs:
             return self.inputs.index(self.missing_answer)
-        names, text = list(map(text_of, self.inputs)), text_of(self.missing_answer)
+        names = list(map(text_of, self.inputs))
+        text = text_of(self.missing_answer)
         return names.index(text) if text in names else None
 
     def missing_place(self, names: Sequence[Hashable]) -> int | None:
-        """Position among estimated numbers of the share of `missing_answer`, if it is not another answer as well."""
+        """Position among estimated numbers of the share of `missing_answer`, if it is not another
+        answer as well.
+        """
         code = self.missing_code
         if code is None or len(self.inputs) < 3 or self.inputs[code] not in names:
             return None
@@ -122,7 +136,9 @@ class Question:
 
 @dataclass(frozen=True)
 class OneQuestion:
-    """One of ``count`` questions for each person; the others get no report, or with ``fake_data`` a random one."""
+    """One of ``count`` questions for each person; the others get no report, or with ``fake_data`` a
+    random one.
+    """
 
     count: int
     fake_data: bool
@@ -137,25 +153,35 @@ class OneQuestion:
         return _uniform(self.count, size, source, QUESTION_DRAW)
 
     def answers(self, codes: Codes, is_drawn: Any, inputs: int, source: Draws) -> Codes:
-        """Keep the answers of those for whom the question was drawn; the others' become missing, or random ones."""
+        """Keep the answers of those for whom the question was drawn; the others' become missing, or
+        random ones.
+        """
         if not self.fake_data:
             return np.where(is_drawn, codes, MISSING)
         if inputs > MOST:
-            raise StatementError(f"fake answers are of at most {MOST} labels, not {inputs}", do="split the budget")
+            raise StatementError(
+                f"fake answers are of at most {MOST} labels, not {inputs}", do="split the budget"
+            )
         return np.where(is_drawn, codes, _uniform(inputs, len(codes), source, FAKE_ANSWER))
 
     def randomizer(self, mechanism: Any) -> Any:
-        """Return the channel from the answer to the report in the column: with fake data, a mixture."""
+        """Return the channel from the answer to the report in the column: with fake data, a
+        mixture.
+        """
         if not self.fake_data:
             return mechanism
         channel = mechanism.counts / mechanism.denominator
         share = 1 / self.count
         mixed = share * channel + (1 - share) * channel.mean(axis=0)
-        return type(mechanism)(mixed / mixed.sum(axis=1, keepdims=True), mechanism.inputs, mechanism.outputs)
+        return type(mechanism)(
+            mixed / mixed.sum(axis=1, keepdims=True), mechanism.inputs, mechanism.outputs
+        )
 
 
 def _uniform(count: int, size: int, source: Draws, purpose: str) -> Codes:
-    """Draw numbers below ``count``, uniform up to ``2**-53``; privacy does not depend on their distribution."""
+    """Draw numbers below ``count``, uniform up to ``2**-53``; privacy does not depend on their
+    distribution.
+    """
     if isinstance(source, KeyedDraws):
         words = source.words(purpose, np.zeros(size, dtype=np.int64))
     else:

@@ -1,4 +1,6 @@
-"""From any float channel, as solvers return it, to an exactly private mechanism on the grid of ``2**-53``."""
+"""From any float channel, as solvers return it, to an exactly private mechanism on the grid of
+``2**-53``.
+"""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -22,7 +24,8 @@ class Repaired:
 
     mechanism: Mechanism  # its channel equals its integer masses over 2**53, float by float
     audit: Audit  # the notion's verdict, "certified"
-    moved: float  # largest probability mass that moved in a row (total variation), from forbidden reports too
+    # largest probability mass that moved in a row (total variation), from forbidden reports too
+    moved: float
 
 
 def repair(
@@ -33,10 +36,11 @@ def repair(
     outputs: Sequence[Hashable] | None = None,
     ties: Ties | None = None,
 ) -> Repaired:
-    """Round a channel, (n, m), to integer masses that are private for the real ``e**epsilon``, moving little.
+    """Round a channel, (n, m), to integer masses that are private for the real ``e**epsilon``,
+    moving little.
 
-    The arguments are those of `Mechanism.private`, which also looks for the nearest private channel. ``ties`` are the
-    notion's, if they are known. Theory: docs, "Repair".
+    The arguments are those of `Mechanism.private`, which also looks for the nearest private
+    channel. ``ties`` are the notion's, if they are known. Theory: docs, "Repair".
     """
     require_notion(privacy)
     values, names, reports = read_channel(channel, inputs, outputs)

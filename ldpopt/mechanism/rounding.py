@@ -1,4 +1,6 @@
-"""From a float channel to integer masses on the grid of ``2**-53`` that satisfy a notion exactly, which is audited."""
+"""From a float channel to integer masses on the grid of ``2**-53`` that satisfy a notion exactly,
+which is audited.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -16,25 +18,34 @@ from ldpopt.mechanism import sampling
 from ldpopt.native import raise_columns, raise_to_products
 from ldpopt.privacy import Ties
 
-PRODUCT_ENTRIES = 1e5  # number of entries, over all pairs, from which whole rows may be compared by max-products
-COLUMNS = 64  # number of columns that are raised together: few enough to fit in the processor's cache
+# number of entries, over all pairs, from which whole rows may be compared by max-products
+PRODUCT_ENTRIES = 1e5
+# number of columns that are raised together: few enough to fit in the processor's cache
+COLUMNS = 64
 DENSE_SHARE = 0.02  # share of all pairs above which whole rows are then compared
 DENSE_COLUMNS = 512  # number of columns that are raised together by matrix products
-MAX_NOISE = 1e-12  # a column whose largest entry is below this is a rounding error: its mass moves to others
-# Channels of at most this many entries are also repaired with the smaller threshold; the nearer result is kept
-SMALL_CHANNEL_MAX_NOISE, SMALL_CHANNEL_ENTRIES = 2.0**-50, 10_000
+# a column whose largest entry is below this is a rounding error: its mass moves to others
+MAX_NOISE = 1e-12
+# Channels of at most this many entries are also repaired with the smaller threshold; the nearer
+# result is kept
+SMALL_CHANNEL_MAX_NOISE = 2.0**-50
+SMALL_CHANNEL_ENTRIES = 10_000
 ACCEPTED_MOVE = 1e-12  # if a repair moves at most this mass, no other method is tried
-# The same for larger channels. On 72 channels of 120 and 200 inputs with the errors of solvers, mixing moved less than
-# the cone repair did on 8, at best half as much (1e-9 in place of 2e-9), in ten times its time. The audit is the same,
-# and the certificate's gap counts all that moved.
+# The same for larger channels. On 72 channels of 120 and 200 inputs with the errors of solvers,
+# mixing moved less than the cone repair did on 8, at best half as much (1e-9 in place of 2e-9), in
+# ten times its time. The audit is the same, and the certificate's gap counts all that moved.
 LARGE_ACCEPTED_MOVE = 1e-6
-SAMPLED = 64  # number of outputs compared first: a rounding that violates the claim does so at nearly all outputs
-# Relative excess of an entry over its bound, per input, from which a rounding is rejected without an audit: raising
-# multiplies at most once for every input, each time with an error of at most 2**-53
+# number of outputs compared first: a rounding that violates the claim does so at nearly all outputs
+SAMPLED = 64
+# Relative excess of an entry over its bound, per input, from which a rounding is rejected without
+# an audit: raising multiplies at most once for every input, each time with an error of at most
+# 2**-53
 SURELY = 2.0**-50
 REJECTED_ENTRIES = 1 << 22  # number of entries that are compared with their bounds at once
-AUDITED_SHARE = 0.9  # if the best rounding moved little, another is only audited if it moves less than this share
-# Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below require
+# if the best rounding moved little, another is only audited if it moves less than this share
+AUDITED_SHARE = 0.9
+# Sum of a row's integer masses; float64 holds all integers up to this exactly, as the arrays below
+# require
 ROW_TOTAL = float(1 << sampling.BITS)
 ChannelAudit = Callable[[Float], Audit]
 """Audits a channel of masses over ``2**53``."""
@@ -42,14 +53,18 @@ ChannelAudit = Callable[[Float], Audit]
 
 @dataclass(frozen=True)
 class Rounded:
-    """A channel of masses over ``2**53`` that passed its audit, and the largest mass that was moved within a row."""
+    """A channel of masses over ``2**53`` that passed its audit, and the largest mass that was moved
+    within a row.
+    """
 
     channel: Float  # (n, m)
     audit: Audit
     moved: float
 
 
-def round_private(given: Float, ties: Ties | None, audit: ChannelAudit) -> tuple[Rounded | None, Audit | None]:
+def round_private(
+    given: Float, ties: Ties | None, audit: ChannelAudit
+) -> tuple[Rounded | None, Audit | None]:
     """The nearest rounding of a channel, (n, m), that passes the audit, and the last audit."""
     values = _normalize(given, ties)
     normalized = values if ties is None or ties.owner is None else _normalize(given, None)
@@ -70,9 +85,18 @@ def round_private(given: Float, ties: Ties | None, audit: ChannelAudit) -> tuple
 
     best, last = _nearest(values, ties, lambda channel: audit(whole(channel)), MAX_NOISE)
     largest = values.max(axis=0)
-    if values.size <= SMALL_CHANNEL_ENTRIES and ((largest >= SMALL_CHANNEL_MAX_NOISE) & (largest < MAX_NOISE)).any():
-        other, _ = _nearest(values, ties, lambda channel: audit(whole(channel)), SMALL_CHANNEL_MAX_NOISE)
-        best = min((one for one in (best, other) if one is not None), key=lambda one: one.moved, default=None)
+    if (
+        values.size <= SMALL_CHANNEL_ENTRIES
+        and ((largest >= SMALL_CHANNEL_MAX_NOISE) & (largest < MAX_NOISE)).any()
+    ):
+        other, _ = _nearest(
+            values, ties, lambda channel: audit(whole(channel)), SMALL_CHANNEL_MAX_NOISE
+        )
+        best = min(
+            (one for one in (best, other) if one is not None),
+            key=lambda one: one.moved,
+            default=None,
+        )
     if best is None:
         return None, last
     channel = whole(best.channel)
@@ -81,7 +105,8 @@ def round_private(given: Float, ties: Ties | None, audit: ChannelAudit) -> tuple
 
 def no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationError:
     """Error for a notion whose audit rejects every rounding."""
-    what, do = "no channel near the given one is private", f"check the notion {privacy!r}: constant channels satisfy it"
+    what = "no channel near the given one is private"
+    do = f"check the notion {privacy!r}: constant channels satisfy it"
     if audit is None:
         return PrivacyViolationError(what, do=do)
     found = f"{what}: epsilon {audit.epsilon:.6g}, delta {audit.delta:.6g} found"
@@ -91,22 +116,31 @@ def no_private_channel(privacy: Any, audit: Audit | None) -> PrivacyViolationErr
 def largest_move(channel: Float, given: Float) -> float:
     """The largest probability mass by which a row differs from the given one (total variation)."""
     blocks = row_blocks(channel)
-    return max(float(np.maximum(channel[rows] - given[rows], 0).sum(axis=1).max()) for rows in blocks)
+    return max(
+        float(np.maximum(channel[rows] - given[rows], 0).sum(axis=1).max()) for rows in blocks
+    )
 
 
 def _nearest(
     values: Float, ties: Ties | None, decide: ChannelAudit, threshold: float
 ) -> tuple[Rounded | None, Audit | None]:
-    """Return the nearest rounding that passes the audit, and the last audit; columns below ``threshold`` become 0."""
+    """Return the nearest rounding that passes the audit, and the last audit; columns below
+    ``threshold`` become 0.
+    """
     best: Rounded | None = None
     audit: Audit | None = None
     accepted = ACCEPTED_MOVE if values.size <= SMALL_CHANNEL_ENTRIES else LARGE_ACCEPTED_MOVE
     for family in _rounding_families(values, ties, threshold):
         for counts in family:
             channel = np.ascontiguousarray(counts, float)  # row by row: the audit reads rows
-            channel /= ROW_TOTAL  # in place, as a channel may be large; counts are not needed any more
+            # in place, as a channel may be large; counts are not needed any more
+            channel /= ROW_TOTAL
             moved = largest_move(channel, values)
-            if best is not None and best.moved <= LARGE_ACCEPTED_MOVE and moved >= AUDITED_SHARE * best.moved:
+            if (
+                best is not None
+                and best.moved <= LARGE_ACCEPTED_MOVE
+                and moved >= AUDITED_SHARE * best.moved
+            ):
                 break  # the later ones of a family are more private, and move more
             if ties is not None and _is_rejected(channel, ties):
                 continue
@@ -138,24 +172,38 @@ def _normalize(channel: Float, ties: Ties | None) -> Float:
 
 
 def _is_rejected(channel: Float, ties: Ties) -> bool:
-    """Whether masses over ``2**53`` violate a claim without delta by so much that no audit is needed."""
+    """Whether masses over ``2**53`` violate a claim without delta by so much that no audit is
+    needed.
+    """
     if ties.delta:
         return False
     if ties.owner is None and not ties.is_compact:  # raising is exact up to roundoff
-        cone, surely = _Cone.of_ties(ties), 1 + len(channel) * SURELY
-        step, parts = -(-channel.shape[1] // SAMPLED), -(-channel.size // REJECTED_ENTRIES)
+        cone = _Cone.of_ties(ties)
+        surely = 1 + len(channel) * SURELY
+        step = -(-channel.shape[1] // SAMPLED)
+        parts = -(-channel.size // REJECTED_ENTRIES)
         samples = np.array_split(channel, parts, axis=1)
         samples = [channel[:, ::step], *samples] if step > 1 else samples
         return any(bool((cone.raised(some) > some * surely).any()) for some in samples)
     if not ties.is_complete:
         return False
     high = ties.budget.enclosure()[1]
-    extremes = zip(*((ROW_TOTAL * ends).tolist() for ends in (channel.max(axis=0), channel.min(axis=0))), strict=True)
-    return any(int(most) * high.denominator > high.numerator * int(threshold) for most, threshold in extremes)
+    extremes = zip(
+        *((ROW_TOTAL * ends).tolist() for ends in (channel.max(axis=0), channel.min(axis=0))),
+        strict=True,
+    )
+    return any(
+        int(most) * high.denominator > high.numerator * int(threshold)
+        for most, threshold in extremes
+    )
 
 
-def _rounding_families(values: Float, ties: Ties | None, threshold: float) -> Iterator[Iterable[Float]]:
-    """Yield methods to round; each is a sequence of integer channels, every one more private than the one before."""
+def _rounding_families(
+    values: Float, ties: Ties | None, threshold: float
+) -> Iterator[Iterable[Float]]:
+    """Yield methods to round; each is a sequence of integer channels, every one more private than
+    the one before.
+    """
     cleaned = values.copy()
     cleaned[:, values.max(axis=0) < threshold] = 0.0
     cone = None if ties is None else _Cone.of(ties, cleaned)
@@ -177,13 +225,16 @@ class _Cone:
     r"""Column by column: ``v[x] <= v[x'] / ratio + slack`` for tied inputs."""
 
     ties: Ties
-    # A number (entry-wise delta), or (n, n, m): the share of an event-wise delta, in proportion to the excesses
+    # A number (entry-wise delta), or (n, n, m): the share of an event-wise delta, in proportion to
+    # the excesses
     slack: Any
     room_ratio: float
 
     @classmethod
     def of_ties(cls, ties: Ties, slack: Any = None) -> "_Cone":
-        room_ratio = float(np.expm1(min(float(ties.budget) * ties.distance_range[0], 600.0))) * (1 - 1e-9)
+        room_ratio = float(np.expm1(min(float(ties.budget) * ties.distance_range[0], 600.0))) * (
+            1 - 1e-9
+        )
         return cls(ties, ties.delta if slack is None else slack, room_ratio)
 
     @classmethod
@@ -213,7 +264,9 @@ class _Cone:
         return np.ndim(self.slack) == 0
 
     def raised(self, values: Float, total: float = 0.0) -> Float:
-        """Return the least array above ``values`` in the cone, of floats, or of integers if rows sum to ``total``."""
+        """Return the least array above ``values`` in the cone, of floats, or of integers if rows
+        sum to ``total``.
+        """
         round_up = np.ceil if total else np.asarray
         factor = 1 + 2.0**-51 if total else 1.0  # for the rounding of a product
         slack = self._integer_slack(total, values.shape[1]) if total else self.slack
@@ -221,16 +274,20 @@ class _Cone:
             return values
         if self.ties.is_compact and self.is_uniform:
             floor = round_up(
-                (values[self.ties.capped_inputs()].max(axis=0, initial=0.0) - slack) * (self.ratio * factor)
+                (values[self.ties.capped_inputs()].max(axis=0, initial=0.0) - slack)
+                * (self.ratio * factor)
             )
             return np.asarray(np.maximum(values, floor * self.ties.tied_outputs(values.shape[1])))
-        entries, is_dense = self.ties.number * values.shape[1], self.ties.number >= DENSE_SHARE * self.ties.n**2
+        entries = self.ties.number * values.shape[1]
+        is_dense = self.ties.number >= DENSE_SHARE * self.ties.n**2
         if self.is_uniform and not slack and is_dense and entries >= PRODUCT_ENTRIES:
             return _by_products(values, self.ties, self.ratio_table, factor, is_whole=bool(total))
         return raised(values, self.ties, self.ratio * factor, slack, is_whole=bool(total))
 
     def _integer_slack(self, total: float, m: int) -> Any:
-        """Return the slack in units of the grid; rounded up, which keeps zeros, if enough of delta is left."""
+        """Return the slack in units of the grid; rounded up, which keeps zeros, if enough of delta
+        is left.
+        """
         units = self.slack * total
         if self.ties.delta * (ROW_TOTAL - total) >= 3 * m:
             return np.ceil(units) + 1
@@ -239,8 +296,9 @@ class _Cone:
 
 def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
     """Keep every column in its cone exactly, and fill up the rows."""
-    # Scaled down a little, floored to the grid and raised back. A constant e[y] added to a column leaves room for any
-    # vector with entries up to (exp(epsilon d) - 1) e[y], plus the part of a uniform slack that the scaling freed.
+    # Scaled down a little, floored to the grid and raised back. A constant e[y] added to a column
+    # leaves room for any vector with entries up to (exp(epsilon d) - 1) e[y], plus the part of a
+    # uniform slack that the scaling freed.
     values = cone.raised(values)
     values = values / values.sum(axis=1).max()
     center = values.mean(axis=0) * filled
@@ -256,12 +314,18 @@ def _by_cones(values: Float, cone: _Cone, filled: Any) -> Iterator[Float]:
         share, reserve = 2 * share, 2 * reserve
 
 
-def _fill(values: Float, center: Float, share: float, reserve: float, slack: float, cone: _Cone) -> Float | None:
-    kept = ROW_TOTAL - np.ceil(2 * share) - np.ceil(min(max(reserve, values.shape[1]), ROW_TOTAL / 8))
+def _fill(
+    values: Float, center: Float, share: float, reserve: float, slack: float, cone: _Cone
+) -> Float | None:
+    kept = (
+        ROW_TOTAL - np.ceil(2 * share) - np.ceil(min(max(reserve, values.shape[1]), ROW_TOTAL / 8))
+    )
     constant = np.floor(center * share)
     counts = cone.raised(np.floor(values * kept) + constant, kept)
     missing = ROW_TOTAL - (counts + constant).sum(axis=1)
-    room = np.floor(cone.room_ratio * constant + max(slack * (ROW_TOTAL - kept) * (1 - 1e-9) - 3, 0.0))
+    room = np.floor(
+        cone.room_ratio * constant + max(slack * (ROW_TOTAL - kept) * (1 - 1e-9) - 3, 0.0)
+    )
     room = np.clip(room, 0.0, ROW_TOTAL) * (center > 0)
     if missing.min() < 0 or missing.max() > room.sum():
         return None
@@ -272,8 +336,11 @@ def _fill(values: Float, center: Float, share: float, reserve: float, slack: flo
 
 
 def _by_mixing(values: Float, mean: Float) -> Iterator[Float]:
-    """``(1 - w) P + w mean`` for increasing ``w``, rounded up entry by entry; the last channel is constant."""
-    m, heaviest = values.shape[1], int(np.argmax(mean))
+    """``(1 - w) P + w mean`` for increasing ``w``, rounded up entry by entry; the last channel is
+    constant.
+    """
+    m = values.shape[1]
+    heaviest = int(np.argmax(mean))
     for power in (np.inf, *range(52, 0, -1)):
         weight = 2.0**-power
         mixed = (1 - weight) * values + weight * mean
@@ -284,7 +351,8 @@ def _by_mixing(values: Float, mean: Float) -> Iterator[Float]:
 
 
 def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: bool) -> Float:
-    r"""Raise entries until every pair holds: a sweep over the rows in order, then in reverse order, and so on.
+    r"""Raise entries until every pair holds: a sweep over the rows in order, then in reverse order,
+    and so on.
 
     .. math:: v_{x'} \ge r_{x x'} (v_x - s) \quad \text{for every pair } (x, x')
 
@@ -294,10 +362,13 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
     ratio, by_target = np.broadcast_to(ratio, first.shape), np.argsort(second, kind="stable")
     ends = np.searchsorted(second[by_target], np.arange(len(values) + 1))
     if np.ndim(slack) == 0:
-        partner, factor = first[by_target].astype(np.int32), ratio[by_target]
+        partner = first[by_target].astype(np.int32)
+        factor = ratio[by_target]
         fixed = (ends, partner, factor, float(slack), is_whole)
         return _by_columns(values, ties, COLUMNS, lambda block: raise_columns(block, *fixed))
-    tied, order, found = ties.tied_outputs(values.shape[1]), list(range(len(values))), values.copy()
+    tied = ties.tied_outputs(values.shape[1])
+    order = list(range(len(values)))
+    found = values.copy()
     for _ in range(2 * len(values) + 2):
         before = found.copy()
         for x in order:
@@ -311,7 +382,9 @@ def raised(values: Float, ties: Ties, ratio: Float, slack: Any, *, is_whole: boo
     return found
 
 
-def _by_columns(values: Float, ties: Ties, count: int, raise_in_place: Callable[[Float], object]) -> Float:
+def _by_columns(
+    values: Float, ties: Ties, count: int, raise_in_place: Callable[[Float], object]
+) -> Float:
     """Raise ``count`` tied columns at a time, on all cores, by a function of a block of columns."""
     found = values.copy()
     tied = np.flatnonzero(ties.tied_outputs(values.shape[1]))
@@ -325,8 +398,12 @@ def _by_columns(values: Float, ties: Ties, count: int, raise_in_place: Callable[
     return found
 
 
-def _by_products(values: Float, ties: Ties, table: Float, factor: float, *, is_whole: bool) -> Float:
-    """What `raised` returns without slack, some columns at a time; ``factor * table``, (n, n), are the ratios."""
+def _by_products(
+    values: Float, ties: Ties, table: Float, factor: float, *, is_whole: bool
+) -> Float:
+    """What `raised` returns without slack, some columns at a time; ``factor * table``, (n, n), are
+    the ratios.
+    """
     n = ties.n
 
     def work(block: Float) -> None:

@@ -1,4 +1,6 @@
-"""Exact sampling: integer masses over ``2**bits``, integer alias tables, and sources of random bits."""
+"""Exact sampling: integer masses over ``2**bits``, integer alias tables, and sources of random
+bits.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -14,8 +16,11 @@ from ldpopt.foundation.numbers import is_whole, short_repr
 
 BITS = 53  # bits of a word, and of a mass: a multiple of 2**-53 is its own integer mass
 MAX_BITS = 62  # largest word length; the sum of a row of masses fits in int64
-CHUNK = 1 << 15  # words per chunk: a chunk fits in the cache, and 10**8 draws need little more memory than their result
-BLOCK = 1 << 20  # entries of rows that are rounded at once: other memory does not depend on the number of rows
+# words per chunk: a chunk fits in the cache, and 10**8 draws need little more memory than their
+# result
+CHUNK = 1 << 15
+# entries of rows that are rounded at once: other memory does not depend on the number of rows
+BLOCK = 1 << 20
 MAX_ROW_SUM_ERROR = 1e-6  # largest distance of a row sum from 1 that `round_rows` distributes
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -32,25 +37,29 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
     Parameters
     ----------
     channel : ndarray of float64, shape (n, m)
-        Probabilities; the difference of a row's sum from 1 is distributed in proportion to its entries.
+        Probabilities; the difference of a row's sum from 1 is distributed in proportion to its
+        entries.
     bits : int
         Binary digits of the total, ``1 <= bits <= 62``; default: ``53``.
 
     Returns
     -------
     ndarray of int64, shape (n, m)
-        Each row sums to exactly ``2**bits``. A row on the grid is unchanged; zeros stay zero; a positive
-        entry below ``2**-bits`` may become zero; of equal remainders the lowest column is raised first.
-        Each mass is less than 1 away from the normalized row, up to float rounding. O(n m log m) time.
+        Each row sums to exactly ``2**bits``. A row on the grid is unchanged; zeros stay zero; a
+        positive entry below ``2**-bits`` may become zero; of equal remainders the lowest column is
+        raised first. Each mass is less than 1 away from the normalized row, up to float rounding.
+        O(n m log m) time.
 
     Examples
     --------
     >>> round_rows(np.array([[0.1, 0.2, 0.7]]), bits=4)
     array([[ 2,  3, 11]])
     """
-    total, array = _total(bits), np.asarray(channel, dtype=np.float64)
+    total = _total(bits)
+    array = np.asarray(channel, dtype=np.float64)
     require_stochastic(array, MAX_ROW_SUM_ERROR)
-    sums, found = array.sum(axis=1), np.empty(array.shape, np.int64)
+    sums = array.sum(axis=1)
+    found = np.empty(array.shape, np.int64)
     for part in chunks(len(array), max(1, BLOCK // array.shape[1])):
         found[part] = _rounded(array[part], sums[part], total)
     return found
@@ -58,10 +67,12 @@ def round_rows(channel: NDArray[np.float64], bits: int = BITS) -> Counts:
 
 def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) -> Counts:
     """Round some rows, whose sums are ``sums``, to integers with the sum ``total``."""
-    # Scaling by a power of two, the floor and the subtraction are exact: only the small remainders are rounded.
+    # Scaling by a power of two, the floor and the subtraction are exact: only the small remainders
+    # are rounded.
     scaled = array * float(total)
     whole = np.floor(scaled)
-    masses, remainder = whole.astype(np.int64), scaled - whole
+    masses = whole.astype(np.int64)
+    remainder = scaled - whole
     missing = total - masses.sum(axis=1)
     if not missing.any() and not remainder.any():
         return masses
@@ -70,11 +81,13 @@ def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) 
     remainder -= shift
     masses = np.maximum(masses + shift.astype(np.int64), 0)
 
-    positive = array > 0  # zeros are ranked last, after every positive entry, so they are never raised
+    # zeros are ranked last, after every positive entry, so they are never raised
+    positive = array > 0
     order = np.argsort(np.where(positive, -remainder, 1.0), axis=1, kind="stable")
     count = np.clip(total - masses.sum(axis=1), 0, positive.sum(axis=1))[:, None]
     masses[np.arange(len(masses))[:, None], order] += np.arange(array.shape[1]) < count
-    # Float rounding of the remainders can leave a unit too much or too little; the largest mass absorbs it.
+    # Float rounding of the remainders can leave a unit too much or too little; the largest mass
+    # absorbs it.
     masses[np.arange(len(masses)), masses.argmax(axis=1)] += total - masses.sum(axis=1)
     return masses
 
@@ -82,13 +95,15 @@ def _rounded(array: NDArray[np.float64], sums: NDArray[np.float64], total: int) 
 class AliasTable:
     r"""Integer alias tables: one exact draw from a row takes one word and one comparison.
 
-    The columns are padded to :math:`2^a \ge m`, ``a >= 1``; a cell has the mass :math:`W = 2^{\text{bits}-a}`. The top
-    ``a`` bits of a uniform word choose the cell ``y``; the others are compared with ``threshold[x, y]``:
+    The columns are padded to :math:`2^a \ge m`, ``a >= 1``; a cell has the mass :math:`W =
+    2^{\text{bits}-a}`. The top ``a`` bits of a uniform word choose the cell ``y``; the others are
+    compared with ``threshold[x, y]``:
 
-    .. math:: \text{out} = y \text{ where } \text{low} < \text{threshold}_{xy}, \text{ else } \text{alias}_{xy}
+    .. math:: \text{out} = y \text{ where } \text{low} < \text{threshold}_{xy},
+              \text{ else } \text{alias}_{xy}
 
-    Built in O(m log m) per row, 12 bytes per cell. There is no protection against timing attacks: the time of a draw
-    may depend on the answer.
+    Built in O(m log m) per row, 12 bytes per cell. There is no protection against timing attacks:
+    the time of a draw may depend on the answer.
 
     Parameters
     ----------
@@ -114,19 +129,29 @@ class AliasTable:
     alias: NDArray[np.int32]
 
     def __init__(self, counts: Counts, bits: int = BITS) -> None:
-        total, masses = _total(bits), np.asarray(counts)
+        total = _total(bits)
+        masses = np.asarray(counts)
         if masses.ndim != 2 or 0 in masses.shape or masses.dtype.kind not in "iu":
-            what = f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers (inputs, outputs)"
-            raise MechanismError(what, do="round a channel of floats with ldpopt.mechanism.sampling.round_rows")
-        bad = np.argwhere((masses < 0) | (masses > total))  # with bounded masses, no sum is right by overflow
+            what = (
+                f"masses are {masses.dtype} of shape {masses.shape}; expected whole numbers "
+                "(inputs, outputs)"
+            )
+            raise MechanismError(
+                what, do="round a channel of floats with ldpopt.mechanism.sampling.round_rows"
+            )
+        # with bounded masses, no sum is right by overflow
+        bad = np.argwhere((masses < 0) | (masses > total))
         if len(bad):
             x, y = map(int, bad[0])
-            what, where = f"mass {masses[x, y]} lies outside 0 .. 2**{bits}", f"row {x}, column {y}"
+            what = f"mass {masses[x, y]} lies outside 0 .. 2**{bits}"
+            where = f"row {x}, column {y}"
             raise MechanismError(what, where=where, do="round a channel of floats with round_rows")
         for x, row in enumerate(masses):
             if (found := sum(row.tolist())) != total:
                 what = f"the masses sum to {found}, not 2**{bits} = {total}"
-                raise MechanismError(what, where=f"row {x}", do="round with ldpopt.mechanism.sampling.round_rows")
+                raise MechanismError(
+                    what, where=f"row {x}", do="round with ldpopt.mechanism.sampling.round_rows"
+                )
         self.bits, (self.inputs, self.outputs) = bits, masses.shape
         self._cell_bits = max(1, (self.outputs - 1).bit_length())
         if self._cell_bits > bits:
@@ -143,7 +168,9 @@ class AliasTable:
         return f"AliasTable({self.inputs} inputs, {self.outputs} outputs, bits={self.bits})"
 
     def choose(self, codes: Counts, words: Words) -> Counts:
-        """Map uniform words, ``0 <= word < 2**bits``, to outputs of the rows ``codes``; both have shape (N,)."""
+        """Map uniform words, ``0 <= word < 2**bits``, to outputs of the rows ``codes``; both have
+        shape (N,).
+        """
         word = words.astype(np.int64)
         cell = word >> self._low_bits
         word &= (1 << self._low_bits) - 1
@@ -152,20 +179,29 @@ class AliasTable:
         return np.asarray(np.where(stays, cell, self.alias.ravel().take(position)))
 
     def draw(self, codes: Counts, *, rng: Random = None) -> Counts:
-        """Draw one output for each row number in ``codes``, shape (N,); other memory does not depend on ``N``."""
-        source, rows = bit_source(rng, self.bits), read_positions(codes, self.inputs, "input code")
+        """Draw one output for each row number in ``codes``, shape (N,); other memory does not
+        depend on ``N``.
+        """
+        source = bit_source(rng, self.bits)
+        rows = read_positions(codes, self.inputs, "input code")
         drawn = np.empty(len(rows), dtype=np.int64)
         for part in chunks(len(rows), CHUNK):
             drawn[part] = self.choose(rows[part], source(part.stop - part.start))
         return drawn
 
     def realized(self) -> Counts:
-        r"""Recompute the masses from the finished table: the number of words that map to each output, shape (n, m).
+        r"""Recompute the masses from the finished table: the number of words that map to each
+        output, shape (n, m).
 
-        .. math:: K_{xy} = \text{threshold}_{xy} + \sum_{y' : \text{alias}_{xy'} = y} (W - \text{threshold}_{xy'})
+        .. math:: K_{xy} = \text{threshold}_{xy} + \sum_{y' : \text{alias}_{xy'} =
+                  y} (W - \text{threshold}_{xy'})
         """
         masses = self.threshold.copy()
-        np.add.at(masses, (np.arange(self.inputs)[:, None], self.alias), (1 << self._low_bits) - self.threshold)
+        np.add.at(
+            masses,
+            (np.arange(self.inputs)[:, None], self.alias),
+            (1 << self._low_bits) - self.threshold,
+        )
         return masses[:, : self.outputs]
 
 
@@ -175,17 +211,25 @@ def chunks(size: int, length: int = CHUNK) -> Iterator[slice]:
 
 
 def bit_source(rng: Random, bits: int = BITS) -> Callable[[int], Words]:
-    """Return a function ``size -> size uniform words below 2**bits``; a generator that is passed advances."""
+    """Return a function ``size -> size uniform words below 2**bits``; a generator that is passed
+    advances.
+    """
     _total(bits)
     return whole_words(rng, bits)
 
 
 def whole_words(rng: Random, bits: int = 64) -> Callable[[int], Words]:
-    """Return a function ``size -> size uniform words of so many bits``; a generator that is passed advances."""
+    """Return a function ``size -> size uniform words of so many bits``; a generator that is passed
+    advances.
+    """
     if rng is None:
-        return lambda size: np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> np.uint64(64 - bits)
-    # A power of two divides the generator's range, so no word is ever rejected and all are equally likely.
-    generator, last = generator_of(rng), (1 << bits) - 1
+        return lambda size: (
+            np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> np.uint64(64 - bits)
+        )
+    # A power of two divides the generator's range, so no word is ever rejected and all are equally
+    # likely.
+    generator = generator_of(rng)
+    last = (1 << bits) - 1
     return lambda size: generator.integers(0, last, size, np.uint64, endpoint=True)
 
 
@@ -195,14 +239,20 @@ def generator_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.
         return np.random.default_rng(rng)
     if not isinstance(rng, np.random.Generator):
         what = f"rng = {short_repr(rng)} is not a source of random bits"
-        do = "pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating system's generator"
+        do = (
+            "pass numpy.random.default_rng(seed), a seed >= 0, or None for the operating "
+            "system's generator"
+        )
         raise StatementError(what, do=do)
     return rng
 
 
 def generators(rng: Random, count: int) -> list[Random]:
-    """Return independent sources for ``count`` columns: the generator itself for one, spawned ones for several."""
-    # A seed becomes a generator only here: otherwise each batch of a column would repeat the draws of the first.
+    """Return independent sources for ``count`` columns: the generator itself for one, spawned ones
+    for several.
+    """
+    # A seed becomes a generator only here: otherwise each batch of a column would repeat the draws
+    # of the first.
     if rng is None:
         return [None] * count
     source = generator_of(rng)
@@ -210,7 +260,9 @@ def generators(rng: Random, count: int) -> list[Random]:
 
 
 def seed_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.random.SeedSequence:
-    """Return the seed from which those of the parts of a table are derived; a generator spawns a new one."""
+    """Return the seed from which those of the parts of a table are derived; a generator spawns a
+    new one.
+    """
     if isinstance(rng, np.random.SeedSequence):
         return rng
     bits: Any = generator_of(rng).bit_generator
@@ -218,23 +270,33 @@ def seed_of(rng: np.random.Generator | np.random.SeedSequence | int) -> np.rando
 
 
 def child_seed(seed: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
-    """Return the seed of a part of a table, a function of both arguments and independent of those of other parts."""
-    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)
+    """Return the seed of a part of a table, a function of both arguments and independent of those
+    of other parts.
+    """
+    return np.random.SeedSequence(
+        seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size
+    )
 
 
 def _alias_tables(masses: Counts, weight: int) -> tuple[Counts, NDArray[np.int32]]:
     """Thresholds and aliases in closed form: cells above ``weight`` fill up cells below it."""
-    # With cumulative deficits D of the small cells and surpluses E of the large ones, small cell i takes from the first
-    # large cell j with E[j] > D[i-1]. Large cell j falls to the weight at the first i with D[i] >= E[j], keeps
-    # weight + E[j] - D[i] and takes the rest from large cell j + 1.
-    threshold, alias = np.minimum(masses, weight), np.empty(masses.shape, dtype=np.int32)
+    # With cumulative deficits D of the small cells and surpluses E of the large ones, small cell i
+    # takes from the first large cell j with E[j] > D[i-1]. Large cell j falls to the weight at the
+    # first i with D[i] >= E[j], keeps weight + E[j] - D[i] and takes the rest from large cell j +
+    # 1.
+    threshold = np.minimum(masses, weight)
+    alias = np.empty(masses.shape, dtype=np.int32)
     alias[:] = np.arange(masses.shape[1], dtype=np.int32)
     for row, kept, donors in zip(masses, threshold, alias, strict=True):
-        small, large = np.flatnonzero(row < weight), np.flatnonzero(row > weight)
+        small = np.flatnonzero(row < weight)
+        large = np.flatnonzero(row > weight)
         if not len(large):
             continue
-        deficit, surplus = np.cumsum(weight - row[small]), np.cumsum(row[large] - weight)
-        donors[small] = large[np.searchsorted(surplus, np.concatenate(([0], deficit[:-1])), side="right")]
+        deficit = np.cumsum(weight - row[small])
+        surplus = np.cumsum(row[large] - weight)
+        donors[small] = large[
+            np.searchsorted(surplus, np.concatenate(([0], deficit[:-1])), side="right")
+        ]
         kept[large] = weight + surplus - deficit[np.searchsorted(deficit, surplus, side="left")]
         donors[large[:-1]] = large[1:]
     return threshold, alias
