@@ -17,19 +17,21 @@ FORMAT = "ldpopt checkpoint"
 
 VERSION = 1
 
-# Seconds between syncs to the disk; a kill loses no written point, a power failure those since the last sync
+# Seconds between syncs to the disk; a kill loses no written point, a power failure those since the
+# last sync
 SYNC_SECONDS = 1.0
 
 
 class Checkpoint:
-    """Finished points in a file: a header with the digest of the statement, then one line for each point.
+    """Finished points in a file: a header with the digest of the statement, then one line for each
+    point.
 
-    A line is appended in one write as soon as its point is finished, so a kill never cuts a line. An unfinished last
-    line, as on a full disk, is dropped when the file is opened again.
+    A line is appended in one write as soon as its point is finished, so a kill never cuts a line.
+    An unfinished last line, as on a full disk, is dropped when the file is opened again.
 
-    ``statement`` is everything that the results depend on, in types of JSON; a file with another one is refused, and
-    the message has its title and digest. ``pack`` and ``unpack`` convert a result to types of JSON, and back; a result
-    packed as None is not kept.
+    ``statement`` is everything that the results depend on, in types of JSON; a file with another
+    one is refused, and the message has its title and digest. ``pack`` and ``unpack`` convert a
+    result to types of JSON, and back; a result packed as None is not kept.
     """
 
     def __init__(
@@ -41,10 +43,17 @@ class Checkpoint:
         pack: Callable[[Any], Any],
         unpack: Callable[[Any], Any],
     ) -> None:
-        self.path, self._pack, self._unpack = Path(path), pack, unpack
+        self.path = Path(path)
+        self._pack = pack
+        self._unpack = unpack
         text = json.dumps(statement, sort_keys=True, separators=(",", ":"))
         digest = hashlib.sha256(text.encode()).hexdigest()
-        self._header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "title": title, "statement": digest}
+        self._header: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "title": title,
+            "statement": digest,
+        }
         self._handle: int | None = None
         self._synced = 0.0
         self.finished: dict[Any, Any] = {}
@@ -54,7 +63,8 @@ class Checkpoint:
         try:
             if self.path.exists():
                 readable(self.path)
-            # Bytes, and one write for each line: nothing is left in a buffer when the process is killed.
+            # Bytes, and one write for each line: nothing is left in a buffer when the process is
+            # killed.
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._handle = os.open(self.path, flags, 0o666)
             self._lock_file()
@@ -64,7 +74,9 @@ class Checkpoint:
         except OSError as error:
             self._close()
             why = error.strerror or str(error)
-            raise self._error(f"cannot use the checkpoint: {why}", "check the folder and its permissions") from None
+            raise self._error(
+                f"cannot use the checkpoint: {why}", "check the folder and its permissions"
+            ) from None
         except BaseException:
             self._close()
             raise
@@ -80,7 +92,9 @@ class Checkpoint:
             if (plain := self._pack(result)) is not None:
                 self._write([key, plain])
         except OSError as error:
-            raise self._error(f"cannot write the checkpoint: {error.strerror}", "make room, and start again") from None
+            raise self._error(
+                f"cannot write the checkpoint: {error.strerror}", "make room, and start again"
+            ) from None
 
     def _write(self, value: Any) -> None:
         assert self._handle is not None
@@ -103,7 +117,9 @@ class Checkpoint:
             rows = [json.loads(line) for line in whole.split(b"\n")[1:]]
             found = {_key(key): self._unpack(plain) for key, plain in rows}
         except (ValueError, KeyError, TypeError) as error:
-            raise self._error(f"the checkpoint is damaged: {error}", "name another file to start again") from None
+            raise self._error(
+                f"the checkpoint is damaged: {error}", "name another file to start again"
+            ) from None
         if rest:
             os.truncate(self.path, len(whole) + 1)
         return found
@@ -112,14 +128,23 @@ class Checkpoint:
         try:
             header = json.loads(line)
             is_known = header["format"] == FORMAT and header["version"] == VERSION
-            title, digest = str(header["title"]), str(header["statement"])
+            title = str(header["title"])
+            digest = str(header["statement"])
         except (ValueError, KeyError, TypeError):
             is_known = False
         if not is_known:
-            raise self._error(f"the file is not a checkpoint of version {VERSION}", "name another file")
+            raise self._error(
+                f"the file is not a checkpoint of version {VERSION}", "name another file"
+            )
         if digest != self._header["statement"]:
-            what = f"the checkpoint is of another run: {title!r} ({digest[:12]}), not {self._header['title']!r}"
-            raise self._error(f"{what} ({self._header['statement'][:12]})", "repeat the same run, or name another file")
+            what = (
+                f"the checkpoint is of another run: {title!r} ({digest[:12]}), not "
+                f"{self._header['title']!r}"
+            )
+            raise self._error(
+                f"{what} ({self._header['statement'][:12]})",
+                "repeat the same run, or name another file",
+            )
 
     def _lock_file(self) -> None:
         """Lock the file; the system unlocks it when this process ends in any way."""
@@ -131,7 +156,9 @@ class Checkpoint:
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise self._error("another run is writing this checkpoint", "wait for it, or name another file") from None
+            raise self._error(
+                "another run is writing this checkpoint", "wait for it, or name another file"
+            ) from None
 
     def _close(self) -> None:
         if self._handle is not None:

@@ -1,7 +1,7 @@
 """A child process that calls functions for this one, and can be killed at any moment.
 
-When the parent ends, the system kills the child and all processes that it has started, even while the child runs
-compiled code. Functions, arguments, results and errors are sent as bytes.
+When the parent ends, the system kills the child and all processes that it has started, even while
+the child runs compiled code. Functions, arguments, results and errors are sent as bytes.
 """
 
 from __future__ import annotations
@@ -35,13 +35,16 @@ class EndedError(Exception):
 
 
 class Child:
-    """A child process with the import path of this one; it prints to stderr. OSError if it cannot be started."""
+    """A child process with the import path of this one; it prints to stderr. OSError if it cannot
+    be started.
+    """
 
     def __init__(self) -> None:
         import tempfile
         from multiprocessing.connection import Pipe
 
-        self._folder = tempfile.mkdtemp(prefix="ldpopt-")  # for temporary files of the child, which may be killed
+        # for temporary files of the child, which may be killed
+        self._folder = tempfile.mkdtemp(prefix="ldpopt-")
         self._connection, theirs = Pipe()
         try:
             self._process = _start(theirs.fileno(), self._folder)
@@ -57,8 +60,12 @@ class Child:
         """Whether the process is running; it may have been killed while idle."""
         return not self.is_dead and self._process.poll() is None
 
-    def call(self, function: Callable[..., Any], *arguments: Any, deadline: float = math.inf) -> Any:
-        """Call a function of a module in the child, which is killed at the deadline, in ``time.perf_counter()``."""
+    def call(
+        self, function: Callable[..., Any], *arguments: Any, deadline: float = math.inf
+    ) -> Any:
+        """Call a function of a module in the child, which is killed at the deadline, in
+        ``time.perf_counter()``.
+        """
         self.send(function, *arguments)
         try:
             return self.receive(deadline)
@@ -74,9 +81,13 @@ class Child:
             self._connection.send_bytes(request)
 
     def receive(self, deadline: float = math.inf) -> Any:
-        """Wait for the reply to `send`; after a missed deadline the child works on, and a later call can wait again."""
+        """Wait for the reply to `send`; after a missed deadline the child works on, and a later
+        call can wait again.
+        """
         with self._killed_by_errors():
-            while not self._connection.poll(max(0.0, min(POLL_SECONDS, deadline - time.perf_counter()))):
+            while not self._connection.poll(
+                max(0.0, min(POLL_SECONDS, deadline - time.perf_counter()))
+            ):
                 if self._process.poll() is not None and not self._connection.poll(0):
                     raise EOFError
                 if time.perf_counter() >= deadline:
@@ -127,13 +138,18 @@ def _start(handle: int, folder: str) -> subprocess.Popen[bytes]:
     options |= dict.fromkeys(("stdin", "stdout"), subprocess.DEVNULL)
     # The same import path: a function may be defined in a folder that only this process has added.
     paths = [str(path) for path in sys.path]
-    code = f"import sys; sys.path[:] = {paths!r}; from ldpopt.processes.child import serve; serve({handle})"
+    code = (
+        f"import sys; sys.path[:] = {paths!r}; from ldpopt.processes.child import serve; "
+        f"serve({handle})"
+    )
     environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)
     return subprocess.Popen([sys.executable, "-c", code], env=environment, **options)
 
 
 def serve(handle: int) -> NoReturn:
-    """Answer one call after another until the parent closes its end of the pipe; runs in the child."""
+    """Answer one call after another until the parent closes its end of the pipe; runs in the
+    child.
+    """
     if sys.platform == "win32":  # pragma: no cover
         from multiprocessing.connection import PipeConnection as Connection
     else:
@@ -147,7 +163,8 @@ def serve(handle: int) -> NoReturn:
             with _killed_with_parent(handle):
                 reply = answer(_call, request)
             connection.send_bytes(reply)
-    # Exit without the interpreter's cleanup: there is nothing to clean up, and the parent may be waiting.
+    # Exit without the interpreter's cleanup: there is nothing to clean up, and the parent may be
+    # waiting.
     os._exit(0)
 
 
@@ -157,7 +174,9 @@ def _call(request: bytes) -> Any:
 
 
 def _print_to_stderr() -> None:
-    """Send printed lines to stderr at once: this process may be killed, and buffered text would be lost."""
+    """Send printed lines to stderr at once: this process may be killed, and buffered text would be
+    lost.
+    """
     with suppress(OSError):  # the parent has no stderr
         os.dup2(2, 1)
     if sys.stdout is not None:
@@ -168,7 +187,9 @@ def _print_to_stderr() -> None:
 
     with suppress(OSError, ValueError):  # a C library without that symbol
         library = ctypes.CDLL(None)
-        stream = ctypes.c_void_p.in_dll(library, "__stdoutp" if sys.platform == "darwin" else "stdout")
+        stream = ctypes.c_void_p.in_dll(
+            library, "__stdoutp" if sys.platform == "darwin" else "stdout"
+        )
         library.setvbuf(stream, None, 1, ctypes.c_size_t(0))  # 1: by lines
 
 
@@ -202,7 +223,9 @@ def packed(value: Any) -> bytes:
     try:
         raw: bytes = cloudpickle.dumps(value)
     except Exception as error:
-        raise StatementError(f"an argument cannot be sent to another process: {error}", do=DO_IMPORTABLE) from None
+        raise StatementError(
+            f"an argument cannot be sent to another process: {error}", do=DO_IMPORTABLE
+        ) from None
     return raw
 
 
@@ -226,7 +249,9 @@ def result_of(raw: bytes) -> Any:
 
 
 def _packed_error(error: Exception) -> bytes:
-    """Pickle an error, with its traceback as a note; a RuntimeError replaces one that cannot be pickled."""
+    """Pickle an error, with its traceback as a note; a RuntimeError replaces one that cannot be
+    pickled.
+    """
     replacement = RuntimeError(f"{type(error).__name__}: {error}")
     for candidate in (error, replacement):
         if not isinstance(candidate, LdpoptError):  # whose message explains itself

@@ -1,7 +1,7 @@
 """Run a task at many independent points: here, in worker processes, or by an executor.
 
-The results do not depend on the way. A point at which workers die is tried again, and given up after the third death;
-the run goes on.
+The results do not depend on the way. A point at which workers die is tried again, and given up
+after the third death; the run goes on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ Task = Callable[[Any], Any]
 Progress = Callable[[int, int], None]
 
 ATTEMPTS = 3  # workers that may die at a point before it is given up
-CHUNK_SECONDS = 0.1  # seconds that a chunk of short points should take; a long point is a chunk by itself
+# seconds that a chunk of short points should take; a long point is a chunk by itself
+CHUNK_SECONDS = 0.1
 MAX_CHUNK = 64  # largest number of points in a chunk
 MAX_RUNNING = 64  # largest number of chunks that an executor of the caller has at a time
 POLL_SECONDS = 0.2  # longest wait without a look at signals, so that Ctrl-C works on every system
@@ -116,9 +117,18 @@ class _Run:
     """The state of a run: waiting points, chunks of points that are being computed, and results."""
 
     def __init__(
-        self, task: Task, points: Mapping[Any, Any], checkpoint: Checkpoint | None, progress: Progress | None
+        self,
+        task: Task,
+        points: Mapping[Any, Any],
+        checkpoint: Checkpoint | None,
+        progress: Progress | None,
     ) -> None:
-        self._task, self._points, self._checkpoint, self._progress = task, points, checkpoint, progress
+        self._task, self._points, self._checkpoint, self._progress = (
+            task,
+            points,
+            checkpoint,
+            progress,
+        )
         known = {} if checkpoint is None else checkpoint.finished
         self.results = {key: known[key] for key in points if key in known}
         self.waiting = deque(key for key in points if key not in self.results)
@@ -138,7 +148,8 @@ class _Run:
     def submit_all(self, pool: _Submitter, most_running: int) -> None:
         """Let a pool compute all points, a few chunks at a time."""
         task = packed(self._task)
-        # The death of a worker of loky ends all of its workers, so a suspect is tried while no other point is computed.
+        # The death of a worker of loky ends all of its workers, so a suspect is tried while no
+        # other point is computed.
         is_own = isinstance(pool, _Workers)
         try:
             while self.waiting or self._suspects or self._running:
@@ -154,7 +165,9 @@ class _Run:
                 future.cancel()
 
     def record_finished(self) -> None:
-        """Record results that were finished but not recorded at an interrupt; recording one twice does no harm."""
+        """Record results that were finished but not recorded at an interrupt; recording one twice
+        does no harm.
+        """
         self._progress = None
         if self._recording is not None:
             self._record(*self._recording)
@@ -189,7 +202,9 @@ class _Run:
             self._suspect(keys, _reason(error))
 
     def _suspect(self, keys: list[Hashable], reason: str) -> None:
-        """Try points again after a worker died; give a point up that was alone at `ATTEMPTS` deaths."""
+        """Try points again after a worker died; give a point up that was alone at `ATTEMPTS`
+        deaths.
+        """
         if len(keys) == 1:
             key = keys[0]
             self._deaths[key] += 1
@@ -214,7 +229,9 @@ class _Run:
 
 
 def _answers(task: bytes, points: bytes) -> bytes:
-    """Compute a chunk of points, and return the seconds and the answer of each point; runs in a worker."""
+    """Compute a chunk of points, and return the seconds and the answer of each point; runs in a
+    worker.
+    """
     began = time.perf_counter()
     answers = [answer(_call, task, point) for point in pickle.loads(points)]
     return pickle.dumps((time.perf_counter() - began, answers))
@@ -244,18 +261,25 @@ def _reason(error: BaseException) -> str:
 
 def _submitter(executor: Any) -> _Submitter:
     """The executor itself, or that of a client of Dask."""
-    pool: _Submitter = executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
+    pool: _Submitter = (
+        executor.get_executor(pure=False) if hasattr(executor, "get_executor") else executor
+    )
     if not hasattr(pool, "submit"):
         what = f"{short_repr(executor)} is neither an executor nor a client of Dask"
-        raise StatementError(what, do="pass a concurrent.futures.Executor or a dask.distributed.Client")
+        raise StatementError(
+            what, do="pass a concurrent.futures.Executor or a dask.distributed.Client"
+        )
     return pool
 
 
 class _Workers:
-    """Worker processes of loky. When one dies, loky ends them all, and the next call starts new ones."""
+    """Worker processes of loky. When one dies, loky ends them all, and the next call starts new
+    ones.
+    """
 
     def __init__(self, size: int) -> None:
-        self._size, self._executor = size, _started(size)
+        self._size = size
+        self._executor = _started(size)
 
     def __enter__(self) -> _Workers:
         return self
@@ -278,7 +302,9 @@ class _Workers:
         return future
 
     def _restart(self) -> None:
-        """Start new workers and wait for one, so that a worker that cannot start is not blamed on a point."""
+        """Start new workers and wait for one, so that a worker that cannot start is not blamed on a
+        point.
+        """
         reason = ""
         for _ in range(ATTEMPTS):
             self._executor = _started(self._size)
@@ -296,10 +322,13 @@ def _started(size: int) -> Any:
 
     threads = str(max(1, (os.cpu_count() or 1) // size))
     limits = {f"{name}_NUM_THREADS": threads for name in ("OMP", "OPENBLAS", "MKL")}
-    # Without this, loky replaces a worker that needs more memory than for its first point, with a warning.
+    # Without this, loky replaces a worker that needs more memory than for its first point, with a
+    # warning.
     limits["LOKY_MAX_MEMORY_LEAK_SIZE"] = "1e18"
     environment = {name: value for name, value in limits.items() if name not in os.environ}
-    return ProcessPoolExecutor(size, initializer=_end_with, initargs=(os.getpid(),), env=environment)
+    return ProcessPoolExecutor(
+        size, initializer=_end_with, initargs=(os.getpid(),), env=environment
+    )
 
 
 def _end_with(parent: int) -> None:
@@ -331,7 +360,9 @@ def _sigint_blocked() -> Iterator[None]:
 
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """Within this context SIGTERM has the effect of Ctrl-C, unless the program handles it in its own way."""
+    """Within this context SIGTERM has the effect of Ctrl-C, unless the program handles it in its
+    own way.
+    """
     is_main = threading.current_thread() is threading.main_thread()
     is_ours = is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if is_ours:
