@@ -36,7 +36,9 @@ class Cbc(Solver):
     def __init__(self) -> None:
         self._command = _command()
 
-    def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
+    def solve(
+        self, program: LinearProgram, *, time_limit: float | None = None, **options: Any
+    ) -> Outcome:
         """Solve; options are those of PuLP's CBC command (``threads``, ``options=[...]``, ...)."""
         deadline = Deadline.after(time_limit)
 
@@ -45,7 +47,9 @@ class Cbc(Solver):
 
         return refine(program, run(program), run)
 
-    def _run(self, program: LinearProgram, time_limit: float | None, options: dict[str, Any]) -> Outcome:
+    def _run(
+        self, program: LinearProgram, time_limit: float | None, options: dict[str, Any]
+    ) -> Outcome:
         problem = program.to_pulp(named=False)
         try:
             with tempfile.TemporaryDirectory() as folder:
@@ -54,7 +58,9 @@ class Cbc(Solver):
                 problem.solve(solver)
         except TypeError as error:
             what = f"PuLP refuses an option for CBC: {error}"
-            raise SolverOptionError(what, do="leave the option out, or see the documentation of PuLP") from None
+            raise SolverOptionError(
+                what, do="leave the option out, or see the documentation of PuLP"
+            ) from None
         except pulp.PulpSolverError as error:
             return Outcome(Status.FAILED, str(error))
         raw = f"{pulp.LpStatus[problem.status]}, {pulp.LpSolution[problem.sol_status]}"
@@ -65,14 +71,18 @@ class Cbc(Solver):
 
 
 def _read(program: LinearProgram, problem: pulp.LpProblem) -> tuple[Any, Any, Any]:
-    """Values and duals in the program's order; a two-sided row has the sum of the duals of its two sides."""
+    """Values and duals in the program's order; a two-sided row has the sum of the duals of its two
+    sides.
+    """
     by_name = {v.name: v for v in problem.variables()}
 
     columns = [by_name[f"x{j}"] for j in range(program.shape[1])]
     point = np.array([v.varValue for v in columns], float)
     duals = np.zeros(program.shape[0])
     for row in range(len(duals)):
-        for _, _, suffix in pulp_sides(float(program.row_lower[row]), float(program.row_upper[row])):
+        for _, _, suffix in pulp_sides(
+            float(program.row_lower[row]), float(program.row_upper[row])
+        ):
             if (dual := problem.constraints[f"r{row}{suffix}"].pi) is None:
                 return point, None, None
             duals[row] += dual

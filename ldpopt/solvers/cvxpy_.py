@@ -21,7 +21,12 @@ _STATUS = {
     "user_limit": Status.LIMIT,
 }
 
-_TIME_LIMIT = {"CLARABEL": "time_limit", "HIGHS": "time_limit", "SCS": "time_limit_secs", "OSQP": "time_limit"}
+_TIME_LIMIT = {
+    "CLARABEL": "time_limit",
+    "HIGHS": "time_limit",
+    "SCS": "time_limit_secs",
+    "OSQP": "time_limit",
+}
 
 _TOLERANCES: dict[str, dict[str, Any]] = {
     "CLARABEL": {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "max_iter": 500},
@@ -32,7 +37,9 @@ _TOLERANCES: dict[str, dict[str, Any]] = {
 
 
 class Cvxpy(Solver):
-    """cvxpy with a named solver: ``"cvxpy"`` is Clarabel, ``"cvxpy:SCS"`` is SCS; its import takes seconds."""
+    """cvxpy with a named solver: ``"cvxpy"`` is Clarabel, ``"cvxpy:SCS"`` is SCS; its import takes
+    seconds.
+    """
 
     def __init__(self, solver: str = "CLARABEL") -> None:
         if find_spec("cvxpy") is None:
@@ -49,7 +56,9 @@ class Cvxpy(Solver):
             what = f"cvxpy has no solver {self._solver!r} here"
             raise SolverNotFoundError(what, do=f"name one of {', '.join(sorted(installed))}")
 
-    def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
+    def solve(
+        self, program: LinearProgram, *, time_limit: float | None = None, **options: Any
+    ) -> Outcome:
         """Solve; options are those of the named solver."""
         began = time.perf_counter()
         self.load()
@@ -57,8 +66,11 @@ class Cvxpy(Solver):
 
         rows, problem, point = program.cvxpy_sides()
         settings = {**_TOLERANCES.get(self._solver, {}), **options}
-        if time_limit is not None and self._solver in _TIME_LIMIT:  # the other solvers are killed at the limit
-            settings[_TIME_LIMIT[self._solver]] = max(time_limit - (time.perf_counter() - began), 0.01)
+        # the other solvers are killed at the limit
+        if time_limit is not None and self._solver in _TIME_LIMIT:
+            settings[_TIME_LIMIT[self._solver]] = max(
+                time_limit - (time.perf_counter() - began), 0.01
+            )
         try:
             with warnings.catch_warnings(), _silence(self._solver):
                 # The status reports inaccuracy, and the certificate measures it.
@@ -66,7 +78,9 @@ class Cvxpy(Solver):
                 problem.solve(solver=self._solver, **settings)
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             what = f"{self._solver} refuses an option: {error}"
-            raise SolverOptionError(what, do="leave the option out, or see the documentation of the solver") from None
+            raise SolverOptionError(
+                what, do="leave the option out, or see the documentation of the solver"
+            ) from None
         except cp.SolverError as error:
             return Outcome(Status.FAILED, str(error))
         status = _STATUS.get(problem.status, Status.FAILED)
@@ -75,7 +89,9 @@ class Cvxpy(Solver):
         if any(row.dual_value is None for row, *_ in rows):
             return Outcome(status, problem.status, point.value)
         duals = _duals(program, rows)
-        return Outcome(status, problem.status, point.value, duals, program.objective - program.adjoint(duals))
+        return Outcome(
+            status, problem.status, point.value, duals, program.objective - program.adjoint(duals)
+        )
 
 
 @contextmanager
@@ -95,7 +111,9 @@ def _silence(solver: str) -> Iterator[None]:
 
 
 def _duals(program: LinearProgram, rows: list[tuple[Any, Any, int]]) -> Any:
-    """Convert cvxpy's multipliers to changes of the optimal value per unit of the right-hand side."""
+    """Convert cvxpy's multipliers to changes of the optimal value per unit of the right-hand
+    side.
+    """
     duals = np.zeros(program.shape[0])
     direction = 1.0 if program.maximize else -1.0
     for row, index, sign in rows:

@@ -1,7 +1,8 @@
-"""Solvers with enforced time limits: a large program is solved in a child process, which can be killed.
+"""Solvers with enforced time limits: a large program is solved in a child process, which can be
+killed.
 
-A C library may ignore time limits and Ctrl-C, and a crash ends its whole process. Small programs, which take a fraction
-of a second, are solved in this process.
+A C library may ignore time limits and Ctrl-C, and a crash ends its whole process. Small programs,
+which take a fraction of a second, are solved in this process.
 """
 
 import json
@@ -24,10 +25,13 @@ from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.refinement import in_floats
 from ldpopt.solvers.solver import Arrays, Outcome, Solver, Status, check_outcome, require_solver
 
-# Seconds after the time limit at which a solver is killed; it may stop by itself before, with a better answer
+# Seconds after the time limit at which a solver is killed; it may stop by itself before, with a
+# better answer
 KILL_DELAY = 0.75
-MIN_TIME = 0.1  # smallest time limit for a solver in seconds, also after a slow start; it is less than `KILL_DELAY`
-# Environment variable; 0 keeps every solver in this process: time limits are not enforced, Ctrl-C may wait
+# smallest time limit for a solver in seconds, also after a slow start; it is less than `KILL_DELAY`
+MIN_TIME = 0.1
+# Environment variable; 0 keeps every solver in this process: time limits are not enforced, Ctrl-C
+# may wait
 PROCESS_VARIABLE = "LDPOPT_SOLVER_PROCESS"
 UNSCALED_EXPONENT = 10  # largest costs between ``2**-10`` and ``2**10`` stay as they are
 
@@ -35,8 +39,8 @@ UNSCALED_EXPONENT = 10  # largest costs between ``2**-10`` and ``2**10`` stay as
 class Guarded(Solver):
     """A solver with enforced time limits, which Ctrl-C always ends; its outcomes are checked.
 
-    ``address`` is the ``module:class`` of the solver for the child process, empty for a solver that always runs in this
-    process; ``detail`` is the argument of the class, if not empty.
+    ``address`` is the ``module:class`` of the solver for the child process, empty for a solver that
+    always runs in this process; ``detail`` is the argument of the class, if not empty.
     """
 
     def __init__(self, solver: Solver, address: str, detail: str = "") -> None:
@@ -44,12 +48,15 @@ class Guarded(Solver):
         self.features = solver.features  # type: ignore[misc]
         self._address = address, detail
 
-    def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
-        """Solve a small program here, a large one in a child process that is killed at the limit plus `KILL_DELAY`.
+    def solve(
+        self, program: LinearProgram, *, time_limit: float | None = None, **options: Any
+    ) -> Outcome:
+        """Solve a small program here, a large one in a child process that is killed at the limit
+        plus `KILL_DELAY`.
 
-        The start of the process and the import of the solver count; the solver gets the time that is left. A kill at
-        the limit is `Status.LIMIT`. If the solver crashed, or something else killed it, the status is `Status.FAILED`,
-        and ``raw_status`` names the signal.
+        The start of the process and the import of the solver count; the solver gets the time that
+        is left. A kill at the limit is `Status.LIMIT`. If the solver crashed, or something else
+        killed it, the status is `Status.FAILED`, and ``raw_status`` names the signal.
         """
         program, exponent = with_unit_costs(program)
         is_small = program.nnz <= self.solver.in_process_nonzeros
@@ -59,30 +66,46 @@ class Guarded(Solver):
             outcome = self._solve_in_child(program, time_limit, options)
         return in_costs(check_outcome(outcome, self.solver, program), exponent)
 
-    def _solve_in_child(self, program: LinearProgram, time_limit: float | None, options: dict[str, Any]) -> Any:
-        """Solve in a child process; the raw status says if it was killed, crashed or was slow to start."""
+    def _solve_in_child(
+        self, program: LinearProgram, time_limit: float | None, options: dict[str, Any]
+    ) -> Any:
+        """Solve in a child process; the raw status says if it was killed, crashed or was slow to
+        start.
+        """
         plain, start = self._plain_options(options)
-        began, started = time.perf_counter(), math.inf
+        began = time.perf_counter()
+        started = math.inf
         deadline = math.inf if time_limit is None else began + time_limit + KILL_DELAY
         try:
             with _borrowed_child(self._address) as child:
                 child.load(self._address, deadline)
                 started = time.perf_counter() - began
-                limit = None if time_limit is None else min(time_limit, max(time_limit - started, MIN_TIME))
+                limit = (
+                    None
+                    if time_limit is None
+                    else min(time_limit, max(time_limit - started, MIN_TIME))
+                )
                 arguments = self._address, _without_names(program), limit, start, plain
                 outcome, start = child.call(_solve, *arguments, deadline=deadline)
         except EndedError as error:
             return Outcome(Status.FAILED, str(error))
         except LateError:
-            outcome, start = Outcome(Status.LIMIT, f"stopped from outside: {time_limit:.3g} s were over"), {}
+            outcome = Outcome(Status.LIMIT, f"stopped from outside: {time_limit:.3g} s were over")
+            start = {}
         if not isinstance(outcome, Outcome):
             return outcome
         raw_status = outcome.raw_status
         if outcome.status is Status.LIMIT and time_limit is not None and started > time_limit / 2:
             is_started = started < math.inf
-            why = f"starting the solver took {started:.1f} s" if is_started else "the solver is still starting"
+            why = (
+                f"starting the solver took {started:.1f} s"
+                if is_started
+                else "the solver is still starting"
+            )
             raw_status = f"{raw_status}; {why}"
-        return replace(outcome, raw_status=raw_status, warm_start=self.solver.unpack_warm_start(start))
+        return replace(
+            outcome, raw_status=raw_status, warm_start=self.solver.unpack_warm_start(start)
+        )
 
     def _plain_options(self, options: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
         """Options of types of JSON, and the warm start among them as arrays."""
@@ -116,9 +139,15 @@ def _load_solver(address: Address) -> None:
 
 
 def _solve(
-    address: Address, program: LinearProgram, time_limit: float | None, start: Arrays, options: dict[str, Any]
+    address: Address,
+    program: LinearProgram,
+    time_limit: float | None,
+    start: Arrays,
+    options: dict[str, Any],
 ) -> tuple[Any, Arrays]:
-    """Return the outcome without its warm start, and the warm start as arrays; runs in the child."""
+    """Return the outcome without its warm start, and the warm start as arrays; runs in the
+    child.
+    """
     solver = _solver(address)
     if (warm_start := solver.unpack_warm_start(start)) is not None:
         options["warm_start"] = warm_start
@@ -148,7 +177,9 @@ class _Child(Child):
         self.loading: Address | None = None
 
     def load(self, address: Address, deadline: float) -> None:
-        """Import a solver, if it is not imported yet; after a missed deadline the child continues importing it."""
+        """Import a solver, if it is not imported yet; after a missed deadline the child continues
+        importing it.
+        """
         if address in self.loaded:
             return
         try:
@@ -181,7 +212,9 @@ def _children() -> list[_Child]:
 def _take_child(address: Address) -> _Child:
     """Return an idle child, preferably one that has imported the solver, or a new one."""
     with _LOCK:
-        while free := [child for child in _children() if child.is_idle and child.loading in (None, address)]:
+        while free := [
+            child for child in _children() if child.is_idle and child.loading in (None, address)
+        ]:
             child = max(free, key=lambda child: address in (child.loading, *child.loaded))
             if child.is_alive():
                 child.is_idle = False
@@ -209,18 +242,24 @@ def _borrowed_child(address: Address) -> Iterator[_Child]:
 def stop_all() -> None:
     """Kill every child process; later solves start new ones."""
     with _LOCK:
-        children, _CHILDREN[os.getpid()] = _children(), []
+        children = _children()
+        _CHILDREN[os.getpid()] = []
     for child in children:
         child.kill()
 
 
 def _process_error(why: str) -> LdpoptError:
-    do = f"set {PROCESS_VARIABLE}=0 to solve in this process, where time limits and Ctrl-C may not work at once"
+    do = (
+        f"set {PROCESS_VARIABLE}=0 to solve in this process, where time limits and Ctrl-C may not "
+        "work at once"
+    )
     return LdpoptError(f"no process could be started for the solver: {why}", do=do)
 
 
 def with_unit_costs(program: LinearProgram) -> tuple[LinearProgram, int]:
-    """Divide the costs by a power of two that brings the largest near 1: tolerances of solvers are absolute."""
+    """Divide the costs by a power of two that brings the largest near 1: tolerances of solvers are
+    absolute.
+    """
     exponent = int(np.frexp(np.abs(program.objective).max(initial=0.0))[1])
     if abs(exponent) <= UNSCALED_EXPONENT:
         return program, 0
@@ -228,10 +267,14 @@ def with_unit_costs(program: LinearProgram) -> tuple[LinearProgram, int]:
 
 
 def in_costs(outcome: Outcome, exponent: int) -> Outcome:
-    """Multiply the multipliers of a program with unit costs by ``2**exponent``; the point is the same."""
+    """Multiply the multipliers of a program with unit costs by ``2**exponent``; the point is the
+    same.
+    """
     if not exponent:
         return outcome
     both = outcome.row_duals, outcome.column_duals
     with np.errstate(over="ignore"):
-        rows, columns = (None if duals is None else in_floats(np.ldexp(duals, exponent)) for duals in both)
+        rows, columns = (
+            None if duals is None else in_floats(np.ldexp(duals, exponent)) for duals in both
+        )
     return replace(outcome, row_duals=rows, column_duals=columns)

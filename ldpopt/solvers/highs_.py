@@ -31,7 +31,10 @@ _STATUS = {
     "kMemoryLimit": Status.LIMIT,
 }
 
-TOLERANCES: dict[str, Any] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+TOLERANCES: dict[str, Any] = {
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+}
 """The smallest that HiGHS allows: they are absolute, but privacy bounds ratios of small numbers."""
 
 SIMPLEX: dict[str, Any] = {"presolve": "off", "solver": "simplex"}
@@ -41,16 +44,23 @@ FALLBACK_OPTIONS: tuple[dict[str, Any], ...] = (
     {"simplex_scale_strategy": 0},
     {"solver": "ipm", "ipm_iteration_limit": 200},
 )
-"""Tried when refinement fails after the dual simplex: primal simplex, unscaled rows, interior point with crossover."""
+"""Tried when refinement fails after the dual simplex: primal simplex, unscaled rows, interior point
+with crossover."""
 
 MAX_RESIDUAL = 1e-7  # largest violation of a row in a point that is accepted as optimal
-# Iterations allowed from a warm start, in addition to one for each row and column; then it starts cold
+# Iterations allowed from a warm start, in addition to one for each row and column; then it starts
+# cold
 WARM_ITERATIONS = 500
-EXTRA_REFINEMENT_ITERATIONS = 1000  # iterations allowed for refinement, in addition to one for each row and column
-# Refinement may take this many seconds, or this multiple of the time of the first solve, whichever is longer
+# iterations allowed for refinement, in addition to one for each row and column
+EXTRA_REFINEMENT_ITERATIONS = 1000
+# Refinement may take this many seconds, or this multiple of the time of the first solve, whichever
+# is longer
 MIN_REFINEMENT_SECONDS, MAX_REFINEMENT_FACTOR = 1.0, 10.0
-UNSIMPLIFIED_NONZEROS = 10_000  # non-zeros up to which presolve takes a third of the time and removes nothing
-SCALE = 2.0**8  # factor for right-hand sides and costs, which makes the absolute tolerances tighter by the same factor
+# non-zeros up to which presolve takes a third of the time and removes nothing
+UNSIMPLIFIED_NONZEROS = 10_000
+# factor for right-hand sides and costs, which makes the absolute tolerances tighter by the same
+# factor
+SCALE = 2.0**8
 
 
 class Highs(Solver):
@@ -59,7 +69,8 @@ class Highs(Solver):
     name = "highs"
     features = frozenset({Feature.WARM_START, Feature.ROUGH})
     in_process_nonzeros = 30_000
-    """The slowest channel programs of that size take half a second, by simplex and by interior point."""
+    """The slowest channel programs of that size take half a second, by simplex and by interior
+    point."""
 
     def solve(
         self,
@@ -71,7 +82,8 @@ class Highs(Solver):
         **options: Any,
     ) -> Outcome:
         """Solve; every option of HiGHS can be passed by its own name."""
-        began, deadline = time.perf_counter(), Deadline.after(time_limit)
+        began = time.perf_counter()
+        deadline = Deadline.after(time_limit)
         outcome = _first_answer(program, options, deadline, warm_start)
         if not refined:
             return outcome
@@ -84,7 +96,9 @@ class Highs(Solver):
     def pack_warm_start(self, warm_start: highspy.HighsBasis) -> Arrays:
         """States of columns and rows, numbered as in HiGHS."""
         states = {"columns": warm_start.col_status, "rows": warm_start.row_status}
-        return {f"basis_{kind}": np.array(list(map(int, given)), int) for kind, given in states.items()}
+        return {
+            f"basis_{kind}": np.array(list(map(int, given)), int) for kind, given in states.items()
+        }
 
     def unpack_warm_start(self, arrays: Arrays) -> highspy.HighsBasis | None:
         """Read the basis back from its states."""
@@ -97,20 +111,33 @@ class Highs(Solver):
         return basis
 
 
-def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Deadline, basis: Any) -> Outcome:
+def _first_answer(
+    program: LinearProgram, options: dict[str, Any], deadline: Deadline, basis: Any
+) -> Outcome:
     """Solve once, and again with other settings if the answer is wrong or unclear."""
     steps: dict[str, Any] = {} if program.nnz > UNSIMPLIFIED_NONZEROS else {"presolve": "off"}
     if basis is not None:
         steps["simplex_iteration_limit"] = WARM_ITERATIONS + sum(program.shape)
-    outcome = _run(program, SCALE, {**TOLERANCES, **steps, **options}, deadline, _with_new_rows(program, basis))
+    outcome = _run(
+        program, SCALE, {**TOLERANCES, **steps, **options}, deadline, _with_new_rows(program, basis)
+    )
     if _is_stalled(outcome, options) and basis is not None:
-        # Among nearly parallel rows a simplex method may cycle, from any basis, where tolerances are the smallest.
-        outcome = _run(program, 1.0, {**SIMPLEX, **steps, "simplex_strategy": 4, **options}, deadline, None)
-    is_wrong = basis is not None and outcome.point is not None and program.residual(outcome.point) > MAX_RESIDUAL
+        # Among nearly parallel rows a simplex method may cycle, from any basis, where tolerances
+        # are the smallest.
+        outcome = _run(
+            program, 1.0, {**SIMPLEX, **steps, "simplex_strategy": 4, **options}, deadline, None
+        )
+    is_wrong = (
+        basis is not None
+        and outcome.point is not None
+        and program.residual(outcome.point) > MAX_RESIDUAL
+    )
     if is_wrong or (basis is not None and _is_stalled(outcome, options)):
-        # From a basis with nearly parallel rows HiGHS may call an infeasible point optimal. Columns scaled to at most 1
-        # take a fraction of the seconds of its default scaling there.
-        outcome = _run(program, SCALE, {**TOLERANCES, "simplex_scale_strategy": 4, **options}, deadline, None)
+        # From a basis with nearly parallel rows HiGHS may call an infeasible point optimal. Columns
+        # scaled to at most 1 take a fraction of the seconds of its default scaling there.
+        outcome = _run(
+            program, SCALE, {**TOLERANCES, "simplex_scale_strategy": 4, **options}, deadline, None
+        )
     if outcome.status in (Status.UNBOUNDED, Status.FAILED):
         # The tolerances may be too small for the program: decide with HiGHS's default ones.
         outcome = _run(program, 1.0, {**SIMPLEX, "simplex_strategy": 4, **options}, deadline, None)
@@ -119,7 +146,9 @@ def _first_answer(program: LinearProgram, options: dict[str, Any], deadline: Dea
 
 def _is_stalled(outcome: Outcome, options: dict[str, Any]) -> bool:
     """Whether the warm start's own limit of iterations was reached."""
-    return outcome.raw_status == "Iteration limit reached" and "simplex_iteration_limit" not in options
+    return (
+        outcome.raw_status == "Iteration limit reached" and "simplex_iteration_limit" not in options
+    )
 
 
 @dataclass
@@ -144,7 +173,9 @@ class _Refinement:
     def _residual(self, step: LinearProgram) -> Outcome:
         if self.last is not None:
             self.start, self.last = _with_slacks(self.last), None
-        found = _run(step, 1.0, {**TOLERANCES, **SIMPLEX, **self._limits}, self.deadline, self.start)
+        found = _run(
+            step, 1.0, {**TOLERANCES, **SIMPLEX, **self._limits}, self.deadline, self.start
+        )
         if found.status is not Status.OPTIMAL:
             found = _run(step, 1.0, self._limits, self.deadline, None)
         self.start = found.warm_start
@@ -160,14 +191,24 @@ class _Refinement:
             yield found
 
 
-def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline: Deadline, basis: Any) -> Outcome:
-    """Solve with scaled right-hand sides and costs, and return the answer in the program's units."""
+def _run(
+    program: LinearProgram, scale: float, options: dict[str, Any], deadline: Deadline, basis: Any
+) -> Outcome:
+    """Solve with scaled right-hand sides and costs, and return the answer in the program's
+    units.
+    """
     largest_cost = float(np.abs(program.objective).max(initial=0.0))
-    cost_scale = scale * 2.0 ** min(-int(np.frexp(largest_cost)[1]), 1000) if largest_cost and scale != 1 else 1.0
+    cost_scale = (
+        scale * 2.0 ** min(-int(np.frexp(largest_cost)[1]), 1000)
+        if largest_cost and scale != 1
+        else 1.0
+    )
     sides = ("row_lower", "row_upper", "column_lower", "column_upper")
     with np.errstate(over="ignore"):  # HiGHS treats bounds above 1e20 as infinite
         scaled: Any = {name: getattr(program, name) * scale for name in sides}
-    highs = replace(program, objective=program.objective * cost_scale, **scaled).to_highs(named=False)
+    highs = replace(program, objective=program.objective * cost_scale, **scaled).to_highs(
+        named=False
+    )
     for option, value in options.items():
         _set(highs, option, value)
     if deadline.left is not None:
@@ -181,19 +222,26 @@ def _run(program: LinearProgram, scale: float, options: dict[str, Any], deadline
 def _outcome(highs: highspy.Highs, scale: float, cost_scale: float) -> Outcome:
     """Read the result of a run, in the units of the program."""
     raw = highs.getModelStatus()
-    status, text = _STATUS.get(raw.name, Status.FAILED), highs.modelStatusToString(raw)
-    solution, found = highs.getSolution(), highs.getBasis()
+    status = _STATUS.get(raw.name, Status.FAILED)
+    text = highs.modelStatusToString(raw)
+    solution = highs.getSolution()
+    found = highs.getBasis()
     if not solution.value_valid:
         return Outcome(status, text)
     point = np.fromiter(solution.col_value, float) / scale
     if not solution.dual_valid:
         return Outcome(status, text, point)
     with np.errstate(over="ignore"):  # the scale is a power of two
-        duals, costs = (in_floats(np.fromiter(v, float) / cost_scale) for v in (solution.row_dual, solution.col_dual))
+        duals, costs = (
+            in_floats(np.fromiter(v, float) / cost_scale)
+            for v in (solution.row_dual, solution.col_dual)
+        )
     return Outcome(status, text, point, duals, costs, found if found.valid else None)
 
 
-def _with_new_rows(program: LinearProgram, basis: highspy.HighsBasis | None) -> highspy.HighsBasis | None:
+def _with_new_rows(
+    program: LinearProgram, basis: highspy.HighsBasis | None
+) -> highspy.HighsBasis | None:
     """Extend an earlier basis: new rows are basic, so that the dual simplex continues from it."""
     if basis is not None:
         added = program.shape[0] - len(basis.row_status)
@@ -202,7 +250,9 @@ def _with_new_rows(program: LinearProgram, basis: highspy.HighsBasis | None) -> 
 
 
 def _with_slacks(basis: highspy.HighsBasis) -> highspy.HighsBasis:
-    """Return the same basis for the program in which every row is an equation with its own slack column."""
+    """Return the same basis for the program in which every row is an equation with its own slack
+    column.
+    """
     extended = highspy.HighsBasis()
     extended.valid = True
     extended.col_status = list(basis.col_status) + list(basis.row_status)

@@ -23,16 +23,19 @@ if TYPE_CHECKING:
     import pulp
     from scipy.sparse import csr_array
 
-SHOWN_ROWS, SHOWN_TERMS = 2, 8  # number of rows of a block, and of terms of a sum, in the text of a program
+# number of rows of a block, and of terms of a sum, in the text of a program
+SHOWN_ROWS, SHOWN_TERMS = 2, 8
 BLOCK = 1 << 20  # number of rows whose entries are multiplied at once
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_.,()#$%&@~;?!]")
 
 
 @dataclass(frozen=True)
 class Span:
-    """Consecutive rows or columns with a name: the product of the alphabets ``axes``, in row-major order, or numbered.
+    """Consecutive rows or columns with a name: the product of the alphabets ``axes``, in row-major
+    order, or numbered.
 
-    With a ``block`` the axes are inputs and outputs, and a row is named by the ones that occur in it.
+    With a ``block`` the axes are inputs and outputs, and a row is named by the ones that occur in
+    it.
     """
 
     name: str
@@ -53,7 +56,8 @@ class Span:
             yield from self._row_names(self.block)
         elif self.axes:
             for index in np.ndindex(*(len(axis) for axis in self.axes)):
-                yield f"{self.name}[{','.join(axis[i] for axis, i in zip(self.axes, index, strict=True))}]"
+                parts = (axis[i] for axis, i in zip(self.axes, index, strict=True))
+                yield f"{self.name}[{','.join(parts)}]"
         else:
             yield from (self.name,) if size == 1 else (f"{self.name}[{i}]" for i in range(size))
 
@@ -65,12 +69,17 @@ class Span:
             input_names = list(dict.fromkeys(inputs[x] for x in block.x[entries]))
             output_names = list(dict.fromkeys(outputs[y] for y in block.y[entries]))
             is_short = len(input_names) <= 3 and len(output_names) <= 8
-            yield f"{self.name}[{','.join(input_names + output_names)}]" if is_short else f"{self.name}[{row}]"
+            yield (
+                f"{self.name}[{','.join(input_names + output_names)}]"
+                if is_short
+                else f"{self.name}[{row}]"
+            )
 
 
 @dataclass(frozen=True, repr=False)
 class LinearProgram:
-    r"""Optimize ``objective @ v`` over ``row_lower <= A v <= row_upper``, ``column_lower <= v <= column_upper``.
+    r"""Optimize ``objective @ v`` over ``row_lower <= A v <= row_upper``, ``column_lower <= v <=
+    column_upper``.
 
     Attributes
     ----------
@@ -79,7 +88,8 @@ class LinearProgram:
     maximize : bool
         Direction.
     start, index, value : arrays
-        ``A`` by rows (compressed): row ``r`` has ``value[start[r]:start[r+1]]`` at ``index[start[r]:start[r+1]]``.
+        ``A`` by rows (compressed): row ``r`` has ``value[start[r]:start[r+1]]`` at
+        ``index[start[r]:start[r+1]]``.
     row_lower, row_upper, column_lower, column_upper : float arrays
         Bounds, infinite if there is none.
     rows, columns : tuple of Span
@@ -117,13 +127,17 @@ class LinearProgram:
         return f"{self.title}: {rows:,} rows, {columns:,} columns, {self.nnz:,} non-zeros"
 
     def __str__(self) -> str:
-        names, direction = self.column_names(), "maximize" if self.maximize else "minimize"
-        used, lines = np.flatnonzero(self.objective), [self._sizes]
+        names = self.column_names()
+        direction = "maximize" if self.maximize else "minimize"
+        used = np.flatnonzero(self.objective)
+        lines = [self._sizes]
         for what, spans in (("columns ", self.columns), ("rows    ", self.rows)):
             sizes: dict[str, int] = {}
             for span in spans:
                 sizes[span.name] = sizes.get(span.name, 0) + span.stop - span.start
-            lines.append(f"{what} " + ", ".join(f"{name}: {size:,}" for name, size in sizes.items()))
+            lines.append(
+                f"{what} " + ", ".join(f"{name}: {size:,}" for name, size in sizes.items())
+            )
         lines.append(f"{direction} {_sum_of_terms(self.objective[used], used, names)}")
         for span in self.rows:
             shown = range(span.start, min(span.stop, span.start + SHOWN_ROWS))
@@ -132,9 +146,14 @@ class LinearProgram:
             for row, label in zip(shown, labels, strict=True):
                 terms = slice(self.start[row], self.start[row + 1])
                 left = _sum_of_terms(self.value[terms], self.index[terms], names)
-                lines.append(f"{label:{width}}  {_with_sides(left, self.row_lower[row], self.row_upper[row])}")
+                lines.append(
+                    f"{label:{width}}  "
+                    f"{_with_sides(left, self.row_lower[row], self.row_upper[row])}"
+                )
             if span.stop - span.start > SHOWN_ROWS:
-                lines.append(f"... {span.stop - span.start - SHOWN_ROWS:,} more rows of {span.name}")
+                lines.append(
+                    f"... {span.stop - span.start - SHOWN_ROWS:,} more rows of {span.name}"
+                )
         return "\n".join(lines)
 
     @property
@@ -152,12 +171,15 @@ class LinearProgram:
     # By numpy alone: scipy takes as long to import as all else that a small problem needs.
     def activity(self, point: Float) -> Float:
         """Value of each row at a point, in its precision: ``A v``."""
-        found, used = np.zeros(self.shape[0], point.dtype), self.start[:-1] < self.start[1:]
+        found = np.zeros(self.shape[0], point.dtype)
+        used = self.start[:-1] < self.start[1:]
         found[used] = np.add.reduceat(self.value * point[self.index], self.start[:-1][used])
         return found
 
     def adjoint(self, duals: Float) -> Float:
-        """Weight of each column under multipliers of the rows, in their precision: ``A^T y``; some rows at a time."""
+        """Weight of each column under multipliers of the rows, in their precision: ``A^T y``; some
+        rows at a time.
+        """
         found = np.zeros(self.shape[1], duals.dtype)
         for begin in range(0, len(duals), BLOCK):
             starts = self.start[begin : begin + BLOCK + 1]
@@ -198,22 +220,31 @@ class LinearProgram:
 
         text = os.fspath(path)
         if not text.lower().endswith((".lp", ".mps")):
-            raise StatementError(f"unknown format of the file {text!r}", do="end the file name in .lp or .mps")
+            raise StatementError(
+                f"unknown format of the file {text!r}", do="end the file name in .lp or .mps"
+            )
         target = Path(text)
         try:
             # HiGHS ends the process if it cannot write: it writes into a temporary folder.
             with TemporaryDirectory(prefix=".ldpopt-", dir=target.parent) as folder:
                 written = Path(folder) / target.name
-                is_written = not target.is_dir() and self.to_highs().writeModel(str(written)).name == "kOk"
+                is_written = (
+                    not target.is_dir() and self.to_highs().writeModel(str(written)).name == "kOk"
+                )
                 if is_written:
                     os.replace(written, target)
         except OSError as error:
-            raise StatementError(f"cannot write {text!r}: {error.strerror}", do="name a file in a folder") from None
+            raise StatementError(
+                f"cannot write {text!r}: {error.strerror}", do="name a file in a folder"
+            ) from None
         if not is_written:
-            raise StatementError(f"cannot write {text!r}", do="name a file that can be written, not a folder")
+            raise StatementError(
+                f"cannot write {text!r}", do="name a file that can be written, not a folder"
+            )
 
     def to_highs(self, *, named: bool = True) -> highspy.Highs:
-        """Build a silent HiGHS model, ready to ``run()``; ``named=False`` leaves out the names, which is faster.
+        """Build a silent HiGHS model, ready to ``run()``; ``named=False`` leaves out the names,
+        which is faster.
 
         Examples
         --------
@@ -225,16 +256,28 @@ class LinearProgram:
         """
         import highspy
 
-        highs, (rows, columns) = silent_highs()(), self.shape
+        highs = silent_highs()()
+        rows, columns = self.shape
         highs.setOptionValue("output_flag", False)
-        # Coefficients such as e**-epsilon may be small: 1e-12 is the smallest threshold that HiGHS allows.
+        # Coefficients such as e**-epsilon may be small: 1e-12 is the smallest threshold that HiGHS
+        # allows.
         highs.setOptionValue("small_matrix_value", 1e-12)
         # Arrays of a HighsLp would be converted number by number, in three times the time.
         nothing = 0, np.zeros(columns, np.int32), np.zeros(0, np.int32), np.zeros(0)
         statuses = (
-            highs.changeObjectiveSense(highspy.ObjSense.kMaximize if self.maximize else highspy.ObjSense.kMinimize),
+            highs.changeObjectiveSense(
+                highspy.ObjSense.kMaximize if self.maximize else highspy.ObjSense.kMinimize
+            ),
             highs.addCols(columns, self.objective, self.column_lower, self.column_upper, *nothing),
-            highs.addRows(rows, self.row_lower, self.row_upper, self.nnz, self.start[:-1], self.index, self.value),
+            highs.addRows(
+                rows,
+                self.row_lower,
+                self.row_upper,
+                self.nnz,
+                self.start[:-1],
+                self.index,
+                self.value,
+            ),
         )
         if highspy.HighsStatus.kError in statuses:
             what = f"HiGHS refuses the program with {rows} rows and {columns} columns"
@@ -247,13 +290,16 @@ class LinearProgram:
         return highs
 
     def to_pulp(self, *, named: bool = True) -> pulp.LpProblem:
-        """Build a PuLP model with the same names (or ``x0``, ``r0``, ...); a two-sided row becomes two rows.
+        """Build a PuLP model with the same names (or ``x0``, ``r0``, ...); a two-sided row becomes
+        two rows.
 
         PuLP may change names further.
         """
         import pulp
 
-        columns = plain_names(self.column_names()) if named else [f"x{j}" for j in range(self.shape[1])]
+        columns = (
+            plain_names(self.column_names()) if named else [f"x{j}" for j in range(self.shape[1])]
+        )
         rows = plain_names(self.row_names()) if named else [f"r{i}" for i in range(self.shape[0])]
         problem = pulp.LpProblem("ldpopt", pulp.LpMaximize if self.maximize else pulp.LpMinimize)
         variables = [
@@ -263,22 +309,33 @@ class LinearProgram:
         problem += pulp.LpAffineExpression(zip(variables, self.objective.tolist(), strict=True))
         problem.addVariables(variables)
         for row, name in enumerate(rows):
-            lower, upper = self.row_lower[row], self.row_upper[row]
+            lower = self.row_lower[row]
+            upper = self.row_upper[row]
             for sense, side, suffix in pulp_sides(float(lower), float(upper)):
                 terms = slice(self.start[row], self.start[row + 1])
-                pairs = [(variables[j], float(a)) for j, a in zip(self.index[terms], self.value[terms], strict=True)]
-                problem += pulp.LpConstraint(pulp.LpAffineExpression(pairs), sense, name + suffix, side)
+                pairs = [
+                    (variables[j], float(a))
+                    for j, a in zip(self.index[terms], self.value[terms], strict=True)
+                ]
+                problem += pulp.LpConstraint(
+                    pulp.LpAffineExpression(pairs), sense, name + suffix, side
+                )
         return problem
 
     def to_cvxpy(self) -> cvxpy.Problem:
-        """Build a cvxpy model over one vector ``v`` of all columns; a program of `formulate` has ``P`` in its place."""
+        """Build a cvxpy model over one vector ``v`` of all columns; a program of `formulate` has
+        ``P`` in its place.
+        """
         return self.cvxpy_sides()[1]
 
     def cvxpy_sides(self) -> tuple[list[tuple[Any, Any, int]], cvxpy.Problem, cvxpy.Variable]:
-        """At most three vector constraints, each with its rows and the sign of its dual; the model; its variable."""
+        """At most three vector constraints, each with its rows and the sign of its dual; the model;
+        its variable.
+        """
         import cvxpy as cp
 
-        point, equal = cp.Variable(self.shape[1], name="v"), self.row_lower == self.row_upper
+        point = cp.Variable(self.shape[1], name="v")
+        equal = self.row_lower == self.row_upper
         kinds = (
             (np.flatnonzero(equal), self.row_upper, 0),
             (np.flatnonzero(~equal & np.isfinite(self.row_upper)), self.row_upper, 1),
@@ -293,13 +350,19 @@ class LinearProgram:
             if len(finite := np.flatnonzero(np.isfinite(values))):
                 bounds.append(relation(point[finite], values[finite], sign))
         sense = cp.Maximize if self.maximize else cp.Minimize
-        return rows, cp.Problem(sense(self.objective @ point), [row for row, *_ in rows] + bounds), point
+        return (
+            rows,
+            cp.Problem(sense(self.objective @ point), [row for row, *_ in rows] + bounds),
+            point,
+        )
 
 
 def _sum_of_terms(values: Float, index: Int, names: list[str]) -> str:
     """A sum as algebra, ``0.5 P[0,0] - P[1,0]``, cut off after `SHOWN_TERMS` terms."""
     text = ""
-    for value, column in zip(values[:SHOWN_TERMS].tolist(), index[:SHOWN_TERMS].tolist(), strict=True):
+    for value, column in zip(
+        values[:SHOWN_TERMS].tolist(), index[:SHOWN_TERMS].tolist(), strict=True
+    ):
         sign = ("- " if text else "-") if value < 0 else "+ " if text else ""
         factor = "" if abs(value) == 1 else f"{abs(value):.6g} "
         text += f"{' ' if text else ''}{sign}{factor}{names[column]}"
@@ -317,7 +380,9 @@ def _with_sides(left: str, lower: float, upper: float) -> str:
 
 @cache
 def silent_highs() -> type[highspy.Highs]:
-    """The class of HiGHS models that print nothing: one of 1.16 shows its version as soon as callbacks are enabled."""
+    """The class of HiGHS models that print nothing: one of 1.16 shows its version as soon as
+    callbacks are enabled.
+    """
     import highspy
 
     class SilentHighs(highspy.Highs):  # type: ignore[misc]
@@ -336,7 +401,9 @@ def relation(left: Any, right: Any, sign: int) -> Any:
 
 
 def pulp_sides(lower: float, upper: float) -> list[tuple[int, float, str]]:
-    """Split a two-sided row: sense (-1, 0, 1), right-hand side and suffix of the name of each one-sided row."""
+    """Split a two-sided row: sense (-1, 0, 1), right-hand side and suffix of the name of each
+    one-sided row.
+    """
     if lower == upper:
         return [(0, lower, "")]
     both = np.isfinite(lower) and np.isfinite(upper)
@@ -345,8 +412,13 @@ def pulp_sides(lower: float, upper: float) -> list[tuple[int, float, str]]:
 
 
 def plain_names(names: list[str]) -> list[str]:
-    """Convert to names that LP and MPS files accept: ASCII, no blanks or operators, short, and different."""
-    plain = [_INVALID_CHARACTERS.sub("_", name.replace("[", "(").replace("]", ")"))[:200] for name in names]
+    """Convert to names that LP and MPS files accept: ASCII, no blanks or operators, short, and
+    different.
+    """
+    plain = [
+        _INVALID_CHARACTERS.sub("_", name.replace("[", "(").replace("]", ")"))[:200]
+        for name in names
+    ]
     if len(set(plain)) < len(plain):
         plain = [f"{name}_{position}" for position, name in enumerate(plain)]
     return plain

@@ -1,6 +1,8 @@
-"""Iterative refinement improves any solver's answer until its residuals are roundoff (Gleixner, Steffy, Wolter 2016).
+"""Iterative refinement improves any solver's answer until its residuals are roundoff (Gleixner,
+Steffy, Wolter 2016).
 
-The correction of an answer is the optimum of another linear program, with small bounds and costs, which is scaled up.
+The correction of an answer is the optimum of another linear program, with small bounds and costs,
+which is scaled up.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,7 +15,8 @@ from ldpopt.foundation.numbers import Float
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solvers.solver import Outcome, Status
 
-ROUNDOFF = 1e-14  # residuals up to this, relative to right-hand sides and costs of 1, are not refined
+# residuals up to this, relative to right-hand sides and costs of 1, are not refined
+ROUNDOFF = 1e-14
 ACCEPTED_RESIDUAL = 1e-13  # largest residual for which no other answer is tried
 ROUNDS = 3  # largest number of residual programs
 LARGEST = float(np.finfo(float).max)
@@ -22,7 +25,9 @@ TARGET_SIZE = 2.0**8  # size to which a residual is scaled, by a factor of at mo
 
 @dataclass
 class _Point:
-    """Primal and dual values in extended precision, the bounds and costs relative to them, and their residuals."""
+    """Primal and dual values in extended precision, the bounds and costs relative to them, and
+    their residuals.
+    """
 
     x: Any
     y: Any
@@ -51,29 +56,40 @@ def refine(
         candidate = _refine_one(program, other, solve)
         if candidate is not None and candidate.residual < point.residual:
             point, outcome = candidate, other
-    x, reduced = point.x.astype(float), in_floats(point.cost[: len(point.x)])
+    x = point.x.astype(float)
+    reduced = in_floats(point.cost[: len(point.x)])
     return replace(outcome, point=x, row_duals=in_floats(point.y), column_duals=reduced)
 
 
 def in_floats(multipliers: Any) -> Float:
-    """Round to floats; too large values become the largest float, as any multipliers prove a bound."""
+    """Round to floats; too large values become the largest float, as any multipliers prove a
+    bound.
+    """
     return np.asarray(np.clip(multipliers, -LARGEST, LARGEST), float)
 
 
-def _refine_one(program: LinearProgram, outcome: Outcome, solve: Callable[[LinearProgram], Outcome]) -> _Point | None:
-    """Add the answers of residual programs while the residual decreases; None without an optimum to start from."""
+def _refine_one(
+    program: LinearProgram, outcome: Outcome, solve: Callable[[LinearProgram], Outcome]
+) -> _Point | None:
+    """Add the answers of residual programs while the residual decreases; None without an optimum to
+    start from.
+    """
     if outcome.status is not Status.OPTIMAL or outcome.point is None or outcome.row_duals is None:
         return None
     unit = float(np.abs(program.objective).max(initial=0.0)) or 1.0
-    point = _point_at(program, outcome.point.astype(np.longdouble), outcome.row_duals.astype(np.longdouble), unit)
+    point = _point_at(
+        program, outcome.point.astype(np.longdouble), outcome.row_duals.astype(np.longdouble), unit
+    )
     for _ in range(ROUNDS):
         if point.residual <= ROUNDOFF:
             break
-        bound_scale, cost_scale = _enlarge(point.primal), min(_enlarge(point.dual) / unit, 1e300)
+        bound_scale = _enlarge(point.primal)
+        cost_scale = min(_enlarge(point.dual) / unit, 1e300)
         step = solve(_residual_program(program, point, bound_scale, cost_scale))
         if step.status is not Status.OPTIMAL or step.point is None or step.row_duals is None:
             break
-        x, y = step.point[: len(point.x)] / bound_scale, step.row_duals / cost_scale
+        x = step.point[: len(point.x)] / bound_scale
+        y = step.row_duals / cost_scale
         better = _point_at(program, point.x + x, point.y + y, unit)
         if better.residual >= point.residual:
             break
@@ -82,7 +98,9 @@ def _refine_one(program: LinearProgram, outcome: Outcome, solve: Callable[[Linea
 
 
 def _point_at(program: LinearProgram, x: Any, y: Any, unit: float) -> _Point:
-    """Bounds and costs of columns and row slacks relative to a point, and its residuals; costs are in units."""
+    """Bounds and costs of columns and row slacks relative to a point, and its residuals; costs are
+    in units.
+    """
     values = np.concatenate([x, program.activity(x)])
     cost = np.concatenate([program.objective - program.adjoint(y), y])
     lower = (np.concatenate([program.column_lower, program.row_lower]) - values).astype(float)
@@ -95,8 +113,12 @@ def _point_at(program: LinearProgram, x: Any, y: Any, unit: float) -> _Point:
     return _Point(x, y, cost, lower, upper, primal, float(max(up, down)))
 
 
-def _residual_program(program: LinearProgram, point: _Point, bound_scale: float, cost_scale: float) -> LinearProgram:
-    """``A d - s = 0`` with scaled bounds and costs; the current multipliers are the costs of the slacks."""
+def _residual_program(
+    program: LinearProgram, point: _Point, bound_scale: float, cost_scale: float
+) -> LinearProgram:
+    """``A d - s = 0`` with scaled bounds and costs; the current multipliers are the costs of the
+    slacks.
+    """
     rows, columns = program.shape
     return replace(
         program,
@@ -112,6 +134,8 @@ def _residual_program(program: LinearProgram, point: _Point, bound_scale: float,
 
 
 def _enlarge(residual: float) -> float:
-    """Power of two that scales a residual to `TARGET_SIZE`; residuals that are roundoff count as 1."""
+    """Power of two that scales a residual to `TARGET_SIZE`; residuals that are roundoff count as
+    1.
+    """
     exponent = -int(np.frexp(residual)[1]) if residual > ROUNDOFF else 0
     return float(TARGET_SIZE * 2.0 ** min(max(exponent, 0), 40))

@@ -23,8 +23,8 @@ def find(name: str | Solver) -> Solver:
     Raises
     ------
     SolverNotFoundError
-        If there is no such solver; the message names the known ones, or the package to install. Solvers inside a
-        package, such as those of cvxpy, are checked when they solve.
+        If there is no such solver; the message names the known ones, or the package to install.
+        Solvers inside a package, such as those of cvxpy, are checked when they solve.
     """
     if isinstance(name, Solver):
         return name if isinstance(name, Guarded) else Guarded(require_solver(name), "")
@@ -37,12 +37,19 @@ def find(name: str | Solver) -> Solver:
         others = plug_ins(GROUP)
         if head not in others:
             names = f"auto, {', '.join(sorted({*own, *others}))}, or cvxpy:SOLVER"
-            do = f"name one of {names}; or pass an instance of a class derived from ldpopt.solvers.Solver"
+            do = (
+                f"name one of {names}; or pass an instance of a class derived from "
+                "ldpopt.solvers.Solver"
+            )
             raise SolverNotFoundError(f"there is no solver {short_repr(name)}", do=do)
         address = getattr(others[head], "value", "").partition("[")[0].strip()
         factory = others[head].load()
     solver = require_solver(factory(detail) if detail else factory())
-    return solver if head in own and solver.in_process_nonzeros == math.inf else Guarded(solver, address, detail)
+    return (
+        solver
+        if head in own and solver.in_process_nonzeros == math.inf
+        else Guarded(solver, address, detail)
+    )
 
 
 def installed() -> dict[str, str]:

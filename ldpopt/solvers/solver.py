@@ -1,4 +1,6 @@
-"""The interface of solvers: a solver takes a `LinearProgram`, returns an `Outcome`, and declares its features."""
+"""The interface of solvers: a solver takes a `LinearProgram`, returns an `Outcome`, and declares
+its features.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +31,22 @@ class Feature(Enum):
 class Solver(ABC):
     """A solver of linear programs.
 
-    A constructor may take the part of the name after a colon (``"cvxpy:CLARABEL"``) and raises SolverNotFoundError
-    if something is missing. A solver runs in a child process, which can be killed or crash; it gets the program
-    without names. Programs of at most `in_process_nonzeros` are solved in this process.
+    A constructor may take the part of the name after a colon (``"cvxpy:CLARABEL"``) and raises
+    SolverNotFoundError if something is missing. A solver runs in a child process, which can be
+    killed or crash; it gets the program without names. Programs of at most `in_process_nonzeros`
+    are solved in this process.
     """
 
     name: str
     features: ClassVar[frozenset[Feature]] = frozenset()
     in_process_nonzeros: float = 0
-    """Number of non-zeros up to which a solve takes a fraction of a second; infinite for a solver in Python that keeps
-    its time limit and stops at Ctrl-C."""
+    """Number of non-zeros up to which a solve takes a fraction of a second; infinite for a solver
+    in Python that keeps its time limit and stops at Ctrl-C."""
 
     @abstractmethod
-    def solve(self, program: LinearProgram, *, time_limit: float | None = None, **options: Any) -> Outcome:
+    def solve(
+        self, program: LinearProgram, *, time_limit: float | None = None, **options: Any
+    ) -> Outcome:
         """Solve with these options.
 
         Raises
@@ -55,7 +60,9 @@ class Solver(ABC):
         return
 
     def pack_warm_start(self, warm_start: Any) -> Arrays:
-        """Write a warm start as arrays of numbers, to send it to another process; default: nothing."""
+        """Write a warm start as arrays of numbers, to send it to another process; default:
+        nothing.
+        """
         return {}
 
     def unpack_warm_start(self, arrays: Arrays) -> Any:
