@@ -1,4 +1,6 @@
-"""Outputs priced by the workers of a Dask cluster, in blocks with their views and trees: bit for bit as here."""
+"""Outputs priced by the workers of a Dask cluster, in blocks with their views and trees: bit for
+bit as here.
+"""
 
 import time
 from collections.abc import Iterator
@@ -18,7 +20,8 @@ from ldpopt.native import improve_views, in_units
 from ldpopt.privacy.ties import Mask
 
 LEAST_INPUTS = 600  # number of inputs from which pricing takes long enough to send it to a cluster
-BLOCKS = 4  # number of blocks of outputs per thread of the cluster, because some take longer than others
+# number of blocks of outputs per thread of the cluster, because some take longer than others
+BLOCKS = 4
 AT_ONCE = 8  # number of outputs that a worker prices between two checks of the deadline
 
 
@@ -58,20 +61,28 @@ class Block:
 
 
 class Cluster:
-    """The workers of a Dask client, which must have the same version of this package; the data are sent to them now."""
+    """The workers of a Dask client, which must have the same version of this package; the data are
+    sent to them now.
+    """
 
     def __init__(self, client: Any, data: SharedData) -> None:
         self.client = require_client(client)
         with one_line_errors():
             self.data = client.scatter(data, broadcast=True)
 
-    def improve(self, blocks: list[Block], sums: Float, enough: Float, deadline: Deadline) -> list[Block]:
-        """Improve the views of blocks of outputs, in this order; after the deadline they come back unchanged."""
-        # As blocks wait for a worker, the deadline is sent as a time of day, so the workers' clocks must agree with
-        # this machine's to about a second.
+    def improve(
+        self, blocks: list[Block], sums: Float, enough: Float, deadline: Deadline
+    ) -> list[Block]:
+        """Improve the views of blocks of outputs, in this order; after the deadline they come back
+        unchanged.
+        """
+        # As blocks wait for a worker, the deadline is sent as a time of day, so the workers' clocks
+        # must agree with this machine's to about a second.
         until = inf if deadline.left is None else time.time() + deadline.left
         sent = [
-            self.client.submit(_improved, self.data, block, sums, enough[block.outputs], until, pure=False)
+            self.client.submit(
+                _improved, self.data, block, sums, enough[block.outputs], until, pure=False
+            )
             for block in blocks
         ]
         with one_line_errors():
@@ -99,17 +110,27 @@ def require_client(executor: Any) -> Any:
     if all(hasattr(executor, name) for name in ("submit", "scatter", "gather", "nthreads")):
         return executor
     what = f"executor = {short_repr(executor)} is not a client of Dask"
-    raise StatementError(what, do="pass a dask.distributed.Client; without one, solve() uses the cores of this machine")
+    raise StatementError(
+        what,
+        do="pass a dask.distributed.Client; without one, solve() uses the cores of this machine",
+    )
 
 
 def _improved(data: SharedData, block: Block, sums: Float, enough: Float, until: float) -> Block:
     """Improve a block's views until a time of `time.time`; runs in a worker."""
     rows = np.arange(len(block.outputs))
-    parent, side, seen = block.parent.copy(), block.side.copy(), block.seen.copy()  # received arrays may be read-only
-    price, pivots = block.price.copy(), 0
-    roots, costs = data.roots[block.outputs], data.costs[block.outputs]
+    # received arrays may be read-only
+    parent = block.parent.copy()
+    side = block.side.copy()
+    seen = block.seen.copy()
+    price = block.price.copy()
+    pivots = 0
+    roots = data.roots[block.outputs]
+    costs = data.costs[block.outputs]
     for part in np.array_split(rows, max(1, len(rows) // AT_ONCE)):
         if time.time() < until:
             losses = data.table, *data.rough, *data.handover
-            pivots += improve_views(part, roots, parent, side, costs, sums, *losses, seen, enough, price)
+            pivots += improve_views(
+                part, roots, parent, side, costs, sums, *losses, seen, enough, price
+            )
     return Block(block.outputs, parent, side, seen, price, pivots)

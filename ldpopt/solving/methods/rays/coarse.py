@@ -1,4 +1,6 @@
-"""A coarse start: a problem of few inputs, whose rays and multipliers are extended to the others (docs, "Rays")."""
+"""A coarse start: a problem of few inputs, whose rays and multipliers are extended to the others
+(docs, "Rays").
+"""
 
 from typing import Any
 
@@ -17,25 +19,33 @@ from ldpopt.solving.methods.rays.views import COST_POWER
 MIN_INPUTS = 150  # number of inputs from which a coarse problem is solved first
 COARSENING = 3  # number of inputs per chosen input of a coarse problem from which rounds start
 COARSE_GAP = 0.02  # relative gap to which this problem is solved
-# A coarse channel is extended if at most `MOST` chosen inputs per input make the mean loss to the nearest of them, in
-# nats, at most `NEAR` times the gap, which costs about .3 of this loss; or `NEAR_LARGE` times from `LARGE` inputs on,
-# which costs less, and is done again with all aims multiplied by `FURTHER` if that was not enough
-NEAR, NEAR_LARGE, MOST = 2.0, 3.0, 2 / 3
+# A coarse channel is extended if at most `MOST` chosen inputs per input make the mean loss to the
+# nearest of them, in nats, at most `NEAR` times the gap, which costs about .3 of this loss; or
+# `NEAR_LARGE` times from `LARGE` inputs on, which costs less, and is done again with all aims
+# multiplied by `FURTHER` if that was not enough
+NEAR = 2.0
+NEAR_LARGE = 3.0
+MOST = 2 / 3
 LARGE, FURTHER = 3000, 0.6
-ROUGH = 10  # then prices are proved as for this multiple of the gap; the bound loses a quarter of what is not proved
+# then prices are proved as for this multiple of the gap; the bound loses a quarter of what is not
+# proved
+ROUGH = 10
 EXTENDED_GAP = 0.35  # gap of a coarse channel that is extended, as a share of the gap
 USED = 0.99  # share of all entries of a coarse channel that its extended columns have
 TIME_SHARE = 0.5  # largest share of the remaining time for the coarse problem
 
 
 def start_from_coarse(work: Generation, gap: float, deadline: Deadline, client: Any = None) -> None:
-    """Give a generation rays and multipliers of a coarse problem, for a metric of many inputs; perhaps a channel."""
+    """Give a generation rays and multipliers of a coarse problem, for a metric of many inputs;
+    perhaps a channel.
+    """
     cone, costs = work.trees.cone, work.costs
     if client is not None and work.views is not None and cone.n >= LEAST_INPUTS:
         work.views.send_to(client, costs)
     if work.views is None and (cone.n < MIN_INPUTS or not cone.has_shortest_ties):
         return
-    is_large, aim = cone.n >= LARGE, gap if work.views is not None else 0.0
+    is_large = cone.n >= LARGE
+    aim = gap if work.views is not None else 0.0
     while True:
         near_enough = (NEAR_LARGE if is_large else NEAR) * aim
         chosen, far, is_near = _spread_inputs(cone, costs.mean(axis=0), near_enough)
@@ -51,11 +61,16 @@ def start_from_coarse(work: Generation, gap: float, deadline: Deadline, client: 
 
 
 def _spread_inputs(cone: Cone, weight: Float, near_enough: float) -> tuple[Int, Float, bool]:
-    """Choose inputs, each the farthest from the earlier ones; return them and their losses to all inputs."""
-    # They are as many as the mean loss to the nearest one needs, which is the third result, or one of `COARSENING`.
+    """Choose inputs, each the farthest from the earlier ones; return them and their losses to all
+    inputs.
+    """
+    # They are as many as the mean loss to the nearest one needs, which is the third result, or one
+    # of `COARSENING`.
     chosen: list[int] = []
     far: list[Float] = []
-    parent, near, factor = cone.no_parents(1)[0], np.full(cone.n, 1e300), weight**COST_POWER
+    parent = cone.no_parents(1)[0]
+    near = np.full(cone.n, 1e300)
+    factor = weight**COST_POWER
     following = int(weight.argmax())
     is_near = False  # at least one is chosen, also if nothing costs anything
     while not is_near and len(chosen) < MOST * cone.n:
@@ -73,11 +88,14 @@ def _spread_inputs(cone: Cone, weight: Float, near_enough: float) -> tuple[Int, 
 def _solve_coarse(
     work: Generation, chosen: Int, far: Float, gap: float, deadline: Deadline, client: Any
 ) -> Float | None:
-    """Solve the problem of the chosen inputs, and start from its rays and multipliers; return its columns, (n, k).
+    """Solve the problem of the chosen inputs, and start from its rays and multipliers; return its
+    columns, (n, k).
 
-    The costs of the inputs nearest to a chosen one are added to its own. Columns are extended by the largest entries.
+    The costs of the inputs nearest to a chosen one are added to its own. Columns are extended by
+    the largest entries.
     """
-    nearest, distance = far.argmin(axis=0), np.ascontiguousarray(far[:, chosen])
+    nearest = far.argmin(axis=0)
+    distance = np.ascontiguousarray(far[:, chosen])
     total = np.zeros((len(chosen), len(work.costs)))
     np.add.at(total, nearest, work.costs.T)
     outputs = np.unique(total.argmin(axis=1))  # those with the smallest cost of some chosen input
@@ -85,7 +103,8 @@ def _solve_coarse(
     offset = few.min(axis=0)
     unit = float((few - offset).max()) or 1.0
     np.fill_diagonal(distance, np.inf)
-    ties, scale = Cone.of_table(distance), work.scale
+    ties = Cone.of_table(distance)
+    scale = work.scale
     coarser = Scale(scale.offset + scale.unit * float(offset.sum()), scale.unit * unit, scale.floor)
     few = np.ascontiguousarray((few - offset) / unit)
     until = deadline.share(TIME_SHARE)
@@ -94,11 +113,18 @@ def _solve_coarse(
     coarse.run(gap, until)
     if coarse.incumbent is None or not coarse.center_value > 0:
         return None
-    LOG.info("rays: coarse problem of %d of %d inputs, gap %.2e", len(chosen), work.trees.cone.n, coarse.gap)
+    LOG.info(
+        "rays: coarse problem of %d of %d inputs, gap %.2e",
+        len(chosen),
+        work.trees.cone.n,
+        coarse.gap,
+    )
     shares = work.weights / np.bincount(nearest, work.weights)[nearest]
     used = coarse.incumbent.largest(USED)
-    rays, kernels = np.ascontiguousarray(used.rays.T), np.exp(-far)
-    least, largest = max_product(rays, kernels), 1 / max_product(1 / rays, kernels)
+    rays = np.ascontiguousarray(used.rays.T)
+    kernels = np.exp(-far)
+    least = max_product(rays, kernels)
+    largest = 1 / max_product(1 / rays, kernels)
     rays = np.concatenate([np.ones((1, far.shape[1])), least, largest])
     work.start_from(rays, shares * (unit * coarse.center + offset)[nearest])
     return np.asarray((largest * used.at.weights[:, None]).T)

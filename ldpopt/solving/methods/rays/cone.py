@@ -1,4 +1,6 @@
-r"""The cone of private columns: ``p[x] >= exp(-loss) p[x']`` for every tied pair in both directions; its kernels."""
+r"""The cone of private columns: ``p[x] >= exp(-loss) p[x']`` for every tied pair in both
+directions; its kernels.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +18,8 @@ from ldpopt.foundation.threads import in_threads
 from ldpopt.native import Lengths, in_units, is_shortest, kernel_tree
 from ldpopt.privacy import Ties
 
-# Share of all pairs that are tied from which losses are stored in a table, which is faster to read than lists
+# Share of all pairs that are tied from which losses are stored in a table, which is faster to read
+# than lists
 TABLE_SHARE = 0.1
 BLOCK = 1 << 16  # entries of kernel columns that are computed between two checks of the deadline
 CHECKED = 100  # number of inputs for which the triangle inequality of a table is checked
@@ -30,19 +33,26 @@ class Cone:
     first: Int  # ordered pairs, sorted; each with its reverse; none if there is a table
     second: Int
     loss: Float  # epsilon d of each pair, in nats
-    table: Float = field(default_factory=lambda: np.empty((0, 0)))  # losses of all pairs, infinite without a tie
+    # losses of all pairs, infinite without a tie
+    table: Float = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def of(cls, ties: Ties, definition: Callable[[], Ties | None] | None = None) -> "Cone":
-        """Read the pairs of mutual ties; those of the definition if a table is used, where implied pairs help."""
-        if definition is not None and TABLE_SHARE * ties.n**2 <= ties.number < ties.n * (ties.n - 1):
+        """Read the pairs of mutual ties; those of the definition if a table is used, where implied
+        pairs help.
+        """
+        if definition is not None and TABLE_SHARE * ties.n**2 <= ties.number < ties.n * (
+            ties.n - 1
+        ):
             return cls.of(definition() or ties)
         if ties.number >= TABLE_SHARE * ties.n**2:
             table = float(ties.budget) * ties.table
             table[table == 0] = np.inf
             return cls.of_table(table)
         first, second = ties.pairs()
-        loss = float(ties.budget) * (np.ones(len(first)) if ties.distance is None else ties.distance)
+        loss = float(ties.budget) * (
+            np.ones(len(first)) if ties.distance is None else ties.distance
+        )
         order = np.argsort(first * ties.n + second, kind="stable")
         return cls(ties.n, first[order], second[order], loss[order])
 
@@ -60,10 +70,12 @@ class Cone:
     @cached_property
     def lengths(self) -> Lengths:
         """The losses in the form that loops in C use."""
-        (rough, unit), neighbor = in_units(self.table), self.second.astype(np.int32)
+        rough, unit = in_units(self.table)
+        neighbor = self.second.astype(np.int32)
         start = np.zeros(1, np.int64)
         if not len(self.table):
-            start = np.searchsorted(self.first, np.arange(self.n + 1))  # where the pairs of each first input start
+            # where the pairs of each first input start
+            start = np.searchsorted(self.first, np.arange(self.n + 1))
         return Lengths(start, neighbor, self.loss, self.table, rough, unit, self.is_metric)
 
     def losses(self, first: Int, second: Int) -> Float:
@@ -74,7 +86,9 @@ class Cone:
         return np.asarray(self.loss[np.searchsorted(self.first * self.n + self.second, wanted)])
 
     def kernels(self, roots: Int, deadline: Deadline = NO_LIMIT) -> tuple[float, NDArray[Any]]:
-        """The largest loss from a root, and for each root the parents in a tree of its shortest chains of ties."""
+        """The largest loss from a root, and for each root the parents in a tree of its shortest
+        chains of ties.
+        """
         # These chains are the tight ties of the root's kernel column exp(-loss from the root).
         if self.has_shortest_ties:
             return self._kernels_from_table(roots, deadline)
@@ -83,7 +97,8 @@ class Cone:
         else:
             graph = csr_array((self.loss, (self.first, self.second)), shape=(self.n, self.n))
         parents = self.no_parents(len(roots))
-        depth, size = 0.0, max(1, BLOCK // self.n)
+        depth = 0.0
+        size = max(1, BLOCK // self.n)
         for begin in range(0, len(roots), size):
             deadline.check("looking for shortest chains of ties")
             part = slice(begin, begin + size)
@@ -93,22 +108,30 @@ class Cone:
         return depth, parents
 
     def no_parents(self, count: int) -> NDArray[Any]:
-        """An empty array for the parents of some trees, of as few bytes as the inputs' numbers need."""
+        """An empty array for the parents of some trees, of as few bytes as the inputs' numbers
+        need.
+        """
         return np.empty((count, self.n), np.int16 if self.n < 1 << 15 else np.int32)
 
     @cached_property
     def has_shortest_ties(self) -> bool:
-        """Whether there is a table whose ties are shortest chains, as in a metric; checked for `CHECKED` inputs."""
-        # If this is wrong for other inputs, their kernels are not in the cone; the repair corrects that at a cost.
+        """Whether there is a table whose ties are shortest chains, as in a metric; checked for
+        `CHECKED` inputs.
+        """
+        # If this is wrong for other inputs, their kernels are not in the cone; the repair corrects
+        # that at a cost.
         if not len(table := self.table):
             return False
 
         def work(root: int) -> bool:
-            parent, reached = self.no_parents(1)[0], np.empty(self.n)
+            parent = self.no_parents(1)[0]
+            reached = np.empty(self.n)
             kernel_tree(root, table, parent, reached)
             return bool(is_shortest(reached, table))
 
-        return all(in_threads(work, np.random.default_rng(0).permutation(self.n)[:CHECKED].tolist()))
+        return all(
+            in_threads(work, np.random.default_rng(0).permutation(self.n)[:CHECKED].tolist())
+        )
 
     @cached_property
     def is_metric(self) -> bool:
@@ -118,7 +141,8 @@ class Cone:
 
     def _kernels_from_table(self, roots: Int, deadline: Deadline) -> tuple[float, NDArray[Any]]:
         """The result of `kernels` if the ties of a root are shortest chains."""
-        parents, reached = self.no_parents(len(roots)), np.empty(self.n)
+        parents = self.no_parents(len(roots))
+        reached = np.empty(self.n)
         depth = 0.0
         for root, parent in zip(roots.tolist(), parents, strict=True):
             deadline.check("looking for shortest chains of ties")

@@ -1,4 +1,6 @@
-"""The master program: the best channel whose columns are sums of the rays found so far, by a dense interior point."""
+"""The master program: the best channel whose columns are sums of the rays found so far, by a dense
+interior point.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,16 @@ from ldpopt.solving.interior.path_following import Factor, NewtonSystem, Point, 
 STEPS = 100  # largest number of iterations; 4 to 12 are usual
 STALLED_STEPS, STALLED_START_STEPS = 8, 40  # iterations without a smaller gap before stopping
 MAX_RESIDUAL = 1e-9  # largest error of a row sum at a feasible point
-FULL, KEPT = 6, 4  # a master with more than `FULL` rays per input keeps the best `KEPT` rays per input
+# a master with more than `FULL` rays per input keeps the best `KEPT` rays per input
+FULL, KEPT = 6, 4
 LARGE = 3000  # number of rows from which a master keeps fewer rays: `FEW_FULL` and `FEW_KEPT`
 FEW_FULL, FEW_KEPT = 3.5, 2.5  # `FULL` and `KEPT` of large masters
 CONSTANTS = 200  # number of constant columns in the first master
 RAY_BLOCK = 1000  # number of rays whose costs for all outputs are computed at once
-MIN_SLACK, LEAST_SLACK = 1e-3, 1e-12  # smallest slack at the start, relative to the mean one, and in absolute terms
-STEP_SECONDS = 5e-11  # seconds of an iteration per ray and pair of rows; no iteration is started with less time left
+# smallest slack at the start, relative to the mean one, and in absolute terms
+MIN_SLACK, LEAST_SLACK = 1e-3, 1e-12
+# seconds of an iteration per ray and pair of rows; no iteration is started with less time left
+STEP_SECONDS = 5e-11
 MAX_SHARE = 0.99  # largest weight of feasible multipliers in the start of the next master
 
 
@@ -79,7 +84,9 @@ class Master:
 
     @classmethod
     def of_rays(cls, rays: Float, costs: Float) -> Master:
-        """A master of rays (k, n), each for the output with the smallest cost, and of the best constant columns."""
+        """A master of rays (k, n), each for the output with the smallest cost, and of the best
+        constant columns.
+        """
         output, cost = cheapest(costs, rays)
         total = costs.sum(axis=1)
         constant = np.argsort(total, kind="stable")[:CONSTANTS]
@@ -89,7 +96,9 @@ class Master:
 
     @classmethod
     def of_columns(cls, columns: Float, costs: Float) -> Master:
-        """A master at a channel (n, k), each column for the output with the smallest cost, with multipliers of 0."""
+        """A master at a channel (n, k), each column for the output with the smallest cost, with
+        multipliers of 0.
+        """
         weights = columns.max(axis=0)
         columns, weights = columns[:, weights > 0], weights[weights > 0]
         rays = columns / weights
@@ -116,12 +125,18 @@ class Master:
 
         def measure(at: MasterPoint) -> tuple[float, float]:
             error = np.abs(1 - self.rays @ at.weights)
-            value, bound = float(self.cost @ at.weights), float(at.sums.sum())
-            wrong = float(np.maximum(at.sums @ self.rays - self.cost, 0.0) @ at.weights + error @ np.abs(at.sums))
+            value = float(self.cost @ at.weights)
+            bound = float(at.sums.sum())
+            wrong = float(
+                np.maximum(at.sums @ self.rays - self.cost, 0.0) @ at.weights
+                + error @ np.abs(at.sums)
+            )
             distance = abs(value - bound) + wrong + float(error.sum())
             if not math.isfinite(distance):
                 return math.inf, math.inf
-            return distance, distance / max(abs(value), floor) if error.max() <= MAX_RESIDUAL else math.inf
+            return distance, distance / max(
+                abs(value), floor
+            ) if error.max() <= MAX_RESIDUAL else math.inf
 
         found = follow_path(
             self.at,
@@ -141,20 +156,28 @@ class Master:
         return np.ascontiguousarray(channel.T)
 
     def extended(self, rays: Float, cost: Float, output: Int, inner: Float) -> Master:
-        """Add rays, (n, k), and move the multipliers towards feasible ones ``inner``, (n,), until they are feasible."""
+        """Add rays, (n, k), and move the multipliers towards feasible ones ``inner``, (n,), until
+        they are feasible.
+        """
         mean = self.at.products / len(self.cost)
         wider = self._pruned()
         rays = np.concatenate([wider.rays, rays], axis=1)
         cost = np.concatenate([wider.cost, cost])
-        reduced, feasible = cost - wider.at.sums @ rays, cost - inner @ rays
+        reduced = cost - wider.at.sums @ rays
+        feasible = cost - inner @ rays
         least = max(MIN_SLACK * float(np.abs(reduced).mean()), LEAST_SLACK)
         low = np.flatnonzero(reduced < least)
-        lack, room = least - reduced[low], feasible[low] - reduced[low]
-        share = MAX_SHARE if (lack >= MAX_SHARE * room).any() else float((lack / room).max(initial=0.0))
+        lack = least - reduced[low]
+        room = feasible[low] - reduced[low]
+        share = (
+            MAX_SHARE if (lack >= MAX_SHARE * room).any() else float((lack / room).max(initial=0.0))
+        )
         sums = (1 - share) * wider.at.sums + share * inner
         reduced = np.maximum(cost - sums @ rays, 0.01 * least)
         weights = np.append(wider.at.weights, np.zeros(len(cost) - len(wider.cost)))
-        weights = np.maximum(weights, np.minimum(mean / reduced, 0.01 / float(rays.sum(axis=0).mean())))
+        weights = np.maximum(
+            weights, np.minimum(mean / reduced, 0.01 / float(rays.sum(axis=0).mean()))
+        )
         point = MasterPoint(weights, sums, reduced)
         return Master(rays, cost, np.append(wider.output, output), point)
 
@@ -164,25 +187,33 @@ class Master:
         full, kept = (FULL, KEPT) if n < LARGE else (FEW_FULL, FEW_KEPT)
         if k <= full * n:
             return self
-        return self.restricted(np.sort(np.argsort(self.at.reduced / self.at.weights)[: int(kept * n)]))
+        return self.restricted(
+            np.sort(np.argsort(self.at.reduced / self.at.weights)[: int(kept * n)])
+        )
 
     def largest(self, share: float) -> Master:
         """The master of the largest columns, whose entries sum to a share of all entries."""
         total = self.at.weights * self.rays.sum(axis=0)
         order = np.argsort(-total)
-        return self.restricted(order[: 1 + np.searchsorted(np.cumsum(total[order]), share * total.sum())])
+        return self.restricted(
+            order[: 1 + np.searchsorted(np.cumsum(total[order]), share * total.sum())]
+        )
 
     def restricted(self, keep: Any) -> Master:
         """The master of some rays, with positions or a mask."""
         at = MasterPoint(self.at.weights[keep], self.at.sums, self.at.reduced[keep])
-        return Master(np.ascontiguousarray(self.rays[:, keep]), self.cost[keep], self.output[keep], at)
+        return Master(
+            np.ascontiguousarray(self.rays[:, keep]), self.cost[keep], self.output[keep], at
+        )
 
 
 def cheapest(costs: Float, rays: Float) -> tuple[Int, Float]:
     """The output with the smallest cost of each ray, and that cost."""
-    output, cost = np.empty(len(rays), np.int64), np.empty(len(rays))
+    output = np.empty(len(rays), np.int64)
+    cost = np.empty(len(rays))
     for begin in range(0, len(rays), RAY_BLOCK):
         part = slice(begin, begin + RAY_BLOCK)
         total = rays[part] @ costs.T
-        output[part], cost[part] = total.argmin(axis=1), total.min(axis=1)
+        output[part] = total.argmin(axis=1)
+        cost[part] = total.min(axis=1)
     return output, cost

@@ -1,4 +1,6 @@
-"""Patches: a start for large graphs, on which an input far away hardly changes the best rays (docs, "Patches")."""
+"""Patches: a start for large graphs, on which an input far away hardly changes the best rays (docs,
+"Patches").
+"""
 
 import logging
 from dataclasses import dataclass, field, replace
@@ -23,13 +25,15 @@ MIN_INPUTS = 1500  # number of inputs from which patches pay
 CORE = 200  # largest number of inputs of a core
 MARGIN = 1.8  # nats of the margin around a core, per factor e of the gap
 MAX_SHARE = 1 / 3  # largest share of all inputs in a patch
-# Number of inputs up to which rounds of all inputs follow, for which a start with this gap is enough
+# Number of inputs up to which rounds of all inputs follow, for which a start with this gap is
+# enough
 WHOLE, START_GAP = 3000, 2e-2
 PATCH_SHARE = 0.25  # gap of a patch, as a share of the gap of the start
 FURTHER = 0.3  # factor of the gap of the start if a larger one was reached
 TIME_SHARE = 0.7  # largest share of the remaining time for the patches
 PROOFS = 4  # number of times that multipliers are lowered where prices are negative
-# Balancing: largest number of rounds, number of columns that are changed together, power of the sums' reciprocals
+# Balancing: largest number of rounds, number of columns that are changed together, power of the
+# sums' reciprocals
 ROUNDS, COLUMNS, POWER = 40, 64, 1.5
 
 
@@ -42,7 +46,9 @@ class Patch:
 
 
 def start_from_patches(work: Generation, gap: float, deadline: Deadline) -> None:
-    """Give a generation a channel, multipliers and trees from patches, if its ties are few and its patches small."""
+    """Give a generation a channel, multipliers and trees from patches, if its ties are few and its
+    patches small.
+    """
     cone = work.trees.cone
     if cone.n < MIN_INPUTS or len(cone.lengths.table):
         return
@@ -62,7 +68,9 @@ def start_from_patches(work: Generation, gap: float, deadline: Deadline) -> None
 
 
 def _stitch(work: Generation, patches: list[Patch], gap: float, deadline: Deadline) -> None:
-    """Solve patches, and keep the bound and the channel that they give together, if these are better."""
+    """Solve patches, and keep the bound and the channel that they give together, if these are
+    better.
+    """
     stitched = _Stitched(work, np.zeros(work.trees.cone.n), np.zeros(work.costs.shape[::-1]))
     until = deadline.share(TIME_SHARE)
     with few_threads(CORE):
@@ -86,27 +94,38 @@ def _patches(graph: csr_array, margin: float) -> list[Patch]:
 
 
 def _halves(graph: csr_array, inputs: Int) -> list[Int]:
-    """Divide inputs into halves, the ones nearer to either of two far inputs, until they are small enough."""
+    """Divide inputs into halves, the ones nearer to either of two far inputs, until they are small
+    enough.
+    """
     if len(inputs) <= CORE:
         return [inputs]
     inner = graph[inputs][:, inputs]
-    losses, end = [], 0
+    losses = []
+    end = 0
     for _ in range(3):
-        losses.append(np.minimum(dijkstra(inner, indices=[end])[0], 1e300))  # other parts of the inputs are far
+        # other parts of the inputs are far
+        losses.append(np.minimum(dijkstra(inner, indices=[end])[0], 1e300))
         end = int(losses[-1].argmax())
     order = np.argsort(losses[1] - losses[2], kind="stable")
     half = len(order) // 2
-    return [core for part in (order[:half], order[half:]) for core in _halves(graph, np.sort(inputs[part]))]
+    return [
+        core
+        for part in (order[:half], order[half:])
+        for core in _halves(graph, np.sort(inputs[part]))
+    ]
 
 
 @dataclass(frozen=True, eq=False)
 class _Stitched:
-    """Multipliers, (n,), and a channel, (n, m), of all patches so far; the trees are those of the generation."""
+    """Multipliers, (n,), and a channel, (n, m), of all patches so far; the trees are those of the
+    generation.
+    """
 
     work: Generation
     sums: Float
     channel: Float
-    rays: list[tuple[Int, Master]] = field(default_factory=list)  # inputs of a patch, and rays of its core's outputs
+    # inputs of a patch, and rays of its core's outputs
+    rays: list[tuple[Int, Master]] = field(default_factory=list)
 
     @property
     def cone(self) -> Cone:
@@ -118,7 +137,8 @@ class _Stitched:
         work, cone, inputs = self.work, self.cone, patch.inputs
         place = np.full(cone.n, -1)
         place[inputs] = np.arange(len(inputs))
-        first, second = place[cone.first], place[cone.second]
+        first = place[cone.first]
+        second = place[cone.second]
         kept = (first >= 0) & (second >= 0)
         if not len(outputs := np.flatnonzero(place[work.roots] >= 0)):
             return
@@ -146,7 +166,8 @@ class _Stitched:
     def master(self) -> Master:
         """A master that starts from the channel, whose many rays keep its multipliers central."""
         output = np.concatenate([master.output for _, master in self.rays])
-        rays, begin = np.zeros((self.cone.n, len(output))), 0
+        rays = np.zeros((self.cone.n, len(output)))
+        begin = 0
         for inputs, master in self.rays:
             part = np.arange(begin, begin + len(master.output))
             rays[np.ix_(inputs, part)] = master.rays
@@ -158,13 +179,16 @@ class _Stitched:
         return start.extended(rays, cost, output, self.work.center)
 
     def prove(self, deadline: Deadline) -> None:
-        """Lower the multipliers until prices are not negative; the best ones are the generation's center and proof."""
+        """Lower the multipliers until prices are not negative; the best ones are the generation's
+        center and proof.
+        """
         work, sums = self.work, self.sums
         for _ in range(PROOFS):
             if deadline.is_over:
                 return
             work.trees.improve(work.costs, sums, deadline)
-            prices, before = work.trees.prices(work.costs, sums), work.bound
+            prices = work.trees.prices(work.costs, sums)
+            before = work.bound
             if work.keep_proof(sums, prices) > before:
                 work.center, work.center_value = sums + prices.share, work.bound
             if not (prices.least < 0).any():
@@ -172,8 +196,11 @@ class _Stitched:
             sums = sums - cover(work.trees, np.maximum(-prices.least, 0.0), work.weights)
 
     def balance(self, error: float, deadline: Deadline) -> None:
-        """Change the columns until all rows sum to 1: rows are scaled, and columns raised into the cone, in turns."""
-        channel, used = self.channel, np.flatnonzero(self.channel.any(axis=0))
+        """Change the columns until all rows sum to 1: rows are scaled, and columns raised into the
+        cone, in turns.
+        """
+        channel = self.channel
+        used = np.flatnonzero(self.channel.any(axis=0))
         parts = np.array_split(used, max(1, len(used) // COLUMNS))
         factor = np.ones(len(channel))
         for _ in range(ROUNDS):
@@ -204,7 +231,10 @@ class _Stitched:
         """Make all rows sum to 1 by one more column of the cone, for the best constant report."""
         cone, channel = self.cone, self.channel
         total = channel.sum(axis=1)
-        missing, ratio = total.max() - total, np.exp(-cone.loss)
+        missing = total.max() - total
+        ratio = np.exp(-cone.loss)
         need = (ratio * missing[cone.first] - missing[cone.second]) / (1 - ratio)
-        channel[:, int(self.work.costs.sum(axis=1).argmin())] += missing + max(float(need.max()), 0.0)
+        channel[:, int(self.work.costs.sum(axis=1).argmin())] += missing + max(
+            float(need.max()), 0.0
+        )
         channel /= total.max() + max(float(need.max()), 0.0)

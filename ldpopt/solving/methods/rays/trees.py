@@ -1,4 +1,6 @@
-"""Trees of tight ties, one per output: the best ray of each for given costs, found by pivots (docs, "Rays")."""
+"""Trees of tight ties, one per output: the best ray of each for given costs, found by pivots (docs,
+"Rays").
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -37,18 +39,24 @@ class TreeMultipliers:
 class Prices:
     """Prices of all outputs, proved by their trees."""
 
-    share: Float  # (n,): smallest cost that remains at each input, or 0; makes multipliers feasible if added to them
+    # (n,): smallest cost that remains at each input, or 0; makes multipliers feasible if added to
+    # them
+    share: Float
     least: Float  # (m,): proved price of each output; if its tree is optimal, the price of its ray
     total: Float  # (m,): sum of the entries of each ray
 
 
 class Trees:
-    """A tree for each output, with an input for each root; they are those of the kernel columns at first."""
+    """A tree for each output, with an input for each root; they are those of the kernel columns at
+    first.
+    """
 
     def __init__(self, cone: Cone, roots: Int, deadline: Deadline = NO_LIMIT) -> None:
         self.cone, self.roots = cone, roots
-        self.depth, self.parent = cone.kernels(roots, deadline)  # parent, (m, n): of each node; roots are their own
-        self.side: NDArray[np.int8] = np.full(self.parent.shape, -1, np.int8)  # as in `Tree`; 0 at roots
+        # parent, (m, n): of each node; roots are their own
+        self.depth, self.parent = cone.kernels(roots, deadline)
+        # as in `Tree`; 0 at roots
+        self.side: NDArray[np.int8] = np.full(self.parent.shape, -1, np.int8)
         self.side[np.arange(len(roots)), roots] = 0
         self.pivots = 0  # number of pivots so far
 
@@ -61,12 +69,14 @@ class Trees:
         """A copy, with the same cone."""
         other = object.__new__(Trees)
         other.__dict__ |= self.__dict__
-        other.parent, other.side = self.parent.copy(), self.side.copy()
+        other.parent = self.parent.copy()
+        other.side = self.side.copy()
         return other
 
     def rays(self, outputs: Int) -> Float:
         """Entries of the rays of some outputs, shape (len(outputs), n)."""
-        rays, lengths = np.empty((len(outputs), self.cone.n)), self.cone.lengths
+        rays = np.empty((len(outputs), self.cone.n))
+        lengths = self.cone.lengths
 
         def work(part: Int) -> None:
             write_rays(outputs[part], *self.forest, lengths, rays[part[0] : part[-1] + 1])
@@ -76,25 +86,37 @@ class Trees:
         return rays
 
     def reset_to_stars(self, costs: Float, sums: Float) -> None:
-        """Make all inputs children of the roots, at their smallest values if ``costs - sums`` is positive."""
+        """Make all inputs children of the roots, at their smallest values if ``costs - sums`` is
+        positive.
+        """
         # If all pairs are tied, these trees prove a bound without pivots.
         self.parent[:] = self.roots[:, None]
         self.side[:] = np.where(costs < sums, 1, -1)
         self.side[np.arange(len(self.roots)), self.roots] = 0
 
     def hang_from_roots(self, costs: Float, sums: Float, outputs: Int) -> None:
-        """Raise the proved prices of some outputs in a metric, whose trees are the best for higher multipliers."""
-        # What a subtree cannot pass to its parent any more passes to the root, so that fewer trees need pivots.
-        in_threads(lambda some: hang_from_root(some, *self.forest, costs, sums, self.cone.lengths), self.parts(outputs))
+        """Raise the proved prices of some outputs in a metric, whose trees are the best for higher
+        multipliers.
+        """
+        # What a subtree cannot pass to its parent any more passes to the root, so that fewer trees
+        # need pivots.
+        in_threads(
+            lambda some: hang_from_root(some, *self.forest, costs, sums, self.cone.lengths),
+            self.parts(outputs),
+        )
 
     def improve(self, costs: Float, sums: Float, deadline: Deadline = NO_LIMIT) -> Mask:
-        """Pivot until every ray is the best for its output's ``costs - sums``; return which rays are, shape (m,)."""
+        """Pivot until every ray is the best for its output's ``costs - sums``; return which rays
+        are, shape (m,).
+        """
         is_best = np.zeros(len(self.roots), bool)
 
         def work(outputs: Int) -> int:
             done = 0
             while len(outputs) and not deadline.is_over:
-                done += improve_trees(outputs, *self.forest, costs, sums, self.cone.lengths, SLICE, is_best)
+                done += improve_trees(
+                    outputs, *self.forest, costs, sums, self.cone.lengths, SLICE, is_best
+                )
                 outputs = outputs[~is_best[outputs]]
             return done
 
@@ -114,21 +136,35 @@ class Trees:
         return Prices(share, *found)
 
     def multipliers(self, costs: Float, sums: Float, spare: float = 0.0) -> TreeMultipliers:
-        """Multipliers of the trees' ties that prove each output's price less ``spare``, or a price of 0."""
-        n, begin, node = self.cone.n, 0, np.empty(self.cone.n, np.int64)
-        # In small integers, as there may be a multiplier for nearly every entry; memory that is not used takes no room.
+        """Multipliers of the trees' ties that prove each output's price less ``spare``, or a price
+        of 0.
+        """
+        n = self.cone.n
+        begin = 0
+        node = np.empty(self.cone.n, np.int64)
+        # In small integers, as there may be a multiplier for nearly every entry; memory that is not
+        # used takes no room.
         ends: Any = np.empty((3, self.parent.size), np.int32)
-        (first, second, output), value = ends, np.empty(self.parent.size)
+        first, second, output = ends
+        value = np.empty(self.parent.size)
         for y, root in enumerate(self.roots):
-            parent, side, left, room = self.parent[y], self.side[y], costs[y] - sums, value[begin : begin + n]
-            count = write_multipliers(root, parent, side, left, self.cone.lengths, spare, node, room)
-            part, chosen = slice(begin, begin + count), node[:count]
+            parent = self.parent[y]
+            side = self.side[y]
+            left = costs[y] - sums
+            room = value[begin : begin + n]
+            count = write_multipliers(
+                root, parent, side, left, self.cone.lengths, spare, node, room
+            )
+            part = slice(begin, begin + count)
+            chosen = node[:count]
             is_held_below = side[chosen] < 0
             first[part] = np.where(is_held_below, parent[chosen], chosen)
             second[part] = np.where(is_held_below, chosen, parent[chosen])
             output[part] = y
             begin += count
-        return TreeMultipliers(self.cone, first[:begin], second[:begin], output[:begin], value[:begin])
+        return TreeMultipliers(
+            self.cone, first[:begin], second[:begin], output[:begin], value[:begin]
+        )
 
     @property
     def chunks(self) -> list[Int]:
