@@ -1,4 +1,6 @@
-"""certify(solution): the certificate that a solver's duals prove; nothing in their translation is trusted."""
+"""certify(solution): the certificate that a solver's duals prove; nothing in their translation is
+trusted.
+"""
 
 from dataclasses import replace
 
@@ -23,7 +25,8 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     solution : Solution
         A solution with a mechanism and duals.
     exact : bool
-        Whether value and bound are Fractions, or the same numbers rounded to floats; default: ``True``.
+        Whether value and bound are Fractions, or the same numbers rounded to floats; default:
+        ``True``.
     gap : float, optional
         Largest relative gap to accept; default: any.
 
@@ -50,19 +53,25 @@ def certify(solution: Solution, *, exact: bool = True, gap: float | None = None)
     >>> proof.relative_gap < 1e-12, proof.achieved <= proof.bound
     (True, True)
     """
-    do = "pass what solve() returned; audit(mechanism) proves privacy alone, design.certificate.recheck() a design"
+    do = (
+        "pass what solve() returned; audit(mechanism) proves privacy alone, "
+        "design.certificate.recheck() a design"
+    )
     require_kind(solution, Solution, "certify()", do)
     gap = None if gap is None else real_number(gap, "gap")
     found = prove(solution.problem, solution.mechanism, multipliers_of(solution))
     if gap is not None and found.relative_gap > gap:
         raise CertificateError(
             f"the certified gap is {found.relative_gap:.3g}, more than the requested {gap:.3g}",
-            where=f"{solution.solver}: {in_float(found.achieved):.12g} achieved, bound {in_float(found.bound):.12g}",
+            where=f"{solution.solver}: {in_float(found.achieved):.12g} achieved, bound "
+            f"{in_float(found.bound):.12g}",
             do="solve again with solver='highs', or with tighter tolerances",
         )
     if exact:
         return found
-    achieved, best, distance = (in_float(value) for value in (found.achieved, found.bound, found.gap))
+    achieved, best, distance = (
+        in_float(value) for value in (found.achieved, found.bound, found.gap)
+    )
     return replace(found, exact=False, achieved=achieved, bound=best, gap=distance)
 
 
@@ -72,7 +81,9 @@ def multipliers_of(solution: Solution) -> Multipliers:
     if solution.multipliers is not None:
         return solution.multipliers
     if program is None or outcome is None or outcome.row_duals is None:
-        raise CertificateError(f"{solution.solver} returned no duals", do="solve with highs, cbc or cvxpy")
+        raise CertificateError(
+            f"{solution.solver} returned no duals", do="solve with highs, cbc or cvxpy"
+        )
     return read_multipliers(solution.problem, program, outcome.row_duals)
 
 
@@ -82,32 +93,51 @@ def read_multipliers(problem: Problem, program: ChannelProgram, row_duals: Float
     if problem.utility.sense == "loss":
         duals = -duals
     named = {span.name: duals[span.slice] for span in program.rows if span.block is None}
-    blocks = [(span.name, span.block, duals[span.slice]) for span in program.rows if span.block is not None]
-    # Privacy rows of a notion with ties follow from the statement; a certificate has to list all others.
+    blocks = [
+        (span.name, span.block, duals[span.slice])
+        for span in program.rows
+        if span.block is not None
+    ]
+    # Privacy rows of a notion with ties follow from the statement; a certificate has to list all
+    # others.
     is_tied = bool(blocks) and problem.ties() is not None
-    tied = [pair_rows(block, values) if is_tied and name == "privacy" else None for name, block, values in blocks]
+    tied = [
+        pair_rows(block, values) if is_tied and name == "privacy" else None
+        for name, block, values in blocks
+    ]
     pairs = [rows for rows in tied if rows is not None]
-    others = tuple((block, values) for (_, block, values), rows in zip(blocks, tied, strict=True) if rows is None)
+    others = tuple(
+        (block, values)
+        for (_, block, values), rows in zip(blocks, tied, strict=True)
+        if rows is None
+    )
     form = program.structure.form
     row_sums = named["row_sum"] if form == "compact" else None
     worst_case = np.abs(named["worst_case"]) if "worst_case" in named else None
-    if worst_case is not None and (counted := np.where(may_be_worst(problem), worst_case, 0.0)).any():
+    if (
+        worst_case is not None
+        and (counted := np.where(may_be_worst(problem), worst_case, 0.0)).any()
+    ):
         worst_case = counted  # rounding errors at other inputs would count with their true gains
     return Multipliers(form, row_sums, worst_case, PairRows.joined(pairs), others)
 
 
 def pair_rows(block: RowBlock, values: Float) -> PairRows | None:
-    """The pairs and events of a notion's rows with positive multipliers; None if the rows have another shape.
+    """The pairs and events of a notion's rows with positive multipliers; None if the rows have
+    another shape.
 
     Rows of one entry, which must be 0, are left out: the problem implies them.
     """
     under = block.coefficient < 0
     over = ~under & (np.bincount(block.row[under], minlength=len(block)) > 0)[block.row]
-    if not np.array_equal(block.row[under], block.row[over]) or not np.array_equal(block.y[under], block.y[over]):
+    if not np.array_equal(block.row[under], block.row[over]) or not np.array_equal(
+        block.y[under], block.y[over]
+    ):
         return None
     ends = np.searchsorted(block.row[under], np.arange(len(block)))
     starts = ends[block.row[under]]
-    first, second = block.x[over], block.x[under]
+    first = block.x[over]
+    second = block.x[under]
     if (first != first[starts]).any() or (second != second[starts]).any():
         return None
     tied = np.bincount(block.row[under], minlength=len(block)) > 0

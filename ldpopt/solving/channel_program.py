@@ -1,4 +1,6 @@
-"""ChannelProgram: a linear program over the entries of a channel, with the data from which it was built."""
+"""ChannelProgram: a linear program over the entries of a channel, with the data from which it was
+built.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """The data from which a channel program was built; ``b`` to ``ties`` belong to the compact form."""
+    """The data from which a channel program was built; ``b`` to ``ties`` belong to the compact
+    form.
+    """
 
     form: Form
     weighted: Float  # (n, m): prior[x] * utility[x, y]; zeros for a worst-case objective
@@ -34,7 +38,9 @@ class Structure:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it is a compact form with caps for every input and output, as interior points need it."""
+        """Whether it is a compact form with caps for every input and output, as interior points
+        need it.
+        """
         return self.form == "compact" and (self.ties is None or self.ties.is_complete)
 
     @property
@@ -46,12 +52,18 @@ class Structure:
         """The channel at a point of the program, shape (n, m); not yet repaired."""
         n, m = self.shape
         entries = point[: n * m].reshape(n, m)
-        return entries + self.b * point[n * m : n * m + m] if self.form == "compact" else entries.copy()
+        return (
+            entries + self.b * point[n * m : n * m + m]
+            if self.form == "compact"
+            else entries.copy()
+        )
 
     def compressed(self, block: RowBlock) -> tuple[Int, Int, Float]:
         """Compressed rows over the columns, from rows over the channel."""
         n, m = self.shape
-        row, column, value = block.row.astype(np.int64), block.x.astype(np.int64) * m + block.y, block.coefficient
+        row = block.row.astype(np.int64)
+        column = block.x.astype(np.int64) * m + block.y
+        value = block.coefficient
         if self.form == "compact":
             row, column = np.concatenate([row, row]), np.concatenate([column, n * m + block.y])
             value = np.concatenate([value, self.b * value])
@@ -69,7 +81,11 @@ class ChannelProgram(LinearProgram):
     @property
     def title(self) -> str:
         """Name of the form; a relaxation is called one."""
-        return "entry-wise relaxation of the program" if self.form == "relaxation" else f"{self.form} program".strip()
+        return (
+            "entry-wise relaxation of the program"
+            if self.form == "relaxation"
+            else f"{self.form} program".strip()
+        )
 
     def to_cvxpy(self) -> cvxpy.Problem:
         r"""Build a cvxpy model of the problem, with a variable ``P`` of shape (n, m).
@@ -77,9 +93,10 @@ class ChannelProgram(LinearProgram):
         Returns
         -------
         cvxpy.Problem
-            Its parameters are ``prior``, shape (n,), for an expected value, and ``ratio``, the :math:`e^\epsilon` of
-            `Notion.constraints`, if the notion has one that floats represent: changing their values compiles nothing
-            again. The constraints are labelled as those of `Notion.constraints`, side constraints by their names.
+            Its parameters are ``prior``, shape (n,), for an expected value, and ``ratio``, the
+            :math:`e^\epsilon` of `Notion.constraints`, if the notion has one that floats represent:
+            changing their values compiles nothing again. The constraints are labelled as those of
+            `Notion.constraints`, side constraints by their names.
 
         Examples
         --------
@@ -94,7 +111,9 @@ class ChannelProgram(LinearProgram):
         import cvxpy as cp
 
         if (problem := self.problem) is None:
-            raise StatementError("only a program of formulate() has a cvxpy model", do="call formulate(problem)")
+            raise StatementError(
+                "only a program of formulate() has a cvxpy model", do="call formulate(problem)"
+            )
         rows = CvxpyRows(cp.Variable(problem.utility.shape, name="P"))
         rows.add_channel()
         ties = problem.ties()
@@ -107,15 +126,23 @@ class ChannelProgram(LinearProgram):
             rows.add_block(block)
         expected = cp.sum(cp.multiply(problem.utility.matrix, rows.channel), axis=1)
         if problem.prior is not None:
-            objective = cp.Parameter(len(problem.prior), nonneg=True, name="prior", value=problem.prior) @ expected
+            objective = (
+                cp.Parameter(len(problem.prior), nonneg=True, name="prior", value=problem.prior)
+                @ expected
+            )
         else:
             objective = cp.min(expected) if self.maximize else cp.max(expected)
-        return cp.Problem((cp.Maximize if self.maximize else cp.Minimize)(objective), rows.constraints)
+        return cp.Problem(
+            (cp.Maximize if self.maximize else cp.Minimize)(objective), rows.constraints
+        )
 
     @property
     def is_plain_compact(self) -> bool:
         """Whether its only rows are those of the complete compact form: row sums and caps."""
-        return self.structure.is_complete and [span.name for span in self.rows] == ["row_sum", "privacy"]
+        return self.structure.is_complete and [span.name for span in self.rows] == [
+            "row_sum",
+            "privacy",
+        ]
 
 
 def _with_form(ties: Ties, form: str) -> Ties:
@@ -126,7 +153,9 @@ def _with_form(ties: Ties, form: str) -> Ties:
     return replace(ties, is_shared=False) if form == "relaxation" else ties
 
 
-def compress(row: Int, column: Int, value: Float, n_rows: int, n_columns: int) -> tuple[Int, Int, Float]:
+def compress(
+    row: Int, column: Int, value: Float, n_rows: int, n_columns: int
+) -> tuple[Int, Int, Float]:
     """Compressed rows of triplets, with duplicate ones added."""
     key = row * n_columns + column
     if (key[1:] > key[:-1]).all() and value.all():

@@ -1,14 +1,17 @@
 r"""The linear program of a problem; only this module maps an entry ``(x, y)`` to a column number.
 
 * ``"pairwise"``, the definition: columns ``P[x, y]``, one row for each tied pair and output;
-* ``"compact"``, if all pairs have the same constraint: columns ``Q[x, y] >= 0`` and ``M[y] >= 0`` with
-  ``P[x, y] = Q[x, y] + b M[y]``, rows ``Q[x, y] - beta M[y] <= delta``, ``b = exp(-epsilon)``, ``beta = 1 - b``. If
-  only one input may report an output, then ``M[y] = 0`` and the output's other entries are 0;
+* ``"compact"``, if all pairs have the same constraint: columns ``Q[x, y] >= 0`` and ``M[y] >= 0``
+  with ``P[x, y] = Q[x, y] + b M[y]``, rows ``Q[x, y] - beta M[y] <= delta``, ``b = exp(-epsilon)``,
+  ``beta = 1 - b``. If only one input may report an output, then ``M[y] = 0`` and the output's other
+  entries are 0;
 * ``"events"``, for an event-wise delta: columns ``P[x, y]`` and ``E[x, x', y] >= 0``, rows
   ``b P[x, y] - P[x', y] <= E[x, x', y]`` and ``sum_y E[x, x', y] <= b delta``;
-* ``"relaxation"``, the compact form of the entry-wise notion, which is weaker than the event-wise one.
+* ``"relaxation"``, the compact form of the entry-wise notion, which is weaker than the event-wise
+  one.
 
-``b`` is rounded down and ``beta`` up: a bound proved for the program, its floats read exactly, holds for the problem.
+``b`` is rounded down and ``beta`` up: a bound proved for the program, its floats read exactly,
+holds for the problem.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +31,8 @@ from ldpopt.solving.channel_program import ChannelProgram, Structure, compress
 
 ProgramForm = Literal["compact", "pairwise", "events", "relaxation"]
 
-MAX_UNSCALED_EXPONENT = 10  # largest binary exponent of a worst case's utility at which it is not scaled
+# largest binary exponent of a worst case's utility at which it is not scaled
+MAX_UNSCALED_EXPONENT = 10
 # Memory of a simplex solver per non-zero of the program, factors included (measured with HiGHS)
 BYTES_PER_NONZERO = 200
 
@@ -49,14 +53,22 @@ class Size:
 
 
 def default_form(problem: Problem) -> ProgramForm:
-    """The smallest exact form: for an event-wise delta events, else compact if all tied pairs have one constraint."""
+    """The smallest exact form: for an event-wise delta events, else compact if all tied pairs have
+    one constraint.
+    """
     if (ties := problem.ties()) is not None and ties.is_shared:
         return "events"
-    return "compact" if ties is not None and ties.is_compact and not problem.privacy.is_separated else "pairwise"
+    return (
+        "compact"
+        if ties is not None and ties.is_compact and not problem.privacy.is_separated
+        else "pairwise"
+    )
 
 
 def relaxed_form(problem: Problem) -> ProgramForm:
-    """The form that row generation starts from: the relaxation of a notion with generated rows, else the exact form."""
+    """The form that row generation starts from: the relaxation of a notion with generated rows,
+    else the exact form.
+    """
     forms = available_forms(problem)
     return "relaxation" if "relaxation" in forms else forms[0]
 
@@ -73,25 +85,35 @@ def available_forms(problem: Problem) -> tuple[ProgramForm, ...]:
 def size(problem: Problem, form: ProgramForm) -> Size:
     """Count the program's rows, columns and non-zeros without building it."""
     n, m = problem.utility.shape
-    extra = sum(len(block) for block in problem.constraints), sum(len(block.x) for block in problem.constraints)
-    rows, columns, nonzeros = n + extra[0], n * m, float(n * m + extra[1])
+    extra = (
+        sum(len(block) for block in problem.constraints),
+        sum(len(block.x) for block in problem.constraints),
+    )
+    rows = n + extra[0]
+    columns = n * m
+    nonzeros = float(n * m + extra[1])
     if problem.objective == "worst_case":
         rows, columns, nonzeros = rows + n, columns + 1, nonzeros + n * m
     if (ties := _ties_of(problem, form)) is not None and form == "events":
         pairs = _n_pairs(ties)
         return Size(form, rows + pairs * (m + 1), columns + pairs * m, nonzeros + 4 * pairs * m)
     if ties is not None and form in ("compact", "relaxation"):
-        caps = float(np.count_nonzero(ties.capped_inputs()) * np.count_nonzero(ties.tied_outputs(m)))
+        caps = float(
+            np.count_nonzero(ties.capped_inputs()) * np.count_nonzero(ties.tied_outputs(m))
+        )
         return Size(form, rows + caps, columns + m, 2 * nonzeros + 2 * caps)
     privacy_rows, privacy_nonzeros = _pairwise_size(ties, n, m)
     return Size(form, rows + privacy_rows, columns, nonzeros + privacy_nonzeros)
 
 
 def _pairwise_size(ties: Ties | None, n: int, m: int) -> tuple[float, float]:
-    """Rows and non-zeros of the privacy constraints in the pairwise form; without ties, those of all pairs."""
+    """Rows and non-zeros of the privacy constraints in the pairwise form; without ties, those of
+    all pairs.
+    """
     if ties is None:
         return n * (n - 1) * float(m) + n * m, n * (n - 1) * 2.0 * m + n * m
-    pairs, zeros = _n_pairs(ties), 0 if ties.owner is None else n * m - int(np.count_nonzero(ties.allowed(m)))
+    pairs = _n_pairs(ties)
+    zeros = 0 if ties.owner is None else n * m - int(np.count_nonzero(ties.allowed(m)))
     if ties.is_shared:
         events = 2.0**m if m < 1000 else np.inf
         return pairs * (events - 2) + zeros, pairs * m * events + zeros
@@ -99,37 +121,42 @@ def _pairwise_size(ties: Ties | None, n: int, m: int) -> tuple[float, float]:
     return pairs * shared + zeros, pairs * 2 * shared + zeros
 
 
-def formulate(problem: Problem, form: ProgramForm | None = None, deadline: Deadline = NO_LIMIT) -> ChannelProgram:
-    """Build the linear program of a problem, which is exact for every notion unless a relaxation is requested.
+def formulate(
+    problem: Problem, form: ProgramForm | None = None, deadline: Deadline = NO_LIMIT
+) -> ChannelProgram:
+    """Build the linear program of a problem, which is exact for every notion unless a relaxation is
+    requested.
 
     Parameters
     ----------
     problem : Problem
         The problem.
     form : {"compact", "pairwise", "events", "relaxation"}, optional
-        Column minima; all pairs, with all events of an event-wise delta; auxiliary variables for an event-wise delta;
-        or its weaker entry-wise relaxation, to which `solve` adds violated events. Default: events for an event-wise
-        delta, else compact if the notion has a compact form, else pairwise.
+        Column minima; all pairs, with all events of an event-wise delta; auxiliary variables for an
+        event-wise delta; or its weaker entry-wise relaxation, to which `solve` adds violated
+        events. Default: events for an event-wise delta, else compact if the notion has a compact
+        form, else pairwise.
     deadline : Deadline, optional
         Deadline of the whole call; default: ``NO_LIMIT``.
 
     Returns
     -------
     ChannelProgram
-        Rows ``row_sum``, ``privacy``, ``worst_case`` and the side constraints by name; its ``structure`` reads a
-        channel out of a point.
+        Rows ``row_sum``, ``privacy``, ``worst_case`` and the side constraints by name; its
+        ``structure`` reads a channel out of a point.
 
     Raises
     ------
     NotRepresentableError
         If the notion has no such form.
     StatementError
-        If the argument is not a problem, or the program would not fit into memory (then nothing is built).
+        If the argument is not a problem, or the program would not fit into memory (then nothing is
+        built).
 
     Notes
     -----
-    Compact: ``n m + n`` rows and about ``4 n m`` non-zeros; events: ``n (n - 1) (m + 1) + n`` rows. Mathematics: docs,
-    "The compact program" and "Event-wise delta: generating rows".
+    Compact: ``n m + n`` rows and about ``4 n m`` non-zeros; events: ``n (n - 1) (m + 1) + n`` rows.
+    Mathematics: docs, "The compact program" and "Event-wise delta: generating rows".
 
     Examples
     --------
@@ -154,7 +181,10 @@ def formulate(problem: Problem, form: ProgramForm | None = None, deadline: Deadl
     require_choice(form, get_args(ProgramForm), "form")
     problem.ties(deadline)  # may take long; the problem keeps the result
     counted = size(problem, form)
-    require_memory(counted.memory, f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)")
+    require_memory(
+        counted.memory,
+        f"the {form} program ({counted.rows:.3g} rows, {counted.nonzeros:.3g} non-zeros)",
+    )
     builders = {"pairwise": _pairwise, "events": _events}
     program = builders[form](problem) if form in builders else _compact(problem, form)
     deadline.check("setting up the program")
@@ -168,7 +198,9 @@ def formulate(problem: Problem, form: ProgramForm | None = None, deadline: Deadl
 def add_rows(program: ChannelProgram, block: RowBlock, problem: Problem) -> ChannelProgram:
     """Append a block of rows over the channel to a program."""
     start, index, value = program.structure.compressed(block)
-    return _append(program, block.name, start, index, value, block.lower, block.upper, _axes(problem), block)
+    return _append(
+        program, block.name, start, index, value, block.lower, block.upper, _axes(problem), block
+    )
 
 
 def _weighted(problem: Problem) -> Float:
@@ -194,22 +226,32 @@ def _ties_of(problem: Problem, form: ProgramForm) -> Ties | None:
 
 
 def _n_pairs(ties: Ties) -> float:
-    return float(np.count_nonzero(ties.capped_inputs()) * (ties.n - 1) if ties.is_compact else ties.number)
+    return float(
+        np.count_nonzero(ties.capped_inputs()) * (ties.n - 1) if ties.is_compact else ties.number
+    )
 
 
 def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:
     ties = _ties_of(problem, form)
     assert ties is not None
-    (n, m), inputs, outputs = problem.utility.shape, *_axes(problem)
-    budget, is_gain = ties.budget, problem.utility.sense == "gain"
-    structure = Structure("compact", _weighted(problem), is_gain, budget.b, budget.beta, ties.delta, ties)
-    capped, shared = np.flatnonzero(ties.capped_inputs()), np.flatnonzero(ties.tied_outputs(m))
-    q, floors = np.arange(n * m).reshape(n, m), n * m + np.arange(m)
+    n, m = problem.utility.shape
+    inputs, outputs = _axes(problem)
+    budget = ties.budget
+    is_gain = problem.utility.sense == "gain"
+    structure = Structure(
+        "compact", _weighted(problem), is_gain, budget.b, budget.beta, ties.delta, ties
+    )
+    capped = np.flatnonzero(ties.capped_inputs())
+    shared = np.flatnonzero(ties.tied_outputs(m))
+    q = np.arange(n * m).reshape(n, m)
+    floors = n * m + np.arange(m)
     size = len(capped) * len(shared)
-    index, value = np.empty(2 * (n * m + size), np.int64), np.empty(2 * (n * m + size))
+    index = np.empty(2 * (n * m + size), np.int64)
+    value = np.empty(2 * (n * m + size))
     columns = q, floors, q[capped[:, None], shared], floors[shared]
     for array, parts in ((index, columns), (value, (1.0, structure.b, 1.0, -structure.beta))):
-        sums, caps = array[: 2 * n * m].reshape(n, 2, m), array[2 * n * m :].reshape(len(capped), len(shared), 2)
+        sums = array[: 2 * n * m].reshape(n, 2, m)
+        caps = array[2 * n * m :].reshape(len(capped), len(shared), 2)
         sums[:, 0], sums[:, 1], caps[:, :, 0], caps[:, :, 1] = parts
     start = np.concatenate([np.arange(n) * 2 * m, n * 2 * m + np.arange(size + 1) * 2])
     axes = tuple(inputs[x] for x in capped), tuple(outputs[y] for y in shared)
@@ -234,7 +276,8 @@ def _compact(problem: Problem, form: ProgramForm) -> ChannelProgram:
 
 def row_sums(problem: Problem) -> ChannelProgram:
     """The program over a channel's entries whose only rows are the row sums."""
-    (n, m), inputs, outputs = problem.utility.shape, *_axes(problem)
+    n, m = problem.utility.shape
+    inputs, outputs = _axes(problem)
     maximize = problem.utility.sense == "gain"
     structure = Structure("pairwise", _weighted(problem), maximize)
     return ChannelProgram(
@@ -253,33 +296,49 @@ def row_sums(problem: Problem) -> ChannelProgram:
     )
 
 
-def program_of_pairs(problem: Problem, first: Int, second: Int, output: Int, ratio: Float) -> ChannelProgram:
-    """The pairwise program with these privacy rows only: ``ratio P[first, output] <= P[second, output]``."""
-    program = add_rows(row_sums(problem), RowBlock.of_pairs("privacy", first, second, output, ratio), problem)
+def program_of_pairs(
+    problem: Problem, first: Int, second: Int, output: Int, ratio: Float
+) -> ChannelProgram:
+    """The pairwise program with these privacy rows only: ``ratio P[first, output] <= P[second,
+    output]``.
+    """
+    program = add_rows(
+        row_sums(problem), RowBlock.of_pairs("privacy", first, second, output, ratio), problem
+    )
     return program if problem.prior is not None else _with_worst_case(program, problem)
 
 
 def _pairwise(problem: Problem) -> ChannelProgram:
-    program, m, ties = row_sums(problem), len(problem.outputs), problem.ties()
+    program = row_sums(problem)
+    m = len(problem.outputs)
+    ties = problem.ties()
     if ties is None or problem.privacy.is_separated:
         return add_rows(program, problem.privacy.rows(problem.inputs, m), problem)
     return add_rows(program, ties.rows(m), problem)
 
 
 def _events(problem: Problem) -> ChannelProgram:
-    """Row sums, and for every pair ``b P[x, y] - P[x', y] <= E[x, x', y]``, ``sum_y E[x, x', y] <= b delta``."""
+    """Row sums, and for every pair ``b P[x, y] - P[x', y] <= E[x, x', y]``, ``sum_y E[x, x', y] <=
+    b delta``.
+    """
     ties = _ties_of(problem, "events")
     assert ties is not None
-    program, (n, m), (inputs, outputs) = row_sums(problem), problem.utility.shape, _axes(problem)
+    program = row_sums(problem)
+    n, m = problem.utility.shape
+    inputs, outputs = _axes(problem)
     first, second = ties.pairs()
-    pairs = tuple(f"{inputs[x]},{inputs[k]}" for x, k in zip(first.tolist(), second.tolist(), strict=True))
-    size, outcomes = len(pairs) * m, np.arange(m)
+    pairs = tuple(
+        f"{inputs[x]},{inputs[k]}" for x, k in zip(first.tolist(), second.tolist(), strict=True)
+    )
+    size = len(pairs) * m
+    outcomes = np.arange(m)
     excess = n * m + np.arange(size)
     entries = [(ends[:, None] * m + outcomes).reshape(-1) for ends in (first, second)]
     ratio = np.repeat(np.broadcast_to(ties.ratio(up=False), len(pairs)), m)
     value = np.stack([ratio, -np.ones(size), -np.ones(size)], axis=1).reshape(-1)
     limits = np.nextafter(ratio[::m] * ties.delta, 1.0)
-    infinite, zero = np.full(size, np.inf), np.zeros(size)
+    infinite = np.full(size, np.inf)
+    zero = np.zeros(size)
     wider = replace(
         program,
         objective=np.append(program.objective, zero),
@@ -288,24 +347,45 @@ def _events(problem: Problem) -> ChannelProgram:
         columns=(*program.columns, Span("E", n * m, n * m + size, (pairs, outputs))),
     )
     index = np.stack([*entries, excess], axis=1).reshape(-1)
-    wider = _append(wider, "excess", np.arange(size + 1) * 3, index, value, -infinite, zero, (pairs, outputs), None)
+    wider = _append(
+        wider,
+        "excess",
+        np.arange(size + 1) * 3,
+        index,
+        value,
+        -infinite,
+        zero,
+        (pairs, outputs),
+        None,
+    )
     start = np.arange(len(pairs) + 1) * m
-    return _append(wider, "privacy", start, excess, np.ones(size), -infinite[::m], limits, (pairs,), None)
+    return _append(
+        wider, "privacy", start, excess, np.ones(size), -infinite[::m], limits, (pairs,), None
+    )
 
 
 def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgram:
-    """Add a free column ``worst`` and the rows that bound it; utilities far from 1 are scaled by a power of two."""
-    (n, m), inputs, _ = problem.utility.shape, *_axes(problem)
+    """Add a free column ``worst`` and the rows that bound it; utilities far from 1 are scaled by a
+    power of two.
+    """
+    n, m = problem.utility.shape
+    inputs, _ = _axes(problem)
     columns = program.shape[1]
     x, y = np.divmod(np.arange(n * m), m)
     utility = worst_case_utility(problem)
     exponent = int(np.frexp(np.abs(utility).max())[1]) - 1
     exponent = exponent if abs(exponent) > MAX_UNSCALED_EXPONENT else 0
-    block = RowBlock("worst_case", x, x, y, -np.ldexp(utility.reshape(-1), -exponent), np.zeros(n), np.zeros(n))
+    block = RowBlock(
+        "worst_case", x, x, y, -np.ldexp(utility.reshape(-1), -exponent), np.zeros(n), np.zeros(n)
+    )
     start, index, value = program.structure.compressed(block)
     rows = np.concatenate([np.repeat(np.arange(n), np.diff(start)), np.arange(n)])
     start, index, value = compress(
-        rows, np.concatenate([index, np.full(n, columns)]), np.concatenate([value, np.ones(n)]), n, columns + 1
+        rows,
+        np.concatenate([index, np.full(n, columns)]),
+        np.concatenate([value, np.ones(n)]),
+        n,
+        columns + 1,
     )
     wider = replace(
         program,
@@ -314,13 +394,20 @@ def _with_worst_case(program: ChannelProgram, problem: Problem) -> ChannelProgra
         column_upper=np.append(program.column_upper, np.inf),
         columns=(*program.columns, Span("worst", columns, columns + 1)),
     )
-    lower, upper = (np.full(n, -np.inf), np.zeros(n)) if program.maximize else (np.zeros(n), np.full(n, np.inf))
+    lower, upper = (
+        (np.full(n, -np.inf), np.zeros(n))
+        if program.maximize
+        else (np.zeros(n), np.full(n, np.inf))
+    )
     return _append(wider, "worst_case", start, index, value, lower, upper, (inputs,), None)
 
 
 def worst_case_utility(problem: Problem) -> Float:
-    """The utility with smaller gains for inputs that are never the worst case, because large ones spoil the scaling."""
-    gain, is_counted = problem.utility.gain, may_be_worst(problem)
+    """The utility with smaller gains for inputs that are never the worst case, because large ones
+    spoil the scaling.
+    """
+    gain = problem.utility.gain
+    is_counted = may_be_worst(problem)
     beyond = float(gain.max(axis=1).min()) + (float(np.abs(gain[is_counted]).max()) or 1.0)
     if beyond < np.inf:
         gain = np.where(is_counted[:, None], gain, beyond)
@@ -328,7 +415,9 @@ def worst_case_utility(problem: Problem) -> Float:
 
 
 def may_be_worst(problem: Problem) -> NDArray[np.bool_]:
-    """Whether each input may be the worst case: its smallest gain is at most the smallest of the inputs' best gains."""
+    """Whether each input may be the worst case: its smallest gain is at most the smallest of the
+    inputs' best gains.
+    """
     gain = problem.utility.gain
     return np.asarray(gain.min(axis=1) <= gain.max(axis=1).min())
 
@@ -357,8 +446,12 @@ def _append(
 
 
 def _without_zeros(program: ChannelProgram) -> ChannelProgram:
-    """Drop coefficients that are exactly 0 (``beta`` at epsilon = 0, ``b`` beyond epsilon = 745)."""
+    """Drop coefficients that are exactly 0 (``beta`` at epsilon = 0, ``b`` beyond epsilon =
+    745).
+    """
     if (keep := program.value != 0).all():
         return program
     kept = np.concatenate([[0], np.cumsum(keep)])
-    return replace(program, start=kept[program.start], index=program.index[keep], value=program.value[keep])
+    return replace(
+        program, start=kept[program.start], index=program.index[keep], value=program.value[keep]
+    )

@@ -1,11 +1,14 @@
-"""The gap of a repaired channel: an answer is called optimal only if its own multipliers prove a small gap.
+"""The gap of a repaired channel: an answer is called optimal only if its own multipliers prove a
+small gap.
 
-The gap is that of the certificate, in integers; up to `POLISHED_GAP`, where only this matters, by a looser bound.
+The gap is that of the certificate, in integers; up to `POLISHED_GAP`, where only this matters, by a
+looser bound.
 
-A small problem with a gap is solved again (`polish`), as often happens for worst cases: rounding and repair cost each
-input a little, and a worst case has the value of the input that lost most. First worst-case rows are raised by those
-losses, so that after the repair all inputs lose equally. Then other methods are tried: interior points keep ratios that
-a simplex method rounds to zero, and row generation ends at a vertex where an interior point stalls.
+A small problem with a gap is solved again (`polish`), as often happens for worst cases: rounding
+and repair cost each input a little, and a worst case has the value of the input that lost most.
+First worst-case rows are raised by those losses, so that after the repair all inputs lose equally.
+Then other methods are tried: interior points keep ratios that a simplex method rounds to zero, and
+row generation ends at a vertex where an interior point stalls.
 """
 
 from collections.abc import Iterator
@@ -28,15 +31,20 @@ from ldpopt.solving.methods.method import Method, RawSolution, Task, optimal_poi
 
 POLISHED_GAP = 3e-10  # relative gap after the repair up to which nothing more is tried
 SMALL_OPTIMAL_GAP = 1e-9  # largest relative gap of a small problem's answer that is called optimal
-MAX_NONZEROS = 30_000  # largest number of non-zeros of a program, with all its pairs, that is solved again
+# largest number of non-zeros of a program, with all its pairs, that is solved again
+MAX_NONZEROS = 30_000
 MAX_ROUNDS = 16  # largest number of rounds of row generation in a second solve
-# Multiple of the repair's cost by which worst-case rows are raised: the second repair costs about the same
+# Multiple of the repair's cost by which worst-case rows are raised: the second repair costs about
+# the same
 REPAIR_SHARE = 2.0
-OPTIMAL_GAP = 1e-6  # largest relative gap of an answer that is called optimal, unless a larger one was requested
+# largest relative gap of an answer that is called optimal, unless a larger one was requested
+OPTIMAL_GAP = 1e-6
 
 
 def repair_and_measure(raw: RawSolution, problem: Problem) -> RawSolution:
-    """Repair an answer's channel, and compute the gap that its multipliers prove for the repaired channel."""
+    """Repair an answer's channel, and compute the gap that its multipliers prove for the repaired
+    channel.
+    """
     if raw.channel is None:
         return raw
     labels = {"inputs": problem.inputs, "outputs": problem.outputs}
@@ -55,10 +63,16 @@ def check_gap(raw: RawSolution, largest: float) -> RawSolution:
 def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
     """The relative gap of the certificate; None without multipliers that prove a bound."""
     duals, point = raw.outcome.row_duals, raw.outcome.point
-    if raw.repaired is None or duals is None or point is None or (len(duals), len(point)) != raw.program.shape:
+    if (
+        raw.repaired is None
+        or duals is None
+        or point is None
+        or (len(duals), len(point)) != raw.program.shape
+    ):
         return None  # also if the multipliers are those of another program
     multipliers = raw.multipliers or read_multipliers(problem, raw.program, duals)
-    achieved, gap = achieved_by(problem, raw.repaired.mechanism), np.inf
+    achieved = achieved_by(problem, raw.repaired.mechanism)
+    gap = np.inf
     for coarse in (True, False) if raw.program.is_plain_compact else (False,):
         try:
             best = bound(problem, multipliers, coarse=coarse)
@@ -71,14 +85,22 @@ def _certified_gap(raw: RawSolution, problem: Problem) -> float | None:
 
 
 def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolution:
-    """Solve a small problem again by these methods if the repaired channel has a gap; return the better answer."""
+    """Solve a small problem again by these methods if the repaired channel has a gap; return the
+    better answer.
+    """
     gap = raw.gap
     # The program of rays or generated rows may be much smaller than that of all pairs.
-    if gap is None or not gap > POLISHED_GAP or max(raw.program.nnz, task.form.pair_nonzeros) > MAX_NONZEROS:
+    if (
+        gap is None
+        or not gap > POLISHED_GAP
+        or max(raw.program.nnz, task.form.pair_nonzeros) > MAX_NONZEROS
+    ):
         return raw
     for answer in _other_answers(raw, task, methods):
         other = repair_and_measure(answer, task.problem)
-        LOG.info("gap %.1e after the repair; solved again by %s: gap %s", gap, other.solver, other.gap)
+        LOG.info(
+            "gap %.1e after the repair; solved again by %s: gap %s", gap, other.solver, other.gap
+        )
         if other.gap is not None and other.gap < gap:
             raw, gap = other, other.gap
         if gap <= POLISHED_GAP:
@@ -86,7 +108,9 @@ def polish(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> RawSolu
     return check_gap(raw, SMALL_OPTIMAL_GAP)
 
 
-def _other_answers(raw: RawSolution, task: Task, methods: tuple[Method, ...]) -> Iterator[RawSolution]:
+def _other_answers(
+    raw: RawSolution, task: Task, methods: tuple[Method, ...]
+) -> Iterator[RawSolution]:
     """Answers with raised rows and by other methods; one that refuses or fails is left out."""
     raised = _with_raised_rows(raw, task)
     if raised is not None:
@@ -95,7 +119,9 @@ def _other_answers(raw: RawSolution, task: Task, methods: tuple[Method, ...]) ->
         if method.name.startswith(raw.solver) or not method.suits(task.form, task.limits):
             continue
         try:
-            answer = method.solve(replace(task, limits=replace(task.limits, generation_rounds=MAX_ROUNDS)))
+            answer = method.solve(
+                replace(task, limits=replace(task.limits, generation_rounds=MAX_ROUNDS))
+            )
         except (NotRepresentableError, OutOfTimeError):
             continue
         if isinstance(answer, RawSolution) and answer.outcome.status is Status.OPTIMAL:
@@ -103,15 +129,20 @@ def _other_answers(raw: RawSolution, task: Task, methods: tuple[Method, ...]) ->
 
 
 def _with_raised_rows(raw: RawSolution, task: Task) -> RawSolution | None:
-    """The optimum of a worst case whose rows are raised by the repair's cost; its multipliers stay those of ``raw``."""
+    """The optimum of a worst case whose rows are raised by the repair's cost; its multipliers stay
+    those of ``raw``.
+    """
     problem, program = task.problem, raw.program
     if problem.prior is not None or raw.channel is None or raw.repaired is None:
         return None
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
-    cost = sign * (worst_case_utility(problem) * (raw.channel - raw.repaired.mechanism.channel)).sum(axis=1)
+    cost = sign * (
+        worst_case_utility(problem) * (raw.channel - raw.repaired.mechanism.channel)
+    ).sum(axis=1)
     shift = sign * REPAIR_SHARE * np.maximum(cost, 0.0) / program.objective[-1]
     span = next(span for span in program.rows if span.name == "worst_case")
-    lower, upper = program.row_lower.copy(), program.row_upper.copy()
+    lower = program.row_lower.copy()
+    upper = program.row_upper.copy()
     lower[span.slice] -= shift
     upper[span.slice] -= shift
     raised: LinearProgram = replace(program, row_lower=lower, row_upper=upper)
@@ -119,4 +150,6 @@ def _with_raised_rows(raw: RawSolution, task: Task) -> RawSolution | None:
     point = optimal_point(outcome)
     if point is None:
         return None
-    return replace(raw, outcome=replace(raw.outcome, point=point), channel=program.structure.channel(point))
+    return replace(
+        raw, outcome=replace(raw.outcome, point=point), channel=program.structure.channel(point)
+    )

@@ -12,10 +12,11 @@ class Limits:
     Attributes
     ----------
     sifting_entries : int
-        Entries of a utility from which output sifting beats simplex; with an entry-wise delta 1.6 times as many.
+        Entries of a utility from which output sifting beats simplex; with an entry-wise delta 1.6
+        times as many.
     whole_entries : float
-        Entries, divided by the cube root of ``exp(epsilon)``, up to which sifting starts with all outputs: an optimum
-        uses more outputs for a large epsilon.
+        Entries, divided by the cube root of ``exp(epsilon)``, up to which sifting starts with all
+        outputs: an optimum uses more outputs for a large epsilon.
     least_beta : float
         Smallest ``1 - exp(-epsilon)`` for which an interior point works in floats.
     sifting_rounds : int
@@ -25,13 +26,16 @@ class Limits:
     graph_nonzeros : int
         Non-zeros of the privacy rows from which it does so with fewer entries, as for a metric.
     rays_entries : int
-        Entries from which rays beat that interior point if losses are distances; for others two thirds more.
+        Entries from which rays beat that interior point if losses are distances; for others two
+        thirds more.
     graph_numbers : float
         Largest number of floats that the interior point by outputs stores (2 GB).
     rays_pivots : float
-        Pivots per ordered pair of tied inputs after which slow rays give way to that interior point.
+        Pivots per ordered pair of tied inputs after which slow rays give way to that interior
+        point.
     direct_nonzeros : float
-        Non-zeros of a graph's or metric's program from which simplex is no longer tried after other methods.
+        Non-zeros of a graph's or metric's program from which simplex is no longer tried after other
+        methods.
     graph_least_loss : float
         Largest privacy loss along a tie, in nats, for which the interior is too thin for floats.
     event_inputs : int
@@ -45,8 +49,8 @@ class Limits:
     generation_rounds : int
         Largest number of rounds of row generation; 2 to 20 are usual.
     rough_rounds : int
-        Number of first rounds whose points are not refined; later rounds must be more accurate than the solver's
-        tolerance.
+        Number of first rounds whose points are not refined; later rounds must be more accurate than
+        the solver's tolerance.
     """
 
     sifting_entries: int = 1400

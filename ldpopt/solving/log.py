@@ -1,4 +1,6 @@
-"""Steps of a plan, and the log of the library by the logger ``ldpopt``, which names them; silent by default."""
+"""Steps of a plan, and the log of the library by the logger ``ldpopt``, which names them; silent by
+default.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -8,18 +10,24 @@ from typing import Generic, TypeVar
 
 Method = TypeVar("Method", covariant=True)
 
-LOG = logging.getLogger("ldpopt")  # plan, rounds, gaps and results at level INFO; steps within a round at level DEBUG
+# plan, rounds, gaps and results at level INFO; steps within a round at level DEBUG
+LOG = logging.getLogger("ldpopt")
 
 LOG.addHandler(logging.NullHandler())
 
 
 @contextmanager
 def log_to_stderr(verbose: bool) -> Iterator[None]:
-    """Within the block, print the log to stderr if ``verbose``, unless the caller's own logging shows it already."""
-    if not verbose or (LOG.isEnabledFor(logging.INFO) and LOG.hasHandlers() and logging.getLogger().handlers):
+    """Within the block, print the log to stderr if ``verbose``, unless the caller's own logging
+    shows it already.
+    """
+    if not verbose or (
+        LOG.isEnabledFor(logging.INFO) and LOG.hasHandlers() and logging.getLogger().handlers
+    ):
         yield
         return
-    handler, level = logging.StreamHandler(), LOG.level
+    handler = logging.StreamHandler()
+    level = LOG.level
     handler.setFormatter(logging.Formatter("ldpopt: %(message)s"))
     LOG.addHandler(handler)
     LOG.setLevel(min(logging.INFO, LOG.getEffectiveLevel()))

@@ -1,4 +1,6 @@
-"""The plan: which method solves a problem, and why. This is the only place where a method is chosen."""
+"""The plan: which method solves a problem, and why. This is the only place where a method is
+chosen.
+"""
 
 from dataclasses import replace
 from math import inf
@@ -32,7 +34,11 @@ METHODS: tuple[Method, ...] = (
 )
 """The methods from which ``solver="auto"`` chooses."""
 
-POLISHING_METHODS: tuple[Method, ...] = (GraphInteriorPoint(), EventInteriorPoint(), RowGeneration(may_switch=False))
+POLISHING_METHODS: tuple[Method, ...] = (
+    GraphInteriorPoint(),
+    EventInteriorPoint(),
+    RowGeneration(may_switch=False),
+)
 """The methods by which a small problem is solved again if its repaired channel has a gap."""
 
 
@@ -50,8 +56,8 @@ def plan(
     problem : Problem
         The problem.
     solver : str or Solver
-        ``"auto"`` chooses by structure and size; any other name plans the method that uses this solver; default:
-        ``"auto"``.
+        ``"auto"`` chooses by structure and size; any other name plans the method that uses this
+        solver; default: ``"auto"``.
     form : {"compact", "pairwise", "sifted"}, optional
         The program to solve; default: chosen with the method.
     limits : Limits, optional
@@ -78,21 +84,41 @@ def plan(
     """
     require_kind(limits, Limits, "limits=")
     if form is not None and not (isinstance(form, str) and form in get_args(SolveForm)):
-        raise StatementError(f"unknown form {short_repr(form)}", do="use 'compact', 'pairwise' or 'sifted'")
+        raise StatementError(
+            f"unknown form {short_repr(form)}", do="use 'compact', 'pairwise' or 'sifted'"
+        )
     require_kind(problem, Problem, "plan()")
     facts = ProblemForm.of(problem, deadline)
     if solver != "auto":
-        requested = f'solver="{solver}"' if isinstance(solver, str) else f"the solver {getattr(solver, 'name', solver)}"
+        requested = (
+            f'solver="{solver}"'
+            if isinstance(solver, str)
+            else f"the solver {getattr(solver, 'name', solver)}"
+        )
         return (Step(_with_solver(facts, solver, form), f"{requested} was requested"),)
     if form == "sifted":
         return (Step(OutputSifting(), 'form="sifted" was requested'),)
-    allowed = [replace(one, program_form=form) if isinstance(one, Direct) else one for one in METHODS]
+    allowed = [
+        replace(one, program_form=form) if isinstance(one, Direct) else one for one in METHODS
+    ]
     # Ranks take less time than suiting.
-    ranks = {method: method.rank(facts, limits) for method in allowed if form is None or form in method.forms}
-    candidates = [method for method, rank in ranks.items() if rank < inf and method.suits(facts, limits)]
+    ranks = {
+        method: method.rank(facts, limits)
+        for method in allowed
+        if form is None or form in method.forms
+    }
+    candidates = [
+        method for method, rank in ranks.items() if rank < inf and method.suits(facts, limits)
+    ]
     ranked = sorted(candidates, key=ranks.__getitem__)
-    if form is None and len(ranked) > 1 and facts.is_mutual and facts.pair_nonzeros > limits.direct_nonzeros:
-        ranked = [method for method in ranked if not isinstance(method, Direct)]  # simplex would take hours
+    if (
+        form is None
+        and len(ranked) > 1
+        and facts.is_mutual
+        and facts.pair_nonzeros > limits.direct_nonzeros
+    ):
+        # simplex would take hours
+        ranked = [method for method in ranked if not isinstance(method, Direct)]
     return tuple(Step(method, method.because(facts, limits)) for method in ranked)
 
 
@@ -104,4 +130,8 @@ def _with_solver(facts: ProblemForm, solver: str | Solver, form: SolveForm | Non
         return GraphInteriorPoint()
     if solver == "interior" and form is None:
         return OutputSifting(solver)
-    return RowGeneration(solver) if facts.has_generated_rows and form != "pairwise" else Direct(solver, form)
+    return (
+        RowGeneration(solver)
+        if facts.has_generated_rows and form != "pairwise"
+        else Direct(solver, form)
+    )

@@ -17,7 +17,8 @@ from ldpopt.problem.utility import Utility
 from ldpopt.solving.limits import Limits
 
 MAX_LOSS = 700.0  # largest privacy loss along a tie; beyond it ``exp(-loss)`` underflows
-TIE_ARRAYS = 12  # floats that the interior point by outputs stores for each tie and output: points, steps, products
+# floats that the interior point by outputs stores for each tie and output: points, steps, products
+TIE_ARRAYS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,18 +29,30 @@ class ProblemForm:
     m: int  # number of outputs
     is_expected: bool  # whether the objective is an expected value, not a worst case
     has_side_rows: bool  # whether there are side constraints
-    ties: Ties | None  # the pairs of inputs that the notion ties output by output; None if the notion only has rows
+    # the pairs of inputs that the notion ties output by output; None if the notion only has rows
+    ties: Ties | None
     # whether the compact program is a relaxation, to which violated rows of the notion are added
     has_generated_rows: bool
     utility: Utility | None = None
 
     @classmethod
     def of(cls, problem: Problem, deadline: Deadline = NO_LIMIT) -> ProblemForm:
-        """Read a problem; for a metric this drops implied pairs, which takes ``n**3`` operations."""
+        """Read a problem; for a metric this drops implied pairs, which takes ``n**3``
+        operations.
+        """
         n, m = problem.utility.shape
-        ties, generated = problem.ties(deadline), problem.privacy.is_separated
+        ties = problem.ties(deadline)
+        generated = problem.privacy.is_separated
         expected = problem.objective == "expected"
-        return cls(n, m, expected, bool(problem.constraints), ties, generated and ties is not None, problem.utility)
+        return cls(
+            n,
+            m,
+            expected,
+            bool(problem.constraints),
+            ties,
+            generated and ties is not None,
+            problem.utility,
+        )
 
     @property
     def entries(self) -> int:
@@ -48,16 +61,21 @@ class ProblemForm:
 
     @cached_property
     def has_distances_as_losses(self) -> bool:
-        """Whether losses are 0 for the truth and satisfy the triangle inequality; takes ``n**3`` operations."""
+        """Whether losses are 0 for the truth and satisfy the triangle inequality; takes ``n**3``
+        operations.
+        """
         if self.utility is None or self.utility.sense != "loss" or self.n != self.m:
             return False
-        loss, most = self.utility.matrix, 1e-9 * float(np.abs(self.utility.matrix).max())
+        loss = self.utility.matrix
+        most = 1e-9 * float(np.abs(self.utility.matrix).max())
         is_metric = all(bool((loss <= loss[:, [k]] + loss[k] + most).all()) for k in range(self.n))
         return is_metric and not loss.diagonal().any()
 
     @property
     def pair_nonzeros(self) -> float:
-        """Number of non-zeros of the privacy rows, of which there is one per tied pair and output."""
+        """Number of non-zeros of the privacy rows, of which there is one per tied pair and
+        output.
+        """
         return 0.0 if self.ties is None else 2.0 * self.ties.number * self.m
 
     @property
@@ -68,7 +86,12 @@ class ProblemForm:
     @property
     def is_event_wise(self) -> bool:
         """Whether all outputs of a pair share one delta."""
-        return self.ties is not None and self.ties.is_complete and self.ties.is_shared and self.ties.delta > 0
+        return (
+            self.ties is not None
+            and self.ties.is_complete
+            and self.ties.is_shared
+            and self.ties.delta > 0
+        )
 
     @property
     def is_plain_compact(self) -> bool:
@@ -78,14 +101,19 @@ class ProblemForm:
 
     @cached_property
     def is_mutual(self) -> bool:
-        """Whether every tie has its reverse and every input has a tie, as for graphs and metrics."""
+        """Whether every tie has its reverse and every input has a tie, as for graphs and
+        metrics.
+        """
         if self.ties is None or self.ties.delta or self.ties.is_compact:
             return False
         if self._ties_all_pairs:
             return self.n > 1
         first, second = self.ties.pairs()
-        forward, reverse = _distinct(first * self.n + second), _distinct(second * self.n + first)
-        return bool(np.array_equal(forward, reverse)) and bool(np.bincount(first, minlength=self.n).all())
+        forward = _distinct(first * self.n + second)
+        reverse = _distinct(second * self.n + first)
+        return bool(np.array_equal(forward, reverse)) and bool(
+            np.bincount(first, minlength=self.n).all()
+        )
 
     @cached_property
     def _ties_all_pairs(self) -> bool:
@@ -93,7 +121,9 @@ class ProblemForm:
         return self.ties is not None and self.ties.has_all_pairs
 
     def fits_graph_interior(self, limits: Limits) -> bool:
-        """Whether the interior point by outputs has an interior that floats resolve, and memory for its factors."""
+        """Whether the interior point by outputs has an interior that floats resolve, and memory for
+        its factors.
+        """
         if self._tie_numbers > limits.graph_numbers:
             return False  # checked first, as `graph_numbers` takes long for many ties
         return self.has_interior(limits) and self.graph_numbers <= limits.graph_numbers
@@ -104,14 +134,18 @@ class ProblemForm:
         return TIE_ARRAYS * float(0 if self.ties is None else self.ties.number) * self.m
 
     def has_interior(self, limits: Limits) -> bool:
-        """Whether ties are mutual and hold for every output, with losses that are not too small or large for floats."""
+        """Whether ties are mutual and hold for every output, with losses that are not too small or
+        large for floats.
+        """
         if not self.is_mutual or self.ties is None or self.ties.owner is not None:
             return False
         return limits.graph_least_loss < self.losses[0] and self.losses[1] < MAX_LOSS
 
     @cached_property
     def graph_numbers(self) -> float:
-        """Floats that the interior point by outputs stores: factors level by level, and arrays of ties."""
+        """Floats that the interior point by outputs stores: factors level by level, and arrays of
+        ties.
+        """
         from ldpopt.solving.interior.levels import Levels
 
         if self.ties is None or self.ties.is_compact:
@@ -121,17 +155,24 @@ class ProblemForm:
     @cached_property
     def is_connected(self) -> bool:
         """Whether ties are mutual, with the same distance both ways, and connect all inputs."""
-        if not self.is_mutual or self.ties is None or self.ties.owner is not None or self.ties.capped is not None:
+        if (
+            not self.is_mutual
+            or self.ties is None
+            or self.ties.owner is not None
+            or self.ties.capped is not None
+        ):
             return False
         if self._ties_all_pairs:
             distance = self.ties.table
             return bool((distance == distance.T).all())
-        from scipy.sparse import csr_array  # imported here because the import is slow and most problems do not need it
+        # imported here because the import is slow and most problems do not need it
+        from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
         first, second = self.ties.pairs()
         distance = np.ones(len(first)) if self.ties.distance is None else self.ties.distance
-        forward, reverse = np.argsort(first * self.n + second), np.argsort(second * self.n + first)
+        forward = np.argsort(first * self.n + second)
+        reverse = np.argsort(second * self.n + first)
         graph = csr_array((distance, (first, second)), shape=(self.n, self.n))
         is_alike = len(_distinct(first * self.n + second)) == len(first)
         is_alike = is_alike and bool(np.array_equal(distance[forward], distance[reverse]))
@@ -147,6 +188,8 @@ class ProblemForm:
 
 
 def _distinct(keys: Int) -> Int:
-    """The distinct integers in ascending order; sixty times as fast as `numpy.unique` for millions of them."""
+    """The distinct integers in ascending order; sixty times as fast as `numpy.unique` for millions
+    of them.
+    """
     ordered = np.sort(keys)
     return ordered[np.append(True, np.diff(ordered) > 0)] if len(ordered) else ordered

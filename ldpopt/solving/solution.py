@@ -32,10 +32,10 @@ class Solution(HasFacts):
     problem : Problem
         The problem that was solved.
     status : Status
-        How the solve ended. OPTIMAL: the certificate's gap is at most 1e-6 (1e-9 with ``solver="auto"`` on programs
-        of up to 30 000 non-zeros), or at most the requested gap. LIMIT: a mechanism with a larger gap, or none in
-        time. Beyond 500 000 non-zeros, and if a solver returns no multipliers, OPTIMAL is a claim that `certify`
-        checks.
+        How the solve ended. OPTIMAL: the certificate's gap is at most 1e-6 (1e-9 with
+        ``solver="auto"`` on programs of up to 30 000 non-zeros), or at most the requested gap.
+        LIMIT: a mechanism with a larger gap, or none in time. Beyond 500 000 non-zeros, and if a
+        solver returns no multipliers, OPTIMAL is a claim that `certify` checks.
     raw_status : str
         The status in the solver's own words.
     duals : dict of str to float array
@@ -49,14 +49,15 @@ class Solution(HasFacts):
     notes : tuple of str
         Remarks: trivial cases, raised masses, the cost of the repair, and the `steps`.
     steps : tuple of str
-        The methods of the `plan` that were run, why they were chosen, and how unsuccessful ones ended.
+        The methods of the `plan` that were run, why they were chosen, and how unsuccessful ones
+        ended.
     program : ChannelProgram
         The solved program, with its generated rows.
     outcome : Outcome
         The solver's own numbers, for `certify`.
     multipliers : Multipliers or None
-        For graphs and metrics with more than 9 million entries: numbers that prove the bound, because the privacy rows
-        are not written out in `program`, and there are no reduced costs.
+        For graphs and metrics with more than 9 million entries: numbers that prove the bound,
+        because the privacy rows are not written out in `program`, and there are no reduced costs.
     """
 
     problem: Problem
@@ -90,7 +91,11 @@ class Solution(HasFacts):
     @property
     def value(self) -> float:
         """Expected (or worst-case) gain or loss of `mechanism` itself; nan without one."""
-        return math.nan if self.repaired is None else value_of(self.problem, self.repaired.mechanism.channel)
+        return (
+            math.nan
+            if self.repaired is None
+            else value_of(self.problem, self.repaired.mechanism.channel)
+        )
 
     def __repr__(self) -> str:
         return f"Solution({self.status.value}, value={self.value:.12g}, solver={self.solver!r})"
@@ -106,16 +111,23 @@ class Solution(HasFacts):
         Examples
         --------
         >>> from ldpopt import Problem, PureLDP, solve
-        >>> ("expected gain", "0.75") in solve(Problem([0.5, 0.5], "identity", PureLDP("log(3)"))).facts().parts
+        >>> solution = solve(Problem([0.5, 0.5], "identity", PureLDP("log(3)")))
+        >>> ("expected gain", "0.75") in solution.facts().parts
         True
         """
         parts: list[Part] = []
         if self.repaired is not None:
             worst = "worst-case" if self.problem.objective == "worst_case" else "expected"
-            parts += [*self.mechanism.facts().parts, (f"{worst} {self.problem.utility.sense}", f"{self.value:.12g}")]
+            parts += [
+                *self.mechanism.facts().parts,
+                (f"{worst} {self.problem.utility.sense}", f"{self.value:.12g}"),
+            ]
         parts.append(("solver", f"{self.solver}, {self.status.value}, {self.runtime:.3g} s"))
         if certificate is not None:
-            bounds = f"achieved {float(certificate.achieved):.12g}, bound {float(certificate.bound):.12g}"
+            bounds = (
+                f"achieved {float(certificate.achieved):.12g}, bound "
+                f"{float(certificate.bound):.12g}"
+            )
             parts.append(("certificate", f"{bounds}, relative gap {certificate.relative_gap:.2g}"))
             parts += certificate.residual_facts()
         if self.repaired is not None:
@@ -128,26 +140,34 @@ class Solution(HasFacts):
         if self.status is Status.INFEASIBLE:
             blocks = " and ".join(self.conflict) or "the constraints"
             return InfeasibleError(
-                f"no channel satisfies {blocks} together", do="relax one of them, or raise epsilon", solution=self
+                f"no channel satisfies {blocks} together",
+                do="relax one of them, or raise epsilon",
+                solution=self,
             )
         if self.status is Status.UNBOUNDED:
             return UnboundedError(what, do="bound the side constraints", solution=self)
         if self.status is Status.LIMIT:
-            return LimitReachedError(what, do="raise time_limit, or choose another solver", solution=self)
+            return LimitReachedError(
+                what, do="raise time_limit, or choose another solver", solution=self
+            )
         return NoSolutionError(what, do="choose another solver", solution=self)
 
 
 def value_of(problem: Problem, channel: Float) -> float:
     """Value of a channel, shape (n, m), under a problem's objective, in the utility's unit."""
     utility = problem.utility.matrix
-    by_input = np.concatenate([(utility[rows] * channel[rows]).sum(axis=1) for rows in row_blocks(channel)])
+    by_input = np.concatenate(
+        [(utility[rows] * channel[rows]).sum(axis=1) for rows in row_blocks(channel)]
+    )
     if problem.prior is not None:
         return math.fsum(problem.prior * by_input)
     return float(by_input.min() if problem.utility.sense == "gain" else by_input.max())
 
 
 def with_constant_report(solution: Solution, problem: Problem) -> Solution:
-    """Add the best constant report to a solution that ended at a limit without a mechanism, if it is permitted."""
+    """Add the best constant report to a solution that ended at a limit without a mechanism, if it
+    is permitted.
+    """
     if solution.status is not Status.LIMIT or problem.prior is None or problem.constraints:
         return solution
     best = int((problem.prior @ problem.utility.gain).argmax())
@@ -158,8 +178,13 @@ def with_constant_report(solution: Solution, problem: Problem) -> Solution:
     if audit.verdict != "certified":
         return solution
     program = row_sums(problem)
-    outcome = Outcome(Status.LIMIT, solution.raw_status, channel.reshape(-1), np.zeros(len(program.row_lower)))
-    note = f"no method found a mechanism in time: this one reports {problem.outputs[best]!r} whatever the answer"
+    outcome = Outcome(
+        Status.LIMIT, solution.raw_status, channel.reshape(-1), np.zeros(len(program.row_lower))
+    )
+    note = (
+        f"no method found a mechanism in time: this one reports {problem.outputs[best]!r} "
+        "whatever the answer"
+    )
     return replace(
         solution,
         solver="constant report",

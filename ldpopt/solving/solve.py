@@ -46,32 +46,36 @@ def solve(
     problem : Problem
         The problem.
     solver : str or Solver
-        ``"auto"`` follows the `plan`: HiGHS, or an interior point for large problems (about a thousand entries or
-        more). Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"cvxpy"`` (Clarabel), ``"cvxpy:SCS"``, ... or
-        a plug-in's name, or an instance of `ldpopt.solvers.Solver`; default: ``"auto"``.
+        ``"auto"`` follows the `plan`: HiGHS, or an interior point for large problems (about a
+        thousand entries or more). Or ``"highs"``, ``"interior"``, ``"cbc"``, ``"cvxpy"``
+        (Clarabel), ``"cvxpy:SCS"``, ... or a plug-in's name, or an instance of
+        `ldpopt.solvers.Solver`; default: ``"auto"``.
     time_limit : float, optional
         Seconds for the whole call; default: no limit.
     gap : float, optional
-        Relative gap between value and bound at which methods that compute it may stop; default: solve to the optimum.
+        Relative gap between value and bound at which methods that compute it may stop; default:
+        solve to the optimum.
     form : {"compact", "pairwise", "sifted"}, optional
-        The program to solve; default: chosen with the method. ``"sifted"`` solves the compact one on few outputs and
-        prices the others.
+        The program to solve; default: chosen with the method. ``"sifted"`` solves the compact one
+        on few outputs and prices the others.
     limits : Limits, optional
         Measured thresholds for the choice of a method; default: ``LIMITS``.
     verbose : bool
-        Print plan, rounds and gaps to stderr, too; the logger ``ldpopt`` always receives them. Default: ``False``.
+        Print plan, rounds and gaps to stderr, too; the logger ``ldpopt`` always receives them.
+        Default: ``False``.
     executor : dask.distributed.Client, optional
-        A cluster that computes the rays of a metric on 600 inputs or more; the results are the same. Default: the
-        cores of this machine.
+        A cluster that computes the rays of a metric on 600 inputs or more; the results are the
+        same. Default: the cores of this machine.
     **options
         Options of the solver under its own names; with ``"auto"`` the solver is then HiGHS.
 
     Returns
     -------
     Solution
-        Its mechanism is private for the real ``e**epsilon``, audited in exact arithmetic. If no channel is feasible,
-        ``status`` is INFEASIBLE and ``mechanism`` raises. At a time limit the mechanism is the best private one so
-        far, or the best constant report (for an expected value without side constraints).
+        Its mechanism is private for the real ``e**epsilon``, audited in exact arithmetic. If no
+        channel is feasible, ``status`` is INFEASIBLE and ``mechanism`` raises. At a time limit the
+        mechanism is the best private one so far, or the best constant report (for an expected value
+        without side constraints).
 
     Raises
     ------
@@ -89,21 +93,32 @@ def solve(
     >>> round(answer.value, 12), answer.mechanism.channel.round(9).tolist()
     (0.75, [[0.75, 0.25], [0.25, 0.75]])
     """
-    deadline, began = Deadline.after(positive_seconds(time_limit)), time.perf_counter()
-    require_kind(problem, Problem, "solve()", "pass a Problem, or an array and a notion by Problem(...)")
+    deadline = Deadline.after(positive_seconds(time_limit))
+    began = time.perf_counter()
+    require_kind(
+        problem, Problem, "solve()", "pass a Problem, or an array and a notion by Problem(...)"
+    )
     if gap is not None and not 0 < (gap := real_number(gap, "gap")) < 1:
-        raise StatementError(f"gap = {gap} is not between 0 and 1", do="give a relative gap such as 1e-3")
+        raise StatementError(
+            f"gap = {gap} is not between 0 and 1", do="give a relative gap such as 1e-3"
+        )
     if executor is not None:
         require_client(executor)
     with log_to_stderr(verbose):
         LOG.info("%r", problem)
         try:
-            steps = plan(problem, "highs" if solver == "auto" and options else solver, form, limits, deadline)
-            task = Task(problem, ProblemForm.of(problem, deadline), deadline, gap, options, limits, executor)
+            steps = plan(
+                problem, "highs" if solver == "auto" and options else solver, form, limits, deadline
+            )
+            task = Task(
+                problem, ProblemForm.of(problem, deadline), deadline, gap, options, limits, executor
+            )
             raw, notes = run_plan(steps, task)
         except OutOfTimeError as error:
             message = f"the time limit of {time_limit:.3g} s was over while {error}"
-            ended = Solution(problem, Status.LIMIT, message, "no solver", 0.0, {}, {}, _notes(problem))
+            ended = Solution(
+                problem, Status.LIMIT, message, "no solver", 0.0, {}, {}, _notes(problem)
+            )
             solution = with_constant_report(ended, problem)
         else:
             solution = _finished(raw, notes, task, solver)
@@ -112,11 +127,15 @@ def solve(
     return solution
 
 
-def _finished(raw: RawSolution, step_notes: list[str], task: Task, solver: str | Solver) -> Solution:
+def _finished(
+    raw: RawSolution, step_notes: list[str], task: Task, solver: str | Solver
+) -> Solution:
     """Polish the answer of the plan, and add the mechanism and notes."""
     problem = task.problem
     if task.executor is not None and not raw.used_executor:
-        step_notes.append(f"the executor was not used: it is for metrics of at least {LEAST_INPUTS} inputs")
+        step_notes.append(
+            f"the executor was not used: it is for metrics of at least {LEAST_INPUTS} inputs"
+        )
     if solver == "auto" and not task.options and task.gap is None and not task.deadline.is_over:
         raw = _failed_as_limit(polish(raw, task, POLISHING_METHODS))
     solution = _solution(problem, raw, tuple(step_notes))
@@ -124,12 +143,18 @@ def _finished(raw: RawSolution, step_notes: list[str], task: Task, solver: str |
         solution = replace(solution, conflict=_conflict(problem, solver, task.deadline))
     if raw.repaired is None or raw.channel is None:
         return with_constant_report(solution, problem)
-    notes = (*_few_reports(raw.repaired), *solution.notes, *_cost_of_repair(problem, raw.channel, raw.repaired))
+    notes = (
+        *_few_reports(raw.repaired),
+        *solution.notes,
+        *_cost_of_repair(problem, raw.channel, raw.repaired),
+    )
     return replace(solution, repaired=raw.repaired, notes=notes)
 
 
 def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, list[str]]:
-    """Try the methods in order; return the best answer, and notes of each method, its reason, and how it failed."""
+    """Try the methods in order; return the best answer, and notes of each method, its reason, and
+    how it failed.
+    """
     notes: list[str] = []
     best: RawSolution | None = None
     for step in steps:
@@ -146,7 +171,9 @@ def run_plan(steps: tuple[Step[Method], ...], task: Task) -> tuple[RawSolution, 
                 raise
             _note(notes, f"{step.method}: the time was over while {error}")
             return _failed_as_limit(best), notes
-        is_stopped = task.deadline.is_over or (raw.outcome.status is Status.LIMIT and raw.channel is not None)
+        is_stopped = task.deadline.is_over or (
+            raw.outcome.status is Status.LIMIT and raw.channel is not None
+        )
         if raw.outcome.status in FINAL or is_stopped or step is steps[-1]:
             break
         _note(notes, f"{step.method} ended with {raw.outcome.raw_status!r}")
@@ -162,7 +189,9 @@ def _note(notes: list[str], text: str) -> None:
     LOG.info("%s", text)
 
 
-def _run_step(step: Step[Method], steps: tuple[Step[Method], ...], task: Task, notes: list[str]) -> RawSolution:
+def _run_step(
+    step: Step[Method], steps: tuple[Step[Method], ...], task: Task, notes: list[str]
+) -> RawSolution:
     """Run one method, and the methods to which it switches."""
     methods = {other.method.name: other.method for other in steps}
     raw = step.method.solve(task)
@@ -170,14 +199,18 @@ def _run_step(step: Step[Method], steps: tuple[Step[Method], ...], task: Task, n
         _note(notes, f"switched to the {raw.to}: {raw.because}")
         answer = methods[raw.to].solve(task, raw)
         if isinstance(answer, RawSolution) and answer.outcome.status is Status.FAILED:
-            _note(notes, f"the {raw.to} failed ({answer.outcome.raw_status}); {step.method} continues")
+            _note(
+                notes, f"the {raw.to} failed ({answer.outcome.raw_status}); {step.method} continues"
+            )
             answer = raw.resume()
         raw = answer
     return raw
 
 
 def _checked(raw: RawSolution, task: Task) -> RawSolution:
-    """Mark results that cannot be right as failed: an unbounded channel, an optimum without a proof."""
+    """Mark results that cannot be right as failed: an unbounded channel, an optimum without a
+    proof.
+    """
     if raw.outcome.status is Status.UNBOUNDED:
         message = f"{raw.outcome.raw_status}, which is wrong: a channel's entries are at most 1"
         return replace(raw, outcome=replace(raw.outcome, status=Status.FAILED, raw_status=message))
@@ -188,7 +221,9 @@ def _better(raw: RawSolution, best: RawSolution | None) -> RawSolution:
     """Of two unfinished answers, the one with a channel and the smaller gap; else the later one."""
     if best is None or best.channel is None:
         return raw
-    if raw.channel is None or (best.gap is not None and best.gap < (inf if raw.gap is None else raw.gap)):
+    if raw.channel is None or (
+        best.gap is not None and best.gap < (inf if raw.gap is None else raw.gap)
+    ):
         return best
     return raw
 
@@ -203,7 +238,9 @@ def _failed_as_limit(raw: RawSolution) -> RawSolution:
 def _solution(problem: Problem, raw: RawSolution, steps: tuple[str, ...]) -> Solution:
     """A solution without a mechanism, whose duals are named by blocks of rows and columns."""
     program, outcome = raw.program, raw.outcome
-    form, tried, outputs = program.structure.form, program.structure.shape[1], len(problem.outputs)
+    form = program.structure.form
+    tried = program.structure.shape[1]
+    outputs = len(problem.outputs)
     return Solution(
         problem,
         outcome.status,
@@ -211,7 +248,9 @@ def _solution(problem: Problem, raw: RawSolution, steps: tuple[str, ...]) -> Sol
         f"{raw.solver} ({form if tried == outputs else f'{form}, {tried} of {outputs} outputs'})",
         0.0,
         {} if outcome.row_duals is None else program_blocks(program, outcome.row_duals),
-        {} if outcome.column_duals is None else {s.name: outcome.column_duals[s.slice] for s in program.columns},
+        {}
+        if outcome.column_duals is None
+        else {s.name: outcome.column_duals[s.slice] for s in program.columns},
         (*_notes(problem), *steps),
         program,
         outcome,
@@ -221,42 +260,57 @@ def _solution(problem: Problem, raw: RawSolution, steps: tuple[str, ...]) -> Sol
 
 
 def _conflict(problem: Problem, solver: str | Solver, deadline: Deadline) -> tuple[str, ...]:
-    """Constraints that conflict with privacy: each is left out in turn, and dropped if the rest is still infeasible."""
+    """Constraints that conflict with privacy: each is left out in turn, and dropped if the rest is
+    still infeasible.
+    """
     backend = find("highs" if solver in ("auto", "interior") else solver)
     needed = list(problem.constraints)
     for block in problem.constraints:
         rest = [other for other in needed if other is not block]
         trial = replace(problem, constraints=tuple(rest))
-        if backend.solve(formulate(trial, relaxed_form(trial)), time_limit=deadline.left).status is Status.INFEASIBLE:
+        if (
+            backend.solve(formulate(trial, relaxed_form(trial)), time_limit=deadline.left).status
+            is Status.INFEASIBLE
+        ):
             needed = rest
     return (f"privacy ({problem.privacy!r})", *(repr(block.name) for block in needed))
 
 
 def _notes(problem: Problem) -> tuple[str, ...]:
     """Notes about the problem itself."""
-    notes, ties = [], problem.__dict__.get("_ties")
+    notes = []
+    ties = problem.__dict__.get("_ties")
     epsilon, delta = (None, 0.0) if ties is None else (ties.budget, ties.delta)
     if problem.is_trivial:
         notes.append("there is only one input: reports reveal nothing, so privacy costs nothing")
     elif epsilon == 0 and not delta:
-        notes.append("epsilon = 0: reports cannot depend on the answer; the mechanism is a constant row")
+        notes.append(
+            "epsilon = 0: reports cannot depend on the answer; the mechanism is a constant row"
+        )
     if delta == 1:
         notes.append("delta = 1 allows everything: this mechanism protects nobody")
     if epsilon is not None and epsilon > BITS * 0.6931471805599453:
         notes.append(
-            f"epsilon = {float(epsilon):.6g} needs probabilities below 2**-{BITS}; they are raised to 2**-{BITS}, "
+            f"epsilon = {float(epsilon):.6g} needs probabilities below 2**-{BITS}; they are raised "
+            f"to 2**-{BITS}, "
             "which is more private and costs at most 2**-53 per entry"
         )
     return (*notes, *problem.privacy.notes(problem.inputs))
 
 
 def _few_reports(fixed: Repaired) -> tuple[str, ...]:
-    """Note that frequencies cannot be estimated if fewer reports are used than there are answers."""
-    n, used = len(fixed.mechanism.inputs), int((fixed.mechanism.channel > 0).any(axis=0).sum())
+    """Note that frequencies cannot be estimated if fewer reports are used than there are
+    answers.
+    """
+    n = len(fixed.mechanism.inputs)
+    used = int((fixed.mechanism.channel > 0).any(axis=0).sum())
     if used >= n:
         return ()
     reports = "1 report is" if used == 1 else f"{used} reports are"
-    return (f"{reports} used for {n} answers: frequencies cannot be estimated from them; `design` finds what can",)
+    return (
+        f"{reports} used for {n} answers: frequencies cannot be estimated from them; `design` "
+        "finds what can",
+    )
 
 
 def _cost_of_repair(problem: Problem, channel: Float, fixed: Repaired) -> tuple[str, ...]:

@@ -1,4 +1,6 @@
-"""The exact optimum: the simplex method in rationals, and the basis of a float solution solved exactly."""
+"""The exact optimum: the simplex method in rationals, and the basis of a float solution solved
+exactly.
+"""
 
 from ldpopt.solving.exact import simplex
 

@@ -1,12 +1,14 @@
-r"""The exact optimum of a small problem, by simplex pivots in rationals; independent of the certificate's bound.
+r"""The exact optimum of a small problem, by simplex pivots in rationals; independent of the
+certificate's bound.
 
-The constraints are written with a rational :math:`\alpha` close to :math:`e^\epsilon`. If all pairs have the same
-constraint, the smallest entry :math:`l_y` of every column is a variable:
+The constraints are written with a rational :math:`\alpha` close to :math:`e^\epsilon`. If all pairs
+have the same constraint, the smallest entry :math:`l_y` of every column is a variable:
 
 .. math:: l_y \le P(x, y), \qquad \alpha^{-1} P(x, y) - l_y \le \alpha^{-1} \delta .
 
-HiGHS proposes a basis in floats, and pivots in rationals make it optimal. A larger budget never makes the optimum
-worse, so a rational below :math:`e^\epsilon` and one above it enclose the true optimum.
+HiGHS proposes a basis in floats, and pivots in rationals make it optimal. A larger budget never
+makes the optimum worse, so a rational below :math:`e^\epsilon` and one above it enclose the true
+optimum.
 """
 
 from collections.abc import Iterator
@@ -29,7 +31,8 @@ from ldpopt.solving.exact.simplex.standard_form import basis_in
 from ldpopt.solving.solution import Solution
 
 MAX_SIZE = 8  # largest number of inputs, and of outputs, of a problem that is solved in rationals
-# Fractional bits of the rationals close to ``e**-epsilon``; few, because every pivot makes the numbers longer
+# Fractional bits of the rationals close to ``e**-epsilon``; few, because every pivot makes the
+# numbers longer
 BITS = 96
 Terms = dict[int, Fraction]
 
@@ -45,21 +48,23 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     Returns
     -------
     tuple of Fraction
-        ``low <= optimum <= high`` for the real ``e**epsilon``, in the utility's unit, about ``2**-96`` apart; equal
-        if ``e**epsilon`` is given as a rational (for a metric, with integer distances).
+        ``low <= optimum <= high`` for the real ``e**epsilon``, in the utility's unit, about
+        ``2**-96`` apart; equal if ``e**epsilon`` is given as a rational (for a metric, with integer
+        distances).
 
     Raises
     ------
     NotRepresentableError
-        If the problem is larger, if the notion is a plug-in without ties, or if ``epsilon d`` exceeds 10000 nats.
+        If the problem is larger, if the notion is a plug-in without ties, or if ``epsilon d``
+        exceeds 10000 nats.
     NoSolutionError
         If no channel satisfies the side constraints.
 
     Notes
     -----
-    Every pivot repeats the elimination, but few pivots are needed: 8 x 8 takes about a second, and several seconds
-    beyond epsilon = 30, because the basis from floats is then less accurate. With an event-wise delta, events are
-    added until the exact optimum violates none.
+    Every pivot repeats the elimination, but few pivots are needed: 8 x 8 takes about a second, and
+    several seconds beyond epsilon = 30, because the basis from floats is then less accurate. With
+    an event-wise delta, events are added until the exact optimum violates none.
 
     Examples
     --------
@@ -70,11 +75,16 @@ def exact_optimum(problem: Problem) -> tuple[Fraction, Fraction]:
     """
     n, m = problem.utility.shape
     if max(n, m) > MAX_SIZE:
-        what = f"{n} answers and {m} reports are too many for pivots in rationals: at most {MAX_SIZE} of each"
+        what = (
+            f"{n} answers and {m} reports are too many for pivots in rationals: at most "
+            f"{MAX_SIZE} of each"
+        )
         raise NotRepresentableError(what, do="use certify(solution)")
     ties = problem.definition()
     if ties is None:
-        raise NotRepresentableError(f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)")
+        raise NotRepresentableError(
+            f"{problem.privacy!r} is a plug-in without ties", do="use certify(solution)"
+        )
     farthest = float(max(_distances(ties), default=Fraction(0)))
     if float(ties.budget) * farthest > LARGEST:
         what = f"epsilon times the distance {farthest:.6g} is beyond {LARGEST:g} nats"
@@ -103,11 +113,17 @@ class _Rows:
 
 def _distances(ties: Ties) -> set[Fraction]:
     """All distances of tied pairs."""
-    return {Fraction(1)} if ties.distance is None else {Fraction(d) for d in np.unique(ties.distance).tolist()}
+    return (
+        {Fraction(1)}
+        if ties.distance is None
+        else {Fraction(d) for d in np.unique(ties.distance).tolist()}
+    )
 
 
 def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
-    """``exp(-epsilon d)``: exact if it is rational, else rounded down (more budget) for ``up``, and up otherwise."""
+    """``exp(-epsilon d)``: exact if it is rational, else rounded down (more budget) for ``up``, and
+    up otherwise.
+    """
     low, high = budget.enclosure(distance)
     if low == high:
         return 1 / low
@@ -116,7 +132,9 @@ def _ratio(budget: Budget, distance: Fraction, up: bool) -> Fraction:
 
 
 def _optimum(problem: Problem, ties: Ties, up: bool) -> Fraction:
-    """The exact optimum at one end of the budget's enclosure; events are added until it violates none."""
+    """The exact optimum at one end of the budget's enclosure; events are added until it violates
+    none.
+    """
     n, m = problem.utility.shape
     rows = _write_rows(problem, ties, up)
     ratio = _ratio(ties.budget, Fraction(1), up)
@@ -146,7 +164,8 @@ def _write_rows(problem: Problem, ties: Ties, up: bool) -> _Rows:
     """Write row sums, the notion by its definition, the worst case and the side constraints."""
     n, m = problem.utility.shape
     one = Fraction(1)
-    # Columns: entries, a constant 1 (right-hand sides that are not floats), smallest entries, the worst case.
+    # Columns: entries, a constant 1 (right-hand sides that are not floats), smallest entries, the
+    # worst case.
     rows = _Rows(n * m + 1 + (m if ties.is_compact else 0) + (problem.prior is None))
     for x in range(n):
         rows.add({x * m + y: one for y in range(m)}, 1.0, 1.0)
@@ -162,15 +181,25 @@ def _write_rows(problem: Problem, ties: Ties, up: bool) -> _Rows:
 
 def _write_worst_case(rows: _Rows, utility: Utility) -> None:
     """Bound the last column by every input's expectation."""
-    (n, m), is_gain = utility.shape, utility.sense == "gain"
+    n, m = utility.shape
+    is_gain = utility.sense == "gain"
     for x in range(n):
         expected = {x * m + y: -Fraction(float(u)) for y, u in enumerate(utility.matrix[x])}
-        rows.add(expected | {rows.columns - 1: Fraction(1)}, -np.inf if is_gain else 0.0, 0.0 if is_gain else np.inf)
+        rows.add(
+            expected | {rows.columns - 1: Fraction(1)},
+            -np.inf if is_gain else 0.0,
+            0.0 if is_gain else np.inf,
+        )
 
 
 def _write_columns(rows: _Rows, ties: Ties, m: int, up: bool) -> None:
-    """Bound every entry below by its column's minimum and, for capped inputs, above by ``alpha`` times that."""
-    n, one, ratio, delta = ties.n, Fraction(1), _ratio(ties.budget, Fraction(1), up), Fraction(ties.delta)
+    """Bound every entry below by its column's minimum and, for capped inputs, above by ``alpha``
+    times that.
+    """
+    n = ties.n
+    one = Fraction(1)
+    ratio = _ratio(ties.budget, Fraction(1), up)
+    delta = Fraction(ties.delta)
     for x in range(n):
         for y in np.flatnonzero(ties.tied_outputs(m)).tolist():
             least = n * m + 1 + y
@@ -193,19 +222,27 @@ def _write_block(rows: _Rows, block: RowBlock, m: int) -> None:
     for r in range(len(block)):
         inside = block.row == r
         terms: Terms = {}
-        for x, y, a in zip(block.x[inside], block.y[inside], block.coefficient[inside], strict=True):
+        for x, y, a in zip(
+            block.x[inside], block.y[inside], block.coefficient[inside], strict=True
+        ):
             terms[int(x * m + y)] = terms.get(int(x * m + y), Fraction(0)) + Fraction(float(a))
         rows.add(terms, float(block.lower[r]), float(block.upper[r]))
 
 
 def _solve_exactly(problem: Problem, rows: _Rows) -> tuple[Fraction, list[list[Fraction]]]:
-    """Find a basis in floats, make it optimal in Fractions, and return the value and the channel."""
+    """Find a basis in floats, make it optimal in Fractions, and return the value and the
+    channel.
+    """
     n, m = problem.utility.shape
     exact = _program(problem, rows)
-    rounded = replace(exact, objective=exact.objective.astype(float), value=exact.value.astype(float))
+    rounded = replace(
+        exact, objective=exact.objective.astype(float), value=exact.value.astype(float)
+    )
     outcome = find("highs").solve(rounded)
     if outcome.status is not Status.OPTIMAL:
-        raise Solution(problem, outcome.status, outcome.raw_status, "highs", 0.0, {}, {}).no_solution()
+        raise Solution(
+            problem, outcome.status, outcome.raw_status, "highs", 0.0, {}, {}
+        ).no_solution()
     table = improve(canonical_form(*basis_in(exact, outcome)))
     point = list(table.point.values())
     value: Fraction = table.objective
@@ -216,10 +253,12 @@ def _program(problem: Problem, rows: _Rows) -> LinearProgram:
     """Put the rows together, with coefficients and objective as arrays of Fractions."""
     n, m = problem.utility.shape
     objective = np.full(rows.columns, Fraction(0), dtype=object)
-    lower, upper = np.zeros(rows.columns), np.full(rows.columns, np.inf)
+    lower = np.zeros(rows.columns)
+    upper = np.full(rows.columns, np.inf)
     lower[n * m] = upper[n * m] = 1.0
     if problem.prior is None:
-        objective[-1], lower[-1] = Fraction(1), -np.inf
+        objective[-1] = Fraction(1)
+        lower[-1] = -np.inf
     else:
         for (x, y), u in np.ndenumerate(problem.utility.matrix):
             objective[x * m + y] = Fraction(float(problem.prior[x])) * Fraction(float(u))

@@ -1,1 +1,3 @@
-"""Interior-point methods for channel programs: compact programs, graphs and metrics, and event-wise delta."""
+"""Interior-point methods for channel programs: compact programs, graphs and metrics, and event-wise
+delta.
+"""

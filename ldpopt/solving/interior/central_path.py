@@ -1,4 +1,6 @@
-"""The central path of a compact program: points and Newton systems, and warm starts (docs, "The interior point")."""
+"""The central path of a compact program: points and Newton systems, and warm starts (docs, "The
+interior point").
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -16,14 +18,17 @@ from ldpopt.solving.interior.pricing import best_bound, project_to_private
 
 REFINEMENTS = 2  # number of steps of iterative refinement for each solution of the small system
 STALLED_STEPS = 10  # iterations without a smaller gap before stopping
-# Gap accepted as optimal if the iteration has stalled, a larger one is a failure; and after the last step
+# Gap accepted as optimal if the iteration has stalled, a larger one is a failure; and after the
+# last step
 STALLED_GAP, LAST_GAP = 1e-6, 1e-9
-# Largest number of points of the path that are stored for warm starts; their products differ by a factor of 5
+# Largest number of points of the path that are stored for warm starts; their products differ by a
+# factor of 5
 CHECKPOINTS = 6
 CHECKPOINT_NUMBERS = 1 << 24  # largest number of floats of all checkpoints
 MAX_ADDED = 1.0  # largest mass of new outputs at a warm start, relative to that of the old ones
 LOST_MASS = 0.01  # largest probability of an input's left-out outputs at a warm start
-MIN_B = 2.0**-52  # smallest ``b`` that is used; a smaller one changes the result by less than rounding errors
+# smallest ``b`` that is used; a smaller one changes the result by less than rounding errors
+MIN_B = 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -51,20 +56,25 @@ class PurePoint(CompactPoint):
 
 
 class CompactSystem(NewtonSystem[CompactPoint]):
-    """The linear system of one iteration: all variables except ``y`` and ``M`` are eliminated entry by entry."""
+    """The linear system of one iteration: all variables except ``y`` and ``M`` are eliminated entry
+    by entry.
+    """
 
     has_short_steps = True
 
     def __init__(self, path: "CentralPath", at: CompactPoint) -> None:
         self.path, self.at = path, at
-        self.theta, self.tau = at.s / at.w, at.t / at.z
+        self.theta = at.s / at.w
+        self.tau = at.t / at.z
         self.v = 1 / (self.theta + self.tau)
         part = self.theta * self.v
         self.root = np.sqrt(np.maximum(np.einsum("ij,ij->i", part, self.tau), 1e-280))
         self.scaled = (path.b + path.beta * part) / self.root[:, None]
         self.pivots = path.beta**2 * self.v.sum(axis=0) + at.h / at.m
         self.row_residual = 1 - at.s.sum(axis=1) - path.b * at.m.sum()
-        self.output_residual = -(path.b * (path.c.sum(axis=0) - at.y.sum()) + path.beta * at.z.sum(axis=0) + at.h)
+        self.output_residual = -(
+            path.b * (path.c.sum(axis=0) - at.y.sum()) + path.beta * at.z.sum(axis=0) + at.h
+        )
         schur = dsyrk(1.0, self.scaled.T, lower=1)
         schur[np.diag_indices(len(schur))] += self.pivots
         self.factor = Factor(schur, ridge=1e-15)
@@ -72,7 +82,8 @@ class CompactSystem(NewtonSystem[CompactPoint]):
     def _solve_schur(self, q: Float, f: Float, refinements: int) -> tuple[Float, Float]:
         """Solve for ``dy`` and ``dM``, with refinement of both rows of the system."""
         f = f / self.root
-        u, dm = np.zeros(len(f)), np.zeros(len(q))
+        u = np.zeros(len(f))
+        dm = np.zeros(len(q))
         for _ in range(1 + refinements):
             top = f - u + self.scaled @ dm
             side = q - self.pivots * dm - (u + top) @ self.scaled
@@ -82,16 +93,27 @@ class CompactSystem(NewtonSystem[CompactPoint]):
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> CompactPoint:
         """Newton step that changes the products of slacks and multipliers by these amounts."""
-        at, beta, (theta, tau, v) = self.at, self.path.beta, (self.theta, self.tau, self.v)
-        es, et, eh = aims[0] / at.w, aims[1] / at.z, aims[2] / at.m if self.path.delta else np.zeros(len(at.m))
-        q = eh - self.output_residual + beta * (np.einsum("ij,ij->j", v, es) + np.einsum("ij,ij->j", v, et))
+        at = self.at
+        beta = self.path.beta
+        theta, tau, v = (self.theta, self.tau, self.v)
+        es = aims[0] / at.w
+        et = aims[1] / at.z
+        eh = aims[2] / at.m if self.path.delta else np.zeros(len(at.m))
+        q = (
+            eh
+            - self.output_residual
+            + beta * (np.einsum("ij,ij->j", v, es) + np.einsum("ij,ij->j", v, et))
+        )
         across = tau * es
-        across -= theta * et  # in place, because large temporary arrays take longer than their arithmetic
+        # in place, because large temporary arrays take longer than their arithmetic
+        across -= theta * et
         f = np.einsum("ij,ij->i", v, across) - self.row_residual
         dy, dm = self._solve_schur(q, f, REFINEMENTS if refine else 0)
         rest = np.add(es, et, out=across)
         rest -= beta * dm
-        dw, dz = tau * dy[:, None], theta * -dy[:, None]  # dw = dy + dz would lose digits if w is small
+        # dw = dy + dz would lose digits if w is small
+        dw = tau * dy[:, None]
+        dz = theta * -dy[:, None]
         for part in (dw, dz):
             part += rest
             part *= v
@@ -102,7 +124,9 @@ class CompactSystem(NewtonSystem[CompactPoint]):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point of the path, in the units of the program; ``column`` is the position of each output in it, or -1."""
+    """A point of the path, in the units of the program; ``column`` is the position of each output
+    in it, or -1.
+    """
 
     mu: float
     at: CompactPoint
@@ -124,27 +148,39 @@ class CentralPath:
         self.offset = costs.max(axis=1)
         shifted = costs - self.offset[:, None]
         self.unit = float(-shifted.min(initial=0.0)) or 1.0
-        self.c = shifted / self.unit  # (n, k): at most 0, in the unit of the shifted program, as are points
-        self.b, self.beta, self.delta = max(b, MIN_B), beta, delta
+        # (n, k): at most 0, in the unit of the shifted program, as are points
+        self.c = shifted / self.unit
+        self.b = max(b, MIN_B)
+        self.beta = beta
+        self.delta = delta
         self.steps_taken, self.gap = 0, math.inf
         self.checkpoints: list[Checkpoint] = []
-        # With slack (delta > 0) every new output is used at once, so that no old point is near the path.
+        # With slack (delta > 0) every new output is used at once, so that no old point is near the
+        # path.
         is_near = earlier_path is not None and kept is not None and not (delta and (kept < 0).any())
-        resumed = self._resume(earlier_path.checkpoints, kept) if is_near else None  # type: ignore[union-attr,arg-type]
+        resumed = (
+            self._resume(earlier_path.checkpoints, kept)  # type: ignore[union-attr,arg-type]
+            if is_near
+            else None
+        )
         self.resumed = resumed is not None
         self.at = self._start() if resumed is None else resumed
         if not self.c.any():  # all channels have the same value, and the multipliers are known
             self.at = replace(self.at, y=np.zeros(len(costs)), z=np.zeros(costs.shape))
 
     def _start(self) -> CompactPoint:
-        """Start with a uniform channel between floors and caps, and with multipliers strictly inside their bounds."""
+        """Start with a uniform channel between floors and caps, and with multipliers strictly
+        inside their bounds.
+        """
         n, k = self.c.shape
         b, beta = self.b, self.beta
         near = max(b, 1e-2)
-        # Uniform reports are the harmonic mean of floor and cap, or the plain one if slack matters more than the ratio.
+        # Uniform reports are the harmonic mean of floor and cap, or the plain one if slack matters
+        # more than the ratio.
         half = (1 / k - min(self.delta, 1 / k) / 2) / (b + beta / 2)
         m = np.full(k, min((1 + near) / (2 * near * k), half if self.delta else np.inf))
-        s, room = np.full((n, k), 1 / k - b * m[0]), max(float(-self.c.mean()), 1e-3)
+        s = np.full((n, k), 1 / k - b * m[0])
+        room = max(float(-self.c.mean()), 1e-3)
         y = np.full(n, room)
         excess = (y[:, None] - self.c).mean(axis=0)
         ratio = b / beta if beta else 1.0
@@ -153,38 +189,64 @@ class CentralPath:
         z = np.full((n, k), 1.0) * np.maximum(share * ratio * excess, 1e-3 * room)
         h = b * n * excess * (1 - share) if self.delta else np.zeros(k)
         kind = CompactPoint if self.delta else PurePoint
-        return kind(s, np.full((n, k), self.delta + beta * m[0]) - s, m, y[:, None] + z - self.c, z, h, y)
+        return kind(
+            s, np.full((n, k), self.delta + beta * m[0]) - s, m, y[:, None] + z - self.c, z, h, y
+        )
 
     def _resume(self, checkpoints: list[Checkpoint], kept: Int) -> CompactPoint | None:
-        """The last point of another path at which added and removed outputs have little mass, if there is one."""
-        earlier = [replace(one, column=np.where(kept < 0, -1, one.column[kept])) for one in checkpoints]
+        """The last point of another path at which added and removed outputs have little mass, if
+        there is one.
+        """
+        earlier = [
+            replace(one, column=np.where(kept < 0, -1, one.column[kept])) for one in checkpoints
+        ]
         while earlier:
             checkpoint = earlier.pop()
-            masses, new, old = self._masses(checkpoint), checkpoint.column < 0, checkpoint.at
-            lost_mass = np.delete(old.s + self.b * old.m, checkpoint.column[~new], axis=1).sum(axis=1).max()
+            masses = self._masses(checkpoint)
+            new = checkpoint.column < 0
+            old = checkpoint.at
+            lost_mass = (
+                np.delete(old.s + self.b * old.m, checkpoint.column[~new], axis=1).sum(axis=1).max()
+            )
             if masses[new].sum() <= MAX_ADDED * old.m.sum() and lost_mass <= LOST_MASS:
                 self.checkpoints = earlier
                 return self._with_outputs(checkpoint, masses)
         return None
 
     def _masses(self, checkpoint: Checkpoint) -> Float:
-        """Estimate each output's ``M`` near the checkpoint; infinite for an output that violates the bound there."""
-        masses, new, y = checkpoint.at.m[checkpoint.column].copy(), checkpoint.column < 0, checkpoint.at.y
+        """Estimate each output's ``M`` near the checkpoint; infinite for an output that violates
+        the bound there.
+        """
+        masses = checkpoint.at.m[checkpoint.column].copy()
+        new = checkpoint.column < 0
+        y = checkpoint.at.y
         if new.any():
-            lack = -Prices.of(self.c[:, new] * self.unit + self.offset[:, None], y).gains(self.b, self.beta)
-            masses[new] = np.divide(len(y) * checkpoint.mu, lack, out=np.full(len(lack), np.inf), where=lack > 0)
+            lack = -Prices.of(self.c[:, new] * self.unit + self.offset[:, None], y).gains(
+                self.b, self.beta
+            )
+            masses[new] = np.divide(
+                len(y) * checkpoint.mu, lack, out=np.full(len(lack), np.inf), where=lack > 0
+            )
         return masses
 
     def _with_outputs(self, checkpoint: Checkpoint, masses: Float) -> CompactPoint:
         """A checkpoint with new outputs, which are placed exactly on the path."""
-        new, old, mu = checkpoint.column < 0, checkpoint.at, checkpoint.mu / self.unit
-        s, t, w, z = (part[:, checkpoint.column] for part in (old.s, old.t, old.w / self.unit, old.z / self.unit))
-        h, y = old.h[checkpoint.column] / self.unit, (old.y - self.offset) / self.unit
+        new = checkpoint.column < 0
+        old = checkpoint.at
+        mu = checkpoint.mu / self.unit
+        s, t, w, z = (
+            part[:, checkpoint.column]
+            for part in (old.s, old.t, old.w / self.unit, old.z / self.unit)
+        )
+        h = old.h[checkpoint.column] / self.unit
+        y = (old.y - self.offset) / self.unit
         if new.any():
-            cap, gap = self.beta * masses[new] + self.delta, y[:, None] - self.c[:, new]
+            cap = self.beta * masses[new] + self.delta
+            gap = y[:, None] - self.c[:, new]
             far = np.abs(gap)
             less = (mu + 2 * mu * mu / (np.hypot(cap * far, 2 * mu) + cap * far)) / cap
-            w[:, new], z[:, new] = less + np.maximum(gap, 0.0), less + np.maximum(-gap, 0.0)
+            w[:, new] = less + np.maximum(gap, 0.0)
+            z[:, new] = less + np.maximum(-gap, 0.0)
             s[:, new] = cap * (z[:, new] / (w[:, new] + z[:, new]))
             t[:, new] = cap * (w[:, new] / (w[:, new] + z[:, new]))
             h[new] = mu / masses[new] if self.delta else 0.0
@@ -202,24 +264,35 @@ class CentralPath:
             deadline=deadline,
         )
         self.at, self.steps_taken = found.point, self.steps_taken + found.steps
-        self.gap = found.gap if math.isfinite(found.gap) else self._measure(found.point, math.inf)[1]
+        self.gap = (
+            found.gap if math.isfinite(found.gap) else self._measure(found.point, math.inf)[1]
+        )
         is_stalled = found.steps < steps and not found.timed_out
-        if self.gap <= (gap if found.timed_out else max(gap, STALLED_GAP if is_stalled else LAST_GAP)):
+        if self.gap <= (
+            gap if found.timed_out else max(gap, STALLED_GAP if is_stalled else LAST_GAP)
+        ):
             return Status.OPTIMAL
         return Status.FAILED if is_stalled else Status.LIMIT
 
     def _measure(self, at: CompactPoint, largest: float) -> tuple[float, float]:
-        """Gap of the bound of ``y`` to the channel made feasible, unless products are larger; stores checkpoints."""
+        """Gap of the bound of ``y`` to the channel made feasible, unless products are larger;
+        stores checkpoints.
+        """
         mu = at.products * self.unit / at.s.size / 2
         if not self.checkpoints or mu <= self.checkpoints[-1].mu / 5:
             most = max(1, min(CHECKPOINTS, CHECKPOINT_NUMBERS // (4 * at.s.size)))
-            self.checkpoints = [*self.checkpoints, Checkpoint(mu, self.in_units(at), np.arange(len(at.m)))][-most:]
+            self.checkpoints = [
+                *self.checkpoints,
+                Checkpoint(mu, self.in_units(at), np.arange(len(at.m))),
+            ][-most:]
         bound = float(at.y.sum() + self.offset.sum() / self.unit)
         scale = max(abs(bound), float(-self.c.min(axis=1).sum()) / 100, 1e-300)
         if at.products > largest * scale:
             return math.inf, math.inf
         channel = project_to_private(at.s + self.b * at.m, self.b, self.delta)
-        distance = best_bound(self.c, at.y, self.b, self.beta, self.delta) - float(np.vdot(self.c, channel))
+        distance = best_bound(self.c, at.y, self.b, self.beta, self.delta) - float(
+            np.vdot(self.c, channel)
+        )
         return distance, distance / scale
 
     def in_units(self, at: CompactPoint) -> CompactPoint:

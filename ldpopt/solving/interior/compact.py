@@ -1,4 +1,6 @@
-"""The interior point for compact programs, as a solver: one small dense system per step, for every utility."""
+"""The interior point for compact programs, as a solver: one small dense system per step, for every
+utility.
+"""
 
 import math
 from functools import partial
@@ -16,12 +18,15 @@ from ldpopt.solving.channel_program import ChannelProgram
 from ldpopt.solving.interior.central_path import CentralPath
 from ldpopt.solving.interior.path_following import check_options
 
-GAP = 1e-11  # relative gap at which to stop, between a valid bound and the value of a feasible channel
+# relative gap at which to stop, between a valid bound and the value of a feasible channel
+GAP = 1e-11
 MAX_STEPS = 300  # largest number of steps; 10 to 30 are usual
 
 
 class Interior(Solver):
-    """Primal-dual interior point for pure and entry-wise budgets; it stops at a gap to a valid bound."""
+    """Primal-dual interior point for pure and entry-wise budgets; it stops at a gap to a valid
+    bound.
+    """
 
     name = "interior"
     features = frozenset({Feature.WARM_START, Feature.OTHER_OUTPUTS, Feature.GAP})
@@ -39,18 +44,27 @@ class Interior(Solver):
         **options: Any,
     ) -> Outcome:
         """Solve a compact program, or start from an earlier outcome's ``warm_start``."""
-        # With kept, that outcome belongs to a program with other outputs: kept[j] is the position of output j in it, or
+        # With kept, that outcome belongs to a program with other outputs: kept[j] is the position
+        # of output j in it, or
         # -1.
         check_options({"gap": gap, "steps": steps} | options)
         if not (isinstance(program, ChannelProgram) and program.is_plain_compact):
-            what = "the interior point solves compact programs: one constraint for all pairs, an expected value"
+            what = (
+                "the interior point solves compact programs: one constraint for all pairs, an "
+                "expected value"
+            )
             raise NotRepresentableError(what, do='use solver="highs"')
         structure = program.structure
         sign = 1.0 if structure.maximize else -1.0
-        costs, deadline = sign * structure.weighted, Deadline.after(time_limit)
+        costs = sign * structure.weighted
+        deadline = Deadline.after(time_limit)
         new_path = partial(CentralPath, costs, structure.b, structure.beta, structure.delta)
         earlier_path = warm_start if isinstance(warm_start, CentralPath) else None
-        path = earlier_path if earlier_path is not None and kept is None else new_path(earlier_path, kept)
+        path = (
+            earlier_path
+            if earlier_path is not None and kept is None
+            else new_path(earlier_path, kept)
+        )
         # Overflows are detected by the gap, or by a direction that is not finite.
         with few_threads(costs.shape[1]), np.errstate(all="ignore"):
             status = path.iterate(gap, steps, deadline)
@@ -58,9 +72,19 @@ class Interior(Solver):
                 path = new_path()
                 status = path.iterate(gap, steps, deadline)
         best = path.in_units(path.at)
-        y, z = sign * best.y, sign * best.z
+        y = sign * best.y
+        z = sign * best.z
         point = np.concatenate([best.s.reshape(-1), best.m])
         rows = np.concatenate([y, z.reshape(-1)])
-        below = structure.b * (structure.weighted.sum(axis=0) - y.sum()) + structure.beta * z.sum(axis=0)
+        below = structure.b * (structure.weighted.sum(axis=0) - y.sum()) + structure.beta * z.sum(
+            axis=0
+        )
         reduced = np.concatenate([(structure.weighted - y[:, None] - z).reshape(-1), below])
-        return Outcome(status, f"{path.steps_taken} steps, relative gap {path.gap:.1e}", point, rows, reduced, path)
+        return Outcome(
+            status,
+            f"{path.steps_taken} steps, relative gap {path.gap:.1e}",
+            point,
+            rows,
+            reduced,
+            path,
+        )

@@ -1,10 +1,11 @@
 r"""The interior point for an event-wise delta and all pairs of inputs, without a list of events.
 
-.. math:: \sum_y s_{iky} \le b\delta, \quad s_{iky} \ge b P(i, y) - P(k, y), \quad s \ge 0, \qquad b = e^{-\epsilon}
+.. math:: \sum_y s_{iky} \le b\delta, \quad s_{iky} \ge b P(i, y) - P(k, y), \quad s \ge 0,
+          \qquad b = e^{-\epsilon}
 
-means that no event violates the budget of the pair ``(i, k)``. A Newton step eliminates the ``n (n-1) m`` variables
-``s`` one by one and then the pairs, which leaves a system in the ``n m`` entries of the channel.
-Theory: docs, "Event-wise delta".
+means that no event violates the budget of the pair ``(i, k)``. A Newton step eliminates the ``n
+(n-1) m`` variables ``s`` one by one and then the pairs, which leaves a system in the ``n m``
+entries of the channel. Theory: docs, "Event-wise delta".
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ REFINEMENTS = 3  # number of steps of iterative refinement for each solution of 
 
 @dataclass(frozen=True)
 class EventPoint(Point):
-    """A point of the iteration, or a step; ``e``, ``prior`` and ``worst`` are used for a worst case only."""
+    """A point of the iteration, or a step; ``e``, ``prior`` and ``worst`` are used for a worst case
+    only.
+    """
 
     p: Float  # (m, n): entries
     s: Float  # (m, pairs): shares of the slack
@@ -77,21 +80,40 @@ class EventProgram(OutputProgram):
         return np.asarray(self.b * table.sum(axis=2) - table.sum(axis=1))
 
     def gaps(self, at: EventPoint) -> tuple[float, float]:
-        """Gap between the value of a point and the bound of its multipliers, absolute and relative."""
-        return self.gap(at.p, at.prior, -self.adjoint(at.ties), self.slack * float(at.ties.max(axis=0).sum()))
+        """Gap between the value of a point and the bound of its multipliers, absolute and
+        relative.
+        """
+        return self.gap(
+            at.p, at.prior, -self.adjoint(at.ties), self.slack * float(at.ties.max(axis=0).sum())
+        )
 
     def start_point(self) -> EventPoint:
         """Start with uniform reports and half of every slack."""
         m, n = self.shape
-        p, f = np.full((m, n), 1 / m), np.full(n * (n - 1), self.slack / 2)
+        p = np.full((m, n), 1 / m)
+        f = np.full(n * (n - 1), self.slack / 2)
         s = np.full((m, len(f)), self.slack / (2 * m))
         t = s - self.apply(p)
         size, e, prior, worst = self.start()
         product = size / (20 * m)
-        ties, share_multiplier = product / t, product / s
+        ties = product / t
+        share_multiplier = product / s
         pairs = (ties + share_multiplier).max(axis=0)
         shares = np.maximum(pairs - ties, share_multiplier)
-        return EventPoint(p, s, t, f, e, product / p, shares, ties, pairs, prior, self.priced(prior).max(axis=0), worst)
+        return EventPoint(
+            p,
+            s,
+            t,
+            f,
+            e,
+            product / p,
+            shares,
+            ties,
+            pairs,
+            prior,
+            self.priced(prior).max(axis=0),
+            worst,
+        )
 
 
 def interior(events: EventProgram, deadline: Deadline = NO_LIMIT) -> PathResult[EventPoint]:
@@ -127,20 +149,30 @@ class _EventSystem(OutputSystem[EventPoint]):
         self._factor()
 
     def _factor(self) -> None:
-        """Factor the system of the entries, and the Schur complement of the row sums and expectations."""
+        """Factor the system of the entries, and the Schur complement of the row sums and
+        expectations.
+        """
         (m, n), events, at = self.program.shape, self.program, self.at
-        b, own = events.b, np.arange(n)
+        b = events.b
+        own = np.arange(n)
         root = events.as_tables(self.tie_fraction / np.sqrt(self.pair_pivot))
         single = events.as_tables(self.tie_fraction * at.shares / at.s)
         system = np.empty((m, n, m, n))
         for j in range(m):
             cross_products = root[j] * root
-            system[j] = (-b * (cross_products + cross_products.transpose(0, 2, 1))).transpose(1, 0, 2)
-        by_row, by_column = root.transpose(1, 0, 2), root.transpose(2, 0, 1)
-        system[:, own, :, own] = b * b * by_row @ by_row.transpose(0, 2, 1) + by_column @ by_column.transpose(0, 2, 1)
+            system[j] = (-b * (cross_products + cross_products.transpose(0, 2, 1))).transpose(
+                1, 0, 2
+            )
+        by_row = root.transpose(1, 0, 2)
+        by_column = root.transpose(2, 0, 1)
+        system[:, own, :, own] = b * b * by_row @ by_row.transpose(
+            0, 2, 1
+        ) + by_column @ by_column.transpose(0, 2, 1)
         for j in range(m):
             system[j, :, j, :] -= b * (single[j] + single[j].T)
-            system[j, own, j, own] += b * b * single[j].sum(axis=1) + single[j].sum(axis=0) + at.z[j] / at.p[j]
+            system[j, own, j, own] += (
+                b * b * single[j].sum(axis=1) + single[j].sum(axis=0) + at.z[j] / at.p[j]
+            )
         self.factor = Factor(system.reshape(m * n, m * n).T, ridge=1e-15)
         border = np.tile(np.eye(n), (m, 1))
         if events.gain is not None:
@@ -157,27 +189,30 @@ class _EventSystem(OutputSystem[EventPoint]):
         return self.factor.solve(right.reshape(-1)).reshape(right.shape)
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> EventPoint:
-        """Newton step that changes the products of slacks and multipliers by these amounts, refined."""
+        """Newton step that changes the products of slacks and multipliers by these amounts,
+        refined.
+        """
         events, at = self.program, self.at
         right, *eliminated = self._right_sides(aims)
-        expected, left = aims[4] / at.prior - self.worst_residual, 1 - float(at.prior.sum())
+        expected = aims[4] / at.prior - self.worst_residual
+        left = 1 - float(at.prior.sum())
         parts = self._solve_coupled(right, self.sum_residual, expected, left)
         step = self._complete_step(parts, aims, *eliminated)
         for _ in range(REFINEMENTS if refine else 0):
             residual = self.dual_residual - step.sums - events.adjoint(step.ties) + step.z
             if events.gain is not None:
                 residual = residual + events.gain * step.prior
-            sums, rest = (
-                self.sum_residual - step.p.sum(axis=0),
-                aims[4] / at.prior - at.e / at.prior * step.prior - step.e,
-            )
+            sums = self.sum_residual - step.p.sum(axis=0)
+            rest = aims[4] / at.prior - at.e / at.prior * step.prior - step.e
             more = self._solve_coupled(residual, sums, rest, left - float(step.prior.sum()))
             parts = tuple(part + change for part, change in zip(parts, more, strict=True))
             step = self._complete_step(parts, aims, *eliminated)
         return step
 
     def _right_sides(self, aims: tuple[Float, ...]) -> tuple[Float, Float, Float]:
-        """Right-hand side of the entries after shares, excesses and pairs are eliminated, and of shares and pairs."""
+        """Right-hand side of the entries after shares, excesses and pairs are eliminated, and of
+        shares and pairs.
+        """
         at, (aim_p, aim_s, aim_t, aim_f, _) = self.at, aims
         tie = aim_t / at.t - self.tie_weight * self.tie_residual
         share_side = tie + aim_s / at.s - self.share_residual
@@ -190,11 +225,19 @@ class _EventSystem(OutputSystem[EventPoint]):
         self, parts: tuple[Float, ...], aims: tuple[Float, ...], share_side: Float, pair: Float
     ) -> EventPoint:
         """Compute the other parts of the step from those of `_solve_coupled`."""
-        events, at, (p, sums, prior, worst), (aim_p, aim_s, aim_t, _, _) = self.program, self.at, parts, aims
+        events, at, (p, sums, prior, worst), (aim_p, aim_s, aim_t, _, _) = (
+            self.program,
+            self.at,
+            parts,
+            aims,
+        )
         excess = events.apply(p)
         pairs = (pair + (self.tie_fraction * excess).sum(axis=0)) / self.pair_pivot
         s = (self.tie_weight * excess - pairs + share_side) / self.total_weight
-        t, f = s - excess + self.tie_residual, self.pair_residual - s.sum(axis=0)
-        z, shares, ties = (aim_p - at.z * p) / at.p, (aim_s - at.shares * s) / at.s, (aim_t - at.ties * t) / at.t
+        t = s - excess + self.tie_residual
+        f = self.pair_residual - s.sum(axis=0)
+        z = (aim_p - at.z * p) / at.p
+        shares = (aim_s - at.shares * s) / at.s
+        ties = (aim_t - at.ties * t) / at.t
         e = events.expected(p) - worst + self.worst_residual
         return EventPoint(p, s, t, f, e, z, shares, ties, pairs, prior, sums, worst)

@@ -1,9 +1,10 @@
 r"""The interior point for graphs and metrics, with one sparse block per output.
 
-Each privacy row ``P[k, y] - r P[i, y] >= 0`` concerns a single output; only the row sums (and, for a worst case, the
-inputs' expectations) couple the outputs. So a Newton step factors one matrix of order ``n`` per output, a weighted
-graph Laplacian, and one of order ``n`` (or ``2 n``) that couples them. With levels of ``s`` inputs this takes
-``O(m n^2 s)`` operations. Theory: docs, "Graphs and metrics: an interior point by outputs".
+Each privacy row ``P[k, y] - r P[i, y] >= 0`` concerns a single output; only the row sums (and, for
+a worst case, the inputs' expectations) couple the outputs. So a Newton step factors one matrix of
+order ``n`` per output, a weighted graph Laplacian, and one of order ``n`` (or ``2 n``) that couples
+them. With levels of ``s`` inputs this takes ``O(m n^2 s)`` operations. Theory: docs, "Graphs and
+metrics: an interior point by outputs".
 """
 
 import math
@@ -24,19 +25,24 @@ from ldpopt.solving.interior.path_following import Factor, NewtonSystem, P, Poin
 
 ENOUGH_RESIDUAL = 1e-6  # largest error of a row sum at a point with a finite gap
 OPERATIONS = 8.0  # operations of a loop per tie and output
-# Relative gap at which to stop; relative to the bound, or to a hundredth of the range of costs if that is larger
+# Relative gap at which to stop; relative to the bound, or to a hundredth of the range of costs if
+# that is larger
 GAP = 1e-11
 MAX_STEPS = 120  # largest number of iterations; 10 to 45 are usual
 STALLED_STEPS = 5  # iterations without a smaller gap before stopping
 NEGLIGIBLE = 1e-3  # share of the gap by which leaving out small multipliers may raise the bound
-# Largest error of a step's equations that is not corrected, relative to the largest cost; the predictor's error
+# Largest error of a step's equations that is not corrected, relative to the largest cost; the
+# predictor's error
 MAX_ERROR, MAX_PREDICTOR_ERROR = 1e-11, 1e-6
-LEAST_ENTRY = 1e-150  # smallest entry by which a matrix is scaled, because entries may not be positive after rounding
+# smallest entry by which a matrix is scaled, because entries may not be positive after rounding
+LEAST_ENTRY = 1e-150
 
 
 @dataclass(frozen=True, eq=False)
 class OutputProgram:
-    """Maximize the sum of ``cost * p`` or, for a worst case, the smallest sum of ``gain * p`` of an input."""
+    """Maximize the sum of ``cost * p`` or, for a worst case, the smallest sum of ``gain * p`` of an
+    input.
+    """
 
     cost: Float  # (m, n); not used for a worst case
     gain: Float | None  # (m, n), for a worst case
@@ -55,7 +61,8 @@ class OutputProgram:
         n = self.shape[1]
         if self.gain is None:
             return float(np.abs(self.cost).max()), np.zeros(0), np.zeros(0), np.zeros(1)
-        size, mean = float(np.abs(self.gain).max()) / n, self.gain.mean(axis=0)
+        size = float(np.abs(self.gain).max()) / n
+        mean = self.gain.mean(axis=0)
         worst = np.array([mean.min() - max(size, float(np.ptp(mean)))])
         return size, mean - worst, np.full(n, 1 / n), worst
 
@@ -63,13 +70,21 @@ class OutputProgram:
         """Expected gains of the inputs, shape (n,); empty without a worst case."""
         return np.zeros(0) if self.gain is None else (self.gain * p).sum(axis=0)
 
-    def gap(self, p: Float, prior: Float, adjoint: Float, slack: float = 0.0) -> tuple[float, float]:
-        """Gap between the value of the entries and the bound of multipliers, absolute and relative."""
+    def gap(
+        self, p: Float, prior: Float, adjoint: Float, slack: float = 0.0
+    ) -> tuple[float, float]:
+        """Gap between the value of the entries and the bound of multipliers, absolute and
+        relative.
+        """
         # The multipliers raise the costs by adjoint, and the bound by slack.
         residual, p = float(np.abs(1 - p.sum(axis=0)).max()), np.maximum(p, 0.0)
         p = p / p.sum(axis=0)
         cost = self.cost if self.gain is None else self.gain * (prior / prior.sum())
-        value = float((cost * p).sum()) if self.gain is None else float((self.gain * p).sum(axis=0).min())
+        value = (
+            float((cost * p).sum())
+            if self.gain is None
+            else float((self.gain * p).sum(axis=0).min())
+        )
         bound = float((cost + adjoint).max(axis=0).sum()) + slack
         spread = float((cost.max(axis=0) - cost.min(axis=0)).sum())
         is_useful = residual < ENOUGH_RESIDUAL and math.isfinite(bound - value)
@@ -78,24 +93,41 @@ class OutputProgram:
 
 
 class OutputSystem(NewtonSystem[P]):
-    """The linear system of an `OutputProgram`: outputs are coupled by row sums and, in a worst case, expectations."""
+    """The linear system of an `OutputProgram`: outputs are coupled by row sums and, in a worst
+    case, expectations.
+    """
 
     program: OutputProgram
     coupling: Factor  # of the Schur complement of the row sums and expectations, of order n or 2 n
 
     @abstractmethod
     def _solve_outputs(self, right: Float) -> Float:
-        """Solve for the entries without the rows that couple the outputs; both have the shape (m, n)."""
+        """Solve for the entries without the rows that couple the outputs; both have the shape (m,
+        n).
+        """
 
-    def _solve_coupled(self, right: Float, sums: Float, expected: Float, prior: float) -> tuple[Float, ...]:
-        """Steps of the entries, of the multipliers of row sums and expectations, and of the worst value."""
-        # The right-hand sides are those of the entries, row sums, expectations (if any), and of the prior's sum.
-        gain, apart = self.program.gain, self._solve_outputs(right)
+    def _solve_coupled(
+        self, right: Float, sums: Float, expected: Float, prior: float
+    ) -> tuple[Float, ...]:
+        """Steps of the entries, of the multipliers of row sums and expectations, and of the worst
+        value.
+        """
+        # The right-hand sides are those of the entries, row sums, expectations (if any), and of the
+        # prior's sum.
+        gain = self.program.gain
+        apart = self._solve_outputs(right)
         if gain is None:
             y = self.coupling.solve(apart.sum(axis=0) - sums)
-            return apart - self._solve_outputs(np.broadcast_to(y, right.shape)), y, np.zeros(0), np.zeros(1)
+            return (
+                apart - self._solve_outputs(np.broadcast_to(y, right.shape)),
+                y,
+                np.zeros(0),
+                np.zeros(1),
+            )
         n = right.shape[1]
-        base = self.coupling.solve(np.concatenate([apart.sum(axis=0) - sums, expected - (gain * apart).sum(axis=0)]))
+        base = self.coupling.solve(
+            np.concatenate([apart.sum(axis=0) - sums, expected - (gain * apart).sum(axis=0)])
+        )
         unit_response = self.coupling.solve(np.repeat([0.0, 1.0], n))
         shift = (prior - base[n:].sum()) / unit_response[n:].sum()
         y, pi = np.split(base + shift * unit_response, 2)
@@ -114,9 +146,13 @@ class GraphProgram(OutputProgram):
 
     @classmethod
     def of(cls, ties: Ties, cost: Float, gain: Float | None) -> "GraphProgram | None":
-        """Scale ``cost`` or ``gain``, shape (n, m), to a largest entry of 1; None if it is zero or not finite."""
+        """Scale ``cost`` or ``gain``, shape (n, m), to a largest entry of 1; None if it is zero or
+        not finite.
+        """
         n = ties.n
-        if not (unit := float(np.abs(cost if gain is None else gain / n).max())) > 0 or not math.isfinite(unit):
+        if not (
+            unit := float(np.abs(cost if gain is None else gain / n).max())
+        ) > 0 or not math.isfinite(unit):
             return None
         first, second = ties.pairs()
         levels = Levels.of(n, first, second)
@@ -147,18 +183,23 @@ class GraphProgram(OutputProgram):
         self.over_ties(add_adjoint, self.pairs, ties, found)
         return found
 
-    def over_ties(self, loop: Callable[..., object], fixed: tuple[Any, ...], *arrays: Float) -> None:
+    def over_ties(
+        self, loop: Callable[..., object], fixed: tuple[Any, ...], *arrays: Float
+    ) -> None:
         """Call a loop in C over the ties of every output, on all cores."""
         over_rows(loop, fixed, arrays, OPERATIONS * len(self.first))
 
 
 @dataclass(frozen=True, eq=False)
 class GraphResult:
-    """The best channel found, and the multipliers that prove its gap, for an objective to be maximized."""
+    """The best channel found, and the multipliers that prove its gap, for an objective to be
+    maximized.
+    """
 
     channel: Float  # (n, m), not repaired
     rows: tuple[Int, Int, Int, Float]  # privacy rows with multipliers, as `pair_answer` takes them
-    multipliers: Float  # of the row sums, of these rows, and in the worst case of the inputs, with sum 1
+    # of the row sums, of these rows, and in the worst case of the inputs, with sum 1
+    multipliers: Float
     gap: float  # relative, in floats
     steps: int
     timed_out: bool
@@ -182,20 +223,30 @@ def solve_graph(
             deadline=deadline,
         )
     at, order = found.point, data.levels.order
-    place, ties = np.argsort(order), _one_way(data, at.ties)
+    place = np.argsort(order)
+    ties = _one_way(data, at.ties)
     distance, share = data.gap(at.p, at.prior, data.adjoint(ties))
     degree = np.bincount(data.first, minlength=n).max()
-    output, pair = np.nonzero(ties > (NEGLIGIBLE * distance / (n * degree) if np.isfinite(distance) else 0.0))
+    output, pair = np.nonzero(
+        ties > (NEGLIGIBLE * distance / (n * degree) if np.isfinite(distance) else 0.0)
+    )
     prior = np.zeros(0) if data.gain is None else (at.prior / at.prior.sum())[place]
-    multipliers = np.concatenate([data.unit * at.sums[place], data.unit * ties[output, pair], prior])
+    multipliers = np.concatenate(
+        [data.unit * at.sums[place], data.unit * ties[output, pair], prior]
+    )
     rows = order[data.first[pair]], order[data.second[pair]], output, data.ratio[pair]
-    return GraphResult(np.maximum(at.p.T[place], 0.0), rows, multipliers, share, found.steps, found.timed_out)
+    return GraphResult(
+        np.maximum(at.p.T[place], 0.0), rows, multipliers, share, found.steps, found.timed_out
+    )
 
 
 def _one_way(data: GraphProgram, ties: Float) -> Float:
-    """Equivalent multipliers with a lower bound: of each tie and its reverse, only one is positive."""
+    """Equivalent multipliers with a lower bound: of each tie and its reverse, only one is
+    positive.
+    """
     n = data.shape[1]
-    forward, reverse = np.argsort(data.first * n + data.second), np.argsort(data.second * n + data.first)
+    forward = np.argsort(data.first * n + data.second)
+    reverse = np.argsort(data.second * n + data.first)
     back = np.empty(len(forward), np.int64)
     back[reverse] = forward
     return np.maximum(ties - data.ratio[back] * ties[:, back], 0.0) * (ties >= ties[:, back])
@@ -203,7 +254,9 @@ def _one_way(data: GraphProgram, ties: Float) -> Float:
 
 @dataclass(frozen=True)
 class GraphPoint(Point):
-    """A point of the iteration, or a step; ``e``, ``worst`` and ``prior`` are used for a worst case only."""
+    """A point of the iteration, or a step; ``e``, ``worst`` and ``prior`` are used for a worst case
+    only.
+    """
 
     p: Float  # (m, n): entries, free
     t: Float  # (m, pairs): slacks of the ties
@@ -219,7 +272,9 @@ class GraphPoint(Point):
 
     @classmethod
     def start(cls, data: GraphProgram) -> "GraphPoint":
-        """Start with uniform reports, strictly private, and equal products of slacks and multipliers."""
+        """Start with uniform reports, strictly private, and equal products of slacks and
+        multipliers.
+        """
         m, n = data.shape
         t = np.repeat(((1 - data.ratio) / m)[None], m, axis=0)
         size, e, prior, worst = data.start()
@@ -228,7 +283,9 @@ class GraphPoint(Point):
 
 
 class GraphSystem(OutputSystem[GraphPoint]):
-    """The linear system of one iteration, factored at a point; ``workspace`` (m, numbers) is memory for the factors."""
+    """The linear system of one iteration, factored at a point; ``workspace`` (m, numbers) is memory
+    for the factors.
+    """
 
     program: GraphProgram
 
@@ -241,14 +298,18 @@ class GraphSystem(OutputSystem[GraphPoint]):
         self._factor(workspace)
 
     def _factor(self, workspace: Float) -> None:
-        """Factor each output's matrix, and the Schur complement of the rows that couple the outputs."""
+        """Factor each output's matrix, and the Schur complement of the rows that couple the
+        outputs.
+        """
         program, at = self.program, self.at
         (m, n), levels = program.shape, program.levels
         off = np.zeros((m, len(levels.low)))
         program.over_ties(add_weights, (program.ratio, levels.pair_edge), at.t, at.ties, off)
         scale = np.maximum(at.p, LEAST_ENTRY)
         excess = scale * program.adjoint(at.ties)
-        excess[np.arange(m), np.abs(excess).argmax(axis=1)] += (at.t * at.ties).sum(axis=1) - excess.sum(axis=1)
+        excess[np.arange(m), np.abs(excess).argmax(axis=1)] += (at.t * at.ties).sum(
+            axis=1
+        ) - excess.sum(axis=1)
         self.factors = LevelFactors.of(levels, scale, excess, off, program.gain, workspace)
         schur = self.factors.sums[0]
         if program.gain is not None:
@@ -262,14 +323,21 @@ class GraphSystem(OutputSystem[GraphPoint]):
         return self.factors.solve(right)
 
     def direction(self, aims: tuple[Float, ...], *, refine: bool = True) -> GraphPoint:
-        """Newton step that changes the products of slacks and multipliers by these amounts, refined if inaccurate."""
+        """Newton step that changes the products of slacks and multipliers by these amounts, refined
+        if inaccurate.
+        """
         program, at, (aim_tie, aim_worst) = self.program, self.at, aims
         fixed = at.p, at.t, at.ties, aim_tie
         right = self.dual_residual.copy()
-        program.over_ties(add_multiplier_steps, program.pairs, *fixed, np.zeros(program.shape), right)
+        program.over_ties(
+            add_multiplier_steps, program.pairs, *fixed, np.zeros(program.shape), right
+        )
         expected = aim_worst / at.prior - self.worst_residual
-        p, y, prior, worst = self._solve_coupled(right, self.sum_residual, expected, self.prior_residual)
-        entry_residual, sum_residual = self.dual_residual - y, self.sum_residual - p.sum(axis=0)
+        p, y, prior, worst = self._solve_coupled(
+            right, self.sum_residual, expected, self.prior_residual
+        )
+        entry_residual = self.dual_residual - y
+        sum_residual = self.sum_residual - p.sum(axis=0)
         program.over_ties(add_multiplier_steps, program.pairs, *fixed, p, entry_residual)
         if program.gain is not None:
             entry_residual += program.gain * prior
@@ -279,6 +347,9 @@ class GraphSystem(OutputSystem[GraphPoint]):
             left = self.prior_residual - float(prior.sum())
             change = self._solve_coupled(entry_residual, sum_residual, expected, left)
             p, y, prior, worst = p + change[0], y + change[1], prior + change[2], worst + change[3]
-        t, ties = np.empty(at.t.shape), np.empty(at.t.shape)
+        t = np.empty(at.t.shape)
+        ties = np.empty(at.t.shape)
         program.over_ties(write_steps, program.pairs, *fixed, p, t, ties)
-        return GraphPoint(p, t, program.expected(p) - worst + self.worst_residual, worst, ties, prior, y)
+        return GraphPoint(
+            p, t, program.expected(p) - worst + self.worst_residual, worst, ties, prior, y
+        )

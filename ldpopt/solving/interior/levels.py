@@ -1,4 +1,6 @@
-"""Levels of a graph, an order of its vertices in which every output's matrix is block tridiagonal; and its factors."""
+"""Levels of a graph, an order of its vertices in which every output's matrix is block tridiagonal;
+and its factors.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +20,8 @@ SWEEPS = 8  # largest number of searches for a vertex far from all others
 class Levels:
     """Vertices in levels: an edge joins vertices of the same level or of two consecutive levels.
 
-    Edges are sorted by the level of their higher end; edges inside level ``i`` are ``inner[i]`` to ``cross[i]``, those
-    from level ``i - 1`` to ``i`` are ``cross[i]`` to ``inner[i + 1]``.
+    Edges are sorted by the level of their higher end; edges inside level ``i`` are ``inner[i]`` to
+    ``cross[i]``, those from level ``i - 1`` to ``i`` are ``cross[i]`` to ``inner[i + 1]``.
     """
 
     order: Int  # (n,): vertices, level by level
@@ -32,7 +34,9 @@ class Levels:
 
     @classmethod
     def of(cls, n: int, first: Int, second: Int) -> "Levels":
-        """Breadth-first levels, in each component from a vertex far from all others (George and Liu 1979)."""
+        """Breadth-first levels, in each component from a vertex far from all others (George and Liu
+        1979).
+        """
         level = _levels(csr_array((np.ones(len(first)), (first, second)), shape=(n, n)))
         order = np.lexsort((np.arange(n), level))
         position = np.argsort(order)
@@ -75,10 +79,14 @@ class Levels:
         return int(((len(self.order) - self.start[:-1]) * self.sizes).sum())
 
     def unpacked(self, lower: Float, upper: Float) -> Float:
-        """A matrix in the order of the levels, from its lower part and the transpose of its upper part."""
-        # Both are stored level by level: the columns of the level, whose rows begin with that level.
+        """A matrix in the order of the levels, from its lower part and the transpose of its upper
+        part.
+        """
+        # Both are stored level by level: the columns of the level, whose rows begin with that
+        # level.
         n = len(self.order)
-        whole, begin = np.zeros((n, n)), 0
+        whole = np.zeros((n, n))
+        begin = 0
         for left, right in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):
             end = begin + (n - left) * (right - left)
             whole[left:right, left:] = upper[begin:end].reshape(n - left, right - left).T
@@ -89,22 +97,32 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class LevelFactors:
-    """Block tridiagonal factors of one matrix per output, and the sum of their inverses, which couples the outputs."""
+    """Block tridiagonal factors of one matrix per output, and the sum of their inverses, which
+    couples the outputs.
+    """
 
     levels: Levels
     off: Float  # (m, edges): minus the entries off the diagonals
     blocks: Float  # (m, numbers): eliminated pivot blocks
-    sums: tuple[Float, ...]  # (n, n): the sum of the inverses G; with weights w also the sums of G w and w G w
+    # (n, n): the sum of the inverses G; with weights w also the sums of G w and w G w
+    sums: tuple[Float, ...]
 
     @classmethod
     def of(
-        cls, levels: Levels, scale: Float, excess: Float, off: Float, weights: Float | None, workspace: Float
+        cls,
+        levels: Levels,
+        scale: Float,
+        excess: Float,
+        off: Float,
+        weights: Float | None,
+        workspace: Float,
     ) -> "LevelFactors":
-        """Factor the matrices with these entries off the diagonal whose products with ``scale`` are ``excess / scale``.
+        """Factor the matrices with these entries off the diagonal whose products with ``scale`` are
+        ``excess / scale``.
 
-        ``scale``, ``excess`` and ``weights`` have the shape (m, n), ``off`` (m, edges); ``workspace``, (m, numbers), is
-        memory for the factors. With ``s`` the size of a level this takes ``n s**2`` operations per output, and
-        ``n**2 s`` for its inverse.
+        ``scale``, ``excess`` and ``weights`` have the shape (m, n), ``off`` (m, edges);
+        ``workspace``, (m, numbers), is memory for the factors. With ``s`` the size of a level this
+        takes ``n s**2`` operations per output, and ``n**2 s`` for its inverse.
         """
         m, n = scale.shape
         parts = parts_of(m, float(n) ** 2 * float(levels.sizes.max()))
@@ -118,7 +136,11 @@ class LevelFactors:
         in_threads(lambda one: work(*one), list(zip(parts, totals, strict=True)))
         total = totals.sum(axis=0)  # in the order of the parts, so the same on any number of cores
         plain = levels.unpacked(total[0], total[0])
-        rest = (levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3])) if len(total) > 1 else ()
+        rest = (
+            (levels.unpacked(total[1], total[2]), levels.unpacked(total[3], total[3]))
+            if len(total) > 1
+            else ()
+        )
         return cls(levels, off, workspace, (plain, *rest))
 
     def solve(self, right: Float) -> Float:
@@ -134,7 +156,8 @@ def _levels(graph: csr_array) -> Int:
     n = graph.shape[0]
     count, component = connected_components(graph, directed=False)
     degree = np.diff(graph.indptr)
-    level, first_level = np.zeros(n, np.int64), 0
+    level = np.zeros(n, np.int64)
+    first_level = 0
     for one in range(count):
         members = np.flatnonzero(component == one)
         found = _search(graph, int(members[degree[members].argmin()]), members)
@@ -151,7 +174,9 @@ def _levels(graph: csr_array) -> Int:
 
 def _search(graph: csr_array, root: int, members: Int) -> Int:
     """Distance of a component's vertices from a root, in edges."""
-    return np.asarray(dijkstra(graph, directed=False, indices=[root], unweighted=True)[0, members], np.int64)
+    return np.asarray(
+        dijkstra(graph, directed=False, indices=[root], unweighted=True)[0, members], np.int64
+    )
 
 
 def _width(level: Int) -> float:

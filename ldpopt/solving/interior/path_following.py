@@ -1,4 +1,6 @@
-"""The common part of the interior-point methods: Mehrotra's predictor and corrector, Cholesky factor, main loop."""
+"""The common part of the interior-point methods: Mehrotra's predictor and corrector, Cholesky
+factor, main loop.
+"""
 
 import math
 import time
@@ -15,9 +17,11 @@ from ldpopt.foundation.deadline import Deadline
 from ldpopt.foundation.numbers import Float
 
 STEP_TO_BOUNDARY = 0.995  # smallest length of a step as a share of the distance to the boundary
-# A step stops short of the boundary by this share, times the share of the products that the predictor leaves, or less
+# A step stops short of the boundary by this share, times the share of the products that the
+# predictor leaves, or less
 STEP_BACKOFF, LEAST_SHARE = 0.03, 1e-4
-# Entries of one block of work, so that temporary arrays fit in the processor's cache and need little memory
+# Entries of one block of work, so that temporary arrays fit in the processor's cache and need
+# little memory
 BLOCK = 1 << 15
 
 
@@ -27,7 +31,8 @@ class Point:
 
     PRIMAL: ClassVar[frozenset[str]] = frozenset()  # names of the primal fields
     SLACKS: ClassVar[tuple[str, ...]] = ()  # names of the primal fields that stay positive
-    MULTIPLIERS: ClassVar[tuple[str, ...]] = ()  # names of their multipliers, in this order; they stay positive, too
+    # names of their multipliers, in this order; they stay positive, too
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ()
 
     @property
     def slacks(self) -> tuple[Float, ...]:
@@ -47,16 +52,25 @@ class Point:
     @property
     def products(self) -> float:
         """Sum of slacks times multipliers."""
-        return sum(float(np.vdot(slack, multiplier)) for slack, multiplier in self.complementary_pairs)
+        return sum(
+            float(np.vdot(slack, multiplier)) for slack, multiplier in self.complementary_pairs
+        )
 
     def moved(self, step: Self, primal: float, dual: float) -> Self:
         """The point after a step with these primal and dual lengths."""
         lengths = {one.name: primal if one.name in self.PRIMAL else dual for one in fields(self)}
-        return type(self)(*(getattr(self, name) + length * getattr(step, name) for name, length in lengths.items()))
+        return type(self)(
+            *(
+                getattr(self, name) + length * getattr(step, name)
+                for name, length in lengths.items()
+            )
+        )
 
     def lengths(self, step: Self) -> tuple[float, float]:
         """Longest primal and dual steps, at most 1, that keep slacks and multipliers positive."""
-        return longest_step(self.slacks, step.slacks), longest_step(self.multipliers, step.multipliers)
+        return longest_step(self.slacks, step.slacks), longest_step(
+            self.multipliers, step.multipliers
+        )
 
 
 P = TypeVar("P", bound=Point)
@@ -66,7 +80,8 @@ class NewtonSystem(ABC, Generic[P]):
     """The linear system of one iteration, factored at the point ``at``."""
 
     at: P
-    has_short_steps: ClassVar[bool] = False  # second-order terms would spoil these, and are multiplied by their length
+    # second-order terms would spoil these, and are multiplied by their length
+    has_short_steps: ClassVar[bool] = False
     centering: float = 0.0  # smallest target of the products, as a share of their mean
 
     @abstractmethod
@@ -84,7 +99,10 @@ class NewtonSystem(ABC, Generic[P]):
         aim = mean * max((max(reached, 0.0) / mean) ** 3, self.centering)
         second_order = zip(at.complementary_pairs, affine.complementary_pairs, strict=True)
         weight = min(lengths) if self.has_short_steps else 1.0
-        aims = tuple(np.ascontiguousarray(aim - x * u - weight * dx * du) for (x, u), (dx, du) in second_order)
+        aims = tuple(
+            np.ascontiguousarray(aim - x * u - weight * dx * du)
+            for (x, u), (dx, du) in second_order
+        )
         del affine, second_order  # frees large arrays
         return self.moved(self.direction(aims), max(reached / mean, LEAST_SHARE))
 
@@ -98,7 +116,9 @@ class NewtonSystem(ABC, Generic[P]):
 
 
 class Factor:
-    """The Cholesky factor of a matrix, which is scaled in place to a unit diagonal; only its lower half is read."""
+    """The Cholesky factor of a matrix, which is scaled in place to a unit diagonal; only its lower
+    half is read.
+    """
 
     def __init__(self, matrix: Float, ridge: float = 0.0) -> None:
         self.unit = 1 / np.sqrt(np.diag(matrix))
@@ -120,7 +140,9 @@ class Factor:
 
 @dataclass(frozen=True)
 class PathResult(Generic[P]):
-    """The best point of an iteration, its relative gap, the number of steps, and whether the deadline ended it."""
+    """The best point of an iteration, its relative gap, the number of steps, and whether the
+    deadline ended it.
+    """
 
     point: P
     gap: float
@@ -139,8 +161,12 @@ def follow_path(
     deadline: Deadline,
 ) -> PathResult[P]:
     """Follow the central path until the gap is reached or no longer improves, or time is over."""
-    # measure returns the gap between value and bound at a point, absolute and relative; infinite if it is too large.
-    at, best, (distance, share), stale = start, start, measure(start), 0
+    # measure returns the gap between value and bound at a point, absolute and relative; infinite if
+    # it is too large.
+    at = start
+    best = start
+    distance, share = measure(start)
+    stale = 0
     longest = 0.0
     for step in range(steps):
         if share <= gap or stale >= stalled_steps:
@@ -155,9 +181,12 @@ def follow_path(
         longest = max(longest, time.perf_counter() - began)
         if moved is None:
             return PathResult(best, share, step, False)
-        at, now = moved, measure(moved)
+        at = moved
+        now = measure(moved)
         is_better = now[0] < distance or distance == math.inf
-        best, (distance, share), stale = (at, now, 0) if is_better else (best, (distance, share), stale + 1)
+        best, (distance, share), stale = (
+            (at, now, 0) if is_better else (best, (distance, share), stale + 1)
+        )
     return PathResult(best, share, steps, False)
 
 
@@ -165,7 +194,9 @@ def check_options(options: dict[str, Any]) -> None:
     """Refuse options of a solver other than a positive ``gap`` and a number of ``steps``."""
     for name, value in options.items():
         if name not in ("gap", "steps"):
-            raise SolverOptionError(f"the interior point has no option {name!r}", do="its options are gap and steps")
+            raise SolverOptionError(
+                f"the interior point has no option {name!r}", do="its options are gap and steps"
+            )
         if not isinstance(value, float if name == "gap" else int) or not value > 0:
             do = "gap is a positive float, steps a positive integer"
             raise SolverOptionError(f"{name} = {value!r} is not valid", do=do)

@@ -7,7 +7,14 @@ from ldpopt.certificate.program_bound import Form
 from ldpopt.solvers import Feature, Solver
 from ldpopt.solving.formulation import formulate
 from ldpopt.solving.limits import Limits
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, optimal_point, solver_named
+from ldpopt.solving.methods.method import (
+    Method,
+    RawSolution,
+    Switch,
+    Task,
+    optimal_point,
+    solver_named,
+)
 from ldpopt.solving.problem_form import ProblemForm
 
 
@@ -31,7 +38,10 @@ class Direct(Method):
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
         """The reason names the form and the solver."""
-        return f"the {self.program_form or form.default_form} program is solved as a whole by {self.solver}"
+        return (
+            f"the {self.program_form or form.default_form} program is solved as a whole by "
+            f"{self.solver}"
+        )
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
         """Formulate the whole program, and solve it."""

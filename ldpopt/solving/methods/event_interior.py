@@ -1,4 +1,6 @@
-"""An event-wise delta by an interior point on few outputs; the others are priced (docs, "Event-wise delta")."""
+"""An event-wise delta by an interior point on few outputs; the others are priced (docs, "Event-wise
+delta").
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,13 @@ if TYPE_CHECKING:
     from ldpopt.solving.interior.events import EventPoint, EventProgram
     from ldpopt.solving.interior.path_following import PathResult
 
-MIN_USED_ENTRY = 1e-7  # an output is used at first if its largest entry in the relaxation is above this
-# An output is added if the shortfall of its shares may raise the bound by more than this share of it
+# an output is used at first if its largest entry in the relaxation is above this
+MIN_USED_ENTRY = 1e-7
+# An output is added if the shortfall of its shares may raise the bound by more than this share of
+# it
 MIN_SHORTFALL = 3e-11
-DEFAULT_GAP = 1e-6  # gap of the interior point that is accepted without a `Switch`; pricing usually reduces it
+# gap of the interior point that is accepted without a `Switch`; pricing usually reduces it
+DEFAULT_GAP = 1e-6
 # Factor of the right-hand sides of the pricing programs, because a solver's tolerances are absolute
 PRICING_SCALE = 1024.0
 
@@ -60,42 +65,58 @@ class EventInteriorPoint(Method):
             program, channel, accepted_gap = start.program, start.channel, start.accepted_gap
         else:
             program = formulate(task.problem, "relaxation", task.deadline)
-            channel, accepted_gap = np.full(task.problem.utility.shape, 1 / task.form.m), DEFAULT_GAP
+            channel = np.full(task.problem.utility.shape, 1 / task.form.m)
+            accepted_gap = DEFAULT_GAP
         return _EventSolve(task, program, channel, accepted_gap).run()
 
 
 class _EventSolve:
-    """One run: the program over all outputs, scaled to a largest entry of 1, and the outputs in use."""
+    """One run: the program over all outputs, scaled to a largest entry of 1, and the outputs in
+    use.
+    """
 
-    def __init__(self, task: Task, program: ChannelProgram, channel: Float, accepted_gap: float) -> None:
+    def __init__(
+        self, task: Task, program: ChannelProgram, channel: Float, accepted_gap: float
+    ) -> None:
         from ldpopt.solving.interior.events import EventProgram
 
         problem, structure = task.problem, program.structure
         self.task, self.program, self.accepted_gap = task, program, accepted_gap
         self.sign = 1.0 if program.maximize else -1.0
-        matrix = self.sign * (problem.utility.matrix if problem.prior is None else structure.weighted).T
+        matrix = (
+            self.sign * (problem.utility.matrix if problem.prior is None else structure.weighted).T
+        )
         self.unit = float(np.abs(matrix).max())
-        self.shape, self.in_use = channel.shape, channel.max(axis=0) > MIN_USED_ENTRY
+        self.shape = channel.shape
+        self.in_use = channel.max(axis=0) > MIN_USED_ENTRY
         usable = 0 < self.unit < inf
         matrix = np.ascontiguousarray(matrix) / (self.unit if usable else 1.0)
         slack = structure.b * structure.delta
-        self.whole = EventProgram(matrix, matrix if problem.prior is None else None, structure.b, slack)
+        self.whole = EventProgram(
+            matrix, matrix if problem.prior is None else None, structure.b, slack
+        )
         self.refusal = "" if usable else "the utility is zero or not finite"
 
     def run(self) -> RawSolution:
-        """Solve on the outputs in use and add outputs that may raise the value, until there are none."""
+        """Solve on the outputs in use and add outputs that may raise the value, until there are
+        none.
+        """
         while not self.refusal:
             if self.in_use.sum() * self.shape[0] > self.task.limits.event_entries:
                 self.refusal = f"{int(self.in_use.sum())} outputs in use need too large a system"
                 break
             found = self._solve_restricted()
             if found.timed_out:
-                return self._without_channel(Status.LIMIT, f"time limit at a gap of {found.gap:.1e}")
+                return self._without_channel(
+                    Status.LIMIT, f"time limit at a gap of {found.gap:.1e}"
+                )
             if found.gap > self.accepted_gap:
                 self.refusal = f"a gap of {found.gap:.1e} is left"
                 break
             at = found.point
-            shares, shortfall = price(self.whole, self.whole.priced(self._prior(at)), at.sums, at.pairs)
+            shares, shortfall = price(
+                self.whole, self.whole.priced(self._prior(at)), at.sums, at.pairs
+            )
             bound = abs(float(at.sums.sum())) + self.whole.slack * float(at.pairs.sum())
             added = self.shape[0] * shortfall > MIN_SHORTFALL * bound
             if not (added & ~self.in_use).any():
@@ -116,9 +137,12 @@ class _EventSolve:
         """The multipliers of the inputs in a worst case, divided by their sum."""
         return at.prior if self.whole.gain is None else at.prior / at.prior.sum()
 
-    def _answer(self, found: PathResult[EventPoint], shares: Float, shortfall: Float) -> RawSolution:
+    def _answer(
+        self, found: PathResult[EventPoint], shares: Float, shortfall: Float
+    ) -> RawSolution:
         """The channel over all outputs, with multipliers of row sums and of events."""
-        at, channel = found.point, np.zeros(self.shape)
+        at = found.point
+        channel = np.zeros(self.shape)
         channel[:, self.in_use] = at.p.T
         sums = self.sign * self.unit * (at.sums + float(shortfall.max()))
         program, events = _with_events(self.program, self.task, self.unit * shares)
@@ -132,19 +156,24 @@ class _EventSolve:
         return RawSolution(self.program, Outcome(status, message), None, 0, "event interior")
 
 
-def _with_events(program: ChannelProgram, task: Task, shares: Float) -> tuple[ChannelProgram, Float]:
+def _with_events(
+    program: ChannelProgram, task: Task, shares: Float
+) -> tuple[ChannelProgram, Float]:
     """The program with the events that have multipliers as rows, and these multipliers."""
     ties, n = task.form.ties, task.form.n
     first, second = np.nonzero(~np.eye(n, dtype=bool))
     pair, weight, member = nested_events(shares)
     if len(pair) and isinstance(ties, Ties):
-        program = add_rows(program, ties.rows_of_events(first[pair], second[pair], member), task.problem)
+        program = add_rows(
+            program, ties.rows_of_events(first[pair], second[pair], member), task.problem
+        )
     return program, weight
 
 
 def _duals(program: ChannelProgram, sums: Float, prior: Float, events: Float) -> Float:
     """Multipliers in the program's order; the events are its last rows."""
-    base, duals = {"row_sum": sums, "worst_case": prior}, np.zeros(program.shape[0])
+    base = {"row_sum": sums, "worst_case": prior}
+    duals = np.zeros(program.shape[0])
     for span in program.rows:
         if span.name in base:
             duals[span.slice] = base[span.name]
@@ -163,7 +192,9 @@ def _point(problem: Problem, program: ChannelProgram, channel: Float) -> Float:
 
 
 def price(events: EventProgram, costs: Float, sums: Float, pairs: Float) -> tuple[Float, Float]:
-    r"""Shares of the pairs' multipliers for every output, shape (m, pairs), and their shortfalls, shape (m,)."""
+    r"""Shares of the pairs' multipliers for every output, shape (m, pairs), and their shortfalls,
+    shape (m,).
+    """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -172,32 +203,56 @@ def price(events: EventProgram, costs: Float, sums: Float, pairs: Float) -> tupl
     first, second = events.pairs()
     active = np.flatnonzero(pairs > 1e-14 * max(float(pairs.max(initial=0.0)), 1e-300))
     count = len(active)
-    shares, shortfall = np.zeros((m, len(pairs))), np.zeros(m)
+    shares = np.zeros((m, len(pairs)))
+    shortfall = np.zeros(m)
     entries = np.concatenate([np.full(count, -events.b), np.ones(count), -np.ones(n)])
     row = np.concatenate([first[active], second[active], np.arange(n)])
     column = np.concatenate([np.arange(count), np.arange(count), np.full(n, count)])
     left = csr_array((entries, (row, column)), shape=(n, count + 1))
     aim = np.append(np.zeros(count), 1.0)
-    bounds: Any = np.column_stack([np.zeros(count + 1), np.append(pairs[active] * PRICING_SCALE, np.inf)])
-    tight: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
+    bounds: Any = np.column_stack(
+        [np.zeros(count + 1), np.append(pairs[active] * PRICING_SCALE, np.inf)]
+    )
+    tight: Any = {
+        "primal_feasibility_tolerance": 1e-10,
+        "dual_feasibility_tolerance": 1e-10,
+        "presolve": False,
+    }
     for j in range(m):
         if ((right := sums - costs[j]) >= 0).all():
             continue
-        answer = solve_one(aim, A_ub=left, b_ub=right * PRICING_SCALE, bounds=bounds, method="highs-ds", options=tight)
+        answer = solve_one(
+            aim,
+            A_ub=left,
+            b_ub=right * PRICING_SCALE,
+            bounds=bounds,
+            method="highs-ds",
+            options=tight,
+        )
         if answer.x is None:
             shortfall[j] = float(-right.min())
             continue
         shares[j, active] = np.clip(answer.x[:count] / PRICING_SCALE, 0.0, pairs[active])
-        shortfall[j] = max(float((costs[j] - sums - events.adjoint(shares[j : j + 1])[0]).max()), 0.0)
+        shortfall[j] = max(
+            float((costs[j] - sums - events.adjoint(shares[j : j + 1])[0]).max()), 0.0
+        )
     return shares, shortfall
 
 
 def nested_events(shares: Float) -> tuple[Any, Float, Any]:
-    """Non-negative shares, shape (m, pairs), as sums of weighted nested events: pair, weight, member outputs."""
-    pair, weight, member = [], [], []
+    """Non-negative shares, shape (m, pairs), as sums of weighted nested events: pair, weight,
+    member outputs.
+    """
+    pair = []
+    weight = []
+    member = []
     for e in np.flatnonzero(shares.max(axis=0) > 0):
         levels = np.unique(np.append(shares[:, e], 0.0))
         pair += [e] * (len(levels) - 1)
         weight += list(np.diff(levels))
         member += [shares[:, e] >= level for level in levels[1:]]
-    return np.array(pair, np.int64), np.array(weight, float), np.array(member, bool).reshape(len(pair), len(shares))
+    return (
+        np.array(pair, np.int64),
+        np.array(weight, float),
+        np.array(member, bool).reshape(len(pair), len(shares)),
+    )

@@ -1,4 +1,6 @@
-"""The method for large graphs and metrics: an interior point that factors one sparse matrix per output."""
+"""The method for large graphs and metrics: an interior point that factors one sparse matrix per
+output.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from ldpopt.solving.interior.graphs import GraphProgram
 
 ACCEPTED_GAP = 1e-9  # relative gap accepted as optimal
-FINISH_SECONDS = 1e-5  # seconds per entry after the last step, on a slow machine: rows, repair, audit
+# seconds per entry after the last step, on a slow machine: rows, repair, audit
+FINISH_SECONDS = 1e-5
 SOLVER = "graph interior"  # the solver's name in a solution
 
 
@@ -31,22 +34,36 @@ class GraphInteriorPoint(Method):
     forms: ClassVar[frozenset[str]] = frozenset({"pairwise"})
 
     def suits(self, form: ProblemForm, limits: Limits) -> bool:
-        """Whether inputs are tied mutually, with losses that floats resolve, without side rows and delta."""
+        """Whether inputs are tied mutually, with losses that floats resolve, without side rows and
+        delta.
+        """
         return form.n > 1 and not form.has_side_rows and form.fits_graph_interior(limits)
 
     def rank(self, form: ProblemForm, limits: Limits) -> float:
         """First, or after rays, for a large channel."""
-        return 0.5 if form.entries >= limits.graph_entries or form.pair_nonzeros >= limits.graph_nonzeros else inf
+        return (
+            0.5
+            if form.entries >= limits.graph_entries or form.pair_nonzeros >= limits.graph_nonzeros
+            else inf
+        )
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
         """The reason names the size of the channel, or of the program."""
         size = f"{form.entries} entries (from {limits.graph_entries} on)"
         if form.entries < limits.graph_entries:
-            size = f"{form.pair_nonzeros:.0f} non-zeros of privacy rows (from {limits.graph_nonzeros} on)"
-        return f"the constraints tie neighbors output by output, and with {size} this is faster than simplex"
+            size = (
+                f"{form.pair_nonzeros:.0f} non-zeros of privacy rows (from "
+                f"{limits.graph_nonzeros} on)"
+            )
+        return (
+            f"the constraints tie neighbors output by output, and with {size} this is faster "
+            "than simplex"
+        )
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution:
-        """Follow the central path; at a limit, and on numerical failure, the answer is the best point so far."""
+        """Follow the central path; at a limit, and on numerical failure, the answer is the best
+        point so far.
+        """
         from ldpopt.solving.interior.graphs import GAP, solve_graph
         from ldpopt.solving.interior.path_following import check_options
 
@@ -57,10 +74,16 @@ class GraphInteriorPoint(Method):
         deadline = task.deadline.before(min(FINISH_SECONDS * program.cost.size, left / 2))
         found = solve_graph(program, deadline=deadline, **options)
         is_optimal = found.gap <= max(options.get("gap", GAP), ACCEPTED_GAP)
-        status = Status.OPTIMAL if is_optimal else Status.LIMIT if found.timed_out else Status.FAILED
-        message = f"{found.steps} steps, gap {found.gap:.1e}" + (", time limit" if found.timed_out else "")
+        status = (
+            Status.OPTIMAL if is_optimal else Status.LIMIT if found.timed_out else Status.FAILED
+        )
+        message = f"{found.steps} steps, gap {found.gap:.1e}" + (
+            ", time limit" if found.timed_out else ""
+        )
         numbers = found.channel, found.rows, found.multipliers
-        return pair_answer(task.problem, *numbers, status, message, rounds=0, solver=SOLVER, gap=found.gap)
+        return pair_answer(
+            task.problem, *numbers, status, message, rounds=0, solver=SOLVER, gap=found.gap
+        )
 
 
 def read_problem(task: Task) -> GraphProgram:
@@ -69,14 +92,24 @@ def read_problem(task: Task) -> GraphProgram:
 
     problem, form = task.problem, task.form
     program = None
-    if form.n > 1 and not form.has_side_rows and form.ties is not None and form.has_interior(task.limits):
+    if (
+        form.n > 1
+        and not form.has_side_rows
+        and form.ties is not None
+        and form.has_interior(task.limits)
+    ):
         if problem.prior is None:
             gain = worst_case_utility(problem)
             gain = gain if problem.utility.sense == "gain" else -gain
             program = GraphProgram.of(form.ties, np.zeros(gain.shape), gain)
         else:
-            program = GraphProgram.of(form.ties, problem.prior[:, None] * problem.utility.gain, None)
+            program = GraphProgram.of(
+                form.ties, problem.prior[:, None] * problem.utility.gain, None
+            )
     if program is None:
-        what = "this method needs two or more inputs, ties of 0.001 nats or more, and no side constraints"
+        what = (
+            "this method needs two or more inputs, ties of 0.001 nats or more, and no "
+            "side constraints"
+        )
         raise NotRepresentableError(what, do='use solver="highs"')
     return program

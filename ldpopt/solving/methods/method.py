@@ -1,4 +1,6 @@
-"""The interface of methods: which problems one can solve, its rank, and how it solves them; answers of methods."""
+"""The interface of methods: which problems one can solve, its rank, and how it solves them; answers
+of methods.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -18,7 +20,8 @@ from ldpopt.solving.formulation import program_of_pairs, worst_case_utility
 from ldpopt.solving.limits import LIMITS, Limits
 from ldpopt.solving.problem_form import ProblemForm
 
-# Privacy rows ``ratio P[first, output] <= P[second, output]``: first inputs, second inputs, outputs, ratios
+# Privacy rows ``ratio P[first, output] <= P[second, output]``: first inputs, second inputs,
+# outputs, ratios
 PairRows = tuple[Int, Int, Int, Float]
 
 
@@ -44,9 +47,11 @@ class RawSolution:
     channel: Float | None  # (n, m), not repaired; at a limit the best one so far, if there is one
     rounds: int  # 0 for a method without rounds
     solver: str  # name of the solver
-    # Relative gap of value and bound, if the method computes it; with a ``repaired`` channel, that channel's gap
+    # Relative gap of value and bound, if the method computes it; with a ``repaired`` channel, that
+    # channel's gap
     gap: float | None = None
-    repaired: Repaired | None = None  # the repaired and audited channel (`gap_check.repair_and_measure`)
+    # the repaired and audited channel (`gap_check.repair_and_measure`)
+    repaired: Repaired | None = None
     used_executor: bool = False  # whether workers of a cluster were used
     multipliers: Multipliers | None = None  # if the program has not all rows to which they belong
 
@@ -60,7 +65,8 @@ class Switch:
     program: ChannelProgram  # the relaxation solved last
     channel: Float  # its optimum
     accepted_gap: float  # relative gap that the other method must reach
-    resume: "Callable[[], RawSolution | Switch]"  # continues with the first method if the other one fails
+    # continues with the first method if the other one fails
+    resume: "Callable[[], RawSolution | Switch]"
 
 
 class Method(ABC):
@@ -76,7 +82,9 @@ class Method(ABC):
 
     @abstractmethod
     def rank(self, form: ProblemForm, limits: Limits) -> float:
-        """Rank in the order in which methods are tried, the fastest first; infinite if it should not be tried."""
+        """Rank in the order in which methods are tried, the fastest first; infinite if it should
+        not be tried.
+        """
 
     @abstractmethod
     def because(self, form: ProblemForm, limits: Limits) -> str:
@@ -96,7 +104,9 @@ def optimal_point(outcome: Outcome) -> Float | None:
 
 
 def solver_named(name: str | Solver) -> Solver:
-    """The solver with a name, or itself; the interior point is returned without a search through installed packages."""
+    """The solver with a name, or itself; the interior point is returned without a search through
+    installed packages.
+    """
     if name != "interior":
         return find(name)
     from ldpopt.solving.interior.compact import Interior
@@ -117,13 +127,16 @@ def pair_answer(
     gap: float,
 ) -> RawSolution:
     """The program with the privacy rows that have multipliers, and its outcome."""
-    # The multipliers are those of the row sums, the privacy rows and, for a worst case, the inputs, with the objective
-    # to be maximized.
+    # The multipliers are those of the row sums, the privacy rows and, for a worst case, the inputs,
+    # with the objective to be maximized.
     sign = 1.0 if problem.utility.sense == "gain" else -1.0
-    program, point = program_of_pairs(problem, *rows), channel.reshape(-1)
+    program = program_of_pairs(problem, *rows)
+    point = channel.reshape(-1)
     if problem.prior is None:
         by_input = (worst_case_utility(problem) * channel).sum(axis=1)
-        point = np.append(point, (by_input.min() if sign > 0 else by_input.max()) / program.objective[-1])
+        point = np.append(
+            point, (by_input.min() if sign > 0 else by_input.max()) / program.objective[-1]
+        )
     duals = sign * multipliers
     outcome = Outcome(status, message, point, duals, program.objective - program.adjoint(duals))
     return RawSolution(program, outcome, channel, rounds, solver, gap)

@@ -1,6 +1,8 @@
-"""Row generation: solve a relaxation and add the rows that its optimum violates, until there are none.
+"""Row generation: solve a relaxation and add the rows that its optimum violates, until there are
+none.
 
-Rows are sought on the segment to an inner private point, too, where they cut deeper (Ben-Ameur and Neto 2007).
+Rows are sought on the segment to an inner private point, too, where they cut deeper (Ben-Ameur and
+Neto 2007).
 """
 
 from dataclasses import dataclass, replace
@@ -16,22 +18,34 @@ from ldpopt.solvers import Feature, Outcome, Solver, Status
 from ldpopt.solving.formulation import add_rows, formulate, relaxed_form
 from ldpopt.solving.limits import Limits
 from ldpopt.solving.log import LOG
-from ldpopt.solving.methods.method import Method, RawSolution, Switch, Task, optimal_point, solver_named
+from ldpopt.solving.methods.method import (
+    Method,
+    RawSolution,
+    Switch,
+    Task,
+    optimal_point,
+    solver_named,
+)
 from ldpopt.solving.problem_form import ProblemForm
 from ldpopt.solving.solution import value_of
 
-SECOND_POINT_SHARE = 0.1  # position of the second point on the segment from the inner to the outer point
+# position of the second point on the segment from the inner to the outer point
+SECOND_POINT_SHARE = 0.1
 ACCEPTED_GAP = 1e-13  # relative gap between inner and outer point that is accepted as optimal
-STRICT_GAP = 1e-10  # relative gap that the interior point must reach to replace many rounds on a small program
-LOOSE_GAP = 1e-6  # relative gap that the interior point must reach on a large program, or when the rounds are used up
+# relative gap that the interior point must reach to replace many rounds on a small program
+STRICT_GAP = 1e-10
+# relative gap that the interior point must reach on a large program, or when the rounds are used up
+LOOSE_GAP = 1e-6
 
 
 @dataclass(frozen=True)
 class RowGeneration(Method):
     """Generate violated rows of a notion that has too many rows to list."""
 
-    solver: str | Solver = "highs"  # a solver of linear programs; one with warm starts continues from its last basis
-    may_switch: bool = False  # whether large event-wise problems switch to the interior point for events
+    # a solver of linear programs; one with warm starts continues from its last basis
+    solver: str | Solver = "highs"
+    # whether large event-wise problems switch to the interior point for events
+    may_switch: bool = False
 
     name: ClassVar[str] = "row generation"
     forms: ClassVar[frozenset[str]] = frozenset({"compact"})
@@ -46,7 +60,9 @@ class RowGeneration(Method):
 
     def because(self, form: ProblemForm, limits: Limits) -> str:
         """The reason names the rows that are too many to list."""
-        events = f"2**{form.m} events of each pair" if form.is_event_wise else "the rows of this notion"
+        events = (
+            f"2**{form.m} events of each pair" if form.is_event_wise else "the rows of this notion"
+        )
         return f"{events} are too many to list: violated ones are added"
 
     def solve(self, task: Task, start: Switch | None = None) -> RawSolution | Switch:
@@ -58,7 +74,9 @@ class _Generation:
     """One run: the program so far, the inner point, and the rows added."""
 
     def __init__(self, task: Task, solver: str | Solver, may_switch: bool) -> None:
-        self.task, self.solver, self.may_switch = task, solver_named(solver), may_switch
+        self.task = task
+        self.solver = solver_named(solver)
+        self.may_switch = may_switch
         self.problem = task.problem
         self.program = formulate(task.problem, relaxed_form(task.problem), task.deadline)
         self.inner: Float | None = None
@@ -78,9 +96,14 @@ class _Generation:
             raw = self.program.structure.channel(point)
             self.relaxed = self._answer(outcome, None)
             outer = raw.clip(min=0.0)
-            outer /= outer.sum(axis=1, keepdims=True)  # only violations of the notion are left, no rounding errors
+            # only violations of the notion are left, no rounding errors
+            outer /= outer.sum(axis=1, keepdims=True)
             blocks = self._violated_rows(outer)
-            is_optimal = self.inner is not None and bool(blocks) and _is_optimal(self.problem, self.inner, outer)
+            is_optimal = (
+                self.inner is not None
+                and bool(blocks)
+                and _is_optimal(self.problem, self.inner, outer)
+            )
             if is_optimal or not {_key(block) for block in blocks} - self.seen:
                 if not self.is_rough:
                     return self._answer(outcome, self.inner if is_optimal else raw)
@@ -90,7 +113,9 @@ class _Generation:
                 return switch
             self._add(blocks)
             LOG.info("row generation, round %d: %d rows", self.rounds, self.program.shape[0])
-        return self._unfinished(Outcome(Status.LIMIT, f"{self.task.limits.generation_rounds} rounds of row generation"))
+        return self._unfinished(
+            Outcome(Status.LIMIT, f"{self.task.limits.generation_rounds} rounds of row generation")
+        )
 
     def _solve_relaxation(self) -> Outcome:
         """Solve the relaxation, from the last basis."""
@@ -98,11 +123,15 @@ class _Generation:
         warm = {"warm_start": self.outcome.warm_start} if Feature.WARM_START in features else {}
         rough = {"refined": not self.is_rough} if Feature.ROUGH in features else {}
         left = self.task.deadline.left
-        self.outcome = self.solver.solve(self.program, time_limit=left, **warm, **rough, **self.task.options)
+        self.outcome = self.solver.solve(
+            self.program, time_limit=left, **warm, **rough, **self.task.options
+        )
         return self.outcome
 
     def _violated_rows(self, outer: Float) -> list[RowBlock]:
-        """Move the inner point as long as it is private; return the rows violated near it and at the outer point."""
+        """Move the inner point as long as it is private; return the rows violated near it and at
+        the outer point.
+        """
         privacy, inputs = self.problem.privacy, self.problem.inputs
         # Equal rows satisfy every notion, but perhaps not the side constraints.
         if self.inner is None and not self.problem.constraints:
@@ -117,16 +146,23 @@ class _Generation:
         return [block]
 
     def _switch(self, outer: Float, blocks: list[RowBlock]) -> Switch | None:
-        """Switch if the program is large or the rounds are many, as when events are nearly parallel."""
+        """Switch if the program is large or the rounds are many, as when events are nearly
+        parallel.
+        """
         form, limits = self.task.form, self.task.limits
-        has_event_interior = form.is_event_wise and not form.has_side_rows and self.program.structure.b > 0
+        has_event_interior = (
+            form.is_event_wise and not form.has_side_rows and self.program.structure.b > 0
+        )
         if not self.may_switch or form.n < 2 or not has_event_interior:
             return None
         is_large = self.program.nnz > limits.event_nonzeros and form.n >= limits.event_inputs
         if not is_large and self.rounds not in (limits.event_round, limits.generation_rounds - 1):
             return None
         self.may_switch = not is_large
-        because = f"the program has grown to {self.program.nnz} non-zeros in {self.rounds} rounds of row generation"
+        because = (
+            f"the program has grown to {self.program.nnz} non-zeros in {self.rounds} rounds "
+            "of row generation"
+        )
         accepted_gap = LOOSE_GAP if is_large or self.rounds != limits.event_round else STRICT_GAP
 
         def resume() -> RawSolution | Switch:
@@ -162,7 +198,9 @@ def _key(block: RowBlock) -> bytes:
 
 
 def _is_optimal(problem: Problem, inner: Float, outer: Float) -> bool:
-    """Whether the inner point, which is private, is as good as the relaxation's optimum, up to rounding."""
+    """Whether the inner point, which is private, is as good as the relaxation's optimum, up to
+    rounding.
+    """
     value, bound = (value_of(problem, channel) for channel in (inner, outer))
     largest = np.abs(problem.utility.matrix).max(axis=1)
     scale = float(largest.max() if problem.prior is None else problem.prior @ largest)

@@ -1,4 +1,6 @@
-"""The binary models of Zhou, Lu and Wu in the standard form of their paper, with the bases of its proof."""
+"""The binary models of Zhou, Lu and Wu in the standard form of their paper, with the bases of its
+proof.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +30,8 @@ class BinaryBasis:
 
     def interval(self, alpha: Any) -> tuple[Any, Any]:
         """Range of ``prior[0]`` in which its reduced costs are not positive, ends included."""
-        low, high = 1 / (alpha + 1), alpha / (alpha + 1)
+        low = 1 / (alpha + 1)
+        high = alpha / (alpha + 1)
         return {"first": (high, 1), "middle": (low, high), "last": (0, low)}[self.region]
 
 
@@ -37,9 +40,18 @@ def _basis(digits: str, region: Literal["first", "middle", "last"]) -> BinaryBas
 
 
 # Bases of section 2.2.2, equations (7)-(9)
-MODEL_I = {"B1": _basis("123478", "middle"), "B2": _basis("124678", "last"), "B3": _basis("123578", "first")}
-# Bases of section 3.2.2, equations (16)-(18). The bases of Model I for the outer regions are not feasible here.
-MODEL_II = {"B1": _basis("123478", "middle"), "B2": _basis("123458", "first"), "B3": _basis("123467", "last")}
+MODEL_I = {
+    "B1": _basis("123478", "middle"),
+    "B2": _basis("124678", "last"),
+    "B3": _basis("123578", "first"),
+}
+# Bases of section 3.2.2, equations (16)-(18). The bases of Model I for the outer regions are not
+# feasible here.
+MODEL_II = {
+    "B1": _basis("123478", "middle"),
+    "B2": _basis("123458", "first"),
+    "B3": _basis("123467", "last"),
+}
 
 
 def binary_standard_form(
@@ -53,7 +65,8 @@ def binary_standard_form(
     r"""Models I and II of Zhou, Lu and Wu in the standard form of their proof: 6 rows, 8 columns.
 
     .. math:: \alpha x_1 + x_2 - x_3 = 1 - \delta \quad x_1 + \alpha x_2 - x_4 = 1 - \delta \quad
-              x_1 + \alpha x_2 + x_5 = \alpha + \delta \quad \alpha x_1 + x_2 + x_6 = \alpha + \delta \quad
+              x_1 + \alpha x_2 + x_5 = \alpha + \delta
+              \quad \alpha x_1 + x_2 + x_6 = \alpha + \delta \quad
               x_1 + x_7 = 1 \quad x_2 + x_8 = 1
 
     with :math:`x_1 = p_{00}`, :math:`x_2 = p_{11}`, maximizing :math:`\pi_0 x_1 + \pi_1 x_2`.
@@ -63,15 +76,16 @@ def binary_standard_form(
     prior : sequence of 2 numbers
         Read exactly; text such as ``"1/3"`` is a rational, other objects (symbols) are unchanged.
     epsilon : float or str, optional
-        ``"log(p/q)"`` makes ``alpha`` the exact rational. For any other budget ``alpha`` is irrational and replaced by
-        a rational below it, at a relative distance of ``2**-180``, as in `closed_forms.binary`.
+        ``"log(p/q)"`` makes ``alpha`` the exact rational. For any other budget ``alpha`` is
+        irrational and replaced by a rational below it, at a relative distance of ``2**-180``, as in
+        `closed_forms.binary`.
     delta : number
         In [0, 1], read like the prior; 0 is Model I; default: ``0``.
     alpha : number, optional
         :math:`e^\epsilon` itself, instead of ``epsilon``, read like the prior.
     printed : bool
-        Use the right-hand side :math:`\alpha` of rows 3 and 4 as printed in section 3.2.2, without :math:`\delta`
-        (docs, "Errata"); default: ``False``.
+        Use the right-hand side :math:`\alpha` of rows 3 and 4 as printed in section 3.2.2, without
+        :math:`\delta` (docs, "Errata"); default: ``False``.
 
     Raises
     ------
@@ -87,15 +101,20 @@ def binary_standard_form(
     if (epsilon is None) == (alpha is None):
         given = "neither epsilon nor alpha is" if epsilon is None else "both epsilon and alpha are"
         raise StatementError(f"{given} given", do="give either epsilon or alpha = e**epsilon")
-    weights, slack = tuple(exact(weight) for weight in prior), exact(delta)
+    weights = tuple(exact(weight) for weight in prior)
+    slack = exact(delta)
     ratio = exact(alpha) if epsilon is None else Budget(epsilon).enclosure()[0]
     _require_ranges(weights, slack, ratio)
-    one, zero = Fraction(1), Fraction(0)
+    one = Fraction(1)
+    zero = Fraction(0)
     left = [(ratio, one), (one, ratio), (one, ratio), (ratio, one), (one, zero), (zero, one)]
     signs = [-one, -one, one, one, one, one]
     upper = ratio if printed else ratio + slack
     return StandardForm(
-        tuple((*pair, *(signs[i] if i == k else zero for k in range(6))) for i, pair in enumerate(left)),
+        tuple(
+            (*pair, *(signs[i] if i == k else zero for k in range(6)))
+            for i, pair in enumerate(left)
+        ),
         (1 - slack, 1 - slack, upper, upper, one, one),
         (*weights, *[zero] * 6),
         tuple(f"x{k}" for k in range(1, 9)),
@@ -108,7 +127,9 @@ def _require_ranges(weights: tuple[Any, ...], delta: Any, alpha: Any) -> None:
         what = f"the binary models have two answers; the prior has {len(weights)}"
         raise StatementError(what, do="give two probabilities")
     if isinstance(delta, Fraction) and not 0 <= delta <= 1:
-        raise StatementError(f"delta = {short_repr(float(delta))} is not in [0, 1]", do="give a probability")
+        raise StatementError(
+            f"delta = {short_repr(float(delta))} is not in [0, 1]", do="give a probability"
+        )
     if isinstance(alpha, Fraction) and alpha < 1:
         what = f"alpha = {short_repr(float(alpha))} is less than 1: epsilon would be negative"
         raise StatementError(what, do="give alpha = e**epsilon >= 1")

@@ -1,4 +1,6 @@
-"""The canonical form at a basis, by sparse elimination; its test of optimality, and pivots to a basis that passes."""
+"""The canonical form at a basis, by sparse elimination; its test of optimality, and pivots to a
+basis that passes.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,12 @@ def basic_rows(form: StandardForm, chosen: Sequence[int]) -> list[Row]:
     return [{k: row[j] for k, j in enumerate(chosen) if row[j] != 0} for row in form.matrix]
 
 
-def solve_rows(matrix: Sequence[Row], sides: Sequence[Sequence[Any]], simplify: Simplify | None) -> list[list[Any]]:
+def solve_rows(
+    matrix: Sequence[Row], sides: Sequence[Sequence[Any]], simplify: Simplify | None
+) -> list[list[Any]]:
     """Solve ``matrix @ X = sides`` by sparse elimination and back substitution."""
-    rows, right = [dict(row) for row in matrix], [list(side) for side in sides]
+    rows = [dict(row) for row in matrix]
+    right = [list(side) for side in sides]
     found: list[list[Any]] = [[]] * len(rows)
     for r, pivot in reversed(_triangularize(rows, right, simplify)):
         value = right[r]
@@ -34,20 +39,26 @@ def solve_rows(matrix: Sequence[Row], sides: Sequence[Sequence[Any]], simplify: 
     return found
 
 
-def _triangularize(rows: list[Row], right: list[list[Any]], simplify: Simplify | None) -> list[tuple[int, int]]:
+def _triangularize(
+    rows: list[Row], right: list[list[Any]], simplify: Simplify | None
+) -> list[tuple[int, int]]:
     """Eliminate in place; return the pivots (row, column) in order."""
-    # The next pivot is in the row with the fewest entries, in the column with the fewest remaining rows.
+    # The next pivot is in the row with the fewest entries, in the column with the fewest remaining
+    # rows.
     within: list[set[int]] = [set() for _ in rows]
     for r, row in enumerate(rows):
         for k in row:
             within[k].add(r)
-    remaining, order = set(range(len(rows))), []
+    remaining = set(range(len(rows)))
+    order = []
     while remaining:
         r = min(remaining, key=lambda i: len(rows[i]))
         remaining.discard(r)
         if not rows[r]:
             what = "the basis is singular: its columns are linearly dependent"
-            raise StatementError(what, do="choose other columns (the bases of the binary models need epsilon > 0)")
+            raise StatementError(
+                what, do="choose other columns (the bases of the binary models need epsilon > 0)"
+            )
         for k in rows[r]:
             within[k].discard(r)
         pivot = min(rows[r], key=lambda k: len(within[k]))
@@ -97,7 +108,9 @@ class CanonicalForm:
     @cached_property
     def objective(self) -> Any:
         """Value of the basic solution, in the program's own direction and unit."""
-        total = sum(c * x for c, x in zip(self.form.cost, self.basic_solution.values(), strict=True))
+        total = sum(
+            c * x for c, x in zip(self.form.cost, self.basic_solution.values(), strict=True)
+        )
         value = self.form.constant + self.form.sign * total
         return self.simplify(value) if self.simplify else value
 
@@ -115,16 +128,18 @@ class CanonicalForm:
     def is_optimal(self) -> bool:
         """Theorem 1's test: the basis is feasible, and no reduced cost is positive.
 
-        True proves optimality. False disproves it only if the point is feasible and not degenerate: a degenerate vertex
-        may pass the test with another basis.
+        True proves optimality. False disproves it only if the point is feasible and not degenerate:
+        a degenerate vertex may pass the test with another basis.
         """
         return self.is_feasible and all(cost <= 0 for cost in self.reduced_costs.values())
 
     @property
     def is_unique(self) -> bool:
-        """Whether all reduced costs outside the basis are negative as well: then no other point is optimal.
+        """Whether all reduced costs outside the basis are negative as well: then no other point is
+        optimal.
 
-        False if one of them is zero, although at a degenerate vertex the optimum may still be unique.
+        False if one of them is zero, although at a degenerate vertex the optimum may still be
+        unique.
         """
         inside = set(self.basis)
         outside = (self.form.names[j] for j in range(self.form.shape[1]) if j not in inside)
@@ -136,20 +151,28 @@ class CanonicalForm:
         return self.form.point(tuple(self.basic_solution.values()))
 
     def tableau(self) -> optional.pandas.DataFrame:
-        """Tabulate :math:`B^{-1} A` and :math:`B^{-1} b`, one row per basic column; the last row has the reduced costs.
+        """Tabulate :math:`B^{-1} A` and :math:`B^{-1} b`, one row per basic column; the last row
+        has the reduced costs.
 
         The last entry is the objective.
         """
-        sides = [[*row, right] for row, right in zip(self.form.matrix, self.form.right, strict=True)]
+        sides = [
+            [*row, right] for row, right in zip(self.form.matrix, self.form.right, strict=True)
+        ]
         solved = solve_rows(basic_rows(self.form, self.basis), sides, self.simplify)
         names = self.form.names
         table = {names[position]: solved[k] for k, position in enumerate(self.basis)}
         table["sigma"] = [*self.reduced_costs.values(), self.objective]
-        return optional.pandas.DataFrame.from_dict(table, orient="index", columns=[*names, "b"], dtype=object)
+        return optional.pandas.DataFrame.from_dict(
+            table, orient="index", columns=[*names, "b"], dtype=object
+        )
 
 
 def canonical_form(
-    program: LinearProgram | StandardForm, basis: Iterable[int | str], *, simplify: Simplify | None = None
+    program: LinearProgram | StandardForm,
+    basis: Iterable[int | str],
+    *,
+    simplify: Simplify | None = None,
 ) -> CanonicalForm:
     r"""Solve a program for the columns of a basis: basic solution, reduced costs, Theorem 1's test.
 
@@ -160,7 +183,8 @@ def canonical_form(
     basis : iterable of int or str
         As many columns of the standard form as it has rows: positions from 0, or names.
     simplify : callable, optional
-        Applied to every number computed. Symbolic entries need one that finds zeros, such as ``sympy.cancel``.
+        Applied to every number computed. Symbolic entries need one that finds zeros, such as
+        ``sympy.cancel``.
 
     Returns
     -------
@@ -170,15 +194,16 @@ def canonical_form(
     Raises
     ------
     StatementError
-        If the basis has the wrong size or is singular (as for the binary models at ``epsilon = 0``).
+        If the basis has the wrong size or is singular (as for the binary models at ``epsilon =
+        0``).
     NotRepresentableError
         If a LinearProgram is too large for `standard_form`.
 
     Notes
     -----
-    Two sparse eliminations, one with ``B`` and one with its transpose. Pivots are chosen by sparsity, not by size, so
-    with floats the accuracy depends on the condition of the basis. Mathematics: docs, "Optimality proofs by reduced
-    costs".
+    Two sparse eliminations, one with ``B`` and one with its transpose. Pivots are chosen by
+    sparsity, not by size, so with floats the accuracy depends on the condition of the basis.
+    Mathematics: docs, "Optimality proofs by reduced costs".
 
     References
     ----------
@@ -187,7 +212,8 @@ def canonical_form(
     Examples
     --------
     >>> from ldpopt.solving.exact.simplex import MODEL_I, binary_standard_form
-    >>> table = canonical_form(binary_standard_form(["1/2", "1/2"], "log(3)"), MODEL_I["B1"].columns)
+    >>> program = binary_standard_form(["1/2", "1/2"], "log(3)")
+    >>> table = canonical_form(program, MODEL_I["B1"].columns)
     >>> print(table.objective, table.reduced_costs["x5"], table.is_optimal)
     3/4 -1/8 True
     """
@@ -195,7 +221,9 @@ def canonical_form(
     chosen = form.positions(basis)
     basic = basic_rows(form, chosen)
     solved = solve_rows(basic, [[right] for right in form.right], simplify)
-    prices = [row[0] for row in solve_rows(_transposed(basic), [[form.cost[j]] for j in chosen], simplify)]
+    prices = [
+        row[0] for row in solve_rows(_transposed(basic), [[form.cost[j]] for j in chosen], simplify)
+    ]
     x = [0 * cost for cost in form.cost]
     for k, position in enumerate(chosen):
         x[position] = solved[k][0]
@@ -213,7 +241,9 @@ def _transposed(rows: list[Row]) -> list[Row]:
     return columns
 
 
-def _reduced_costs(form: StandardForm, prices: list[Any], basic: set[int], simplify: Simplify | None) -> list[Any]:
+def _reduced_costs(
+    form: StandardForm, prices: list[Any], basic: set[int], simplify: Simplify | None
+) -> list[Any]:
     r""":math:`c - y A` for the multipliers ``y``; zero for basic columns."""
     sigma = list(form.cost)
     for price, row in zip(prices, form.matrix, strict=True):
@@ -230,7 +260,8 @@ def improve(table: CanonicalForm) -> CanonicalForm:
     Parameters
     ----------
     table : CanonicalForm
-        A canonical form in Fractions, at any basis. A solver's final basis needs few pivots or none.
+        A canonical form in Fractions, at any basis. A solver's final basis needs few pivots or
+        none.
 
     Returns
     -------
@@ -244,17 +275,20 @@ def improve(table: CanonicalForm) -> CanonicalForm:
 
     Notes
     -----
-    From an infeasible basis the dual simplex method first finds a feasible one; the primal method continues. Ties go to
-    the first column (Bland's rule), so neither cycles. Every pivot repeats the elimination.
+    From an infeasible basis the dual simplex method first finds a feasible one; the primal method
+    continues. Ties go to the first column (Bland's rule), so neither cycles. Every pivot repeats
+    the elimination.
 
     References
     ----------
-    R. Bland, New finite pivoting rules for the simplex method, Mathematics of Operations Research 1977.
+    R. Bland, New finite pivoting rules for the simplex method, Mathematics of Operations Research
+    1977.
 
     Examples
     --------
     >>> from ldpopt.solving.exact.simplex import MODEL_II, binary_standard_form
-    >>> table = canonical_form(binary_standard_form(["1/10", "9/10"], "log(3)", "1/5"), MODEL_II["B1"].columns)
+    >>> program = binary_standard_form(["1/10", "9/10"], "log(3)", "1/5")
+    >>> table = canonical_form(program, MODEL_II["B1"].columns)
     >>> better = improve(table)
     >>> print(table.is_optimal, better.is_optimal, better.objective)
     False True 23/25
@@ -263,7 +297,9 @@ def improve(table: CanonicalForm) -> CanonicalForm:
     if not table.is_feasible:
         table = _feasible(table)
     while True:
-        entering = next((j for j, cost in enumerate(table.reduced_costs.values()) if cost > 0), None)
+        entering = next(
+            (j for j, cost in enumerate(table.reduced_costs.values()) if cost > 0), None
+        )
         if entering is None:
             return table
         table = canonical_form(form, _exchange(table.basis, _leaving(table, entering), entering))
@@ -271,12 +307,17 @@ def improve(table: CanonicalForm) -> CanonicalForm:
 
 def _leaving(table: CanonicalForm, entering: int) -> int:
     """Position in the basis whose variable reaches 0 first when the entering variable increases."""
-    form, x = table.form, list(table.basic_solution.values())
-    column = solve_rows(basic_rows(form, table.basis), [[row[entering]] for row in form.matrix], None)
+    form = table.form
+    x = list(table.basic_solution.values())
+    column = solve_rows(
+        basic_rows(form, table.basis), [[row[entering]] for row in form.matrix], None
+    )
     steps = enumerate(zip(table.basis, column, strict=True))
     ratios = [(x[j] / step[0], j, k) for k, (j, step) in steps if step[0] > 0]
     if not ratios:
-        raise UnboundedError(f"the objective is unbounded along {form.names[entering]!r}", do="bound this variable")
+        raise UnboundedError(
+            f"the objective is unbounded along {form.names[entering]!r}", do="bound this variable"
+        )
     return min(ratios)[2]
 
 
@@ -297,16 +338,24 @@ def _feasible(table: CanonicalForm) -> CanonicalForm:
 
 def _entering(table: CanonicalForm, leaving: int) -> int:
     """Entering column that keeps all reduced costs non-positive when a basic variable leaves."""
-    form, sigma = table.form, list(table.reduced_costs.values())
+    form = table.form
+    sigma = list(table.reduced_costs.values())
     basic = basic_rows(form, table.basis)
     unit = [[1 if k == leaving else 0] for k in range(len(basic))]
-    weights = [(r, value[0]) for r, value in enumerate(solve_rows(_transposed(basic), unit, None)) if value[0] != 0]
+    weights = [
+        (r, value[0])
+        for r, value in enumerate(solve_rows(_transposed(basic), unit, None))
+        if value[0] != 0
+    ]
     inside = set(table.basis)
     outside = [j for j in range(form.shape[1]) if j not in inside]
     steps = {j: sum(weight * form.matrix[r][j] for r, weight in weights) for j in outside}
     ratios = [(sigma[j] / step, j) for j, step in steps.items() if step < 0]
     if not ratios:
-        what = f"no point satisfies the rows: {form.names[table.basis[leaving]]!r} cannot be raised to 0"
+        what = (
+            f"no point satisfies the rows: {form.names[table.basis[leaving]]!r} cannot "
+            "be raised to 0"
+        )
         raise InfeasibleError(what, do="relax a row")
     return min(ratios)[1]
 

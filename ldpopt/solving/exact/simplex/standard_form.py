@@ -1,4 +1,6 @@
-"""The standard form of the simplex method, of any linear program, and a solver's final basis in it."""
+"""The standard form of the simplex method, of any linear program, and a solver's final basis in
+it.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +17,8 @@ from ldpopt.solvers import Outcome
 from ldpopt.solvers.program import LinearProgram
 from ldpopt.solving.solution import Solution
 
-MAX_ROWS = 2000  # largest number of rows of a program that is converted to rationals; elimination then takes seconds
+# largest number of rows of a program that is converted to rationals; elimination then takes seconds
+MAX_ROWS = 2000
 # Columns for the distances of a variable or row from its lower and from its upper bound
 Side = tuple[int | None, int | None]
 Row = dict[int, Any]  # the non-zero entries of a row by column
@@ -23,7 +26,9 @@ Row = dict[int, Any]  # the non-zero entries of a row by column
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of a program in terms of the columns of a standard form: ``offset + sum of sign * x[position]``."""
+    """A variable of a program in terms of the columns of a standard form: ``offset + sum of sign *
+    x[position]``.
+    """
 
     name: str
     offset: Any
@@ -67,11 +72,21 @@ class StandardForm:
 
     def __post_init__(self) -> None:
         rows, columns = self.shape
-        if len(self.matrix) != rows or any(len(row) != columns for row in self.matrix) or len(self.cost) != columns:
-            what = f"the matrix does not have {rows} rows and {columns} columns, as b and the names do"
-            raise StatementError(what, do="give one entry of b for each row, a name and a cost for each column")
+        if (
+            len(self.matrix) != rows
+            or any(len(row) != columns for row in self.matrix)
+            or len(self.cost) != columns
+        ):
+            what = (
+                f"the matrix does not have {rows} rows and {columns} columns, as b and the names do"
+            )
+            raise StatementError(
+                what, do="give one entry of b for each row, a name and a cost for each column"
+            )
         if (twice := first_duplicate(self.names)) is not None:
-            raise StatementError(f"duplicate column name {twice[0]!r}", do="give each column its own name")
+            raise StatementError(
+                f"duplicate column name {twice[0]!r}", do="give each column its own name"
+            )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -93,11 +108,17 @@ class StandardForm:
             position = position_of.get(column) if isinstance(column, str) else int(column)
             if position is None or not 0 <= position < columns:
                 what = f"unknown column {column!r} in the basis"
-                do = f"name some of {', '.join(self.names[:8])}, ... or positions from 0 to {columns - 1}"
+                do = (
+                    f"name some of {', '.join(self.names[:8])}, ... or positions from 0 to "
+                    f"{columns - 1}"
+                )
                 raise StatementError(what, do=do)
             found.append(position)
         if len(found) != rows or len(set(found)) < rows:
-            what = f"a basis needs {rows} distinct columns, one per row; this one has {len(set(found))}"
+            what = (
+                f"a basis needs {rows} distinct columns, one per row; this one has "
+                f"{len(set(found))}"
+            )
             raise StatementError(what, do="name each basic column once")
         return tuple(found)
 
@@ -105,7 +126,10 @@ class StandardForm:
         """Return a point in the program's own variables, by name."""
         if not self.variables:
             return dict(zip(self.names, x, strict=True))
-        return {v.name: v.offset + sum(sign * x[position] for position, sign in v.terms) for v in self.variables}
+        return {
+            v.name: v.offset + sum(sign * x[position] for position, sign in v.terms)
+            for v in self.variables
+        }
 
 
 def standard_form(program: LinearProgram) -> StandardForm:
@@ -119,10 +143,10 @@ def standard_form(program: LinearProgram) -> StandardForm:
     Returns
     -------
     StandardForm
-        A variable with a lower bound is shifted, one with only an upper bound is mirrored. With both, a second column
-        ``room[...]`` is the distance to the upper bound, in an extra row. A free variable is the difference of two
-        columns, a fixed one is substituted. Rows get ``above[...]`` and ``below[...]``. Minimizing becomes maximizing
-        with ``sign = -1``.
+        A variable with a lower bound is shifted, one with only an upper bound is mirrored. With
+        both, a second column ``room[...]`` is the distance to the upper bound, in an extra row. A
+        free variable is the difference of two columns, a fixed one is substituted. Rows get
+        ``above[...]`` and ``below[...]``. Minimizing becomes maximizing with ``sign = -1``.
 
     Raises
     ------
@@ -141,7 +165,8 @@ def standard_form(program: LinearProgram) -> StandardForm:
 
 
 def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
-    """Read a solver's final basis, so that ``canonical_form(*basis_of(solution))`` repeats its proof of optimality.
+    """Read a solver's final basis, so that ``canonical_form(*basis_of(solution))`` repeats its
+    proof of optimality.
 
     Parameters
     ----------
@@ -151,8 +176,9 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
     Returns
     -------
     tuple of StandardForm and tuple of int
-        The solved program in standard form and the positions of the basic columns. An equation whose slack is basic
-        (it follows from the active rows) is written as two inequalities, unlike in `standard_form`.
+        The solved program in standard form and the positions of the basic columns. An equation
+        whose slack is basic (it follows from the active rows) is written as two inequalities,
+        unlike in `standard_form`.
 
     Raises
     ------
@@ -161,19 +187,23 @@ def basis_of(solution: Solution) -> tuple[StandardForm, tuple[int, ...]]:
 
     Notes
     -----
-    A solver's basis is optimal up to its tolerance. Near a tie (about one random problem in ten) a reduced
-    cost of about 1e-17 has the wrong sign in the exact test; `improve` then pivots to a basis that passes.
+    A solver's basis is optimal up to its tolerance. Near a tie (about one random problem in ten) a
+    reduced cost of about 1e-17 has the wrong sign in the exact test; `improve` then pivots to a
+    basis that passes.
 
     Examples
     --------
     >>> from ldpopt import Problem, PureLDP, solve
     >>> from ldpopt.solving.exact.simplex import canonical_form
-    >>> replay = canonical_form(*basis_of(solve(Problem([0.5, 0.375, 0.125], "identity", PureLDP("log(2)")))))
+    >>> solution = solve(Problem([0.5, 0.375, 0.125], "identity", PureLDP("log(2)")))
+    >>> replay = canonical_form(*basis_of(solution))
     >>> replay.is_optimal, replay.objective
     (True, Fraction(7, 12))
     """
     if solution.program is None or solution.outcome is None:
-        raise NotRepresentableError(f"{solution.solver} returned no basis", do="solve with solver='highs'")
+        raise NotRepresentableError(
+            f"{solution.solver} returned no basis", do="solve with solver='highs'"
+        )
     return basis_in(solution.program, solution.outcome)
 
 
@@ -191,7 +221,8 @@ def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tu
     chosen: list[int] = []
     for j, (status, (low, high)) in enumerate(zip(columns, writer.column_sides, strict=True)):
         if j in writer.free:
-            # A basic free variable is represented by the one of its two columns that is not negative.
+            # A basic free variable is represented by the one of its two columns that is not
+            # negative.
             half = low if outcome.point[j] >= 0 else high
             chosen += [half] if half is not None and status == "kBasic" else []
         else:
@@ -204,21 +235,30 @@ def basis_in(program: LinearProgram, outcome: Outcome) -> tuple[StandardForm, tu
 def _basic(status: str, low: int | None, high: int | None) -> list[int]:
     """Basic columns of a variable or row; at a bound, the distance from that bound is not basic."""
     at_upper = status == "kUpper" or (status != "kBasic" and low is None)
-    pair = (low if status == "kBasic" or at_upper else None, high if status == "kBasic" or not at_upper else None)
+    pair = (
+        low if status == "kBasic" or at_upper else None,
+        high if status == "kBasic" or not at_upper else None,
+    )
     return [position for position in pair if position is not None]
 
 
 class _Writer:
     """Writes a program in standard form and records the columns of each variable and row.
 
-    Equations and fixed variables have no slack columns; those in ``split_rows``, ``split_columns`` become inequalities.
+    Equations and fixed variables have no slack columns; those in ``split_rows``, ``split_columns``
+    become inequalities.
     """
 
     def __init__(
-        self, program: LinearProgram, split_rows: Collection[int] = (), split_columns: Collection[int] = ()
+        self,
+        program: LinearProgram,
+        split_rows: Collection[int] = (),
+        split_columns: Collection[int] = (),
     ) -> None:
         if program.shape[0] > MAX_ROWS:
-            what = f"the program has {program.shape[0]} rows; rational elimination stops at {MAX_ROWS}"
+            what = (
+                f"the program has {program.shape[0]} rows; rational elimination stops at {MAX_ROWS}"
+            )
             raise NotRepresentableError(what, do="use certify(solution), which needs no basis")
         self.program = program
         self.names: dict[str, int] = {}
@@ -231,8 +271,10 @@ class _Writer:
         variables = [self._column(j, names[j], j in split_columns) for j in range(program.shape[1])]
         for i, name in enumerate(program.row_names()):
             self._row(i, name, variables, i in split_rows)
-        sign, zero = 1 if program.maximize else -1, Fraction(0)
-        cost, objective = [zero] * len(self.names), [exact(c) for c in program.objective]
+        sign = 1 if program.maximize else -1
+        zero = Fraction(0)
+        cost = [zero] * len(self.names)
+        objective = [exact(c) for c in program.objective]
         for c, variable in zip(objective, variables, strict=True):
             for position, direction in variable.terms:
                 cost[position] = sign * direction * c
@@ -259,11 +301,15 @@ class _Writer:
 
     def _column(self, j: int, name: str, is_split: bool) -> Variable:
         """Write a variable: its columns, and an equation for a second bound."""
-        lower, upper = float(self.program.column_lower[j]), float(self.program.column_upper[j])
-        low, high, one = np.isfinite(lower), np.isfinite(upper), Fraction(1)
+        lower = float(self.program.column_lower[j])
+        upper = float(self.program.column_upper[j])
+        low = np.isfinite(lower)
+        high = np.isfinite(upper)
+        one = Fraction(1)
         if not low and not high:
             self.free.add(j)
-            plus, minus = self._new(f"{name}+"), self._new(f"{name}-")
+            plus = self._new(f"{name}+")
+            minus = self._new(f"{name}-")
             self.column_sides.append((plus, minus))
             return Variable(name, Fraction(0), ((plus, 1), (minus, -1)))
         if lower == upper and not is_split:
@@ -280,11 +326,16 @@ class _Writer:
         return Variable(name, exact(lower), ((position, 1),))
 
     def _row(self, i: int, name: str, variables: Sequence[Variable], is_split: bool) -> None:
-        """Write a row: an equation with slack columns, and one for a second bound; `_Writer` says what is split."""
-        program, one = self.program, Fraction(1)
+        """Write a row: an equation with slack columns, and one for a second bound; `_Writer` says
+        what is split.
+        """
+        program = self.program
+        one = Fraction(1)
         row, moved = self._substituted(i, variables)
-        lower, upper = float(program.row_lower[i]), float(program.row_upper[i])
-        low, high = np.isfinite(lower), np.isfinite(upper)
+        lower = float(program.row_lower[i])
+        upper = float(program.row_upper[i])
+        low = np.isfinite(lower)
+        high = np.isfinite(upper)
         equation = lower == upper and not is_split
         above = self._new(f"above[{name}]") if low and not equation else None
         below = self._new(f"below[{name}]") if high and not equation else None
@@ -297,12 +348,16 @@ class _Writer:
             self._write({above: one, below: one}, exact(upper) - exact(lower))
 
     def _substituted(self, i: int, variables: Sequence[Variable]) -> tuple[Row, Fraction]:
-        """A row of the program in the new columns, and the constant that the offsets of its variables add."""
+        """A row of the program in the new columns, and the constant that the offsets of its
+        variables add.
+        """
         program = self.program
         terms = slice(program.start[i], program.start[i + 1])
         row: Row = {}
         constant = Fraction(0)
-        for j, value in zip(program.index[terms].tolist(), program.value[terms].tolist(), strict=True):
+        for j, value in zip(
+            program.index[terms].tolist(), program.value[terms].tolist(), strict=True
+        ):
             constant += exact(value) * variables[j].offset
             for position, sign in variables[j].terms:
                 row[position] = row.get(position, 0) + sign * exact(value)
@@ -310,9 +365,13 @@ class _Writer:
 
 
 def exact(value: Any) -> Any:
-    """Convert a number or numeric text to an exact Fraction; return anything else (a symbol) unchanged."""
+    """Convert a number or numeric text to an exact Fraction; return anything else (a symbol)
+    unchanged.
+    """
     try:
-        return Fraction(value) if isinstance(value, (str, Rational, float)) else Fraction(float(value))
+        return (
+            Fraction(value) if isinstance(value, (str, Rational, float)) else Fraction(float(value))
+        )
     except (ValueError, OverflowError, ZeroDivisionError):
         what = f"{short_repr(value)} is not a finite number"
         raise StatementError(what, do="give numbers, or text such as '1/3'") from None
